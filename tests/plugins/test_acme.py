@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin acme: certificates from Pebble, a real authority on loopback, that are got, shown and renewed."""
+"""The acme plugin: obtains, presents and renews certificates of Pebble, a real CA on loopback."""
 import json
 import os
 import pwd
@@ -20,7 +20,7 @@ pytestmark = MARKS
 # ---- http-01 ----
 
 
-def test_a_certificate_by_http(world, state):
+def test_acme_http_01_obtains_certificate(world, state):
     server = world.start("Contact mailto:me@example.test")
     server.err.wait_for(NEW.format("www.example.test"))
     assert state.names("www.example.test") == ["www.example.test"]
@@ -32,7 +32,7 @@ def test_a_certificate_by_http(world, state):
     assert server.get("/.well-known/acme-challenge/nothing").status == 404
 
 
-def test_several_names_and_hosts(world, state):
+def test_acme_names_and_hosts_share_one_account(world, state):
     server = world.start(names="A.example.test b.example.test c.example.test", sections="""
         [HOST]
             ServerName   second.example.test
@@ -66,11 +66,11 @@ def test_several_names_and_hosts(world, state):
     assert world.pebble.count("There are now 1 accounts") == 1 and world.pebble.count("There are now 2 accounts") == 0
 
 
-def test_nonces_that_are_refused(world):
+def test_acme_rejected_nonces_are_retried(world):
     world.start(rejected_nonces=50).err.wait_for(NEW.format("www.example.test"))
 
 
-def test_challenges_are_answered_whatever_else_is_asked_of_clients(world, site, tmp_path):
+def test_acme_challenges_bypass_auth_and_routes(world, site, tmp_path):
     (tmp_path / "users").write_text("")
     server = world.start(plugins=["auth"], sections="""
         [AUTH]
@@ -84,7 +84,7 @@ def test_challenges_are_answered_whatever_else_is_asked_of_clients(world, site, 
     assert server.get("/").status == 401
 
 
-def test_answers_of_others_are_files(world, site, state):
+def test_acme_challenge_paths_of_other_clients_are_files(world, site, state):
     site.add(".well-known/acme-challenge/theirs", "their answer")
     server = world.start(server="DotFiles on\n")
     server.err.wait_for(NEW.format("www.example.test"))
@@ -98,7 +98,7 @@ def test_answers_of_others_are_files(world, site, state):
         assert server.get(f"/.well-known/acme-challenge/{bad}").status in (400, 403, 404), bad
 
 
-def test_workers_have_a_user(world, state, tmp_path):
+def test_acme_runs_as_user_of_workers(world, state, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     for folder in (tmp_path, *list(tmp_path.parents)[:3]):
@@ -114,7 +114,7 @@ def test_workers_have_a_user(world, state, tmp_path):
 
 
 def shown(world, name="www.example.test"):
-    """The certificate that clients of that name get; None: they are turned away."""
+    """The certificate that clients of that name receive; None: the handshake fails."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -126,7 +126,7 @@ def shown(world, name="www.example.test"):
 
 
 def get_trusted(world, name="www.example.test"):
-    """What a client gets who trusts Pebble, and looks closely."""
+    """The response to a client that trusts Pebble and verifies the certificate."""
     context = ssl.create_default_context(cadata=world.pebble.root())
     with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
         with context.wrap_socket(plain, server_hostname=name) as c:
@@ -135,7 +135,7 @@ def get_trusted(world, name="www.example.test"):
 
 
 @pytest.mark.parametrize("challenge", ["http-01", "tls-alpn-01"])
-def test_the_certificate_serves_without_a_restart(world, state, challenge):
+def test_acme_certificate_serves_without_restart(world, state, challenge):
     server = world.start(f"Challenge {challenge}", tls=True, workers=2)
     pid, workers = server.pid, server.workers
     server.err.wait_for(NEW.format("www.example.test"))
@@ -148,7 +148,7 @@ def test_the_certificate_serves_without_a_restart(world, state, challenge):
     state.check("www.example.test")
 
 
-def test_several_names_by_alpn(world, state):
+def test_acme_tls_alpn_01_obtains_several_names(world, state):
     server = world.start("Challenge tls-alpn-01", names="a.example.test b.example.test", tls=True, sections="""
         [HOST]
             ServerName   second.example.test
@@ -162,7 +162,7 @@ def test_several_names_by_alpn(world, state):
         assert get_trusted(world, f"{name}.example.test").endswith(b"home")
 
 
-def test_a_renewed_certificate_serves(world, state):
+def test_acme_renewed_certificate_serves(world, state):
     server = world.start("RenewAfter 5", tls=True, validity=36)
     server.err.wait_for(NEW.format("www.example.test"))
     first = wait_for(lambda: shown(world))
@@ -172,8 +172,8 @@ def test_a_renewed_certificate_serves(world, state):
     assert get_trusted(world).endswith(b"home")
 
 
-def test_a_certificate_for_all_hosts(world, state, tmp_path):
-    """It is shown until there is one of the authority."""
+def test_acme_replaces_certificate_of_server(world, state, tmp_path):
+    """The configured certificate serves until the CA has issued one."""
     pair = make_authority(tmp_path / "own").issue(["www.example.test"])
     world.start_pebble()
     world.pebble.stop()
@@ -185,7 +185,7 @@ def test_a_certificate_for_all_hosts(world, state, tmp_path):
     wait_for(lambda: shown(world).serial_number == state.certificate("www.example.test").serial_number)
 
 
-def test_a_host_with_a_certificate_is_left_alone(world, state, tmp_path):
+def test_acme_ignores_host_with_its_own_certificate(world, state, tmp_path):
     pair = make_authority(tmp_path / "own").issue(["www.example.test"])
     server = world.start(tls=True, host=f"ServerName www.example.test\nCertificate {pair.certificate} {pair.key}\n",
                          sections="[HOST]\n    ServerName other.example.test\n    DocumentRoot site\n")
@@ -195,13 +195,13 @@ def test_a_host_with_a_certificate_is_left_alone(world, state, tmp_path):
     assert shown(world, "other.example.test").serial_number == state.certificate("other.example.test").serial_number
 
 
-def test_challenges_are_not_sent_to_https(world):
+def test_acme_challenges_are_not_redirected_to_https(world):
     server = world.start(tls=True, host=f"ServerName www.example.test\nRedirectToHTTPS {world.tls}", names="")
     server.err.wait_for(NEW.format("www.example.test"))
     assert server.get("/", fields={"Host": "www.example.test"}).status in (301, 308)
 
 
-def test_only_acme_tls_gets_the_challenge_certificate(world, state):
+def test_acme_challenge_certificate_is_only_for_acme_tls_clients(world, state):
     server = world.start("Challenge tls-alpn-01", tls=True)
     server.err.wait_for(NEW.format("www.example.test"))
     wait_for(lambda: shown(world))
@@ -213,22 +213,22 @@ def test_only_acme_tls_gets_the_challenge_certificate(world, state):
             context.wrap_socket(plain, server_hostname="www.example.test")
 
 
-# ---- Over again ----
+# ---- Restarts and renewals ----
 
 
-def test_nothing_is_asked_for_what_is_there(world, state):
+def test_acme_restart_requests_nothing_new(world, state):
     server = world.start()
     server.err.wait_for(NEW.format("www.example.test"))
     serial = state.certificate("www.example.test").serial_number
     server.stop()
     asked = world.pebble.out.text
     server = world.start("RenewAfter 95", server="LogLevel debug\n")
-    time.sleep(1)  # its first look is after 0.3 s
+    time.sleep(1)  # its first check is after 0.3 s
     assert state.certificate("www.example.test").serial_number == serial
     assert world.pebble.out.text == asked
 
 
-def test_the_account_stays(world, state):
+def test_acme_account_survives_restart(world, state):
     world.start("Contact mailto:me@example.test").err.wait_for(NEW.format("www.example.test"))
     account, key = json.loads((state / "account.json").read_text()), (state / "account.key").read_bytes()
     state.pem("www.example.test").unlink()
@@ -239,11 +239,11 @@ def test_the_account_stays(world, state):
     assert "new account" not in server.log
 
 
-def test_it_is_renewed(world, state):
+def test_acme_renews_before_expiry(world, state):
     server = world.start("RenewAfter 5", validity=30)
     server.err.wait_for(NEW.format("www.example.test"))
     first = state.certificate("www.example.test")
-    # Not before a third of its life, whatever is wanted.
+    # At the earliest after a third of the lifetime, whatever RenewAfter says.
     server.err.wait_for(NEW.format("www.example.test"), count=2, seconds=60)
     second = state.certificate("www.example.test")
     assert second.serial_number != first.serial_number and second.not_valid_after_utc > first.not_valid_after_utc
@@ -254,7 +254,7 @@ def test_it_is_renewed(world, state):
     ("Key rsa", "www.example.test", "its key has another type than configured"),
     ("", "www.example.test more.example.test", "the certificate is not for more.example.test"),
 ])
-def test_what_is_wanted_otherwise_is_got_at_once(world, state, keys, names, why):
+def test_acme_changed_settings_request_certificate_at_once(world, state, keys, names, why):
     world.start().err.wait_for(NEW.format("www.example.test"))
     server = world.start(keys, names)
     server.err.wait_for(f"acme: www.example.test: {why}")
@@ -263,7 +263,7 @@ def test_what_is_wanted_otherwise_is_got_at_once(world, state, keys, names, why)
     assert state.names("www.example.test") == names.split()
 
 
-def test_another_authority(world, state):
+def test_acme_changed_authority_requests_certificate(world, state):
     world.start().err.wait_for(NEW.format("www.example.test"))
     world.start_pebble()
     server = world.start()
@@ -272,7 +272,7 @@ def test_another_authority(world, state):
     assert json.loads((state / "account.json").read_text())["directory"] == world.pebble.directory
 
 
-def test_an_authority_that_has_forgotten_the_account(world, state):
+def test_acme_account_unknown_to_authority_is_registered_again(world, state):
     world.start().err.wait_for(NEW.format("www.example.test"))
     account = json.loads((state / "account.json").read_text())
     world.pebble.stop()
@@ -284,10 +284,10 @@ def test_an_authority_that_has_forgotten_the_account(world, state):
     assert json.loads((state / "account.json").read_text())["url"] != account["url"]
 
 
-# ---- Accounts of customers ----
+# ---- External accounts ----
 
 
-def test_an_external_account(world, tmp_path):
+def test_acme_external_account_binding_is_sent(world, tmp_path):
     key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
     server = world.start(external={"kid-1": key})
     server.err.wait_for(r"the authority requires external account binding: set ExternalAccount")

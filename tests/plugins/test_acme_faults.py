@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin acme when something is wrong: names, files, authorities that cannot be reached, programs that are killed."""
+"""The acme plugin under failures: invalid names, damaged files, unreachable CAs, killed processes."""
 import json
 import os
 import re
@@ -14,10 +14,10 @@ from certificates import make_authority
 pytestmark = MARKS
 
 
-# ---- What goes wrong ----
+# ---- Failures ----
 
 
-def test_a_name_that_is_not_ours(world, state):
+def test_acme_name_of_another_server_fails_with_backoff(world, state):
     """Pebble connects to a port without a listener."""
     world.start_pebble()
     world.pebble.settings["httpPort"] = 1
@@ -32,7 +32,7 @@ def test_a_name_that_is_not_ours(world, state):
     server.stop()
     before = state.failure("www.example.test")
     assert before["failures"] >= 3 and "connection" in before["why"]
-    # The pauses go on where they were, also for the next server.
+    # The backoff continues after a restart.
     server = world.start()
     said = server.err.wait_for(r"the next attempt is in (\d+) s")
     assert int(said[1]) >= 8
@@ -44,7 +44,7 @@ def test_a_name_that_is_not_ours(world, state):
     assert not list((state / "http-01").iterdir())
 
 
-def test_one_that_fails_does_not_hold_up_others(world, state):
+def test_acme_failing_name_does_not_delay_others(world, state):
     server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
                          sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")
     server.err.wait_for(NEW.format("good.example.test"))
@@ -52,7 +52,7 @@ def test_one_that_fails_does_not_hold_up_others(world, state):
     assert state.failure("good.example.test") is None
 
 
-def test_an_authority_without_a_listener(world, state):
+def test_acme_authority_without_listener_is_retried(world, state):
     world.start_pebble()
     world.pebble.stop()
     server = world.start()
@@ -62,7 +62,7 @@ def test_an_authority_without_a_listener(world, state):
     wait_for(lambda: state.failure("_account") is None)
 
 
-def test_an_untrusted_authority(world, tmp_path, state):
+def test_acme_untrusted_authority_is_refused(world, tmp_path, state):
     world.start_pebble()
     world.pebble.authority = make_authority(tmp_path / "other").file
     world.start().err.wait_for(r"cannot reach \S+: .*certificate")
@@ -70,7 +70,7 @@ def test_an_untrusted_authority(world, tmp_path, state):
 
 
 @pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nnonsense\n", b"\0" * 4096])
-def test_a_damaged_account_key_is_not_replaced(world, state, content):
+def test_acme_damaged_account_key_is_kept(world, state, content):
     state.path.mkdir()
     (state / "account.key").write_bytes(content)
     server = world.start()
@@ -80,7 +80,7 @@ def test_a_damaged_account_key_is_not_replaced(world, state, content):
     server.err.wait_for(NEW.format("www.example.test"))
 
 
-def test_other_damaged_files(world, state):
+def test_acme_other_damaged_files_are_replaced(world, state):
     world.start().err.wait_for(NEW.format("www.example.test"))
     whole = state.pem("www.example.test").read_text()
     other = whole[whole.index("-----BEGIN PRIVATE"):]
@@ -98,7 +98,7 @@ def test_other_damaged_files(world, state):
         state.check("www.example.test")
 
 
-def test_a_key_of_another_certificate(world, state):
+def test_acme_mismatched_key_is_replaced(world, state):
     world.start().err.wait_for(NEW.format("www.example.test"))
     theirs = state.pem("www.example.test").read_text()
     state.pem("www.example.test").unlink()
@@ -114,7 +114,7 @@ def test_a_key_of_another_certificate(world, state):
     state.check("www.example.test")
 
 
-def test_a_state_folder_that_cannot_be(world, tmp_path):
+def test_acme_state_path_that_is_a_file_is_rejected(world, tmp_path):
     (tmp_path / "state").write_text("a file")
     server = world.start(expect_start=False)
     server.exit_code = 3
@@ -123,26 +123,26 @@ def test_a_state_folder_that_cannot_be(world, tmp_path):
     assert re.search(r"monkey.conf:\d+:\d+: error: \S+/state is not a folder", server.log)
 
 
-# ---- The program ----
+# ---- The helper process ----
 
 
-def test_there_is_no_process_when_there_is_nothing_to_do(world):
+def test_acme_helper_exits_when_idle(world):
     server = world.start()
     server.err.wait_for(NEW.format("www.example.test"))
     wait_for(lambda: not helpers(server))
 
 
-def test_it_is_killed(slow, state):
+def test_acme_helper_that_is_killed_resumes_its_order(slow, state):
     server = slow.start()
     wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
     (pid,) = helpers(server)
     os.kill(pid, signal.SIGKILL)
     server.err.wait_for(r"\[error\] \d+: acme: \S+/monkey-acme was killed by signal 9 \(Killed\)")
     server.err.wait_for(NEW.format("www.example.test"), seconds=90)
-    assert slow.pebble.count("order-plz") == 1, "it goes on with the order"
+    assert slow.pebble.count("order-plz") == 1, "it resumes the order"
 
 
-def test_its_worker_is_killed(slow, state):
+def test_acme_helper_resumes_after_worker_is_killed(slow, state):
     server = slow.start(workers=2)
     server.allow("worker")
     wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
@@ -154,14 +154,14 @@ def test_its_worker_is_killed(slow, state):
     assert slow.pebble.count("order-plz") == 1, server.log + slow.pebble.out.text
 
 
-def test_it_ends_with_the_server(slow, state):
+def test_acme_helper_ends_with_the_server(slow, state):
     server = slow.start()
     (pid,) = wait_for(lambda: helpers(server))
     server.stop()
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
-def test_reloads_meanwhile(slow, state):
+def test_acme_reloads_do_not_restart_order(slow, state):
     server = slow.start()
     wait_for(lambda: (state / "orders/www.example.test.json").exists())
     for i in range(3):
@@ -172,7 +172,7 @@ def test_reloads_meanwhile(slow, state):
     assert slow.pebble.count("order-plz") == 1
 
 
-def test_workers_of_an_older_configuration_request_nothing(world):
+def test_acme_workers_of_old_configuration_request_nothing(world):
     world.start_pebble()
     world.pebble.settings["httpPort"] = 1
     world.pebble.stop()
@@ -181,17 +181,17 @@ def test_workers_of_an_older_configuration_request_nothing(world):
     (old,) = server.workers
     server.err.wait_for(rf"{old}: acme: www.example.test: .*next attempt")
     with server.connect() as c:
-        c.send(b"GET / HTTP/1.1\r\n")  # and no more: its worker has to wait
+        c.send(b"GET / HTTP/1.1\r\n")  # an unfinished head keeps the old worker alive
         server.config.write_text(server.config.read_text().replace("www.example.test", "other.example.test"))
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves")
         server.err.wait_for(r"acme: other.example.test: .*next attempt", count=4)
         assert old in server.workers
     since = server.log[server.log.index("the new configuration serves"):]
-    assert len(re.findall(rf"{old}: acme: ", since)) <= 1, "what ran already may end"
+    assert len(re.findall(rf"{old}: acme: ", since)) <= 1, "a running attempt may finish"
 
 
-def test_two_servers_with_the_same_state(slow, monkey, tmp_path, state):
+def test_acme_servers_with_one_state_folder_share_the_order(slow, monkey, tmp_path, state):
     first = slow.start()
     wait_for(lambda: helpers(first))
     text = first.config.read_text().replace(f":{slow.http}\n", ":0\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin acme with authorities that are not what they should be, and with mistakes in its configuration."""
+"""The acme plugin with misbehaving CAs and with an invalid configuration."""
 import http.server
 import json
 import re
@@ -18,11 +18,11 @@ regex = pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
 pytestmark = MARKS
 
 
-# ---- Authorities that are not what they should be ----
+# ---- Misbehaving CAs ----
 
 
 class Impostor(http.server.BaseHTTPRequestHandler):
-    """Answers as its script says: a function from the path to (status, fields, content)."""
+    """Responds as scripted: a function from the path to (status, header fields, body)."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -47,7 +47,7 @@ class Impostor(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def impostor(world, tmp_path):
-    """Starts a server whose authority answers as the test says."""
+    """Starts a server whose CA responds as the test says."""
     pair = make_authority(tmp_path / "impostor").issue([world.place.address])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)
@@ -58,7 +58,7 @@ def impostor(world, tmp_path):
     fake.url = f"https://{world.place.address}:{fake.server_port}"
     fake.directory = f"{fake.url}/dir"
     fake.whole = {"newNonce": f"{fake.url}/nonce", "newAccount": f"{fake.url}/account", "newOrder": f"{fake.url}/order"}
-    threading.Thread(target=fake.serve_forever, args=(0.02,), daemon=True).start()  # how soon it ends
+    threading.Thread(target=fake.serve_forever, args=(0.02,), daemon=True).start()  # polls often, to stop quickly
 
     def start(answer, keys=""):
         fake.answer = answer
@@ -94,13 +94,13 @@ def problem(kind, detail="because", status=400, **fields):
     ((200, {"Content-Length": "1000", "Connection": "close"}, b"{}"), "cannot reach"),
     (problem("malformed", "bad\r\n[error] forged\x1b[31m"), r"refuses \(400\): bad  \[error\] forged .31m \(malformed\)"),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_a_directory_that_is_none(impostor, answer, said):
+def test_acme_invalid_directory_is_an_error(impostor, answer, said):
     server = impostor(lambda path: answer)
     server.err.wait_for(said)
     assert set(impostor.fake.asked) == {"/dir"}
 
 
-def test_after_a_wrong_answer_it_goes_on_trying(impostor):
+def test_acme_retries_after_invalid_response(impostor):
     server = impostor(lambda path: (200, {}, b""))
     server.err.wait_for("is not an ACME directory", count=2)
 
@@ -141,7 +141,7 @@ def test_after_a_wrong_answer_it_goes_on_trying(impostor):
     ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": "OTHER"},
      "certificate and key do not match"),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_answers_that_are_wrong(impostor, state, answers, said):
+def test_acme_invalid_responses_are_errors(impostor, state, answers, said):
     fake = impostor.fake
 
     def fill(thing):
@@ -168,8 +168,8 @@ def test_answers_that_are_wrong(impostor, state, answers, said):
 
 
 @pytest.mark.parametrize("status, posted", [("pending", True), ("processing", False), ("valid", False), (None, True)])
-def test_only_a_challenge_that_is_pending_is_posted(impostor, status, posted):
-    """After a helper that died, the authority may still verify a challenge, and refuses to be asked for it again."""
+def test_acme_only_pending_challenges_are_posted(impostor, status, posted):
+    """When a helper has died, the CA may still be verifying a challenge, and rejects a second request for it."""
     fake = impostor.fake
     challenge = {"type": "http-01", "url": f"{fake.url}/challenge", "token": "t0ken"} | ({"status": status} if status else {})
     verdicts = iter(["pending", "pending"])
@@ -194,7 +194,7 @@ def test_only_a_challenge_that_is_pending_is_posted(impostor, status, posted):
     ({"Retry-After": "7200"}, 7200), ({}, 3600), ({"Retry-After": "999999999"}, 8 * 86400), ({"Retry-After": "soon"}, 3600),
     ({"Retry-After": "99999999999999999999999"}, 3600), ({"Retry-After": "-1"}, 3600),
 ])
-def test_rate_limits(impostor, state, fields, seconds):
+def test_acme_rate_limit_is_respected(impostor, state, fields, seconds):
     fake = impostor.fake
 
     def answer(path):
@@ -214,7 +214,7 @@ def test_rate_limits(impostor, state, fields, seconds):
     assert not fake.asked
 
 
-def test_a_date_to_come_back(impostor):
+def test_acme_retry_after_date_is_respected(impostor):
     fake = impostor.fake
     when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 5000))
     server = impostor(lambda path: (503, {"Retry-After": when}, b"busy") if path == "/dir" else (404, {}, b""))
@@ -222,7 +222,7 @@ def test_a_date_to_come_back(impostor):
     assert 4900 <= int(said[1]) <= 6300 and set(fake.asked) == {"/dir"}
 
 
-def test_a_clock_that_is_wrong(impostor):
+def test_acme_wrong_clock_is_reported(impostor):
     fake = impostor.fake
     old = Impostor.date_time_string
     Impostor.date_time_string = lambda self, timestamp=None: "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -263,7 +263,7 @@ def test_a_clock_that_is_wrong(impostor):
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org b.org\n[HOST]\n    ServerName c.org *.org\n"
      "[ACME_HOST]\n    Domains a.org\n", "two hosts have different certificates whose first name is a.org"),
 ])
-def test_mistakes(run, tmp_path, text, said):
+def test_acme_invalid_configuration_is_rejected(run, tmp_path, text, said):
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n{text}"
                                           "[HOST]\n    ServerName www.example.org\n")
     done = run("-t", "-c", "monkey.conf")
@@ -271,7 +271,7 @@ def test_mistakes(run, tmp_path, text, said):
     assert not (tmp_path / "state").exists()
 
 
-def test_what_is_printed_can_be_read(run, tmp_path):
+def test_acme_printed_config_loads_again(run, tmp_path):
     (tmp_path / "key").write_text("c2VjcmV0")
     (tmp_path / "monkey.conf").write_text(
         "[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n[ACME]\n    AgreeToTerms on\n    Directory staging\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of the plugin acme: its owner, how it changes hands, and what a failed start leaves of it."""
+"""The state folder of the acme plugin: its owner, the change of owner, and the cleanup after a failed start."""
 import os
 import pwd
 import re
@@ -19,7 +19,7 @@ UNIT = ROOT / "packaging" / "monkey.service.in"
 
 
 def capabilities():
-    """Those that the supplied unit leaves to the server, as a prefix of its command."""
+    """A command prefix with the capabilities that the shipped systemd unit leaves to the server."""
     line = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.MULTILINE)[1]
     kept = {name.removeprefix("CAP_").lower() for name in line.split()}
     return ["setpriv", "--bounding-set", "-all," + ",".join(f"+{name}" for name in sorted(kept))]
@@ -27,7 +27,7 @@ def capabilities():
 
 @pytest.fixture
 def folder(tmp_path):
-    """That other users can reach: pytest closes its own folders to them whenever one of its processes starts."""
+    """A folder that other users can reach: pytest restricts its own folders whenever one of its processes starts."""
     (tmp_path / "site").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="monkey-acme-") as path:
         os.chmod(path, 0o755)
@@ -52,19 +52,19 @@ def owners(folder):
 
 
 def has_run(server):
-    """The helper began, and did not reach the authority."""
+    """The helper started, and did not reach the CA."""
     server.err.wait_for(r"acme: .*(127\.0\.0\.1|example\.org)")
     assert "workers have no access" not in server.err.text
 
 
-def test_supplied_unit_grants_what_acme_needs(start, folder):
+def test_acme_works_with_capabilities_of_shipped_unit(start, folder):
     server = start(wrapper=capabilities())
     assert status(server.pid)["CapBnd"] == status(server.pid)["CapPrm"]
     assert set(owners(folder / "lib/monkey/acme").values()) == {NOBODY.pw_uid}
     has_run(server)
 
 
-def test_way_to_the_folder_is_open_whatever_the_umask(start, folder):
+def test_acme_parent_folders_ignore_umask(start, folder):
     """The unit has UMask=0027."""
     server = start(popen={"umask": 0o027})
     assert stat.S_IMODE((folder / "lib").stat().st_mode) == stat.S_IMODE((folder / "lib/monkey").stat().st_mode) == 0o755
@@ -73,7 +73,7 @@ def test_way_to_the_folder_is_open_whatever_the_umask(start, folder):
 
 
 @pytest.mark.parametrize("there", ["", "lib", "lib/monkey"])
-def test_failed_start_leaves_nothing_behind(start, folder, there):
+def test_acme_failed_start_leaves_nothing_behind(start, folder, there):
     (folder / there).mkdir(parents=True, exist_ok=True)
     before = sorted(folder.rglob("*"))
     server = start(wrapper=["setpriv", "--bounding-set", "-chown"], expect_start=False)
@@ -84,7 +84,7 @@ def test_failed_start_leaves_nothing_behind(start, folder, there):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_folder_of_the_master_is_handed_over_with_its_files(start, folder):
+def test_acme_folder_of_root_is_chowned_with_its_files(start, folder):
     state = folder / "lib/monkey/acme"
     for name in ("http-01", "certificates"):
         (state / name).mkdir(parents=True)
@@ -102,8 +102,8 @@ def test_folder_of_the_master_is_handed_over_with_its_files(start, folder):
 
 
 @pytest.mark.parametrize("name", ["monkey.conf", ".hidden", "private", "lock.old"])
-def test_folder_with_files_of_others_is_not_handed_over(start, folder, name):
-    """As /etc/monkey: workers would own the configuration."""
+def test_acme_folder_with_foreign_files_is_not_chowned(start, folder, name):
+    """For example /etc/monkey: the chown would give the configuration to the workers."""
     (folder / "shared").mkdir()
     (folder / "shared" / name).write_text("root's")
     before = owners(folder / "shared")
@@ -116,7 +116,7 @@ def test_folder_with_files_of_others_is_not_handed_over(start, folder, name):
     assert done.returncode == 3 and "which is not from acme" in done.stderr
 
 
-def test_all_that_the_helper_keeps_is_handed_over(start, folder):
+def test_acme_every_state_file_is_chowned(start, folder):
     header = (ROOT / "plugins/acme/helper/store.h").read_text()
     names = re.findall(r'^#define ACME_\w+ +"([^"]+)"', header, re.MULTILINE)
     assert len(names) == 7
@@ -130,7 +130,7 @@ def test_all_that_the_helper_keeps_is_handed_over(start, folder):
 
 
 @pytest.mark.parametrize("inner", ["", "http-01", "tls-alpn-01"])
-def test_folder_of_another_user_is_an_error_at_the_check(start, folder, inner):
+def test_acme_folder_of_another_user_is_rejected_by_check(start, folder, inner):
     state = folder / "acme"
     state.mkdir(mode=0o700)
     os.chown(state, *((1, 1) if not inner else (NOBODY.pw_uid, NOBODY.pw_gid)))
@@ -146,7 +146,7 @@ def test_folder_of_another_user_is_an_error_at_the_check(start, folder, inner):
     assert done.returncode == 3 and "belongs to" in done.stderr
 
 
-def test_file_in_its_place_is_an_error(start, folder):
+def test_acme_path_that_is_a_file_is_rejected(start, folder):
     (folder / "acme").write_text("")
     server = start("acme", expect_start=False)
     server.exit_code = 3
@@ -154,7 +154,7 @@ def test_file_in_its_place_is_an_error(start, folder):
     assert "acme is not a folder" in server.err.text
 
 
-def test_way_that_workers_cannot_go_is_warned_of(start, folder):
+def test_acme_unreachable_folder_is_warned_of(start, folder):
     (folder / "lib").mkdir(mode=0o700)
     server = start()
     assert f"workers, which run as nobody, may not enter the folder {folder / 'lib'}" in server.err.text
@@ -162,8 +162,8 @@ def test_way_that_workers_cannot_go_is_warned_of(start, folder):
     assert "could not be started" not in server.err.text
 
 
-def test_owner_is_right_again_after_the_next_start(start, folder):
-    """As a start of an earlier version left it: half made, by root."""
+def test_acme_owner_is_repaired_at_next_start(start, folder):
+    """The state that an earlier version left behind: incomplete and owned by root."""
     state = folder / "lib/monkey/acme"
     (state / "http-01").mkdir(parents=True, mode=0o700)
     state.chmod(0o700)

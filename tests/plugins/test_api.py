@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What include/monkey promises to plugins, kept to strangers: those of tests/plugins/api, built with the headers alone."""
+"""The promises of include/monkey to third-party plugins: those in tests/plugins/api, built with only the headers."""
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ def load(*names):
 
 @pytest.fixture
 def refused(monkey):
-    """What is said about a configuration that is not taken, or of a server that cannot start."""
+    """The error output for a rejected configuration or a server that cannot start."""
     def start(code=3, **keys):
         server = monkey(expect_start=False, **keys)
         server.allow(r"worker \d+ ended unexpectedly")
@@ -36,7 +36,7 @@ def refused(monkey):
 
 
 def open_files(server):
-    """Descriptors of its worker."""
+    """The number of descriptors of the server's worker."""
     (worker,) = [pid for pid in server.workers if "worker" in name(pid)]
     return len(descriptors(worker))
 
@@ -48,7 +48,7 @@ starts_programs = pytest.mark.processes("handlers start programs")
 
 
 @pytest.mark.processes("an object that crashes when it is loaded ends the program")
-def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
+def test_plugin_load_rejects_invalid_files_with_location(refused, tmp_path):
     truncated, text = tmp_path / "monkey-truncated.so", tmp_path / "text.so"
     truncated.write_bytes(load("probe")[0].read_bytes()[:9000])
     text.write_text("not an object")
@@ -76,13 +76,13 @@ def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
     assert said.count(": error: cannot load the plugin ") == len(bad)
 
 
-def test_a_plugin_built_for_a_smaller_interface_works(monkey):
+def test_plugin_built_for_older_interface_works(monkey):
     with monkey(plugins=load("older")).connect() as c:
         for n in range(1, 4):
             assert c.get("/").get("Older") == f"{n} known"
 
 
-def test_a_plugin_is_loaded_once(monkey, refused, tmp_path):
+def test_plugin_loaded_twice_is_loaded_once(monkey, refused, tmp_path):
     shutil.copy(load("probe")[0], tmp_path / "another.so")
     said = refused(plugins=[*load("probe"), "./another.so"])
     assert re.search(r"the plugin `probe` is already loaded from .*/monkey-probe\.so", said)
@@ -91,13 +91,13 @@ def test_a_plugin_is_loaded_once(monkey, refused, tmp_path):
     assert server.err.text.count("probe: start") == 1
 
 
-def test_two_plugins_do_not_bring_the_same(refused):
+def test_plugin_that_adds_existing_names_is_rejected(refused):
     said = refused(plugins=load("probe", "answers", "twin"))
     for what in ("section [Probe]", "section [SERVER]", "handler `Text`"):
         assert f"error: the plugin `twin` adds a {what}, which already exists" in said, said
 
 
-def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
+def test_plugin_path_is_relative_to_configuration(monkey, tmp_path):
     shutil.copy(load("answers")[0], tmp_path / "mine.so")
     server = monkey(plugins=["./mine.so"], sections="[ROUTES]\n    /* text fine\n")
     assert server.get("/").text == "fine"
@@ -113,12 +113,12 @@ def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
     ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` adds a route for `no/pattern`, which is not a pattern"),
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
-def test_a_plugin_that_cannot_start_is_reported(refused, what, code, said):
+def test_plugin_that_cannot_start_is_reported(refused, what, code, said):
     assert re.search(said, refused(code, plugins=load("cannot"), top=f"[CANNOT]\n    What {what}\n"))
 
 
 @pytest.mark.parametrize("what", ["load", "host", "master", "later", "worker"])
-def test_a_reload_that_cannot_start_leaves_the_old(monkey, site, what):
+def test_plugin_that_cannot_start_on_reload_keeps_old_configuration(monkey, site, what):
     site.add("a", "old")
     server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
     server.allow(r"worker \d+ ended unexpectedly")
@@ -129,7 +129,7 @@ def test_a_reload_that_cannot_start_leaves_the_old(monkey, site, what):
 
 
 @pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
-def test_a_plugin_that_breaks_down_at_a_reload_leaves_the_old(monkey, site, what, how):
+def test_plugin_that_crashes_on_reload_keeps_old_configuration(monkey, site, what, how):
     site.add("a", "old")
     server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
@@ -143,8 +143,8 @@ def test_a_plugin_that_breaks_down_at_a_reload_leaves_the_old(monkey, site, what
 
 
 @pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
-def test_a_reload_names_another_program_on_disk_as_the_cause(monkey, site, tmp_path, what, how):
-    """An installation or a build replaces the program and its plugins: these then break the one that runs."""
+def test_reload_failure_names_replaced_program_as_cause(monkey, site, tmp_path, what, how):
+    """An installation or a build replaces the program and its plugins: the new plugins do not work in the running program."""
     site.add("a", "old")
     own = tmp_path / "monkey"
     shutil.copy(PROGRAM, own)
@@ -157,7 +157,7 @@ def test_a_reload_names_another_program_on_disk_as_the_cause(monkey, site, tmp_p
     assert server.get("/a").text == "old"
 
 
-def test_a_reload_loads_the_code_of_a_replaced_file(monkey, tmp_path):
+def test_reload_loads_code_of_replaced_plugin_file(monkey, tmp_path):
     file, new = tmp_path / "mine.so", tmp_path / "new.so"
     plugins = {"text fine": "answers", "misbehave": "misbehaves"}
     shutil.copy(load("answers")[0], file)
@@ -167,19 +167,19 @@ def test_a_reload_loads_the_code_of_a_replaced_file(monkey, tmp_path):
         shutil.copy(load(plugins[now])[0], new)
         os.rename(new, file)
         server.config.write_text(server.config.read_text().replace(before, now))
-        for _ in range(2):  # the second time it is the same file
+        for _ in range(2):  # the second time, the file is unchanged
             server.tell(signal.SIGHUP)
             serving += 1
             server.err.wait_for("the new configuration serves", serving)
             assert server.get("/").text == body
 
 
-def test_sections_without_their_plugin(refused):
+def test_plugin_section_and_handler_need_the_plugin(refused):
     said = refused(sections="[PROBE]\n    Name x\n[ROUTES]\n    /* text x\n")
     assert "unknown section [PROBE]" in said and "there is no handler `text`" in said
 
 
-def test_its_sections_are_checked_like_ours(refused):
+def test_plugin_section_is_checked_like_builtin_sections(refused):
     said = refused(plugins=load("probe"), sections="[PROBE]\n    Nmae x\n    Refuse maybe\n[PROBE]\n    Name y\n")
     assert re.search(r"monkey\.conf:\d+:5: error: unknown key `Nmae` in \[PROBE\]", said)
     assert "did you mean `Name`?" in said
@@ -187,7 +187,7 @@ def test_its_sections_are_checked_like_ours(refused):
     assert re.search(r":\d+:\d+: error: .*maybe", said), said
 
 
-def test_its_own_errors_have_a_place(refused):
+def test_plugin_errors_have_a_location(refused):
     said = refused(plugins=load("probe", "answers"), host="ServerName a.example",
                    sections="[PROBE]\n    Refuse on\n[ROUTES]\n    /a text\n    /b text forbidden\n    /c sum words\n")
     assert re.search(r":\d+:12: error: the host a\.example is refused\n        Refuse on\n               \^", said)
@@ -196,7 +196,7 @@ def test_its_own_errors_have_a_place(refused):
     assert "the handler `sum` expects nothing after it" in said
 
 
-def test_the_effective_configuration_has_it_all(monkey, run, tmp_path):
+def test_plugin_section_appears_in_printed_config(monkey, run, tmp_path):
     server = monkey(plugins=load("probe"), top="[PROBE]\n    Name above\n", host="ServerName a",
                     sections='[PROBE]\n    Name "of a"\n[HOST]\n    ServerName b\n    DocumentRoot site\n')
     printed = run("-T", "-c", server.config).out
@@ -206,7 +206,7 @@ def test_the_effective_configuration_has_it_all(monkey, run, tmp_path):
     assert run("-T", "-c", tmp_path / "again.conf").out == printed
 
 
-def test_plugins_are_listed_with_hosts_and_order(monkey, run):
+def test_plugins_command_lists_hosts_and_order(monkey, run):
     server = monkey(plugins=load("answers", "probe"), host="ServerName a.example",
                     sections="[HOST]\n    ServerName b.example\n    DocumentRoot site\n[PROBE]\n    Name b\n")
     listed = run("plugins", "-c", server.config).out
@@ -244,7 +244,7 @@ def probed(monkey, site):
     return monkey(plugins=load("probe", "answers"), sections=TWO_HOSTS)
 
 
-def test_each_hook_is_called_in_its_turn(probed):
+def test_hooks_are_called_in_order(probed):
     reply = probed.get("/a.txt")
     assert (reply.status, reply["X-Probe"], reply.text) == (200, "one", "hello")
     probed.err.wait_for("probe one: destructor")
@@ -255,7 +255,7 @@ def test_each_hook_is_called_in_its_turn(probed):
     assert said_of(probed)[-1] == "probe: stop"
 
 
-def test_a_host_without_its_section_has_no_hooks(probed):
+def test_hooks_are_not_called_for_host_without_section(probed):
     reply = probed.get("/a.txt", fields=[("Host", "two.example")])
     assert reply.status == 200 and "X-Probe" not in reply
     probed.get("/a.txt")
@@ -263,7 +263,7 @@ def test_a_host_without_its_section_has_no_hooks(probed):
     assert len([line for line in said_of(probed) if "request" in line]) == 1
 
 
-def test_errors_and_refusals_pass_the_hooks_too(probed):
+def test_hooks_are_called_for_error_responses(probed):
     reply = probed.get("/none")
     assert (reply.status, reply["X-Probe"]) == (404, "one")
     probed.err.wait_for(r"probe one: done /none 404 done")
@@ -271,7 +271,7 @@ def test_errors_and_refusals_pass_the_hooks_too(probed):
     probed.err.wait_for(r"probe one: done .* 400 refused")
 
 
-def test_a_gone_client_is_an_abort_and_then_done(probed):
+def test_hooks_abort_and_done_follow_client_disconnect(probed):
     with probed.connect() as c:
         c.send(b"GET /wait?follow HTTP/1.1\r\nHost: a\r\n\r\n")
         probed.err.wait_for("probe one: request /wait")
@@ -288,7 +288,7 @@ def test_messages_reach_every_worker(monkey):
     assert len(re.findall("heard hello", server.err.text)) == 3
 
 
-def test_messages_about_requests_can_be_taken(probed):
+def test_log_hook_can_take_messages_about_requests(probed):
     probed.get("/log?open")
     line = probed.err.wait_for(r"\[warn\] \d+: (.*open)$").group(1)
     assert "GET /log?open" in line and "127.0.0.1" in line
@@ -297,7 +297,7 @@ def test_messages_about_requests_can_be_taken(probed):
     assert len(re.findall("secret", probed.err.text)) == 1
 
 
-# ---- Answers ----
+# ---- Responses ----
 
 ANSWERS = """[ROUTES]
     /text        text of any kind
@@ -321,7 +321,7 @@ def answers(monkey, site):
     return monkey(plugins=load("answers"), server="HandlerTimeout 1\nMinRateInterval 5", sections=ANSWERS)
 
 
-def test_texts_and_words_of_routes(answers):
+def test_handler_text_response_uses_route_argument(answers):
     reply = answers.get("/text")
     assert (reply.status, reply.text, reply["Content-Type"]) == (200, "of any kind", "text/plain")
     refused = answers.get("/text", method="POST", fields=[("Content-Length", "0")])
@@ -329,14 +329,14 @@ def test_texts_and_words_of_routes(answers):
 
 
 @pytest.mark.parametrize("verdict, status", [(0, 404), (1, 200), (2, 504), (3, 418), (4, 500), (77, 500), (4294967295, 500)])
-def test_every_verdict(answers, verdict, status):
+def test_handler_verdict_determines_status(answers, verdict, status):
     assert answers.get(f"/verdict?{verdict}").status == status
     if status == 500:
         answers.err.wait_for("verdict returned -?[0-9]+, which is not a verdict: 500")
     assert answers.get("/a.txt").text == "hello"
 
 
-def test_files_and_ranges_of_them(answers, site):
+def test_handler_file_response_supports_ranges(answers, site):
     reply = answers.get("/file/a.txt")
     assert (reply.text, reply["Content-Length"], reply["X-File"]) == ("llo", "3", str(site.path / "a.txt"))
     assert reply["Content-Type"].startswith("text/plain")
@@ -350,7 +350,7 @@ def test_files_and_ranges_of_them(answers, site):
     assert answers.get("/file/link").status == 403
 
 
-def test_files_are_closed(answers):
+def test_handler_file_response_closes_descriptors(answers):
     before = open_files(answers)
     for _ in range(20):
         answers.get("/file/big.bin?10")
@@ -358,7 +358,7 @@ def test_files_are_closed(answers):
     wait_until(lambda: open_files(answers) <= before + 1, "all descriptors are closed again")
 
 
-def test_sources_of_known_and_unknown_length(answers):
+def test_handler_body_source_may_have_unknown_length(answers):
     digits = "".join(str(n % 10) for n in range(100000, 0, -1))
     known, unknown = answers.get("/count?100000"), answers.get("/count-?100000")
     assert (known.text, known["Content-Length"]) == (digits, "100000")
@@ -368,14 +368,14 @@ def test_sources_of_known_and_unknown_length(answers):
     answers.err.wait_for("answers: source closed, 100000 left")
 
 
-def test_a_source_is_closed_when_its_client_goes(answers):
+def test_handler_body_source_is_closed_on_disconnect(answers):
     with answers.connect() as c:
         c.send(b"GET /count?900000000 HTTP/1.1\r\nHost: a\r\n\r\n")
         c.sock.recv(1000)
     answers.err.wait_for(r"answers: source closed, [1-9]\d* left")
 
 
-def test_raw_answers(answers):
+def test_handler_raw_response_is_sent_verbatim(answers):
     with socket.create_connection(answers.addresses[0][:2]) as s:
         s.sendall(b"GET /raw HTTP/1.1\r\nHost: a\r\n\r\n")
         data = b""
@@ -384,7 +384,7 @@ def test_raw_answers(answers):
     assert data == b"HTTP/1.1 299 Mine\r\nX-Raw: yes\r\nContent-Length: 3\r\n\r\nraw"
 
 
-def test_content_of_requests_is_read_as_a_stream(answers):
+def test_handler_reads_request_body_as_stream(answers):
     body = bytes(range(256)) * 3000
     assert answers.get("/sum", method="POST", body=body).text == f"{len(body)} {sum(body)}\n"
     chunked = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in (b"abc", b"d" * 5000)) + b"0\r\n\r\n"
@@ -392,7 +392,7 @@ def test_content_of_requests_is_read_as_a_stream(answers):
     assert reply.text == f"5003 {sum(b'abc' + b'd' * 5000)}\n"
 
 
-def test_a_half_closed_client_may_wait_unless_the_handler_follows_it(answers):
+def test_handler_is_cancelled_on_half_close_only_on_request(answers):
     with answers.connect() as c:
         c.send(b"GET /timer?200 HTTP/1.1\r\nHost: a\r\n\r\n").shut()
         assert c.read().text == "0\n"
@@ -406,13 +406,13 @@ def test_a_half_closed_client_may_wait_unless_the_handler_follows_it(answers):
     pytest.param("/child?0", "child of mine\n0\n", marks=starts_programs),
     pytest.param("/child?7", f"child of mine\n{7 << 8}\n", marks=starts_programs), ("/aside?1000000", "500000500000\n"),
 ])
-def test_waiting_for(answers, target, text):
+def test_handler_waits_for_timer_descriptor_child_and_thread(answers, target, text):
     for _ in range(3):
         assert answers.get(target).text == text
 
 
 @starts_programs
-def test_many_wait_at_once_and_no_other_request_does(answers):
+def test_handlers_that_wait_do_not_block_other_requests(answers):
     clients = [answers.connect() for _ in range(50)]
     for i, c in enumerate(clients):
         c.send(b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % [b"timer?300", b"fd", b"child?1", b"aside?100000"][i % 4])
@@ -422,7 +422,7 @@ def test_many_wait_at_once_and_no_other_request_does(answers):
         c.close()
 
 
-def test_a_waiting_client_may_go_away(answers):
+def test_handler_that_waits_survives_disconnect(answers):
     before = open_files(answers)
     for target in ("timer?100", "fd", "child?0", "aside?1000000") * 5:
         with answers.connect() as c:
@@ -434,7 +434,7 @@ def test_a_waiting_client_may_go_away(answers):
 # ---- Filters ----
 
 
-def test_filters(answers, site):
+def test_filters_change_body_and_headers(answers, site):
     def get(how, target="/a.txt", **keys):
         return answers.get(target, fields=[("X-Filter", how)], **keys)
 
@@ -449,7 +449,7 @@ def test_filters(answers, site):
     assert get("both", "/none").status == 404
 
 
-def test_filtered_answers_on_one_connection(answers):
+def test_filters_apply_per_request_on_one_connection(answers):
     with answers.connect() as c:
         for _ in range(3):
             assert c.get("/a.txt", fields=[("X-Filter", "both")]).text == "HHEELLLLOO"
@@ -459,13 +459,13 @@ def test_filtered_answers_on_one_connection(answers):
 # ---- Rewriting ----
 
 
-def test_a_request_for_something_else(answers):
+def test_rewrite_restarts_request_with_new_path(answers):
     def get(to, target="/x"):
         return answers.get(target, fields=[("X-Rewrite", to)])
 
     assert get("/a.txt").text == "hello"
-    assert get("/a.txt").all("X-Asked") == ["yes"], "what was added for the first path is forgotten"
-    assert get("/%61.txt", "/a.txt").status == 500, "it is rewritten for ever: its path never looks like what is asked"
+    assert get("/a.txt").all("X-Asked") == ["yes"], "headers added for the first path are discarded"
+    assert get("/%61.txt", "/a.txt").status == 500, "endless rewrite: the path never equals the requested one"
     answers.err.wait_for("was rewritten more than 10 times: 500")
     assert get("/../a").status == 400
     assert get("nothing").status == 400
@@ -485,12 +485,12 @@ def bad(monkey, site):
     ("error", 500), ("too-much", 500), ("resume", 200), ("fields", 500), ("own", 200), ("split", 200), ("status", 200),
     ("wait", 504),
 ])
-def test_what_a_handler_may_get_wrong(bad, how, status):
+def test_handler_mistakes_become_500_or_close(bad, how, status):
     assert bad.get(f"/bad?{how}").status == status
     assert bad.get("/a.txt").text == "hello"
 
 
-def test_a_source_that_never_goes_on_is_cut_off(bad):
+def test_source_that_never_produces_is_cut_off(bad):
     with bad.connect() as c:
         c.send(b"GET /bad?never HTTP/1.1\r\nHost: a\r\n\r\n")
         data = b""
@@ -504,7 +504,7 @@ def test_a_source_that_never_goes_on_is_cut_off(bad):
 
 
 @pytest.mark.parametrize("how, died", [("crash", r"was killed by signal 11"), ("exit", r"ended unexpectedly")])
-def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
+def test_worker_that_crashes_is_replaced(monkey, site, how, died):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     environment={"ASAN_OPTIONS": "handle_segv=0:detect_leaks=0"})
@@ -520,7 +520,7 @@ def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
     assert re.search(died, server.err.text)
 
 
-def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
+def test_worker_with_blocked_loop_is_killed_and_replaced(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), workers=2, server="WatchdogTimeout 3",
                     sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
@@ -539,7 +539,7 @@ def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
 
 @pytest.mark.processes("a handler that breaks down ends the program")
 @pytest.mark.parametrize("where, what", [("stop", r"in worker_stop\(\) of misbehaves"), ("thread", "waiting for its threads")])
-def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, what):
+def test_worker_that_never_exits_is_killed(monkey, site, where, what):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections=f"[MISBEHAVES]\n    Hangs {where}\n")
     server.allow(r"worker \d+ ")
@@ -550,12 +550,12 @@ def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, wh
     server.err.wait_for(rf"worker {old} serves nothing: it has been blocked for \d+ ms; {what}\n")
     assert server.get("/a.txt").text == "hello"
     server.err.wait_for(rf"worker {old} is killed: WatchdogTimeout is over")
-    wait_until(lambda: is_gone(old), "it is gone")
+    wait_until(lambda: is_gone(old), "the worker is gone")
     assert server.get("/a.txt").text == "hello"
 
 
-def test_a_worker_that_never_starts_is_reported_and_killed(monkey, site):
-    """The configuration that brings it does not serve, and the one before it goes on."""
+def test_worker_that_never_starts_is_killed(monkey, site):
+    """The configuration that loads it does not serve, and the old one continues."""
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections="[MISBEHAVES]\n    Hangs nowhere\n")
     server.allow(r"worker \d+ ")
@@ -566,11 +566,11 @@ def test_a_worker_that_never_starts_is_reported_and_killed(monkey, site):
     assert server.get("/a.txt").text == "hello"
     server.err.wait_for(r"worker \d+ is killed: WatchdogTimeout is over")
     server.err.wait_for("keeping the old one")
-    wait_until(lambda: server.workers == before, "the worker of before is left")
+    wait_until(lambda: server.workers == before, "only the old worker remains")
     assert server.get("/a.txt").text == "hello"
 
 
-def test_a_worker_whose_loop_goes_on_is_left_alone(monkey, site):
+def test_worker_with_slow_loop_is_left_alone(monkey, site):
     server = monkey(plugins=load("misbehaves"), workers=1, sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
     server.allow(r"worker \d+ serves")
     before = server.workers
@@ -580,7 +580,7 @@ def test_a_worker_whose_loop_goes_on_is_left_alone(monkey, site):
 
 
 @pytest.mark.processes("a handler that breaks down ends the program")
-def test_the_parent_may_ignore_dead_children(monkey, site):
+def test_worker_death_is_noticed_with_ignored_sigchld(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     wrapper=[sys.executable, "-c", "import os, signal, sys; "

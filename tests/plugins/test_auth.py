@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin auth: Basic, places, files of users, wrong passwords, and that hashing delays no other request."""
+"""The auth plugin: Basic, locations, user files, wrong passwords, and hashing that delays no other request."""
 import base64
 import os
 import re
@@ -30,13 +30,13 @@ def ana_and_bob(tmp_path_factory):
 
 @pytest.fixture
 def users(tmp_path, ana_and_bob):
-    """ana:secret and bob:hidden, cheaply hashed."""
+    """ana:secret and bob:hidden, with cheap hashes."""
     return Path(shutil.copy(ana_and_bob, tmp_path / "users"))
 
 
 @pytest.fixture
 def guarded(monkey, site, users):
-    """A server whose /private asks for a password; `more` are further keys."""
+    """Starts a server whose /private requires a password; `more` holds further keys."""
     site.add("a", "everybody\n")
     site.add("private/a", "few\n")
 
@@ -54,9 +54,9 @@ def curl(server, *options, target="/private/a"):
     return int(done.stdout)
 
 
-# Access
+# Access control
 
-def test_it_asks_and_lets_in(guarded):
+def test_auth_basic_challenges_and_accepts_password(guarded):
     server = guarded("Realm \"The few\"")
     asked = server.get("/private/a")
     assert asked.status == 401
@@ -70,7 +70,7 @@ def test_it_asks_and_lets_in(guarded):
     assert server.get("/a").text == "everybody\n"
 
 
-def test_curl_comes_in(guarded):
+def test_auth_basic_works_with_curl(guarded):
     server = guarded()
     assert curl(server) == 401
     assert curl(server, "-u", "ana:secret") == 200
@@ -80,7 +80,7 @@ def test_curl_comes_in(guarded):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_hash(guarded, users, kind):
+def test_auth_accepts_every_hash_kind(guarded, users, kind):
     add(users, "eva", "secret", "-b", kind)
     server = guarded()
     assert get(server, "eva", "secret").status == 200
@@ -88,8 +88,8 @@ def test_every_kind_of_hash(guarded, users, kind):
     assert get(server, "eva", "secre").status == 401
 
 
-def test_hashes_that_others_made(guarded, users):
-    """Of Monkey's mk_passwd, and of htpasswd."""
+def test_auth_accepts_hashes_of_other_programs(guarded, users):
+    """Hashes of Monkey's mk_passwd and of htpasswd."""
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\nolder:{sha1('secret').replace('SHA1', 'SHA')}\n"
                 "apache:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n")
@@ -102,7 +102,7 @@ def test_hashes_that_others_made(guarded, users):
     server.err.wait_for(r"warning: .*users: 2 passwords are hashed with \{SHA1\}")
 
 
-def test_names_and_passwords_of_any_characters(guarded, users):
+def test_auth_names_and_passwords_may_have_any_characters(guarded, users):
     add(users, "jäsøn doe", "Grüße: a:b \\ \" ,=")
     add(users, "long", "x" * 511)
     server = guarded()
@@ -112,7 +112,7 @@ def test_names_and_passwords_of_any_characters(guarded, users):
     assert get(server, "long", "x" * 510).status == 401
 
 
-def test_the_user_is_known_to_logs(guarded, tmp_path):
+def test_auth_user_appears_in_access_log(guarded, tmp_path):
     server = guarded(server="AccessLog access.log\nAccessLogFormat combined")
     assert get(server, "ana", "secret").status == 200
     assert server.get("/a").status == 200
@@ -121,7 +121,7 @@ def test_the_user_is_known_to_logs(guarded, tmp_path):
     assert first.startswith("127.0.0.1 - ana [") and second.startswith("127.0.0.1 - - [")
 
 
-def test_the_scheme_is_a_word_of_any_case(guarded):
+def test_auth_scheme_is_case_insensitive(guarded):
     server = guarded()
     value = basic("ana", "secret")["Authorization"].removeprefix("Basic ")
     for scheme in ["basic ", "BASIC ", "bAsIc   "]:
@@ -131,7 +131,7 @@ def test_the_scheme_is_a_word_of_any_case(guarded):
         assert reply.status == 401 and "WWW-Authenticate" in reply
 
 
-def test_other_methods_are_asked_too(guarded):
+def test_auth_applies_to_every_method(guarded):
     server = guarded()
     for method in ["HEAD", "OPTIONS", "PUT", "POST", "DELETE", "BREW"]:
         body = b"x" if method in ("PUT", "POST") else b""
@@ -140,9 +140,9 @@ def test_other_methods_are_asked_too(guarded):
     assert server.get("/private/a", method="HEAD", fields=basic("ana", "secret")).status == 200
 
 
-# Places
+# Locations
 
-def test_where_it_asks(guarded, site):
+def test_auth_location_covers_paths_below_it(guarded, site):
     site.add("private.html")
     site.add("priv")
     server = guarded()
@@ -153,14 +153,14 @@ def test_where_it_asks(guarded, site):
         assert server.get(target).status in (200, 301, 403), target
 
 
-def test_a_location_that_ends_with_a_slash(guarded, site):
+def test_auth_location_with_trailing_slash_covers_folder(guarded, site):
     site.add("deep/a", "deep")
     site.add("deeper", "deeper")
     server = guarded(sections="[AUTH]\n    Location /deep/\n    UserFile users\n")
     assert [server.get(target).status for target in ["/deep", "/deep/", "/deep/a", "/deeper"]] == [401, 401, 401, 200]
 
 
-def test_the_longest_location_counts(guarded, site, tmp_path):
+def test_auth_longest_location_wins(guarded, site, tmp_path):
     add(tmp_path / "others", "zoe", "zoe")
     site.add("private/inner/a", "inner")
     site.add("private/inner/open/a", "open")
@@ -182,7 +182,7 @@ def test_the_longest_location_counts(guarded, site, tmp_path):
     assert server.get("/private/inner/open/../a").status == 401
 
 
-def test_slashes_that_are_encoded_do_not_slip_by(guarded, site):
+def test_auth_encoded_slashes_do_not_bypass_location(guarded, site):
     site.add("private/inner/a")
     server = guarded(sections="[AUTH]\n    Location /private/inner\n    UserFile users\n    Realm Inner\n")
     for target in ["/private%2Fa", "/private%2fa", "/private/inner%2Fa", "/private/inner/x%2Fy"]:
@@ -195,7 +195,7 @@ def test_slashes_that_are_encoded_do_not_slip_by(guarded, site):
         assert get(server, "ana", "secret", target).status != 200, target
 
 
-def test_each_host_has_its_own(monkey, site, users, tmp_path):
+def test_auth_hosts_have_separate_locations(monkey, site, users, tmp_path):
     site.add("a", "a")
     add(tmp_path / "others", "zoe", "zoe", "-b", "bcrypt", "-r", "4")
     server = monkey(plugins=["auth"], host="ServerName one", top="[AUTH]\n    Location /\n    UserFile users\n", sections="""
@@ -215,7 +215,7 @@ def test_each_host_has_its_own(monkey, site, users, tmp_path):
     assert get(server, "zoe", "zoe", "/a", host="one").status == 401
 
 
-def test_some_users_only(guarded):
+def test_auth_require_user_limits_users(guarded):
     server = guarded("Require user bob zoe\nRequire user \"jim beam\"")
     assert get(server, "bob", "hidden").status == 200
     reply = get(server, "ana", "secret")
@@ -232,7 +232,7 @@ def test_some_users_only(guarded):
 
 # Address or password
 
-def test_an_address_or_a_password_is_enough(guarded, site):
+def test_auth_required_address_or_password_suffices(guarded, site):
     site.add("private/inner/a", "inner\n")
     server = guarded("MaxAttempts 2\nRequire address 127.0.0.2 127.0.0.16/28\nRequire user ana",
                      "[AUTH]\n    Location /private/inner\n    UserFile users\n")
@@ -240,7 +240,7 @@ def test_an_address_or_a_password_is_enough(guarded, site):
         with server.connect(source=source) as c:
             assert c.get("/private/a").status == expected, source
         with server.connect(source=source) as c:
-            assert c.get("/private/inner/a").status == 401, "the inner place names no address"
+            assert c.get("/private/inner/a").status == 401, "the inner location names no address"
     assert get(server, "ana", "secret").status == 200
     assert get(server, "bob", "hidden").status == 403
     for _ in range(4):
@@ -248,7 +248,7 @@ def test_an_address_or_a_password_is_enough(guarded, site):
             assert c.get("/private/a", fields=basic("ana", "wrong")).status == 200, "the password is not checked"
 
 
-def test_an_address_is_the_one_that_a_trusted_proxy_names(monkey, site, users):
+def test_auth_address_comes_from_trusted_proxy_header(monkey, site, users):
     site.add("private/a", "few\n")
     server = monkey(plugins=["auth", "security"], top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For\n"
                     "[AUTH]\n    Location /private\n    UserFile users\n    Require address 203.0.113.0/24\n")
@@ -258,7 +258,7 @@ def test_an_address_is_the_one_that_a_trusted_proxy_names(monkey, site, users):
             assert c.get("/private/a", fields={"X-Forwarded-For": told}).status == expected, (source, told)
 
 
-def test_an_address_is_the_one_of_the_proxy_protocol(monkey, site, users):
+def test_auth_address_comes_from_proxy_protocol(monkey, site, users):
     site.add("private/a", "few\n")
     server = monkey(plugins=["auth", "security"], top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    ProxyProtocol on\n"
                     "[AUTH]\n    Location /private\n    UserFile users\n    Require address 203.0.113.0/24 127.0.0.2\n")
@@ -268,14 +268,14 @@ def test_an_address_is_the_one_of_the_proxy_protocol(monkey, site, users):
             c.send(header)
             for _ in range(2):
                 assert c.get("/private/a").status == expected, header
-    with server.connect(source="127.0.0.2") as c:  # not a proxy: its own address counts
+    with server.connect(source="127.0.0.2") as c:  # not a trusted proxy: its own address counts
         assert c.get("/private/a").status == 200
     with server.connect(source="127.0.0.3") as c:
         assert c.get("/private/a").status == 401
 
 
 @pytest.mark.parametrize("order", [["auth", "security", "rewrite"], ["rewrite", "security", "auth"]], ids="-".join)
-def test_an_address_goes_with_rewrite_fallback_pages_and_deny(monkey, site, users, order):
+def test_auth_address_works_with_rewrite_fallback_error_pages_and_deny(monkey, site, users, order):
     site.add("private/a", "few\n")
     site.add("private/index.html", "front\n")
     site.add("asked.html", "who are you?\n")
@@ -303,7 +303,7 @@ def test_an_address_goes_with_rewrite_fallback_pages_and_deny(monkey, site, user
 
 
 @pytest.mark.processes("it explains nothing")
-def test_explain_shows_that_no_password_is_needed(guarded):
+def test_explain_shows_that_auth_needs_no_password(guarded):
     server = guarded("Require address unix:")
     done = subprocess.run([server.process.args[0], "-c", server.config, "explain", "GET", "/private/a"],
                           capture_output=True, text=True, timeout=60)
@@ -311,7 +311,7 @@ def test_explain_shows_that_no_password_is_needed(guarded):
 
 
 @pytest.mark.processes("it explains nothing")
-def test_explain_says_why(guarded, tmp_path, monkey):
+def test_explain_shows_why_auth_asks(guarded, tmp_path, monkey):
     server = guarded()
     done = subprocess.run([server.process.args[0], "-c", server.config, "explain", "GET", "/private/a"],
                           capture_output=True, text=True, timeout=60)
@@ -319,7 +319,7 @@ def test_explain_says_why(guarded, tmp_path, monkey):
     assert "401" in done.stdout
 
 
-# What clients send
+# Client input
 
 def b64(data):
     return "Basic " + base64.b64encode(data).decode()
@@ -331,7 +331,7 @@ def b64(data):
     b64(b"ana"), b64(b""), b64(b"ana:secret\0"), b64(b"ana\0:secret"), b64(b"\0"), b64(b"ana:sec\nret"),
     b64(b"ana\x7f:secret"), b64(b"ana:" + b"x" * 512), b64(b"a" * 800), b64(b"ana:" + b"x" * 5000), "Basic " + "A" * 7000,
     "Basic " + "=" * 7000, "Basic " + "," * 7000])
-def test_malformed_credentials(guarded, value):
+def test_auth_malformed_credentials_are_refused(guarded, value):
     server = guarded()
     reply = server.get("/private/a", fields={"Authorization": value})
     assert reply.status == 401 and reply["WWW-Authenticate"].startswith("Basic realm=")
@@ -340,12 +340,12 @@ def test_malformed_credentials(guarded, value):
 
 @pytest.mark.parametrize("value", ["", "x", "Basic:YW5hOnNlY3JldA==", "Negotiate abc", b64(b":"), b64(b"::::"),
                                    b64(b"ana:\xff\xfe"), b64(b"\xc3\x28:secret"), b64(b"n" * 256 + b":x")])
-def test_credentials_that_are_none(guarded, value):
+def test_auth_credentials_of_other_schemes_are_refused(guarded, value):
     server = guarded()
     assert server.get("/private/a", fields={"Authorization": value}).status == 401
 
 
-def test_two_fields_are_none(guarded):
+def test_auth_duplicate_authorization_header_is_refused(guarded):
     server = guarded()
     right, wrong = basic("ana", "secret")["Authorization"], basic("ana", "wrong")["Authorization"]
     for pair in [(right, wrong), (wrong, right), (right, right)]:
@@ -355,7 +355,7 @@ def test_two_fields_are_none(guarded):
 
 # Wrong passwords
 
-def test_an_address_may_be_wrong_only_so_often(guarded):
+def test_auth_max_attempts_blocks_address_for_a_time(guarded):
     server = guarded("MaxAttempts 5\nAttemptWindow 2s")
     assert get(server, "ana", "secret").status == 200
     for _ in range(5):
@@ -364,15 +364,15 @@ def test_an_address_may_be_wrong_only_so_often(guarded):
     assert blocked.status == 429 and 1 <= int(blocked["Retry-After"]) <= 2
     assert "WWW-Authenticate" not in blocked
     server.err.wait_for("auth: 5 wrong ones from this address: refused for [12] s")
-    assert get(server, "ana", "secret").status == 429, "guessing must not go on"
+    assert get(server, "ana", "secret").status == 429, "guessing is blocked"
     assert get(server, "nobody", "x").status == 429
-    assert server.get("/private/a").status == 401, "a client that sends no password is only asked"
+    assert server.get("/private/a").status == 401, "a client without a password gets only the challenge"
     assert server.get("/a").status == 200
-    assert curl(server, "--interface", "127.0.0.2", "-u", "ana:secret") == 200, "others are not affected"
-    wait_until(lambda: get(server, "ana", "secret").status == 200, "the end of the time")
+    assert curl(server, "--interface", "127.0.0.2", "-u", "ana:secret") == 200, "other addresses are not affected"
+    wait_until(lambda: get(server, "ana", "secret").status == 200, "the end of AttemptWindow")
 
 
-def test_right_passwords_do_not_count(guarded):
+def test_auth_correct_passwords_do_not_count_as_attempts(guarded):
     server = guarded("MaxAttempts 2\nCacheTTL off")
     for _ in range(6):
         assert get(server, "ana", "secret").status == 200
@@ -383,7 +383,7 @@ def test_right_passwords_do_not_count(guarded):
 
 
 @pytest.mark.parametrize("password", ["sha1", "bcrypt", "nobody"])
-def test_many_at_once_are_no_way_around(guarded, users, password):
+def test_auth_concurrent_attempts_cannot_bypass_limit(guarded, users, password):
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\n")
     server = guarded("MaxAttempts 5")
@@ -395,15 +395,15 @@ def test_many_at_once_are_no_way_around(guarded, users, password):
     assert statuses == [401] * 5 + [429] * 35
 
 
-def test_at_speed(guarded):
-    """One address sends thousands; another one notices nothing, and nothing of it reaches a hash."""
+def test_auth_max_attempts_holds_under_flood(guarded):
+    """One address sends thousands of guesses; another address is not affected, and the excess guesses are never hashed."""
     server = guarded("MaxAttempts 10", workers=2, server="KeepAliveRequests 100000")
     stop, statuses = threading.Event(), []
 
     def storm(which):
         with server.connect() as client:
             while not stop.is_set():
-                password = f"{which}.{len(statuses)}"  # the same one twice at the same time would be one attempt
+                password = f"{which}.{len(statuses)}"  # the same password twice at the same time would count as one attempt
                 statuses.append(client.get("/private/a", fields=basic("ana", password)).status)
 
     threads = [threading.Thread(target=storm, args=[i]) for i in range(4)]
@@ -417,7 +417,7 @@ def test_at_speed(guarded):
     assert statuses.count(401) == 10 and set(statuses) == {401, 429}
 
 
-def test_workers_count_together_and_survive_each_other(guarded):
+def test_auth_attempts_are_shared_by_workers_and_survive_them(guarded):
     server = guarded("MaxAttempts 6", workers=2)
     server.allow(r"worker \d+ was killed by signal 9")
     for _ in range(3):
@@ -434,7 +434,7 @@ def test_workers_count_together_and_survive_each_other(guarded):
     assert get(server, "ana", "secret").status == 429
 
 
-def test_logs_cannot_be_forged(guarded):
+def test_auth_log_messages_cannot_be_forged(guarded):
     server = guarded()
     assert get(server, 'x" at /\xe4 \\ admin', "wrong").status == 401
     server.err.wait_for(r'GET /private/a from 127\.0\.0\.1: auth: wrong user or password: '
@@ -443,8 +443,8 @@ def test_logs_cannot_be_forged(guarded):
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_flood_of_addresses_unblocks_none(guarded, users):
-    """More addresses than the table has room for: blocked ones stay blocked."""
+def test_auth_flood_of_addresses_unblocks_nobody(guarded, users):
+    """More addresses than the table has entries: blocked ones stay blocked."""
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\n")
     server = guarded("MaxAttempts 3\nAttemptWindow 10m")
@@ -463,12 +463,12 @@ def test_a_flood_of_addresses_unblocks_none(guarded, users):
     assert curl(server, "--interface", "127.2.0.1", "-u", "old:secret") == 200
 
 
-def test_no_limit(guarded):
+def test_auth_max_attempts_may_be_off(guarded):
     server = guarded("MaxAttempts off")
     assert {get(server, "ana", "wrong").status for _ in range(30)} == {401}
 
 
-def test_places_with_the_same_rule_count_together(guarded, site):
+def test_auth_locations_with_equal_rules_share_attempts(guarded, site):
     site.add("other/a")
     site.add("third/a")
     server = guarded("MaxAttempts 3", sections="[AUTH]\n    Location /other\n    UserFile users\n    MaxAttempts 3\n"
@@ -480,18 +480,18 @@ def test_places_with_the_same_rule_count_together(guarded, site):
     assert get(server, "ana", "secret", "/third/a").status == 200
 
 
-# Hashing takes time, but not that of other requests
+# Hashing costs time, but not the time of other requests
 
 @pytest.fixture
 def slow(users):
-    """A password whose check takes some tenths of a second."""
+    """A password whose check takes tenths of a second."""
     add(users, "slow", "secret", "-b", "bcrypt", "-r", "12")
     return users
 
 
 @pytest.fixture
 def slowish(users):
-    """Some hundredths."""
+    """A password whose check takes hundredths of a second."""
     add(users, "slow", "secret", "-b", "bcrypt", "-r", "9")
     return users
 
@@ -506,7 +506,7 @@ def is_silent(client):
         client.sock.settimeout(30)
 
 
-def test_the_loop_goes_on_while_a_hash_is_computed(guarded, slow):
+def test_auth_hashing_does_not_block_the_loop(guarded, slow):
     server = guarded("CacheTTL off")
     with server.connect() as waiting, server.connect() as other:
         def is_silent_meanwhile():
@@ -519,11 +519,11 @@ def test_the_loop_goes_on_while_a_hash_is_computed(guarded, slow):
             assert waiting.read().status == 200
             return silent
 
-        # One that was not may have been quicker than a test that had to wait for a processor.
-        assert any(is_silent_meanwhile() for _ in range(10)), "the hash is quicker than the test: choose a higher cost"
+        # In a single attempt, the hash may finish before the test, which may wait for a processor.
+        assert any(is_silent_meanwhile() for _ in range(10)), "the hash is faster than the test: choose a higher cost"
 
 
-def test_it_is_not_computed_for_every_request(guarded, slow):
+def test_auth_cache_avoids_repeated_hashing(guarded, slow):
     server = guarded()
     with server.connect() as client:
         def cost(password, status, times=1):
@@ -535,11 +535,11 @@ def test_it_is_not_computed_for_every_request(guarded, slow):
 
         first = cost("secret", 200)
         assert cost("secret", 200, times=20) < first * 2
-        assert cost("secret2", 401) > first / 4, "what is remembered is this password, not this user"
+        assert cost("secret2", 401) > first / 4, "the cache entry is for this password, not for the user"
 
 
 @pytest.mark.slow
-def test_what_is_remembered_ends(guarded, slow):
+def test_auth_cache_entries_expire(guarded, slow):
     server = guarded("CacheTTL 2s")
     with server.connect() as client:
         def ask():
@@ -550,11 +550,11 @@ def test_what_is_remembered_ends(guarded, slow):
 
         first = cost()
         assert cost() < first / 3
-        wait_until(lambda: cost() > first / 3, "the end of the cache")
+        wait_until(lambda: cost() > first / 3, "the expiry of the cache entry")
 
 
-def test_the_same_question_is_asked_once(guarded, slow):
-    """A browser opens several connections at once: that is one attempt and one hash."""
+def test_auth_identical_concurrent_credentials_are_hashed_once(guarded, slow):
+    """A browser opens several connections at once: they count as one attempt and cost one hash."""
     server = guarded("MaxAttempts 1")
     clients = [server.connect() for _ in range(8)]
     for client in clients:
@@ -563,8 +563,8 @@ def test_the_same_question_is_asked_once(guarded, slow):
 
 
 @pytest.mark.slow
-def test_known_and_unknown_users_take_the_same_time(guarded, users):
-    """Unknown users cost as much as known ones, so that names cannot be found out."""
+def test_auth_unknown_users_take_as_long_as_known_ones(guarded, users):
+    """Response times must not reveal which user names exist."""
     users.unlink()
     add(users, "slow", "secret", "-b", "bcrypt", "-r", "11")
     server = guarded("MaxAttempts off")
@@ -577,10 +577,10 @@ def test_known_and_unknown_users_take_the_same_time(guarded, users):
 
     there, not_there = (min(cost(user, f"wrong{i}") for i in range(5)) for user in ("slow", "nobody"))
     assert 0.5 < not_there / there < 2, (there, not_there)
-    assert get(server, "nobody", "secret").status == 401, "the stand-in user opens no door"
+    assert get(server, "nobody", "secret").status == 401, "the dummy hash matches no password"
 
 
-def test_clients_that_go_away(guarded, slowish):
+def test_auth_survives_clients_that_disconnect_during_hashing(guarded, slowish):
     server = guarded("MaxAttempts off")
     for i in range(30):
         with server.connect() as client:
@@ -592,34 +592,34 @@ def test_clients_that_go_away(guarded, slowish):
 
 
 @pytest.mark.slow
-def test_too_many_at_once_are_refused(guarded, slowish):
+def test_auth_too_many_concurrent_hashes_are_refused(guarded, slowish):
     server = guarded("MaxAttempts off")
     clients = [server.connect() for _ in range(150)]
     for i, client in enumerate(clients):
         client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
     with server.connect() as client:
         assert client.get("/a").status == 200
-    wait_until(lambda: any(not is_silent(client) for client in clients), "an answer")
+    wait_until(lambda: any(not is_silent(client) for client in clients), "a response")
     busy = [client.read() for client in clients if not is_silent(client)]
     assert any(reply.status == 503 and reply["Retry-After"] == "1" for reply in busy)
     for client in clients:
         client.close()
-    wait_until(lambda: get(server, "ana", "secret").status == 200, "room for others")
+    wait_until(lambda: get(server, "ana", "secret").status == 200, "free capacity")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
-def test_it_ends_while_hashes_are_computed(guarded, slowish, number):
+def test_server_stops_while_hashes_are_computed(guarded, slowish, number):
     server = guarded("MaxAttempts off")
     clients = [server.connect() for _ in range(10)]
     for i, client in enumerate(clients):
         client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
-    wait_until(lambda: get(server).status == 401, "it to serve")
+    wait_until(lambda: get(server).status == 401, "the server to respond")
     server.stop(number)
 
 
-# Changes
+# Changes of user files
 
-def test_a_changed_file_counts_from_the_next_configuration_on(guarded, users):
+def test_auth_changed_user_file_applies_after_reload(guarded, users):
     server = guarded()
     assert get(server, "ana", "secret").status == 200
     add(users, "ana", "changed")
@@ -632,7 +632,7 @@ def test_a_changed_file_counts_from_the_next_configuration_on(guarded, users):
     assert get(server, "bob", "hidden").status == 401
 
 
-def test_a_broken_file_changes_nothing(guarded, users):
+def test_auth_broken_user_file_rejects_reload(guarded, users):
     server = guarded()
     users.write_text("rubbish\n")
     server.tell(signal.SIGHUP)
@@ -640,9 +640,9 @@ def test_a_broken_file_changes_nothing(guarded, users):
     assert get(server, "ana", "secret").status == 200
 
 
-# Without memory: the optimised program
+# Failing allocations, with the release program
 
-def test_any_allocation_of_a_request_may_fail(guarded, users, tmp_path):
+def test_auth_survives_failure_of_any_allocation_of_a_request(guarded, users, tmp_path):
     fault = Fault("failmalloc", tmp_path)
     server = guarded("CacheTTL off\nMaxAttempts off\nType Basic", sections="[AUTH]\n    Location /zone\n    Type Digest\n"
                      "    Realm Zone\n    UserFile users\n", **fault.how)
@@ -667,14 +667,14 @@ def test_any_allocation_of_a_request_may_fail(guarded, users, tmp_path):
         if not fault.failed:
             break
         fault.after = 0
-        assert get(server, "ana", "secret").status == 200, f"after allocation {n} had failed"
-        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+        assert get(server, "ana", "secret").status == 200, f"after allocation {n} failed"
+        assert server.workers == worker, f"allocation {n} killed a worker:\n{server.log}"
     assert 5 < n < 500
     fault.after = 0
     assert play() == 0
 
 
-def test_any_allocation_of_a_reload_may_fail(guarded, tmp_path):
+def test_auth_survives_failure_of_any_allocation_of_a_reload(guarded, tmp_path):
     fault = Fault("failmalloc", tmp_path)
     fault.master = 1
     server = guarded(**fault.how)

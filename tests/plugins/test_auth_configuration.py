@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin auth: sections and files of users, right and wrong."""
+"""The auth plugin: valid and invalid sections and user files."""
 import os
 import re
 import subprocess
@@ -11,7 +11,7 @@ from users import add, get
 
 @pytest.fixture
 def users(tmp_path):
-    """ana:secret and bob:hidden, cheaply hashed."""
+    """ana:secret and bob:hidden, with cheap hashes."""
     file = tmp_path / "users"
     add(file, "ana", "secret", "-b", "bcrypt", "-r", "4")
     add(file, "bob", "hidden", "-b", "bcrypt", "-r", "4")
@@ -40,7 +40,7 @@ def users(tmp_path):
     ("Location /x\nUserFile users\nRelam y", r"Realm"),
     ("Location /x\nUserFile users\n[AUTH]\nLocation /x\nUserFile users", r"/x has a section \[AUTH\] already"),
 ])
-def test_wrong_configurations(monkey, users, site, keys, message):
+def test_auth_invalid_configuration_is_rejected(monkey, users, site, keys, message):
     lines = "".join(line + "\n" if line.startswith("[") else f"    {line}\n" for line in keys.splitlines())
     server = monkey(plugins=["auth"], sections="[AUTH]\n" + lines, expect_start=False)
     server.exit_code = 3
@@ -70,17 +70,17 @@ def test_wrong_configurations(monkey, users, site, keys, message):
     ("name:realm:" + "0" * 64 + ":more", "there must be 64 .* or 32"),
     ("ana:{SHA1}" + "A" * 27 + "=", "ana is already on line 2"),
 ])
-def test_wrong_lines_of_a_file(monkey, users, line, message):
+def test_auth_invalid_line_of_user_file_is_rejected(monkey, users, line, message):
     before = users.read_text()
     users.write_text("# people\n" + before + "\n\r\n" + line + "\n")
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /x\n    UserFile users\n", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert re.search(r"users:6: .*" + message, server.err.text), server.err.text
-    assert "secret" not in server.err.text.replace("sections", ""), "a line may hold a password"
+    assert "secret" not in server.err.text.replace("sections", ""), "the line may contain a password"
 
 
-def test_all_wrong_lines_are_reported_at_once(monkey, users):
+def test_auth_user_file_errors_are_reported_together(monkey, users):
     users.write_text("".join(f"user{i}\n" for i in range(30)))
     server = monkey(plugins=["auth"], expect_start=False, sections="[AUTH]\n    Location /x\n    UserFile users\n"
                                                                     "[AUTH]\n    Location /y\n    UserFile users\n")
@@ -90,7 +90,7 @@ def test_all_wrong_lines_are_reported_at_once(monkey, users):
     assert "10 lines more are wrong" in server.err.text
 
 
-def test_files_that_are_odd_but_fine(monkey, users, site):
+def test_auth_unusual_user_file_is_accepted(monkey, users, site):
     users.write_bytes(b"\r\n# comment: here\r\n   \r\n" + users.read_bytes().replace(b"\n", b"\r\n").rstrip(b"\r\n"))
     users.chmod(0o644)
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    UserFile users\n")
@@ -99,7 +99,7 @@ def test_files_that_are_odd_but_fine(monkey, users, site):
     server.err.wait_for(r"warning: every user of this machine can read .*users")
 
 
-def test_an_empty_file_lets_no_user_in(monkey, tmp_path, site):
+def test_auth_empty_user_file_admits_nobody(monkey, tmp_path, site):
     (tmp_path / "users").touch(0o600)
     site.add("a")
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    UserFile users\n")
@@ -109,7 +109,7 @@ def test_an_empty_file_lets_no_user_in(monkey, tmp_path, site):
 
 
 @pytest.mark.processes("it prints no configuration")
-def test_the_effective_configuration_is_one(monkey, users, tmp_path):
+def test_auth_printed_config_loads_again(monkey, users, tmp_path):
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    UserFile users\n    Require user ana bob\n"
                     "    Require address 192.0.2.7 10.0.0.0/8 unix:\n")
     done = subprocess.run([server.process.args[0], "-c", server.config, "-T"], capture_output=True, text=True,
@@ -122,7 +122,7 @@ def test_the_effective_configuration_is_one(monkey, users, tmp_path):
     assert again.stdout == done.stdout and again.returncode == 0, again.stderr
 
 
-def test_the_default_configuration_loads(monkey, tmp_path, site):
+def test_auth_shipped_config_loads(monkey, tmp_path, site):
     conf = os.path.join(os.path.dirname(__file__), "..", "..", "plugins", "auth", "auth.conf")
     server = monkey(config=f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n@INCLUDE {os.path.abspath(conf)}\n"
                            "[HOST]\n    DocumentRoot site\n")

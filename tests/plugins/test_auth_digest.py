@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin auth: Digest (RFC 7616)."""
+"""The auth plugin: Digest (RFC 7616)."""
 import os
 import random
 import re
@@ -25,7 +25,7 @@ def users(tmp_path_factory):
 
 
 def serve_zone(monkey, site, more="", sections="", **how):
-    """A server whose /zone asks for Digest; `more` are further keys."""
+    """Starts a server whose /zone requires Digest; `more` holds further keys."""
     site.add("zone/a", "inside\n")
     site.add("else/a", "elsewhere\n")
     keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
@@ -50,7 +50,7 @@ def prepare(users):
 
 @pytest.fixture
 def same(lasting, prepare):
-    """One server for all tests that need no other one."""
+    """One server for all tests that do not need their own."""
     return lasting(prepare)
 
 
@@ -76,9 +76,9 @@ def is_asked_again(reply):
     return reply.status == 401 and not is_stale(reply)
 
 
-# Access
+# Access control
 
-def test_the_challenge(zone):
+def test_digest_challenge_has_required_parameters(zone):
     server = zone()
     reply = server.get("/zone/a")
     assert reply.status == 401
@@ -87,7 +87,7 @@ def test_the_challenge(zone):
     assert nonce_of(server) != nonce_of(server)
 
 
-def test_right_and_wrong(zone):
+def test_digest_accepts_only_correct_password(zone):
     server = zone()
     assert ask(server, ANA.answer(nonce_of(server))).text == "inside\n"
     for user, password in [("ana", "wrong"), ("ana", ""), ("", "secret"), ("eve", "secret"), ("ana", "for basic"),
@@ -98,7 +98,7 @@ def test_right_and_wrong(zone):
     assert ask(server, basic("ana", "secret")).status == 401
 
 
-def test_curl_comes_in(zone):
+def test_digest_works_with_curl(zone):
     server = zone()
 
     def curl(*options, target="/zone/a"):
@@ -115,7 +115,7 @@ def test_curl_comes_in(zone):
     assert curl("--basic", "-u", "ana:secret") == 401
 
 
-def test_the_method_and_the_user_count(zone, tmp_path):
+def test_digest_covers_method_and_logs_user(zone, tmp_path):
     server = zone(server="AccessLog access.log\nAccessLogFormat combined")
     nonce = nonce_of(server)
     assert ask(server, ANA.answer(nonce, method="HEAD"), method="HEAD").status == 200
@@ -124,7 +124,7 @@ def test_the_method_and_the_user_count(zone, tmp_path):
     assert '127.0.0.1 - ana [' in (tmp_path / "access.log").read_text()
 
 
-def test_names_that_need_escapes(zone, tmp_path):
+def test_digest_user_names_may_need_escapes(zone, tmp_path):
     for user in ["jäsøn", 'say "hi" \\o/', "comma, = x"]:
         add(tmp_path / "users", user, "pässword", "--digest", "Zone")
     server = zone()
@@ -141,7 +141,7 @@ def test_names_that_need_escapes(zone, tmp_path):
             assert client.read("GET").status == 200, field
 
 
-def test_how_parameters_are_written_does_not_matter(zone):
+def test_digest_parameter_syntax_is_flexible(zone):
     server = zone()
     params = ANA.params(nonce_of(server))
 
@@ -156,7 +156,7 @@ def test_how_parameters_are_written_does_not_matter(zone):
 
 # Nonces
 
-def test_a_nonce_is_used_with_rising_counts(zone):
+def test_digest_nonce_accepts_rising_counts(zone):
     server = zone()
     nonce = nonce_of(server)
     with server.connect() as client:
@@ -164,7 +164,7 @@ def test_a_nonce_is_used_with_rising_counts(zone):
             assert client.get("/zone/a", fields=ANA.answer(nonce, nc=f"{count:08x}")).status == 200
 
 
-def test_counts_come_in_any_order_but_once(zone):
+def test_digest_nonce_accepts_each_count_once_in_any_order(zone):
     server = zone()
     nonce, counts = nonce_of(server), list(range(1, 17))
     random.Random(1).shuffle(counts)
@@ -173,16 +173,16 @@ def test_counts_come_in_any_order_but_once(zone):
     for count in counts:
         assert is_stale(ask(server, ANA.answer(nonce, nc=f"{count:08x}")))
     assert ask(server, ANA.answer(nonce, nc="00000100")).status == 200
-    assert is_stale(ask(server, ANA.answer(nonce, nc="00000011"))), "too long ago to be known"
+    assert is_stale(ask(server, ANA.answer(nonce, nc="00000011"))), "too old for the window"
 
 
 @pytest.mark.parametrize("nc", ["00000000", "00020000", "ffffffff"])
-def test_counts_that_cannot_be(zone, nc):
+def test_digest_invalid_count_is_stale(zone, nc):
     server = zone()
     assert is_stale(ask(server, ANA.answer(nonce_of(server), nc=nc)))
 
 
-def test_what_was_overheard_is_worth_nothing(zone, site):
+def test_digest_replayed_credentials_are_useless(zone, site):
     site.add("zone/b", "another file")
     server = zone()
     heard = ANA.answer(nonce_of(server))
@@ -192,14 +192,14 @@ def test_what_was_overheard_is_worth_nothing(zone, site):
     assert ask(server, heard, method="HEAD").status == 401
 
 
-def test_all_workers_see_that_it_was_used(zone):
+def test_digest_replay_is_detected_by_all_workers(zone):
     server = zone(workers=2)
     heard = ANA.answer(nonce_of(server))
     assert sorted(ask(server, heard).status for _ in range(16)) == [200] + [401] * 15
     nonce = nonce_of(server)
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    assert ask(server, ANA.answer(nonce)).status == 200, "a nonce outlives a configuration"
+    assert ask(server, ANA.answer(nonce)).status == 200, "a nonce survives a reload"
     assert is_stale(ask(server, ANA.answer(nonce)))
     server.allow(r"worker \d+ was killed by signal 9")
     before = server.workers
@@ -209,17 +209,17 @@ def test_all_workers_see_that_it_was_used(zone):
     assert is_stale(ask(server, ANA.answer(nonce)))
 
 
-def test_nonces_grow_old(zone):
+def test_digest_nonces_expire(zone):
     server = zone("NonceLifetime 1s")
     nonce, count = nonce_of(server), iter(range(1, 10000))
     replies = []
     wait_until(lambda: replies.append(ask(server, ANA.answer(nonce, nc=f"{next(count):08x}"))) or
-               replies[-1].status == 401, "its end")
+               replies[-1].status == 401, "the expiry of the nonce")
     assert replies[0].status == 200 and is_stale(replies[-1])
     assert ask(server, ANA.answer(challenges(replies[-1])[0]["nonce"])).status == 200
 
 
-def test_nonces_that_are_not_ours(zone):
+def test_digest_foreign_nonces_are_refused(zone):
     server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Realm Elsewhere\n    UserFile users\n")
     good = nonce_of(server)
     other = nonce_of(server, "/else/a")
@@ -236,8 +236,8 @@ def test_nonces_that_are_not_ours(zone):
 
 
 @pytest.mark.timeout(180)  # 40,000 requests
-def test_many_users_of_nonces_do_not_undo_each_other(zone):
-    """More than the table holds: an evicted client must get another nonce, and cannot use the old one again."""
+def test_digest_nonce_eviction_allows_no_replay(zone):
+    """More nonces than the table holds: a client whose nonce was evicted must get a new one, and cannot replay the old one."""
     server = zone(server="KeepAliveRequests 100000")
     with server.connect() as client:
         def nonce():
@@ -253,9 +253,9 @@ def test_many_users_of_nonces_do_not_undo_each_other(zone):
         assert refused < 2000
 
 
-# What clients send
+# Client input
 
-def test_for_another_realm_or_algorithm(zone):
+def test_digest_wrong_realm_or_algorithm_is_refused(zone):
     server = zone()
     for client in [DigestClient("ana", "another", "Elsewhere"), DigestClient("ana", "secret", "zone"),
                    DigestClient("ana", "secret", algorithm="MD5"), DigestClient("ana", "secret", algorithm="SHA-512-256"),
@@ -264,7 +264,7 @@ def test_for_another_realm_or_algorithm(zone):
         assert reply.status == 401 and not is_stale(reply)
 
 
-def test_for_another_target(zone):
+def test_digest_wrong_uri_is_refused(zone):
     server = zone()
     for uri in ["/zone/b", "/zone/a?", "/zone/a/", "/", "", "*", "//zone/a", "http://a/zone/a", "/zone/%61"]:
         assert ask(server, ANA.answer(nonce_of(server), uri=uri)).status == 400, uri
@@ -278,7 +278,7 @@ def test_for_another_target(zone):
 
 
 @pytest.mark.parametrize("name", ["username", "realm", "nonce", "uri", "response", "cnonce", "qop", "nc"])
-def test_what_must_be_there(same, name):
+def test_digest_missing_or_duplicate_parameter_is_refused(same, name):
     server = same
     params = ANA.params(nonce_of(server))
     once = params.pop(name)
@@ -291,7 +291,7 @@ def test_what_must_be_there(same, name):
     {"nc": "1"}, {"nc": "0000000g"}, {"nc": "000000001"}, {"nc": "-0000001"}, {"qop": "auth-int"}, {"qop": "AUTH,"},
     {"cnonce": ""}, {"response": ""}, {"response": "0" * 32}, {"response": "g" * 64}, {"response": "0" * 65},
     {"username*": "UTF-8''ana"}])
-def test_what_must_be_right(same, change):
+def test_digest_invalid_parameter_value_is_refused(same, change):
     server = same
     assert is_asked_again(ask(server, ANA.field({**ANA.params(nonce_of(server)), **change})))
 
@@ -302,7 +302,7 @@ def test_what_must_be_right(same, change):
     "Digest username=\"a\"b\"", "Digest user name=\"ana\"", "Digest username==\"ana\"", "Digest username:\"ana\"",
     "Digest " + "a=b," * 1500, "Digest " + "a=\"\\" * 1200, "Digest " + "," * 6000, "Digest " + "\"" * 6000,
     "Digest username=\"" + "a" * 6000 + "\"", "Digest " + "\\" * 6000])
-def test_malformed_credentials(same, text):
+def test_digest_malformed_credentials_are_refused(same, text):
     server = same
     assert is_asked_again(ask(server, {"Authorization": text}))
     good = ANA.answer(nonce_of(server))["Authorization"]
@@ -311,14 +311,14 @@ def test_malformed_credentials(same, text):
 
 @pytest.mark.parametrize("value", ["x", "UTF-8", "UTF-8'", "UTF-8''%", "UTF-8''%zz", "latin1''ana", "UTF-8''%00", "''ana",
                                    "UTF-8''a%0Ana"])
-def test_extended_names_that_are_none(same, value):
+def test_digest_invalid_extended_name_is_refused(same, value):
     server = same
     params = ANA.params(nonce_of(server))
     del params["username"]
     assert is_asked_again(ask(server, ANA.field({"username*": value, **params})))
 
 
-def test_hashed_names_are_not_offered(zone):
+def test_digest_hashed_names_are_not_supported(zone):
     server = zone()
     assert not is_stale(ask(server, ANA.field({**ANA.params(nonce_of(server)), "userhash": "true"})))
     assert ask(server, ANA.field({**ANA.params(nonce_of(server)), "userhash": "false"})).status == 200
@@ -326,7 +326,7 @@ def test_hashed_names_are_not_offered(zone):
 
 # Wrong passwords
 
-def test_an_address_may_be_wrong_only_so_often(zone):
+def test_digest_max_attempts_blocks_address_for_a_time(zone):
     server = zone("MaxAttempts 4\nAttemptWindow 2s")
     nonce = nonce_of(server)
     for count in range(1, 5):
@@ -334,10 +334,10 @@ def test_an_address_may_be_wrong_only_so_often(zone):
     reply = ask(server, ANA.answer(nonce, nc="00000009"))
     assert reply.status == 429 and int(reply["Retry-After"]) in (1, 2)
     assert server.get("/zone/a").status == 401
-    wait_until(lambda: ask(server, ANA.answer(nonce_of(server))).status == 200, "the end of the time")
+    wait_until(lambda: ask(server, ANA.answer(nonce_of(server))).status == 200, "the end of AttemptWindow")
 
 
-def test_what_is_not_wrong_does_not_count(zone):
+def test_digest_stale_or_foreign_credentials_do_not_count_as_attempts(zone):
     server = zone("MaxAttempts 2")
     used = ANA.answer(nonce_of(server))
     for _ in range(5):
@@ -350,7 +350,7 @@ def test_what_is_not_wrong_does_not_count(zone):
 
 # MD5
 
-def test_md5_where_it_is_switched_on(zone):
+def test_digest_md5_works_if_enabled(zone):
     server = zone("DigestMD5 on")
     first, second = challenges(server.get("/zone/a"))
     assert (first["algorithm"], second["algorithm"]) == ("SHA-256", "MD5")
@@ -359,11 +359,11 @@ def test_md5_where_it_is_switched_on(zone):
     assert ask(server, ANA.answer(first["nonce"])).status == 200
     params = old.params(nonce_of(server))
     del params["algorithm"]
-    assert ask(server, old.field(params)).status == 200, "what is not said is MD5"
+    assert ask(server, old.field(params)).status == 200, "the default algorithm is MD5"
     assert ask(server, DigestClient("ana", "wrong", algorithm="MD5").answer(nonce_of(server))).status == 401
 
 
-def test_it_offers_what_there_is(zone, tmp_path):
+def test_digest_offers_only_algorithms_with_users(zone, tmp_path):
     users = tmp_path / "users"
     lines = users.read_text().splitlines(keepends=True)
     users.write_text("".join(line for line in lines if not re.match(r"\w+:Zone:[0-9a-f]{64}$", line)))
@@ -371,22 +371,22 @@ def test_it_offers_what_there_is(zone, tmp_path):
     assert [each["algorithm"] for each in challenges(server.get("/zone/a"))] == ["MD5"]
 
 
-def test_a_realm_without_users(zone):
+def test_digest_realm_without_users_is_warned_of(zone):
     server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Realm Nowhere\n    UserFile users\n")
     server.err.wait_for('warning: .*users has no user for Digest with the realm "Nowhere"')
     client = DigestClient("ana", "secret", "Nowhere")
     assert ask(server, client.answer(nonce_of(server, "/else/a"), uri="/else/a"), "/else/a").status == 401
 
 
-def test_only_some(zone, tmp_path):
+def test_digest_require_user_limits_users(zone, tmp_path):
     add(tmp_path / "users", "bob", "hidden", "--digest", "Zone")
     server = zone("Require user bob")
     assert ask(server, DigestClient("bob", "hidden").answer(nonce_of(server))).status == 200
     assert ask(server, ANA.answer(nonce_of(server))).status == 403
 
 
-def test_a_nonce_is_used_once_by_a_request_that_is_looked_at_twice(monkey, site, tmp_path):
-    """A local redirect of a script brings the same request here again, with the same count."""
+def test_digest_nonce_count_is_used_once_by_internal_redirect(monkey, site, tmp_path):
+    """A local redirect of a script runs the same request through auth again, with the same count."""
     add(tmp_path / "users", "ana", "secret", "--digest", "Zone")
     site.add("zone/go", "#!/bin/sh\nprintf 'Location: /zone/deep/a\\n\\n'\n", mode=0o755)
     site.add("zone/deep/a", "inside\n")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Autobahn test suite, a fuzzing client for WebSocket servers, against the plugin websocket and both forms of Duda's sockets.
+"""The Autobahn test suite, a fuzzing client for WebSocket servers, against the websocket plugin and both forms of Duda's WebSockets.
 
     MONKEY_AUTOBAHN=1      cases 1 to 7 and 10: half a minute
-    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: more than an hour, nearly all of which the suite computes
+    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: more than an hour, mostly the suite's own time
     MONKEY_AUTOBAHN="12.1.* 13.2.9"    these
 
-It needs `wstest`, which runs on Python 2.7 alone: tools/dev/autobahn.sh makes it."""
+It needs `wstest`, which runs only on Python 2.7: tools/dev/autobahn.sh installs it."""
 import json
 import os
 import shutil
@@ -68,7 +68,7 @@ def wstest():
     return found
 
 
-def test_autobahn(monkey, tmp_path):
+def test_autobahn_cases_pass(monkey, tmp_path):
     program = wstest()
     plugins = [BUILT / "monkey-sockets.so"]
     if services.BUILT.exists():

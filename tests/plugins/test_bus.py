@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server does for plugins beyond requests: other programs, messages between workers, memory that they share,
-logs of their own. The plugin is tests/plugins/api/bus.c: it does what a request tells it."""
+"""Services of the server for plugins beyond requests: subprocesses, messages between workers, shared memory, and own logs. The
+plugin tests/plugins/api/bus.c executes the commands in its requests.
+"""
 import errno
 import os
 import pwd
@@ -19,7 +20,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch t
 
 
 class Bus:
-    """A server that has the plugin."""
+    """A server with the plugin."""
 
     def __init__(self, server):
         self.server = server
@@ -36,7 +37,7 @@ class Bus:
         return self.clients[-1]
 
     def each(self, count):
-        """A connection to each of so many workers, by their index."""
+        """Returns a connection to each of `count` workers, by index."""
         found = {}
 
         def look():
@@ -44,11 +45,11 @@ class Bus:
             found.setdefault(int(self.ask("who", client=c).split()[0]), c)
             return len(found) == count
 
-        wait_until(look, f"{count} workers to answer")
+        wait_until(look, f"{count} workers to respond")
         return [found[i] for i in range(count)]
 
     def hears(self, line, client=None, count=1):
-        wait_until(lambda: self.ask("heard", client=client).split("\n").count(line) >= count, f"{line!r} to be heard")
+        wait_until(lambda: self.ask("heard", client=client).split("\n").count(line) >= count, f"the message {line!r}")
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def bus(monkey, site):
     def start(keys="", **how):
         section = "[BUS]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /bus/* bus\n    /* static\n", **how}
-        how["server"] = "KeepAliveRequests 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # connections stay open
+        how["server"] = "KeepAliveRequests 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # keeps connections open
         made.append(Bus(monkey(**how)))
         return made[-1]
 
@@ -68,11 +69,11 @@ def bus(monkey, site):
             client.close()
 
 
-# Other programs
+# Subprocesses
 
 @pytest.fixture
 def program(bus):
-    """A server, and `begin(script)`, which answers the number of the shell that runs it for a while."""
+    """Starts a server; `begin(script)` returns the PID of a shell that runs the script."""
     def start(**how):
         it = bus("Children on", **how)
 
@@ -82,7 +83,7 @@ def program(bus):
         def begin(script="exec sleep 1000", client=None):
             before = running()
             assert it.ask("run", script, client) == "0"
-            return wait_until(lambda: running() - before, "it to begin").pop()
+            return wait_until(lambda: running() - before, "the program to start").pop()
 
         return it, begin
 
@@ -90,41 +91,41 @@ def program(bus):
 
 
 @pytest.mark.processes("it starts no programs")
-def test_a_program_runs_outside_of_the_sandbox(program, tmp_path):
+def test_subprocess_runs_outside_of_the_sandbox(program, tmp_path):
     it, begin = program()
     it.ask("run", f"echo hello > {tmp_path}/made; exit 5")
     it.hears(f"ended {5 << 8}")
     assert (tmp_path / "made").read_text() == "hello\n"
 
 
-def test_only_configurations_that_start_programs_have_a_spawner(bus):
+def test_spawner_exists_only_if_configured(bus):
     without, wanted = bus(), bus("Children on")
-    wait_until(lambda: [name(pid) for pid in children(wanted.server.workers[0])] == ["monkey: spawner"], "its process")
+    wait_until(lambda: [name(pid) for pid in children(wanted.server.workers[0])] == ["monkey: spawner"], "the spawner")
     assert children(without.server.workers[0]) == []
     assert without.ask("run", "exit 0") == str(-errno.ECHILD)
     without.server.err.wait_for("cannot start /bin/sh: this worker has no spawner")
 
 
-def test_it_holds_nothing_of_the_server(program):
+def test_subprocess_inherits_no_descriptors(program):
     it, begin = program(server="AccessLog access.log")
     spawner, = children(it.server.workers[0])
     pid = begin()
-    # Before that it was the spawner's child, and its loader had libraries open.
-    wait_until(lambda: descriptors(pid) == dict.fromkeys(range(3), "/dev/null"), "the program, and nothing else open")
-    held = wait_until(lambda: len(held := descriptors(spawner)) == 5 and held, "the spawner to hold no more than it needs")
+    # Before exec it was the spawner's child, and then its loader had libraries open.
+    wait_until(lambda: descriptors(pid) == dict.fromkeys(range(3), "/dev/null"), "the program without other descriptors")
+    held = wait_until(lambda: len(held := descriptors(spawner)) == 5 and held, "the spawner to hold only what it needs")
     assert [held[i] for i in range(3)] == ["/dev/null"] * 3
     assert held[3].startswith("socket:") and held[4] == "anon_inode:[signalfd]"
 
 
 @root_only
-def test_it_is_the_user_that_the_worker_is(program):
+def test_subprocess_runs_as_user_of_worker(program):
     it, begin = program(server="User nobody")
     pid = begin()
     assert status(pid)["Uid"].split() == [str(pwd.getpwnam("nobody").pw_uid)] * 4
     assert status(pid)["NoNewPrivs"] == "1"
 
 
-def test_signals_and_dropping(program):
+def test_subprocess_can_be_signalled_and_dropped(program):
     it, begin = program()
     first = begin("sleep 1000 & sleep 1000")
     it.ask("signal", int(signal.SIGTERM))
@@ -138,7 +139,7 @@ def test_signals_and_dropping(program):
     assert it.ask("heard") == "ended 15\nended 0\n"
 
 
-def test_a_spawner_that_dies_takes_its_worker_out_of_service(program):
+def test_spawner_death_replaces_the_worker(program):
     it, begin = program()
     old, = it.server.workers
     client, other = it.connect(), it.connect()
@@ -156,7 +157,7 @@ def test_a_spawner_that_dies_takes_its_worker_out_of_service(program):
     it.hears("ended 0")
 
 
-def test_a_worker_that_dies_takes_its_programs_with_it(program, tmp_path):
+def test_worker_death_kills_its_subprocesses(program, tmp_path):
     it, begin = program()
     it.server.allow("was killed by signal")
     worker, = it.server.workers
@@ -172,7 +173,7 @@ def test_a_worker_that_dies_takes_its_programs_with_it(program, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
-def test_a_server_that_ends_leaves_no_programs(program, number):
+def test_server_stop_kills_subprocesses(program, number):
     it, begin = program(workers=2)
     pid = begin()
     spawners = [children(worker)[0] for worker in it.server.workers]
@@ -181,7 +182,7 @@ def test_a_server_that_ends_leaves_no_programs(program, number):
         wait_until(lambda: is_gone(each), f"{each} to die")
 
 
-def test_programs_outlive_a_reload_as_long_as_their_worker(program):
+def test_subprocess_survives_reload_with_its_worker(program):
     it, begin = program()
     client = it.connect()
     pid = begin(client=client)
@@ -194,7 +195,7 @@ def test_programs_outlive_a_reload_as_long_as_their_worker(program):
 
 # Messages
 
-def test_messages_reach_whom_they_are_for(bus):
+def test_messages_reach_their_destination(bus):
     it = bus(workers=3)
     clients = it.each(3)
     assert it.ask("send", "-1 all", clients[0]) == "0"
@@ -206,7 +207,7 @@ def test_messages_reach_whom_they_are_for(bus):
     assert it.ask("heard", client=clients[0]) == "all\n"
 
 
-def test_messages_have_a_limit(bus):
+def test_messages_have_a_size_limit(bus):
     it = bus(workers=2)
     clients = it.each(2)
     for wrong in (-2, 2):
@@ -216,24 +217,24 @@ def test_messages_have_a_limit(bus):
         it.hears("32768 bytes", client)
 
 
-def test_a_flood_stops_no_other_client(bus):
+def test_message_flood_does_not_block_other_clients(bus):
     it = bus(workers=2)
     clients = it.each(2)
     for _ in range(20):
         assert it.ask("much", 1000, clients[0]) == str(-errno.EAGAIN)
-    wait_until(lambda: it.ask("send", "-1 after", clients[0]) == "0", "room for one more")
+    wait_until(lambda: it.ask("send", "-1 after", clients[0]) == "0", "space for one more")
     for client in clients:
         it.hears("after", client)
 
 
-def test_workers_that_begin_with_a_flood_begin(bus):
+def test_message_flood_at_start_does_not_block_workers(bus):
     it = bus("Flood on", workers=3)
     for client in it.each(3):
         it.hears("32768 bytes", client)
 
 
 @pytest.mark.processes("a worker that is stopped stops the program")
-def test_a_slow_receiver_loses_messages(bus):
+def test_message_queue_of_slow_worker_drops_messages(bus):
     it = bus(workers=2)
     clients = it.each(2)
     asleep = int(it.ask("who", client=clients[1]).split()[1])
@@ -245,7 +246,7 @@ def test_a_slow_receiver_loses_messages(bus):
         it.server.err.wait_for("messages to worker 1 are lost: too many wait for it")
     finally:
         os.kill(asleep, signal.SIGCONT)
-    wait_until(lambda: 30 < it.ask("heard", client=clients[1]).count("32768 bytes") < 60, "what was kept")
+    wait_until(lambda: 30 < it.ask("heard", client=clients[1]).count("32768 bytes") < 60, "the queued messages")
     it.ask("send", "1 again", clients[0])
     it.hears("again", clients[1])
     os.kill(asleep, signal.SIGSTOP)
@@ -255,12 +256,12 @@ def test_a_slow_receiver_loses_messages(bus):
             it.hears("32768 bytes", clients[0], count=_ + 1)
     finally:
         os.kill(asleep, signal.SIGCONT)
-    assert it.server.err.text.count("messages to worker 1 are lost") == 1, "this is said once in a while"
+    assert it.server.err.text.count("messages to worker 1 are lost") == 1, "the log has one line for a while"
 
 
-def test_another_configuration_hears_nothing(bus):
+def test_messages_do_not_cross_configurations(bus):
     it = bus()
-    old = [it.connect() for _ in range(30)]  # each may ask once more
+    old = [it.connect() for _ in range(30)]  # each may send one more request
     for client in old:
         it.ask("who", client=client)
     it.server.tell(signal.SIGHUP)
@@ -272,10 +273,10 @@ def test_another_configuration_hears_nothing(bus):
     assert it.ask("heard") == "new\n"
 
 
-# What the master is asked for
+# Requests to the master
 
 @pytest.mark.processes("it has no master")
-def test_a_plugin_asks_for_a_reload(bus, site):
+def test_plugin_can_request_reload(bus, site):
     site.add("new/index.html", "new")
     it = bus(workers=2)
     text = it.server.config.read_text().replace("DocumentRoot site\n", "DocumentRoot site/new\n")
@@ -287,14 +288,14 @@ def test_a_plugin_asks_for_a_reload(bus, site):
 
 
 @pytest.mark.processes("it has no master")
-def test_a_plugin_sets_the_log_level(bus):
+def test_plugin_can_set_log_level(bus):
     it = bus(workers=2)
     it.server.allow("was killed by signal")
     assert [it.ask("level", client=client) for client in it.each(2)] == ["2", "2"]
     assert it.ask("level", 3) == "0"
     it.server.err.wait_for("the log level is now debug")
     for client in it.each(2):
-        wait_until(lambda: it.ask("level", client=client) == "3", "it to know")
+        wait_until(lambda: it.ask("level", client=client) == "3", "the worker to learn it")
     victim = it.server.workers[0]
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: victim not in it.server.workers and len(it.server.workers) == 2, "its successor")
@@ -309,7 +310,7 @@ def test_a_plugin_sets_the_log_level(bus):
 
 # Shared memory
 
-def test_memory_is_shared_by_all_as_long_as_the_server_lives(bus):
+def test_shared_memory_lives_as_long_as_the_server(bus):
     it = bus(workers=2)
     it.server.allow("was killed by signal")
     assert [it.ask("count", client=client) for client in it.each(2)] == ["0", "1"]
@@ -325,12 +326,12 @@ def test_memory_is_shared_by_all_as_long_as_the_server_lives(bus):
 # Logs
 
 def lines_of(folder, name="own.log"):
-    """All lines in the file and those that it was before; no file is empty but the last one."""
+    """All lines in the log and its rotated files; only the current file may be empty."""
     files = sorted(folder.glob(f"{name}*"))
     return [line for file in files for line in file.read_text().splitlines()]
 
 
-def test_a_log_of_its_own(bus, tmp_path):
+def test_plugin_log_is_written(bus, tmp_path):
     it = bus("Log own.log")
     it.ask("write", 10)
     it.server.stop()
@@ -338,14 +339,14 @@ def test_a_log_of_its_own(bus, tmp_path):
     assert not (tmp_path / "own.log.1").exists()
 
 
-def test_a_log_that_cannot_be_opened(bus):
+def test_plugin_log_that_cannot_be_opened_is_an_error(bus):
     server = bus("Log no/own.log", expect_start=False).server
     server.exit_code = 3
     server.wait()
     server.err.wait_for(r"monkey.conf:\d+:9: error: cannot open the log `\S+/no/own.log`: No such file")
 
 
-def test_rotation_under_load_loses_no_line(bus, tmp_path):
+def test_log_rotation_under_load_loses_no_line(bus, tmp_path):
     it = bus("Log own.log\nLogSize 20K\nLogKeep 1000", workers=4)
     clients = it.each(4)
     stop = threading.Event()
@@ -360,9 +361,9 @@ def test_rotation_under_load_loses_no_line(bus, tmp_path):
     for thread in threads:
         thread.start()
     try:
-        wait_until((tmp_path / "own.log.3").exists, "it to be rotated some times")
+        wait_until((tmp_path / "own.log.3").exists, "some rotations")
         it.server.tell(signal.SIGUSR1)
-        wait_until((tmp_path / "own.log.6").exists, "it to be rotated more often")
+        wait_until((tmp_path / "own.log.6").exists, "more rotations")
     finally:
         stop.set()
         for thread in threads:
@@ -370,12 +371,12 @@ def test_rotation_under_load_loses_no_line(bus, tmp_path):
     it.server.stop()
     lines = lines_of(tmp_path)
     assert len(lines) == sum(written) and len(set(lines)) == len(lines)
-    assert {len(line) for line in lines} <= set(range(64, 90)), "lines that stick together"
+    assert {len(line) for line in lines} <= set(range(64, 90)), "each line is complete"
     for file in tmp_path.glob("own.log.*"):
-        assert file.stat().st_size >= 20 << 10, f"{file} was rotated before its time"
+        assert file.stat().st_size >= 20 << 10, f"{file} was rotated too early"
 
 
-def test_rotation_keeps_the_configured_number(bus, tmp_path):
+def test_log_rotation_keeps_configured_number(bus, tmp_path):
     it = bus("Log own.log\nLogSize 1K\nLogKeep 2")
     (tmp_path / "own.log").chmod(0o604)
     for i in range(4):
@@ -383,12 +384,12 @@ def test_rotation_keeps_the_configured_number(bus, tmp_path):
         wait_until(lambda: (tmp_path / "own.log").stat().st_size == 0 and (tmp_path / "own.log.1").exists()
                    and f" {i * 20 + 20} " in (tmp_path / "own.log.1").read_text(), "a rotation")
     assert sorted(file.name for file in tmp_path.glob("own.log*")) == ["own.log", "own.log.1", "own.log.2"]
-    # Lines that a worker holds when its log is moved still go to the old file.
+    # Lines that a worker buffers when its log is moved still go to the old file.
     assert any(" 60 " in (tmp_path / f"own.log.{i}").read_text() for i in (1, 2))
     assert (tmp_path / "own.log").stat().st_mode & 0o777 == 0o604
 
 
-def test_rotation_may_keep_nothing(bus, tmp_path):
+def test_log_rotation_may_keep_no_files(bus, tmp_path):
     it = bus("Log own.log\nLogSize 1K\nLogKeep 0")
     before = (tmp_path / "own.log").stat().st_ino
     it.ask("write", 20)
@@ -397,7 +398,7 @@ def test_rotation_may_keep_nothing(bus, tmp_path):
     assert [file.name for file in tmp_path.glob("own.log*")] == ["own.log"]
 
 
-def test_a_log_that_another_program_moved_is_not_touched(bus, tmp_path):
+def test_log_rotation_ignores_file_moved_by_another_program(bus, tmp_path):
     it = bus("Log own.log\nLogSize 1K\nLogKeep 3")
     (tmp_path / "own.log").rename(tmp_path / "moved")
     (tmp_path / "own.log").write_text("somebody's\n")
@@ -409,7 +410,7 @@ def test_a_log_that_another_program_moved_is_not_touched(bus, tmp_path):
     assert not (tmp_path / "own.log.1").exists() and (tmp_path / "own.log").read_text().startswith("somebody's\n")
 
 
-def test_a_rotation_that_fails_loses_no_line(bus, tmp_path):
+def test_log_rotation_failure_loses_no_line(bus, tmp_path):
     (tmp_path / "own.log.1").mkdir()
     (tmp_path / "own.log.1/x").write_text("in the way")
     it = bus("Log own.log\nLogSize 1K\nLogKeep 1")
@@ -424,7 +425,7 @@ def test_a_rotation_that_fails_loses_no_line(bus, tmp_path):
 # The sandbox
 
 @pytest.mark.processes("it has no sandbox")
-def test_a_path_beside_what_is_served(bus, tmp_path):
+def test_sandbox_allows_additional_path(bus, tmp_path):
     if b"Landlock  yes" not in subprocess.check_output([PROGRAM, "-V"]):
         pytest.skip("this kernel has no Landlock")
     outside = tmp_path / "outside"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin cgi beside the rest of the server: the handler `static`, and the host that a target names."""
+"""The cgi plugin and the core: the `static` handler, and the host of an absolute target."""
 import threading
 from functools import partial
 
@@ -14,7 +14,7 @@ def serve(monkey, site):
 
 
 @pytest.mark.parametrize("target", ["/cgi-bin/s.sh", "/page.php"])
-def test_the_source_of_a_script_is_never_sent_while_it_is_replaced(serve, site, target):
+def test_cgi_script_source_is_never_sent_during_replacement(serve, site, target):
     server = serve({})
     script = site.add(target[1:], PLAIN + "echo output\n", mode=0o755)
     away = script.with_name("away")
@@ -42,8 +42,8 @@ def test_the_source_of_a_script_is_never_sent_while_it_is_replaced(serve, site, 
 
 
 @pytest.mark.parametrize("head", ["HTTP/1.1\r\nHost: other.example:81\r\n", "HTTP/1.0\r\n", "HTTP/1.0\r\nHost: other.example\r\n"])
-def test_the_authority_of_the_target_is_the_host(serve, head):
-    """RFC 9112, section 3.2.2: a Host field that says something else does not count."""
+def test_cgi_host_variables_come_from_absolute_target(serve, head):
+    """RFC 9112, section 3.2.2: the target overrides a different Host header."""
     server = serve({"env.sh": ENV})
     got = environment(server.send(f"GET http://Chosen.example:99/cgi-bin/env.sh {head}Connection: close\r\n\r\n".encode()))
     assert (got["HTTP_HOST"], got["SERVER_NAME"]) == ("Chosen.example:99", "Chosen.example")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of requests that is received as a whole before its script starts: real scripts, clients that send no length,
-slow clients and those that go, disks that are full; and how the processes are shared among client addresses."""
+"""Request bodies that are spooled before the script starts: real scripts, bodies without length, slow and disconnecting
+clients, full disks; and the fair distribution of processes among client addresses.
+"""
 import hashlib
 import os
 import re
@@ -20,7 +21,7 @@ from http2 import Http2Client
 from proc import children, descriptors, wait_until
 
 KB, MB = 1 << 10, 1 << 20
-# Each prints the length in CONTENT_LENGTH, and the hash of the content that it could read.
+# Each prints CONTENT_LENGTH, and the hash of the body that it could read.
 SCRIPTS = {
     "sh": PLAIN + "echo ${CONTENT_LENGTH-none}; sha256sum | cut -d' ' -f1\n",
     "python": f"#!{sys.executable} -I\nimport hashlib, os, sys\ndata = sys.stdin.buffer.read(int(os.environ['CONTENT_LENGTH']))\n"
@@ -49,12 +50,12 @@ def answer_to(data):
     return f"{len(data)}\n{hashlib.sha256(data).hexdigest()}\n"
 
 
-# Without a length
+# Bodies without Content-Length
 
 @pytest.mark.parametrize("size", [0, 1, 64 * KB, 64 * KB + 1, 900_000])
 @pytest.mark.parametrize("version", ["--http1.1", "--http2-prior-knowledge"])
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_gets_content_and_its_length_though_the_client_sends_none(serve, name, version, size):
+def test_cgi_spooled_body_has_content_length(serve, name, version, size):
     program = {"perl": "perl", "info.php": "php-cgi"}.get(name, "sh")
     if not shutil.which(program) or (name == "perl" and subprocess.run(["perl", "-MDigest::SHA", "-e", "1"]).returncode):
         pytest.skip(f"needs {program}, and of Perl more than Debian's perl-base")
@@ -62,12 +63,12 @@ def test_a_script_gets_content_and_its_length_though_the_client_sends_none(serve
     data = os.urandom(size)
     done = subprocess.run(["curl", "-sS", version, "-X", "POST", "-T", "-", f"{server.url}/cgi-bin/{name}"], input=data, capture_output=True,
                           timeout=50, check=True)
-    # A script that is not told a length has no content.
+    # Without CONTENT_LENGTH, a script has no body.
     expected = {"sh": "none\n" + answer_to(b"").split("\n", 1)[1]}.get(name) if size == 0 else answer_to(data)
     assert expected is None or done.stdout.decode() == expected
 
 
-def test_php_takes_an_upload_of_a_form(serve):
+def test_php_cgi_accepts_chunked_form_upload(serve):
     if not shutil.which("php-cgi"):
         pytest.skip("needs php-cgi")
     script = "<?php header('Content-Type: text/plain'); echo $_POST['a'], ' ', $_FILES['f']['size'], ' ', md5_file($_FILES['f']['tmp_name']);"
@@ -79,14 +80,14 @@ def test_php_takes_an_upload_of_a_form(serve):
 
 
 @pytest.mark.parametrize("size", [10, 200_000])
-def test_content_is_a_file_that_can_be_read_twice(serve, size):
+def test_cgi_spooled_body_is_a_seekable_file(serve, size):
     script = f"#!{sys.executable} -I\nimport os, sys\nfirst = sys.stdin.buffer.read()\nos.lseek(0, 0, 0)\nassert os.fstat(0).st_nlink == 0\n" \
         "print('Content-Type: text/plain\\n\\n%s %d' % (first == open(0, 'rb').read(), len(first)))\n"
     reply = serve({"s": script}).get("/cgi-bin/s", "POST", body=b"x" * size)
     assert reply.text == f"True {size}\n"
 
 
-def test_more_than_the_limit_is_a_413_with_or_without_a_length(serve):
+def test_cgi_spooled_body_over_limit_gets_413(serve):
     server = serve({"s": SCRIPTS["sh"]}, server="MaxBodySize 200K")
     data = b"x" * (201 * KB)
     assert server.get("/cgi-bin/s", "POST", {"Transfer-Encoding": "chunked"}, b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data)).status == 413
@@ -96,10 +97,10 @@ def test_more_than_the_limit_is_a_413_with_or_without_a_length(serve):
         assert c.read("POST").status == 413
 
 
-# Processes are for clients that have sent everything
+# Only complete requests occupy processes
 
 @pytest.mark.parametrize("length", [True, False])
-def test_a_client_that_has_not_sent_its_content_occupies_no_process(serve, length):
+def test_cgi_incomplete_upload_occupies_no_process(serve, length):
     server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 1\nMaxQueue 1")
     data = os.urandom(100_000)
     with server.connect() as c, Http2Client(server.addresses[0]) as c2:
@@ -115,7 +116,7 @@ def test_a_client_that_has_not_sent_its_content_occupies_no_process(serve, lengt
         assert c2.read("POST", streams[7]).text == answer_to(data)
 
 
-def test_a_slow_client_is_seen_to_before_its_script_starts(serve, site):
+def test_cgi_slow_upload_times_out_before_script_starts(serve, site):
     server = serve({"s": SH + "touch begun\n" + SCRIPTS["sh"][len(SH):]}, server="MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(HALF)
@@ -123,21 +124,21 @@ def test_a_slow_client_is_seen_to_before_its_script_starts(serve, site):
     assert not (site / "cgi-bin/begun").exists()
 
 
-def test_a_reload_in_the_middle_of_content_loses_nothing(serve):
+def test_cgi_reload_during_upload_loses_nothing(serve):
     server = serve({"s": SCRIPTS["sh"]})
     with server.connect() as c:
         c.send(HALF)
-        wait_until(lambda: files_of(server), "there is a file")
+        wait_until(lambda: files_of(server), "there is a spool file")
         server.tell(signal.SIGHUP)
         server.err.wait_for("configuration")
         c.send(b"h" * 100_000)
         assert c.read("POST").text == answer_to(b"h" * 200_000)
 
 
-# Clients that end in the middle
+# Clients that disconnect during the upload
 
 @pytest.mark.parametrize("content", ["spool", "refuse", "stream"])
-def test_content_that_ends_in_the_middle_is_no_error_of_the_server(serve, tmp_path, content):
+def test_cgi_interrupted_upload_is_no_server_error(serve, tmp_path, content):
     script = SH + "cat >/dev/null\n" + PLAIN[len(SH):] + "echo fine\n"
     server = serve({"s": script}, f"RequestContent {content}\nCancelOnDisconnect off", server="AccessLog access.log")
     log = tmp_path / "access.log"
@@ -154,7 +155,7 @@ def test_content_that_ends_in_the_middle_is_no_error_of_the_server(serve, tmp_pa
         with Http2Client(server.addresses[0]) as c:
             c.ask("/cgi-bin/s", "POST", streamed=True).more(b"x" * 70_000)
     assert server.get("/cgi-bin/s", "POST", body=b"x").text == "fine\n"
-    wait_until(lambda: log.exists() and log.read_text().count("POST") == 8, "all are recorded")
+    wait_until(lambda: log.exists() and log.read_text().count("POST") == 8, "all are logged")
     assert not re.search(r'" 5\d\d ', log.read_text()), log.read_text()
     wait_until(lambda: not files_of(server) and not children(children(server.workers[0])[0]), "nothing is left")
 
@@ -162,17 +163,17 @@ def test_content_that_ends_in_the_middle_is_no_error_of_the_server(serve, tmp_pa
 # Disks
 
 def files_of(server):
-    """Unlinked files of the worker."""
+    """The unlinked files that the worker holds open."""
     return [link for link in descriptors(server.workers[0]).values() if link.endswith(" (deleted)")]
 
 
-def test_a_file_has_no_name_and_goes_when_the_script_has_it(serve, tmp_path, site, running):
+def test_cgi_spool_file_is_unlinked_and_closed_after_hand_over(serve, tmp_path, site, running):
     folder = tmp_path / "spool"
     folder.mkdir()
     server = serve({"s": WAITS}, server="SpoolFolder spool")
     with server.connect() as c:
         c.send(HALF)
-        wait_until(lambda: files_of(server), "there is a file")
+        wait_until(lambda: files_of(server), "there is a spool file")
         assert all(link.startswith(f"{folder}/") for link in files_of(server)) and not list(folder.iterdir())
         c.send(b"h" * 100_000)
         wait_until(lambda: running() == 1, "the script runs")
@@ -181,7 +182,7 @@ def test_a_file_has_no_name_and_goes_when_the_script_has_it(serve, tmp_path, sit
         assert c.read("POST").text == "h" * 200_000 + "done\n"
 
 
-def test_little_content_needs_no_file(serve):
+def test_cgi_small_body_needs_no_spool_file(serve):
     server = serve({"s": SCRIPTS["sh"]})
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n\r\n" + b"x" * 65535)
@@ -195,7 +196,7 @@ def limit_files(server, size):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def test_a_limit_on_file_sizes_is_a_507_and_the_worker_lives(serve):
+def test_cgi_file_size_limit_on_spooling_gets_507(serve):
     server = serve({"s": SCRIPTS["sh"]})
     worker = server.workers
     limit_files(server, 100 * KB)
@@ -208,7 +209,7 @@ def test_a_limit_on_file_sizes_is_a_507_and_the_worker_lives(serve):
     assert server.workers == worker
 
 
-def test_a_full_disk_is_a_507_until_there_is_room_again(serve, tmp_path):
+def test_cgi_full_disk_gets_507_until_space_is_free(serve, tmp_path):
     folder = tmp_path / "small"
     folder.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "small", folder], check=False).returncode:
@@ -217,10 +218,10 @@ def test_a_full_disk_is_a_507_until_there_is_room_again(serve, tmp_path):
         server = serve({"s": SCRIPTS["sh"]}, server="SpoolFolder small")
         with server.connect() as c:
             c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n" + b"x" * 150_000)
-            wait_until(lambda: files_of(server), "there is a file")
+            wait_until(lambda: files_of(server), "there is a spool file")
             assert server.get("/cgi-bin/s", "POST", body=b"x" * 199_000).status == 507
             assert server.get("/cgi-bin/s", "POST", body=b"x" * 50_000).status == 200
-        wait_until(lambda: not files_of(server), "its file is gone")
+        wait_until(lambda: not files_of(server), "the spool file is closed")
         assert server.get("/cgi-bin/s", "POST", body=b"x" * 199_000).text == answer_to(b"x" * 199_000)
         server.err.wait_for("No space left on device")
         server.stop()
@@ -228,7 +229,7 @@ def test_a_full_disk_is_a_507_until_there_is_room_again(serve, tmp_path):
         subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_one_address_may_use_half_of_the_disk_space(serve):
+def test_cgi_one_address_may_use_half_of_spool_max(serve):
     server = serve({"s": SCRIPTS["sh"]}, server="SpoolMax 500K")
     head = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 240000\r\n\r\n"
     with server.connect(source="127.0.0.2") as c, server.connect(source="127.0.0.2") as c2, server.connect(source="127.0.0.3") as other:
@@ -242,7 +243,7 @@ def test_one_address_may_use_half_of_the_disk_space(serve):
 
 
 @pytest.mark.parametrize("folder,message", [("nowhere/at/all", "No such file or directory"), ("/proc", "its file system has no O_TMPFILE")])
-def test_an_unusable_folder_is_reported_with_its_place(serve, folder, message):
+def test_cgi_unusable_spool_folder_is_rejected(serve, folder, message):
     server = serve({"s": SCRIPTS["sh"]}, server=f"SpoolFolder {folder}", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -250,19 +251,19 @@ def test_an_unusable_folder_is_reported_with_its_place(serve, folder, message):
     assert "SpoolFolder" in text and message in text and re.search(r"monkey\.conf:\d+", text), text
 
 
-def test_without_a_plugin_that_spools_the_folder_does_not_matter(monkey, site):
+def test_spool_folder_is_ignored_without_a_spooling_plugin(monkey, site):
     site.add("page.txt", "the page")
     assert monkey(server="SpoolFolder /nowhere").get("/page.txt").text == "the page"
 
 
-def test_the_effective_configuration_names_folder_and_limits(serve):
+def test_cgi_printed_config_has_spool_keys(serve):
     server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 8")
     printed = subprocess.run([*server.process.args[:1], "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
     for name, value in (("SpoolFolder", "/var/tmp"), ("SpoolMax", "1G"), ("MaxTime", "5m"), ("RequestContent", "spool")):
         assert re.search(rf"^ +{name} +{value}$", printed, re.MULTILINE), f"{name} {value}\n{printed}"
 
 
-# Shares
+# Fair shares
 
 def ask_from(server, address, n=1):
     clients = [server.connect(source=address) for _ in range(n)]
@@ -271,32 +272,32 @@ def ask_from(server, address, n=1):
     return clients
 
 
-def test_one_address_leaves_processes_to_others(serve, site, running):
+def test_cgi_one_address_leaves_processes_for_others(serve, site, running):
     server = serve({"s": WAITS}, "MaxProcesses 4")
     greedy = ask_from(server, "127.0.0.2", 6)
-    wait_until(lambda: running() == 3, "its three run")
+    wait_until(lambda: running() == 3, "its three scripts run")
     other = ask_from(server, "127.0.0.3")
-    wait_until(lambda: running() == 4, "the other one's runs at once")
+    wait_until(lambda: running() == 4, "the other client's script runs at once")
     site.add("cgi-bin/go")
     for c in [*greedy, *other]:
         assert c.read("POST").text == "xdone\n"
         c.close()
 
 
-def test_one_http2_connection_leaves_processes_to_others(serve, site, running):
+def test_cgi_one_http2_connection_leaves_processes_for_others(serve, site, running):
     server = serve({"s": WAITS}, "MaxProcesses 4")
     with Http2Client(server.addresses[0], source="127.0.0.2") as c:
         streams = [c.ask("/cgi-bin/s", "POST", body=b"x").stream for _ in range(20)]
-        wait_until(lambda: running() == 3, "its three run")
+        wait_until(lambda: running() == 3, "its three scripts run")
         (other,) = ask_from(server, "127.0.0.3")
-        wait_until(lambda: running() == 4, "the other one's runs at once")
+        wait_until(lambda: running() == 4, "the other client's script runs at once")
         site.add("cgi-bin/go")
         assert other.read("POST").text == "xdone\n"
         other.close()
         assert all(c.read("POST", s).text == "xdone\n" for s in streams)
 
 
-def test_an_address_alone_may_have_all_where_that_is_wanted(serve, site, running):
+def test_cgi_one_address_may_use_all_processes_if_configured(serve, site, running):
     server = serve({"s": WAITS}, "MaxProcesses 4\nMaxProcessesPerAddress 4")
     clients = ask_from(server, "127.0.0.2", 4)
     wait_until(lambda: running() == 4, "all run")
@@ -306,24 +307,24 @@ def test_an_address_alone_may_have_all_where_that_is_wanted(serve, site, running
         c.close()
 
 
-def test_all_clients_share_a_single_process(serve):
+def test_cgi_single_process_is_shared_by_all_clients(serve):
     server = serve({"s": PLAIN + "echo fine\n"}, "MaxProcesses 1")
     assert server.get("/cgi-bin/s").text == "fine\n"
 
 
-def test_the_address_with_the_fewest_scripts_is_next(serve, site):
-    """Three wait from one address, then one from another: it is second, and not fourth."""
+def test_cgi_address_with_fewest_scripts_is_next(serve, site):
+    """Three requests of one address wait, then one of another address: it is served second, not fourth."""
     script = PLAIN + "echo $REMOTE_ADDR >>order; while ! [ -e go -o -e go.$REMOTE_ADDR ]; do sleep 0.02; done\n"
     server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 1")
     begun = lambda: (site / "cgi-bin/order").read_text().split()
     clients = ask_from(server, "127.0.0.2", 2)
     wait_until(lambda: len(begun()) == 1, "the first runs")
     clients += ask_from(server, "127.0.0.3")
-    wait_until(lambda: len(begun()) == 2, "that of the other address runs")
+    wait_until(lambda: len(begun()) == 2, "the script of the other address runs")
     clients += ask_from(server, "127.0.0.4") + ask_from(server, "127.0.0.2", 2)
     assert server.get("/page.txt").status == 200
-    site.add("cgi-bin/go.127.0.0.2")  # from here on one process serves all others: the second one does not end
-    wait_until(lambda: len(begun()) == 4, "that of the last address runs")
+    site.add("cgi-bin/go.127.0.0.2")  # from here on, one process serves all others: the second one does not end
+    wait_until(lambda: len(begun()) == 4, "the script of the last address runs")
     assert begun() == ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.4"]
     site.add("cgi-bin/go")
     for c in clients:
@@ -331,12 +332,12 @@ def test_the_address_with_the_fewest_scripts_is_next(serve, site):
         c.close()
 
 
-def test_a_full_queue_has_room_for_an_address_that_is_not_in_it(serve, site, running):
+def test_cgi_full_queue_admits_a_new_address(serve, site, running):
     server = serve({"s": WAITS}, "MaxProcesses 2\nMaxQueue 4")
     (first,) = ask_from(server, "127.0.0.2")
-    wait_until(lambda: running() == 1, "its one runs")
+    wait_until(lambda: running() == 1, "its script runs")
     others = ask_from(server, "127.0.0.5")
-    wait_until(lambda: running() == 2, "all processes are taken")
+    wait_until(lambda: running() == 2, "all processes are busy")
     greedy = ask_from(server, "127.0.0.2", 5)
     refused = wait_for_one(greedy)
     assert refused.read("POST").status == 503
@@ -351,14 +352,14 @@ def test_a_full_queue_has_room_for_an_address_that_is_not_in_it(serve, site, run
 
 
 def wait_for_one(clients):
-    """The first of them that has an answer."""
+    """The first client with a response."""
     import select
     readable, _, _ = select.select([c.sock for c in clients], [], [], 30)
-    assert len(readable) == 1, f"{len(readable)} have an answer"
+    assert len(readable) == 1, f"{len(readable)} have a response"
     return next(c for c in clients if c.sock is readable[0])
 
 
-def test_a_storm_of_uploads_from_many_addresses(serve):
+def test_cgi_storm_of_uploads_leaves_no_files(serve):
     server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 4\nMaxQueue 1000\nQueueTimeout 60s")
     failures = []
 
@@ -379,9 +380,9 @@ def test_a_storm_of_uploads_from_many_addresses(serve):
     wait_until(lambda: not files_of(server), "no file is left")
 
 
-# Late output
+# Late stderr output
 
-def test_late_complaints_go_to_the_log_of_the_host(monkey, site, tmp_path):
+def test_cgi_late_stderr_goes_to_log_of_the_host(monkey, site, tmp_path):
     site.add("cgi-bin/s", PLAIN + "echo early >&2; echo fine; exec >&-\nwhile ! [ -e go ]; do sleep 0.02; done\necho afterwards >&2\n", mode=0o755)
     server = monkey(plugins=["cgi", "logger"], host="ServerName a.example", sections=f"[LOGGER]\n    ErrorLog host.log\n{ROUTES}")
     log = tmp_path / "host.log"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cgi where memory ends, and where pipes and sockets take and give little at a time: with the optimised program."""
+"""The cgi plugin under failing allocations and with pipes and sockets that transfer few bytes: with the release program."""
 import pytest
 
 from cgi_scripts import PLAIN, SH, pipes_of
@@ -36,7 +36,7 @@ def start(monkey, site, tmp_path):
 
 
 def play(server):
-    """How many were not answered as they should be; anything but an honest refusal is an error."""
+    """Returns the number of failed requests; anything but a proper error response is a test failure."""
     refused = 0
     for data in REQUESTS:
         with server.connect() as c:
@@ -53,7 +53,7 @@ def play(server):
 
 
 @pytest.mark.timeout(300)
-def test_any_allocation_may_fail(start):
+def test_cgi_survives_failure_of_any_allocation(start):
     server, fault = start("failmalloc")
     (worker,) = server.workers
     assert play(server) == 0
@@ -66,13 +66,13 @@ def test_any_allocation_may_fail(start):
 
 
 @pytest.mark.parametrize("count", [2, 10, 1000])
-def test_several_may_fail_in_a_row(start, count):
+def test_cgi_survives_several_failures_in_a_row(start, count):
     server, fault = start("failmalloc")
     fail_in_a_row(fault, server, count, play)
 
 
 @pytest.mark.parametrize("most", [1, 100])
-def test_pipes_and_sockets_that_give_little(start, most):
+def test_cgi_works_with_short_reads_and_writes(start, most):
     server, fault = start("shortio")
     fault.most, fault.chance = most, 500
     for _ in range(3):

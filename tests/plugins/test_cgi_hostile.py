@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts that misbehave: the client gets an honest status, the log says why, and no other client has to wait."""
+"""Misbehaving scripts: the client gets the right status, the log has the reason, and other clients are not delayed."""
 import os
 import re
 import signal
@@ -23,7 +23,7 @@ def wait_for_death(pid):
     wait_until(lambda: is_gone(pid), f"process {pid} ends")
 
 
-# Heads that are none
+# Invalid heads
 
 @pytest.mark.parametrize("output,why", [
     ("", "ended with status 0 without any output"),
@@ -65,7 +65,7 @@ def wait_for_death(pid):
     ("Transfer-Encoding: chunked\\n\\n0\\r\\n\\r\\n", "Transfer-Encoding, which only the server may set"),
     ("\\000\\001\\002\\n\\n", "a line without a colon"),
 ])
-def test_a_bad_head_is_a_502_that_says_why(serve, output, why):
+def test_cgi_invalid_head_gets_502_with_reason_in_log(serve, output, why):
     server = serve(SH + f"printf '{output}'\n")
     with server.connect() as c:
         for _ in range(2):
@@ -80,7 +80,7 @@ def test_a_bad_head_is_a_502_that_says_why(serve, output, why):
     ("", "without any output"), ("HTTP/1.1 200", "before its head was complete"), ("Content-Type: a/b\\n\\n", "no status line"),
     ("HTTP/1.1 2x0 OK\\n\\n", "no status line"), ("\\n\\n", "no status line"), ("HTTP/1.1 200 \\001\\n\\n", "no status line"),
 ])
-def test_nph_scripts_that_do_not_speak_http(serve, output, why):
+def test_cgi_nph_output_without_http_gets_502(serve, output, why):
     server = serve(SH + f"printf '{output}'\n", name="nph-s")
     with server.connect() as c:
         assert c.get("/cgi-bin/nph-s").status == 502
@@ -89,28 +89,28 @@ def test_nph_scripts_that_do_not_speak_http(serve, output, why):
 
 
 @pytest.mark.parametrize("name", ["s", "nph-s"])
-def test_a_first_line_without_end(serve, name):
+def test_cgi_endless_first_line_gets_502(serve, name):
     server = serve(PYTHON + "import os\nos.write(1, b'HTTP/1.1 200 ')\nwhile True: os.write(1, b'x' * 4096)\n", "MaxHeaderSize 8K", name)
     assert server.get(f"/cgi-bin/{name}").status == 502
     server.err.wait_for("longer than MaxHead|no status line")
 
 
 @pytest.mark.parametrize("size,status", [(4000, 200), (5000, 502), (10_000_000, 502)])
-def test_a_head_has_a_limit(serve, size, status):
+def test_cgi_head_size_limit_is_exact(serve, size, status):
     server = serve(PYTHON + f"import sys\nsys.stdout.write('X-A: b\\n' * {size // 7} + '\\n')\n", "MaxHeaderSize 4096")
     assert server.get("/cgi-bin/s").status == status
     if status == 502:
         server.err.wait_for("its head is longer than MaxHead")
 
 
-def test_a_head_that_fills_the_limit_reaches_the_client_or_is_an_honest_500(serve):
+def test_cgi_head_near_limit_reaches_client(serve):
     server = serve(PYTHON + "import sys\nsys.stdout.write('X-A: ' + 'b' * 55000 + '\\n\\nbody')\n", "MaxHeaderSize 56K")
     with server.connect() as c:
         reply = c.get("/cgi-bin/s")
         assert len(reply["X-A"]) == 55000 and reply.text == "body"
 
 
-# Ends that are none
+# Crashes
 
 @pytest.mark.parametrize("script,status,why", [
     ("exit 3", 502, "ended with status 3 without any output"),
@@ -118,13 +118,13 @@ def test_a_head_that_fills_the_limit_reaches_the_client_or_is_an_honest_500(serv
     ("printf 'Content-Ty'; kill -KILL $$", 502, r"was killed by signal 9 \(Killed\) before its head was complete"),
     ("no-such-program-anywhere", 502, "no-such-program-anywhere"),
 ])
-def test_a_script_that_dies(serve, script, status, why):
+def test_cgi_script_crash_gets_error_status(serve, script, status, why):
     server = serve(SH + script + "\n")
     assert server.get("/cgi-bin/s").status == status
     server.err.wait_for(why)
 
 
-def test_a_script_that_dies_in_its_content_is_not_taken_for_whole(serve):
+def test_cgi_script_crash_in_body_truncates_response(serve):
     server = serve(SH + "printf 'Content-Type: text/plain\\nContent-Length: 100000\\n\\nbegin'; kill -SEGV $$\n")
     with server.connect() as c:
         try:
@@ -139,15 +139,15 @@ def test_a_script_that_dies_in_its_content_is_not_taken_for_whole(serve):
     ("#!/nowhere/sh\n", 502, "could not be started: .*program in its first line"), ("#!\n", 502, "could not be started"),
     ("\x7fELF nothing", 502, "could not be started"), ("#!/etc/passwd\n", 403, "could not be started"),
 ])
-def test_what_cannot_be_executed(serve, text, status, why):
+def test_cgi_script_that_cannot_be_executed_gets_error_status(serve, text, status, why):
     server = serve(text)
     assert server.get("/cgi-bin/s").status == status
     server.err.wait_for(f"/cgi-bin/s: {why}")
 
 
-# Too slow
+# Timeouts
 
-def test_silence_before_the_head_is_a_504_and_the_end_of_the_script(serve, site):
+def test_cgi_read_timeout_before_head_gets_504_and_kills_script(serve, site):
     server = serve(SH + "echo $$ >pid\nexec sleep 1000\n", "ReadTimeout 1s")
     with server.connect() as c:
         began = time.monotonic()
@@ -158,12 +158,12 @@ def test_silence_before_the_head_is_a_504_and_the_end_of_the_script(serve, site)
     server.err.wait_for("/cgi-bin/s: no answer within ReadTimeout")
 
 
-def test_half_a_head_does_not_help(serve):
+def test_cgi_read_timeout_applies_to_partial_head(serve):
     server = serve(SH + "printf 'Content-Type: text/plain\\n'; exec sleep 1000\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
 
 
-def test_silence_in_the_content_cuts_the_connection(serve, site):
+def test_cgi_read_timeout_in_body_truncates_response(serve, site):
     server = serve(PLAIN + "echo $$ >pid; echo begun; exec sleep 1000\n", "ReadTimeout 1s")
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.ask("/cgi-bin/s")
@@ -174,13 +174,13 @@ def test_silence_in_the_content_cuts_the_connection(serve, site):
     server.err.wait_for("cut off after 6 bytes: ReadTimeout")
 
 
-def test_a_script_with_occasional_output_is_not_silent(serve):
+def test_cgi_read_timeout_restarts_with_output(serve):
     server = serve(PLAIN + "for i in 1 2 3 4 5 6; do sleep 0.25; echo $i; done\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").text == "1\n2\n3\n4\n5\n6\n"
 
 
 @pytest.mark.parametrize("script", [SH + "exec sleep 1000\n", PLAIN + "while :; do echo x; sleep 0.05; done\n"])
-def test_no_script_outlives_its_time(serve, script):
+def test_cgi_max_time_ends_script(serve, script):
     server = serve(script, "MaxTime 400ms")
     with server.connect() as c:
         try:
@@ -190,51 +190,51 @@ def test_no_script_outlives_its_time(serve, script):
     server.err.wait_for("MaxTime")
 
 
-def test_a_script_that_ignores_sigterm_is_killed(serve, site):
+def test_cgi_script_that_ignores_sigterm_is_killed(serve, site):
     server = serve(SH + "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.05; done\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     pid = pid_in(site / "cgi-bin/pid")
     wait_for_death(pid)
 
 
-def test_sigterm_comes_first_and_may_be_used(serve, site):
+def test_cgi_script_gets_sigterm_before_sigkill(serve, site):
     server = serve(SH + "trap 'echo cleaned >trace; exit' TERM\necho $$ >pid\nwhile :; do sleep 0.02; done\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_until((site / "cgi-bin/trace").exists, "the script cleans up")
 
 
-def test_a_stopped_script_is_killed(serve, site):
+def test_cgi_stopped_script_is_killed(serve, site):
     server = serve(SH + "echo $$ >pid\nkill -STOP $$\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_for_death(pid_in(site / "cgi-bin/pid"))
 
 
-def test_children_of_the_script_go_with_it(serve, site):
+def test_cgi_children_of_script_are_killed_with_it(serve, site):
     server = serve(SH + "sleep 1000 & echo $! >pid\nsleep 1000\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_for_death(pid_in(site / "cgi-bin/pid"))
 
 
-# Closing early, ending late
+# Early close, late exit
 
-def test_a_script_that_closes_its_output_without_any(serve):
+def test_cgi_script_that_closes_stdout_without_output_gets_502(serve):
     server = serve(SH + "exec >&-\nexec sleep 1000\n")
     assert server.get("/cgi-bin/s").status == 502
     server.err.wait_for("closed its output without any output")
 
 
-def test_the_end_of_the_output_is_the_end_of_the_answer(serve, site):
+def test_cgi_response_ends_when_stdout_is_closed(serve, site):
     server = serve(PLAIN + "echo $$ >pid\necho all\nexec >&- 2>&-\nexec sleep 1000\n")
     with server.connect() as c:
         assert c.get("/cgi-bin/s").text == "all\n"
         assert c.get("/page.txt").text == "the page"
     pid = pid_in(site / "cgi-bin/pid")
-    server.stop()  # it may go on for a while, but not without us
+    server.stop()  # the script may continue for a while, but not after the server
     wait_for_death(pid)
 
 
 @pytest.mark.parametrize("detach", ["( sleep 1000; echo late ) &", "setsid sleep 1000 &"])
-def test_no_request_waits_for_what_a_script_leaves_behind(serve, site, detach):
+def test_cgi_background_process_does_not_delay_response(serve, site, detach):
     server = serve(PLAIN + f"{detach}\necho $! >pid\necho all\n")
     with server.connect() as c:
         assert c.get("/cgi-bin/s").text == "all\n"
@@ -242,7 +242,7 @@ def test_no_request_waits_for_what_a_script_leaves_behind(serve, site, detach):
     os.kill(pid_in(site / "cgi-bin/pid"), 9)
 
 
-def test_two_forks_and_no_output(serve, site):
+def test_cgi_daemonised_script_without_output_gets_502(serve, site):
     script = PYTHON + "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n" \
         "open('pid', 'w').write('%d\\n' % os.getpid())\ntime.sleep(1000)\n"
     server = serve(script)
@@ -250,7 +250,7 @@ def test_two_forks_and_no_output(serve, site):
     os.kill(pid_in(site / "cgi-bin/pid"), 9)
 
 
-def test_a_flood_from_an_orphan_is_not_read(serve, site):
+def test_cgi_output_of_orphan_is_not_read(serve, site):
     script = PYTHON + "import os\nos.write(1, b'X-A: b\\n\\nanswer')\nif os.fork(): os._exit(0)\nos.setsid()\n" \
         "open('pid', 'w').write('%d\\n' % os.getpid())\nwhile True: os.write(1, b'flood' * 1000)\n"
     server = serve(script)
@@ -261,9 +261,9 @@ def test_a_flood_from_an_orphan_is_not_read(serve, site):
     wait_for_death(pid_in(site / "cgi-bin/pid"))  # its pipe has no reader
 
 
-# Floods
+# Excessive output
 
-def test_output_has_a_limit(serve, site):
+def test_cgi_max_output_truncates_response(serve, site):
     server = serve(PYTHON + "import os\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.write(1, b'X-A: b\\n\\n')\nwhile True: os.write(1, b'x' * 65536)\n",
                    "MaxOutput 1M")
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
@@ -272,18 +272,18 @@ def test_output_has_a_limit(serve, site):
     server.err.wait_for("it is more than MaxOutput")
 
 
-def test_an_honest_flood_is_refused_at_once(serve):
+def test_cgi_max_output_refuses_large_content_length_at_once(serve):
     server = serve(SH + "printf 'Content-Length: 2000000\\n\\n'; exec cat /dev/zero\n", "MaxOutput 1M")
     assert server.get("/cgi-bin/s").status == 502
 
 
-def test_content_up_to_the_limit_is_fine(serve):
+def test_cgi_max_output_is_exact(serve):
     server = serve(SH + "printf 'X-A: b\\n\\n'; exec head -c 1048576 /dev/zero\n", "MaxOutput 1M")
     assert server.get("/cgi-bin/s").body == bytes(1048576)
 
 
 @pytest.mark.parametrize("length,status", [(3, 200), (6, 200), (7, None), (1000, None)])
-def test_a_length_that_is_not_true(serve, length, status):
+def test_cgi_wrong_content_length_truncates_response(serve, length, status):
     server = serve(SH + f"printf 'Content-Length: {length}\\n\\nsix by'\n")
     with server.connect() as c:
         try:
@@ -298,24 +298,24 @@ def test_a_length_that_is_not_true(serve, length, status):
 
 # Standard error
 
-def test_what_a_script_complains_about_is_in_the_log(serve):
+def test_cgi_stderr_is_logged(serve):
     server = serve(PLAIN + "echo 'first complaint' >&2; printf 'second\\tone: \\033[31m\\001' >&2; printf 'ü\\r\\n\\r\\n\\nno end' >&2; echo fine\n")
     assert server.get("/cgi-bin/s").text == "fine\n"
     server.err.wait_for("no end$")
-    # A script that writes the last one after its answer has lost its request, so the log names the script.
+    # A script that writes its last line after the response has lost its request, so the log names the script.
     lines = [re.sub(r"^/\S+/cgi-bin/s: ", "", line.split("cgi: ", 1)[1])
              for line in server.err.text.splitlines() if "cgi: " in line]
     assert lines == ["first complaint", "second?one: ?[31m?ü", "no end"]
 
 
-def test_a_complaint_names_its_request(serve):
+def test_cgi_stderr_line_names_its_request(serve):
     server = serve(PLAIN + "echo 'a complaint' >&2\n")
     server.get("/cgi-bin/s?secret")
     line = server.err.wait_for(r"^.*a complaint.*$")[0]
     assert "/cgi-bin/s" in line and "warn" in line
 
 
-def test_a_complaint_before_the_end_names_its_request_though_both_are_met_at_once(serve, site):
+def test_cgi_stderr_line_before_end_names_its_request(serve, site):
     server = serve(PLAIN + "echo $$ >pid; while ! [ -e go ]; do sleep 0.02; done; echo fine; echo 'a complaint' >&2\n")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
@@ -331,7 +331,7 @@ def test_a_complaint_before_the_end_names_its_request_though_both_are_met_at_onc
     assert "GET /cgi-bin/s from " in server.err.wait_for(r"^.*a complaint$")[0]
 
 
-def test_complaints_have_a_limit(serve):
+def test_cgi_stderr_is_limited(serve):
     script = PYTHON + "import sys\nfor i in range(20000): sys.stderr.write('complaint %d\\n' % i)\nsys.stderr.write('x' * 3000000)\nprint('X-A: b\\n\\nfine')\n"
     server = serve(script, "MaxStderr 2000")
     assert server.get("/cgi-bin/s").text == "fine\n"
@@ -340,20 +340,20 @@ def test_complaints_have_a_limit(serve):
     assert "xxx" not in server.err.text
 
 
-def test_a_line_without_end_is_cut(serve):
+def test_cgi_stderr_line_without_end_is_split(serve):
     server = serve(PYTHON + "import sys\nsys.stderr.write('y' * 5000)\nprint('X-A: b\\n')\n")
     assert server.get("/cgi-bin/s").status == 200
     server.err.wait_for("y{200}", 7)
     assert max(len(line) for line in server.err.text.splitlines()) < 1300
 
 
-def test_complaints_can_be_turned_off(serve):
+def test_cgi_stderr_can_be_turned_off(serve):
     server = serve(PLAIN + "echo complaint >&2; echo fine\n", "MaxStderr off")
     assert server.get("/cgi-bin/s").text == "fine\n"
     assert "complaint" not in server.err.text
 
 
-def test_a_flood_of_complaints_stops_no_request(serve):
+def test_cgi_stderr_flood_does_not_block_other_clients(serve):
     server = serve(PYTHON + "import os\nos.write(1, b'X-A: b\\n\\n')\nwhile True: os.write(2, b'z' * 65536)\n", "MaxTime 2s")
     with server.connect() as flooded, server.connect() as other:
         flooded.ask("/cgi-bin/s")
@@ -363,36 +363,36 @@ def test_a_flood_of_complaints_stops_no_request(serve):
         flooded.read_to_end()
 
 
-def test_complaints_after_the_answer_are_heard(serve, site):
+def test_cgi_stderr_after_response_is_logged(serve, site):
     server = serve(PLAIN + "echo fine; exec >&-\nwhile ! [ -e go ]; do sleep 0.02; done\necho afterwards >&2\n")
     assert server.get("/cgi-bin/s").text == "fine\n"
     site.add("cgi-bin/go")
     server.err.wait_for("GET /cgi-bin/s from .*: cgi: afterwards")
 
 
-# Limits of the kernel
+# Resource limits
 
-def test_processor_time(serve):
+def test_cgi_max_cpu_kills_script(serve):
     server = serve(SH + "while :; do :; done\n", "MaxCpu 1s")
     assert server.get("/cgi-bin/s").status == 502
     server.err.wait_for("was killed by signal (24|9)")
 
 
-def test_memory(serve):
+def test_cgi_max_memory_limits_script(serve):
     server = serve(PYTHON + "x = bytearray(300 << 20)\nprint('X-A: b\\n')\n", "MaxMemory 200M")
     assert server.get("/cgi-bin/s").status == 502
     server.err.wait_for("MemoryError")
 
 
-def test_file_size(serve, site):
+def test_cgi_max_file_size_limits_script(serve, site):
     server = serve(PLAIN + "head -c 200000 /dev/zero >big\necho end\n", "MaxFileSize 100K")
     assert server.get("/cgi-bin/s").status == 200
     assert (site / "cgi-bin/big").stat().st_size == 100 * 1024
 
 
-# Requests that are made to hurt
+# Hostile requests
 
-def test_hostile_values_reach_a_script_as_they_are(serve):
+def test_cgi_hostile_values_reach_script_unchanged(serve):
     server = serve(PLAIN + "env -0 | tr '\\0' '|'\n")
     with server.connect() as c:
         c.send(b"GET /cgi-bin/s?%00%0a;$(id)`id` HTTP/1.1\r\nHost: a\r\n".replace(b"`", b"'") + b"X-A: () { :; }; echo pwned\r\nX-B: \xff\xfe\ta=b\r\n\r\n")
@@ -401,7 +401,7 @@ def test_hostile_values_reach_a_script_as_they_are(serve):
     assert b"QUERY_STRING=%00%0a;$(id)'id'|" in reply.body
 
 
-def test_many_and_large_fields(serve):
+def test_cgi_many_and_large_headers_reach_script(serve):
     server = serve(PLAIN + "env | wc -c\n", server="MaxHeaderSize 60K\nMaxURISize 50K")
     fields = [(f"X-{i}", "v" * 500) for i in range(80)]
     assert int(server.get("/cgi-bin/s", fields=fields).text) > 40_000
@@ -409,6 +409,6 @@ def test_many_and_large_fields(serve):
     assert server.get("/cgi-bin/s/i").status == 200
 
 
-def test_a_method_of_any_name(serve):
+def test_cgi_method_may_have_any_token_characters(serve):
     server = serve(PLAIN + "echo \"$REQUEST_METHOD\"\n")
     assert server.get("/cgi-bin/s", "A-B'C|D").text == "A-B'C|D\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content that streams through scripts in both directions, clients that go, many at a time, and what it costs."""
+"""Streaming through scripts in both directions, disconnecting clients, concurrency, and resource usage."""
 import hashlib
 import os
 import re
@@ -28,15 +28,15 @@ def serve(monkey, site):
 
 
 def spawner_of(server):
-    """The process that starts scripts for the only worker."""
+    """The PID of the only worker's spawner."""
     (worker,) = server.workers
     (spawner,) = wait_until(lambda: children(worker), "a spawner")
     return spawner
 
 
-# As it comes
+# Without buffering
 
-def test_output_is_sent_as_it_comes(serve, site):
+def test_cgi_output_is_sent_at_once(serve, site):
     server = serve({"s": PLAIN + "for i in 1 2 3; do echo $i; while ! [ -e go$i ]; do sleep 0.01; done; done\n"})
     with server.connect() as c:
         c.ask("/cgi-bin/s")
@@ -48,7 +48,7 @@ def test_output_is_sent_as_it_comes(serve, site):
         assert c.read_until(b"\r\n\r\n") == b"0"
 
 
-def test_content_is_handed_on_as_it_comes(serve):
+def test_cgi_request_body_is_forwarded_at_once(serve):
     server = serve({"s": CAT}, "RequestContent stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n")
@@ -61,14 +61,14 @@ def test_content_is_handed_on_as_it_comes(serve):
         assert c.read_until(b"\r\n\r\n") == b"0"
 
 
-def test_a_slow_upload_byte_by_byte(serve):
+def test_cgi_upload_may_arrive_byte_by_byte(serve):
     server = serve({"s": CAT})
     with server.connect() as c:
         c.send_slowly(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n" + b"u" * 300)
         assert c.read("POST").body == b"u" * 300
 
 
-def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, site):
+def test_cgi_stalled_upload_times_out_and_ends_script(serve, site):
     server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, "RequestContent stream", server="MinRate 100\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\nonly this")
@@ -76,28 +76,28 @@ def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, 
     wait_until(lambda: is_gone(pid_in(site / "cgi-bin/pid")), "the script ends")
 
 
-def test_the_time_of_a_slow_client_is_not_the_scripts(serve):
+def test_cgi_read_timeout_excludes_slow_client(serve):
     server = serve({"s": CAT}, "RequestContent stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbegin")
-        time.sleep(1)  # this is what is tested: three times as long as a script may be silent
+        time.sleep(1)  # the subject of the test: three times ReadTimeout
         c.send(b"-end")
         assert c.read("POST").body == b"begin-end"
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
-def test_a_client_that_has_no_room_is_no_silence_of_the_script(monkey, site):
-    """The server has read all there was, waits for more, and is full when that comes."""
+def test_cgi_read_timeout_excludes_client_that_does_not_read(monkey, site):
+    """The server has read all output, waits for more, and its buffers are full when it arrives."""
     script = PYTHON + ("import os, time\nprint('Content-Type: a/b\\n', flush=True)\n"
                        "for _ in range(750):\n    os.write(1, b'x' * 16000)\n    time.sleep(.0005)\n")
     server = serve_scripts(monkey, site, {"s": script}, "ReadTimeout 1s", server="HandlerTimeout 1s")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
-        time.sleep(2)  # this is what is tested: longer than a script may be silent
+        time.sleep(2)  # the subject of the test: longer than ReadTimeout
         assert len(c.read().body) == 750 * 16000
 
 
-def test_a_script_that_never_reads_is_silent(serve):
+def test_cgi_read_timeout_applies_to_script_that_never_reads(serve):
     server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
@@ -115,10 +115,10 @@ def try_to(function, *arguments):
         pass
 
 
-# Much
+# Large bodies
 
 @pytest.mark.parametrize("size", [100_000, 20 * MB])
-def test_echo_of_much(serve, size):
+def test_cgi_large_body_is_echoed_intact(serve, size):
     server = serve({"s": CAT})
     data = os.urandom(MB)[:size] * max(1, size // MB)
     with server.connect() as c:
@@ -131,7 +131,7 @@ def test_echo_of_much(serve, size):
         assert c.get("/page.txt").text == "the page"
 
 
-def test_much_output_is_whole_and_others_are_served_meanwhile(serve):
+def test_cgi_large_output_does_not_block_other_clients(serve):
     server = serve({"s": PLAIN + "exec head -c 100000000 /dev/zero\n"})
     with server.connect() as c, server.connect() as other:
         c.ask("/cgi-bin/s")
@@ -144,8 +144,8 @@ def test_much_output_is_whole_and_others_are_served_meanwhile(serve):
         assert served == [100_000_000]
 
 
-def test_a_client_that_does_not_read_stops_the_script(serve, site):
-    """Back-pressure: the answer fills the buffers of the way, and then the script waits."""
+def test_cgi_backpressure_of_client_stops_script(serve, site):
+    """The response fills all buffers on its way, and then the script blocks."""
     script = PYTHON + "import os\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.write(1, b'X-A: b\\n\\n')\nn = 0\n" \
         "while n < 256 << 20:\n    n += os.write(1, b'x' * 65536)\n    open('written', 'w').write(str(n))\n"
     server = serve({"s": script})
@@ -154,19 +154,19 @@ def test_a_client_that_does_not_read_stops_the_script(serve, site):
         assert c.read_head().status == 200
         written = site / "cgi-bin/written"
         wait_until(lambda: written.exists() and written.read_text(), "the script writes")
-        wait_until(lambda: is_blocked(pid_in(site / "cgi-bin/pid")), "the script waits for room in its pipe")
+        wait_until(lambda: is_blocked(pid_in(site / "cgi-bin/pid")), "the script blocks on its full pipe")
         assert int(written.read_text() or 0) < 16 * MB
-        c.read_exactly(2 * MB)  # and continues as soon as the client reads
+        c.read_exactly(2 * MB)  # and resumes as soon as the client reads
 
 
 def is_blocked(pid):
-    """Does it sleep in the same write for a while?"""
+    """Does it stay in the same write for a while?"""
     seen = {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for _ in range(20) if not time.sleep(0.01)}
     return seen == {"S"}
 
 
-def test_a_script_that_does_not_read_stops_the_client(serve):
-    """And in the other direction: what the script does not take stays with its sender."""
+def test_cgi_backpressure_of_script_stops_client(serve):
+    """In the other direction, data that the script does not read stays with the client."""
     server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
@@ -178,7 +178,7 @@ def test_a_script_that_does_not_read_stops_the_client(serve):
         assert sent < 32 * MB
 
 
-# What it costs
+# Memory usage
 
 def release(serve, scripts, keys=""):
     if not RELEASE.exists() or not (RELEASE.parent / "plugins/monkey-cgi.so").exists():
@@ -188,7 +188,7 @@ def release(serve, scripts, keys=""):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("coding", ["length", "chunked"])
-def test_an_upload_of_a_gigabyte_takes_no_memory(serve, coding):
+def test_cgi_upload_of_a_gigabyte_uses_no_memory(serve, coding):
     server = release(serve, {"s": COUNT}, "ChunkedContent stream")
     assert server.get("/cgi-bin/s", "POST", body=b"warm up").text.strip() == "7"
     size, piece = 1024 * MB, b"u" * MB
@@ -204,11 +204,11 @@ def test_an_upload_of_a_gigabyte_takes_no_memory(serve, coding):
         if coding == "chunked":
             c.send(b"0\r\n\r\n")
         assert c.read("POST").text.strip() == str(size)
-    assert most < 1024, f"{most} KB more during an upload of {size // MB} MB"
+    assert most < 1024, f"{most} KB growth during an upload of {size // MB} MB"
 
 
 @pytest.mark.timeout(120)
-def test_output_of_a_gigabyte_takes_no_memory(serve):
+def test_cgi_output_of_a_gigabyte_uses_no_memory(serve):
     server = release(serve, {"s": PLAIN + "exec head -c 1073741824 /dev/zero\n"})
     assert server.get("/page.txt").status == 200
     (worker,) = server.workers
@@ -223,10 +223,10 @@ def test_output_of_a_gigabyte_takes_no_memory(serve):
                 most = max(most, memory_kb(worker) - before)
             if got > 1024 * MB:
                 break
-    assert most < 1024, f"{most} KB more while a gigabyte was sent"
+    assert most < 1024, f"{most} KB growth while a gigabyte was sent"
 
 
-# Clients that go
+# Clients that disconnect
 
 def close(c):
     c.close()
@@ -246,7 +246,7 @@ def reset(c):
     (SH + "echo $$ >pid\nprintf 'X-A: b\\n\\nbegin'\nexec cat\n", b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"),
     (SH + "echo $$ >pid\ntrap '' TERM PIPE\nwhile :; do sleep 0.02; done\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
 ], ids=["silent", "reads", "begun", "floods", "echoes", "stubborn"])
-def test_a_script_dies_with_its_client(serve, site, script, begin, go):
+def test_cgi_script_ends_with_its_client(serve, site, script, begin, go):
     server = serve({"s": script}, "RequestContent stream")
     pid_file = site / "cgi-bin/pid"
     for _ in range(2):
@@ -260,7 +260,7 @@ def test_a_script_dies_with_its_client(serve, site, script, begin, go):
     wait_until(lambda: pipes_of(server.workers[0]) == 0, "its pipes are closed")
 
 
-def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, site):
+def test_cgi_disconnect_is_noticed_with_next_output(serve, site):
     server = serve({"s": PLAIN + "echo $$ >pid\nwhile :; do echo still here; sleep 0.05; done\n"}, "CancelOnDisconnect off")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
@@ -269,7 +269,7 @@ def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, s
     wait_until(lambda: is_gone(pid), "the script ends")
 
 
-def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
+def test_cgi_disconnects_at_any_moment_leave_nothing_behind(serve):
     server = serve({"s": PLAIN + "cat; echo more; sleep 0.05; echo end\n"}, "MaxProcesses 4\nMaxQueue 1000")
     request = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000
     for i in range(100):
@@ -281,12 +281,12 @@ def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
         reset(c) if i % 2 else c.close()
     assert server.get("/cgi-bin/s", "POST", body=b"fine\n").text == "fine\nmore\nend\n"
     spawner = spawner_of(server)
-    wait_until(lambda: pipes_of(server.workers[0]) == 0 and not children(spawner), "all is closed, and all have ended")
+    wait_until(lambda: pipes_of(server.workers[0]) == 0 and not children(spawner), "all pipes closed, and all scripts ended")
 
 
-# Many
+# Many requests
 
-def test_more_than_may_run_have_to_wait(serve, site):
+def test_cgi_requests_beyond_max_processes_wait(serve, site):
     script = PLAIN + "echo $$ >run.$$; while ! [ -e go ]; do sleep 0.02; done; rm run.$$; echo done\n"
     server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 2\nMaxQueue 3")
     running = lambda: len(list((site / "cgi-bin").glob("run.*")))
@@ -294,7 +294,7 @@ def test_more_than_may_run_have_to_wait(serve, site):
     for i, c in enumerate(clients):
         c.ask("/cgi-bin/s")
         if i < 2:
-            wait_until(lambda i=i: running() == i + 1, "it runs")
+            wait_until(lambda i=i: running() == i + 1, "a script runs")
     wait_until(lambda: server.get("/cgi-bin/s").status == 503, "the queue is full")
     reply = server.get("/cgi-bin/s")
     assert reply.status == 503 and int(reply["Retry-After"]) > 0
@@ -306,28 +306,28 @@ def test_more_than_may_run_have_to_wait(serve, site):
     assert server.get("/cgi-bin/s").text == "done\n"
 
 
-def test_a_request_that_waits_too_long_gets_an_error(serve, site):
+def test_cgi_queue_timeout_gets_503(serve, site):
     server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"},
                    "MaxProcesses 1\nQueueTimeout 200ms")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
-        wait_until((site / "cgi-bin/begun").exists, "it runs")
+        wait_until((site / "cgi-bin/begun").exists, "the script runs")
         reply = server.get("/cgi-bin/s")
         assert reply.status == 503 and reply["Retry-After"]
         site.add("cgi-bin/go")
         assert c.read().text == "done\n"
 
 
-def test_a_waiting_client_that_leaves_frees_its_place(serve, site):
+def test_cgi_waiting_client_that_disconnects_leaves_queue(serve, site):
     server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"}, "MaxProcesses 1\nMaxQueue 1")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
-        wait_until((site / "cgi-bin/begun").exists, "it runs")
+        wait_until((site / "cgi-bin/begun").exists, "the script runs")
         waiting = server.connect()
         waiting.ask("/cgi-bin/s")
         wait_until(lambda: server.get("/cgi-bin/s").status == 503, "the queue is full")
         reset(waiting)
-        with wait_until(lambda: wait_in_line(server), "there is room in the queue again") as next_one:
+        with wait_until(lambda: wait_in_line(server), "the queue has space again") as next_one:
             site.add("cgi-bin/go")
             assert c.read().text == next_one.read().text == "done\n"
 
@@ -336,7 +336,7 @@ def wait_in_line(server):
     """A client that is not refused at once, or None."""
     c = server.connect()
     c.ask("/cgi-bin/s")
-    assert server.get("/page.txt").text == "the page"  # the only worker takes one after the other
+    assert server.get("/page.txt").text == "the page"  # the only worker handles one request after the other
     if not select.select([c.sock], [], [], 0)[0]:
         return c
     assert c.read().status == 503
@@ -344,7 +344,7 @@ def wait_in_line(server):
     return None
 
 
-def test_a_storm(serve):
+def test_cgi_storm_of_requests_is_served_or_refused(serve):
     server = serve({"s": PLAIN + "cat; echo $QUERY_STRING\n"}, "MaxProcesses 3\nMaxQueue 5")
     counts, lock = {200: 0, 503: 0}, threading.Lock()
 
@@ -370,11 +370,11 @@ def test_a_storm(serve):
 def run_into(failures, function, *arguments):
     try:
         function(*arguments)
-    except BaseException as error:  # whatever it is, the test shall say so
+    except BaseException as error:  # of any type: the main thread reports it
         failures.append(error)
 
 
-def test_limits_are_those_of_each_section(monkey, site):
+def test_cgi_limits_apply_per_section(monkey, site):
     site.add("cgi-bin/s", PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done\n", mode=0o755)
     site.add("cgi-bin/t", PLAIN + "echo fine\n", mode=0o755)
     server = monkey(plugins=["cgi"], root=None, sections="".join(
@@ -382,14 +382,14 @@ def test_limits_are_those_of_each_section(monkey, site):
         for name in "ab"))
     with server.connect() as c:
         c.ask("/cgi-bin/s", fields={"Host": "a"})
-        wait_until((site / "cgi-bin/begun").exists, "it runs")
+        wait_until((site / "cgi-bin/begun").exists, "the script runs")
         assert server.get("/cgi-bin/t", fields={"Host": "a"}).status == 503
         assert server.get("/cgi-bin/t", fields={"Host": "b"}).text == "fine\n"
         site.add("cgi-bin/go")
         assert c.read().status == 200
 
 
-def test_descriptors_that_run_out_are_a_503(serve):
+def test_cgi_descriptor_shortage_gets_503(serve):
     server = serve({"s": PLAIN + "cat; sleep 0.3; echo end\n"}, "MaxProcesses 100", server="FDLimit 64\nMaxConnections 40\nKeepAlive off")
     clients = [server.connect() for _ in range(30)]
     for c in clients:
@@ -401,10 +401,10 @@ def test_descriptors_that_run_out_are_a_503(serve):
     assert server.get("/cgi-bin/s", "POST", body=b"x").text == "xend\n"
 
 
-# The server around
+# Shutdown and crashes
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_scripts_end_with_the_server(serve, site, number):
+def test_cgi_scripts_end_with_the_server(serve, site, number):
     server = serve({"s": SH + "trap '' TERM INT HUP\necho $$ >pid\nwhile :; do sleep 0.02; done\n"})
     with server.connect() as c:
         c.ask("/cgi-bin/s")
@@ -413,7 +413,7 @@ def test_scripts_end_with_the_server(serve, site, number):
     wait_until(lambda: is_gone(pid), "the script ends")
 
 
-def test_scripts_end_with_a_worker_that_dies(serve, site):
+def test_cgi_scripts_end_with_a_crashed_worker(serve, site):
     server = serve({"s": SH + "echo $$ >pid\nexec sleep 1000\n"})
     server.allow(r"worker \d+ was killed by signal 9")
     with server.connect() as c:
@@ -424,7 +424,7 @@ def test_scripts_end_with_a_worker_that_dies(serve, site):
     wait_until(lambda: answers(server), "another worker serves")
 
 
-def test_a_spawner_that_dies_takes_no_request_into_silence(serve, site):
+def test_cgi_spawner_death_ends_its_requests(serve, site):
     server = serve({"s": SH + "echo $$ >pid\nexec sleep 1000\n", "t": PLAIN + "echo fine\n"})
     with server.connect() as c:
         c.ask("/cgi-bin/s")
@@ -445,7 +445,7 @@ def answers(server):
         return False
 
 
-def test_two_workers(serve):
+def test_cgi_works_with_two_workers(serve):
     server = serve({"s": PLAIN + "echo fine\n"}, workers=2)
     for _ in range(20):
         assert server.get("/cgi-bin/s").text == "fine\n"

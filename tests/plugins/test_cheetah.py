@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey shell` as people and scripts use it, and the keys of [CHEETAH]."""
+"""`monkey shell` as used by people and scripts, and the keys of [CHEETAH]."""
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ from shells import UNSAFE, monkey_shell, place, spread, start, terminal, with_ow
 # ---- Commands ----
 
 
-def test_commands_of_arguments(start):
+def test_shell_commands_may_be_arguments(start):
     it = start(workers=2, host="ServerName a.example b.example", sections="[ROUTES]\n    /x status 403\n    /* static\n")
     assert it.server.get("/").status == 200
     assert it.server.get("/x").status == 403
@@ -51,13 +51,13 @@ def test_commands_of_arguments(start):
 @pytest.mark.parametrize("short, long", [
     (r"\h", "help"), ("?", "help"), (r"\f", "configuration"), (r"\g", "plugins"), (r"\v", "hosts"), ("vhosts", "hosts"),
     ("config", "configuration"), ("HOSTS", "hosts"), (r"\q", "quit"), (r"\c", "clear"), ("exit", "quit")])
-def test_short_forms_of_monkey(start, short, long):
+def test_shell_accepts_short_forms_of_monkey_16(start, short, long):
     it = start()
     assert (it(short).code, it(short).out) == (0, it(long).out)
     assert it(r"\s").out.startswith("version") and it(r"\w").out.startswith("process") and it(r"\u").code == 0
 
 
-def test_commands_of_a_pipe(start):
+def test_shell_reads_commands_from_pipe(start):
     it = start()
     done = it(text="# a comment\n\nversion\n   uptime  \r\nloglevel")
     assert done.code == 0 and done.lines[0] == "Monkey 2.0.0" and done.lines[2] == "info" and len(done.lines) == 3
@@ -68,7 +68,7 @@ def test_commands_of_a_pipe(start):
     assert it(text="").code == 0
 
 
-def test_it_is_found_where_it_is_said(start, place):
+def test_shell_socket_option_names_the_socket(start, place):
     it = start()
     for how in (["-s", it.path], [f"--socket={it.path}"], ["--socket", it.path], ["-s", "sock"]):
         done = subprocess.run([PROGRAM, "shell", *how, "version"], capture_output=True, text=True, cwd=place, check=False,
@@ -76,8 +76,8 @@ def test_it_is_found_where_it_is_said(start, place):
         assert (done.returncode, done.stdout) == (0, "Monkey 2.0.0\n"), done
 
 
-def test_it_is_found_where_nothing_is_said(monkey, site):
-    """The folder is created if it is missing; `/run` is the test's own."""
+def test_shell_finds_default_socket(monkey, site):
+    """The server creates the missing folder; `/run` is private to the test."""
     site.add("index.html", "hello")
     server = monkey(plugins=["cheetah"], wrapper=with_own_run())
 
@@ -92,7 +92,7 @@ def test_it_is_found_where_nothing_is_said(monkey, site):
     assert re.search(r"\[CHEETAH\]|Load +cheetah", inside(PROGRAM, "shell", "configuration"))
 
 
-def test_wrong_usage(start):
+def test_shell_wrong_usage_is_an_error(start):
     it = start()
     for words, said in {
             ("--jsom",): "unknown option", ("bogus",): "unknown command `bogus`",
@@ -103,7 +103,7 @@ def test_wrong_usage(start):
             ("json",): "unknown command ``", ("--json", "cache", "clear"): "expected `cache`"}.items():
         done = it(*words)
         assert (done.code, done.out) == (2, "") and said in done.err, (words, done)
-    assert it("x" * 4090).code == 2  # what the client lets pass
+    assert it("x" * 4090).code == 2  # the client does not check this
     for words in (["-s"], ["-s", ""], ["-s", "x" * 200]):
         done = subprocess.run([PROGRAM, "shell", *words], capture_output=True, text=True, check=False,
                               env=os.environ | ENVIRONMENT, stdin=subprocess.DEVNULL)
@@ -112,7 +112,7 @@ def test_wrong_usage(start):
     assert done.code == 0 and done.out.startswith("usage: monkey shell ")
 
 
-def test_json(start):
+def test_shell_json_output_is_valid(start):
     it = start(workers=3)
     waiting = spread(it.server, 3)
     status = it.json("status")
@@ -128,24 +128,24 @@ def test_json(start):
     assert [len(json.loads(line)) for line in it("--json", text="status\nstatus\n").lines] == [len(status)] * 2
 
 
-# ---- Servers behind ours ----
+# ---- Upstreams ----
 
 
-def test_without_upstreams(start):
+def test_shell_upstreams_without_upstreams_says_so(start):
     it = start()
     assert it("upstreams").out == "There are no upstreams.\n"
     assert it.json("upstreams") == []
     assert re.search(r"^upstreams +the servers", it("help").out, re.MULTILINE)
 
 
-def test_without_packages(start):
+def test_shell_packages_without_packages_says_so(start):
     it = start()
     assert it("packages").out == "There are no packages.\n"
     assert it.json("packages") == []
 
 
 def upstreams(it, *states):
-    """They, once they have these states and nothing to do."""
+    """The upstreams, once they have these states and are idle."""
     def find():
         found = it.json("upstreams")
         return found if [(u["state"], u["busy"]) for u in found] == [(state, 0) for state in states] else None
@@ -153,7 +153,7 @@ def upstreams(it, *states):
     return wait_until(find, f"the states {states}")
 
 
-def test_upstreams(start):
+def test_shell_upstreams_shows_states_and_counts(start):
     with Backend() as a, Backend() as b:
         it = start(plugins=["proxy"], top=group(a, b, keys="HealthCheck /x\nHealthInterval 2s"), sections=ROUTES)
         for _ in range(4):
@@ -172,7 +172,7 @@ def test_upstreams(start):
         assert re.fullmatch(r"\d+\.\d{3}m?s", lines[0].split()[9])
 
 
-def test_upstreams_with_a_queue(start):
+def test_shell_upstreams_shows_queue(start):
     with Slow() as backend:
         it = start(plugins=["proxy"], top=group(backend, keys="MaxConnections 1"), sections=ROUTES)
         with asking(it.server, 3) as clients:
@@ -187,7 +187,7 @@ def test_upstreams_with_a_queue(start):
 # ---- A terminal ----
 
 
-def test_a_terminal(start, terminal):
+def test_shell_terminal_has_prompt_and_clears(start, terminal):
     it = start()
     t = terminal("-s", it.path)
     greeting = t.until("monkey> ")
@@ -200,7 +200,7 @@ def test_a_terminal(start, terminal):
     assert t.end() == 0
 
 
-def test_a_terminal_ends_with_its_input(start, terminal):
+def test_shell_terminal_ends_with_its_input(start, terminal):
     it = start()
     t = terminal("-s", it.path)
     t.until("monkey> ")
@@ -208,7 +208,7 @@ def test_a_terminal_ends_with_its_input(start, terminal):
     assert t.end() == 0 and t.text.endswith("\n")
 
 
-def test_a_terminal_outlives_its_server(start, terminal, monkey):
+def test_shell_terminal_survives_server_restart(start, terminal, monkey):
     it = start()
     t = terminal("-s", it.path)
     t.until("monkey> ")
@@ -221,10 +221,10 @@ def test_a_terminal_outlives_its_server(start, terminal, monkey):
     assert t.end() == 0
 
 
-# ---- No server, or another one ----
+# ---- No server, or a different one ----
 
 
-def test_there_is_no_server(place):
+def test_shell_without_server_is_an_error(place):
     for words in ([], ["status"]):
         done = monkey_shell(place / "sock", *words)
         assert (done.code, done.out) == (1, "") and f"there is no socket {place}/sock: is a server running" in done.err
@@ -236,7 +236,7 @@ def test_there_is_no_server(place):
 
 
 def serve_lines(path, lines):
-    """Something that is not monkey: sends `lines` to each client."""
+    """Runs a server other than monkey: it sends `lines` to each client."""
     s = socket.socket(socket.AF_UNIX)
     s.bind(str(path))
     s.listen()
@@ -262,7 +262,7 @@ def serve_lines(path, lines):
     (b"+cheetah 1 monkey/2 process 1\n", "the answer is incomplete: the process ended during the command"),
     (b"x" * (1 << 21), "sends no greeting"), (b"", "closes every session at once"),
 ], ids=["mail", "version", "refusal", "nonsense", "end", "flood", "silence"])
-def test_another_program_answers(place, lines, said):
+def test_shell_rejects_socket_of_another_program(place, lines, said):
     pid = serve_lines(place / "sock", lines)
     try:
         done = monkey_shell(place / "sock", "status")
@@ -272,8 +272,8 @@ def test_another_program_answers(place, lines, said):
         os.waitpid(pid, 0)
 
 
-def test_the_client_trusts_no_server(place):
-    """A terminal shows any text of the server and obeys none."""
+def test_shell_client_escapes_hostile_server_output(place):
+    """The client prints any text of the server, and passes no control sequence to the terminal."""
     hostile = bytes(set(range(256)) - {10}) + "\u202e\u2066\u200f\u009b31m ünïcödé \ud7ff".encode()
     path = place / "sock"
     s = socket.socket(socket.AF_UNIX)
@@ -293,7 +293,7 @@ def test_the_client_trusts_no_server(place):
     s.close()
 
 
-# ---- The configuration ----
+# ---- Configuration ----
 
 
 @pytest.mark.parametrize("keys, said", [
@@ -306,7 +306,7 @@ def test_the_client_trusts_no_server(place):
     ("Listen 8080", r"expected `SERVER`"), ("MaxSessions 0", r"error: .*MaxSessions|`0`"), ("MaxSessions 257", r"`257`"),
     ("IdleTimeout soon", r"`soon`"), ("Sokcet x", r"did you mean `Socket`"),
 ])
-def test_mistakes(monkey, place, keys, said):
+def test_shell_invalid_configuration_is_rejected(monkey, place, keys, said):
     server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/sock\n    {keys}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -316,14 +316,14 @@ def test_mistakes(monkey, place, keys, said):
 
 @pytest.mark.parametrize("path, said", [
     ("x" * 97, r"the path of a socket has at most 96 bytes, but this one has \d+"), ("folder/", "`folder/` is a folder")])
-def test_mistakes_of_the_path(monkey, path, said):
+def test_shell_invalid_socket_path_is_rejected(monkey, path, said):
     server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {path}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert re.search(r":\d+:12: error: " + said, server.err.text), server.err.text
 
 
-def test_what_looks_at_a_configuration_makes_no_socket(run, start, place):
+def test_shell_socket_is_not_created_by_config_checks(run, start, place):
     it = start("Group daemon\nListen server\nIdleTimeout 90\nMaxSessions 3")
     it.server.stop()
     assert list(place.iterdir()) == []
@@ -335,7 +335,7 @@ def test_what_looks_at_a_configuration_makes_no_socket(run, start, place):
     assert list(place.iterdir()) == []
 
 
-def test_the_configuration_that_ships(run, tmp_path, site):
+def test_shell_shipped_config_loads(run, tmp_path, site):
     shutil.copy(ROOT / "plugins" / "cheetah" / "cheetah.conf", tmp_path)
     (tmp_path / "m.conf").write_text(f"[HOST]\n    DocumentRoot {site}\n@INCLUDE cheetah.conf\n")
     done = run("-t", "-c", tmp_path / "m.conf")
@@ -343,5 +343,5 @@ def test_the_configuration_that_ships(run, tmp_path, site):
     assert re.search(r"Socket +/run/monkey/cheetah\.sock", run("-T", "-c", tmp_path / "m.conf").out)
 
 
-def test_it_is_listed(run):
+def test_shell_is_listed_among_plugins(run):
     assert re.search(r"commands +shell", run("plugins").out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell where memory ends, and where its socket takes and gives little at a time: with the optimised program."""
+"""The shell under failing allocations and with a socket that transfers few bytes at a time: with the release program."""
 import socket
 
 import pytest
@@ -25,7 +25,7 @@ def begin(monkey, site, place, tmp_path):
 
 
 def play(it):
-    """How many commands were not done: an honest answer says so, or the session ends."""
+    """Returns the number of failed commands: the server reports the error, or closes the session."""
     lost = 0
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(20)
@@ -46,7 +46,7 @@ def play(it):
 
 
 @pytest.mark.timeout(300)
-def test_any_allocation_may_fail(begin):
+def test_shell_survives_failure_of_any_allocation(begin):
     it, fault = begin("failmalloc")
     (worker,) = it.server.workers
     before, lost = len(descriptors(worker)), 0
@@ -60,7 +60,7 @@ def test_any_allocation_may_fail(begin):
 
 
 @pytest.mark.parametrize("most", [1, 100])
-def test_a_socket_that_takes_and_gives_little(begin, most):
+def test_shell_works_with_short_reads_and_writes(begin, most):
     it, fault = begin("shortio")
     fault.most, fault.chance = most, 500
     for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shell shows of all workers, and how it treats clients that send too much, read too little or go away."""
+"""Commands that cover all workers, and clients that send too much, read too little or disconnect."""
 import contextlib
 import json
 import os
@@ -19,7 +19,7 @@ from shells import BUILT, UNSAFE, Raw, place, spread, start, terminal, with_test
 # ---- Workers ----
 
 
-def test_the_connections_of_all_workers_are_shown(start):
+def test_shell_connections_covers_all_workers(start):
     it = start(workers=3)
     connections = spread(it.server, 3)
     ports = {c.sock.getsockname()[1] for c in connections}
@@ -31,13 +31,13 @@ def test_the_connections_of_all_workers_are_shown(start):
     assert len(lines) == 1 + len(ports) and lines[0].split()[:3] == ["process", "peer", "state"]
 
 
-def test_many_connections_come_in_pages(start):
+def test_shell_connections_are_paged(start):
     it = start(workers=2, server="FDLimit 8192")
     limit = 600
     connections = [it.server.connect() for _ in range(limit)]
     for c in connections:
-        c.send(b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n")  # the rest of the head is not sent
-    wait_until(lambda: it.json("status")["connections"] == limit, "all connections to be there")
+        c.send(b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n")  # the rest of the head is missing
+    wait_until(lambda: it.json("status")["connections"] == limit, "all connections to be open")
     shown = it.json("connections")
     assert len(shown) == limit and len({c["peer"] for c in shown}) == limit
     assert len(it("connections").lines) == 1 + limit
@@ -46,7 +46,7 @@ def test_many_connections_come_in_pages(start):
 
 
 @with_test_plugins
-def test_hostile_requests_are_shown_harmlessly(start):
+def test_shell_escapes_hostile_requests(start):
     it = start(plugins=[BUILT / "monkey-answers.so"], server="HandlerTimeout 60",
                sections="[ROUTES]\n    /verdict* verdict\n    /* static\n")
     targets = [b'/verdict/"\\\'`$(reboot)?2', b"/verdict/\xc2\x9b31m\xe2\x80\xae\x9b\xff?2", b"/verdict/%1b[31m?2",
@@ -57,7 +57,7 @@ def test_hostile_requests_are_shown_harmlessly(start):
         c.send(b"GET " + target + b" HTTP/1.1\r\nHost: " + b"h" * 200 + b".example\r\n\r\n")
         connections.append(c)
     it.server.connect().send(b"G\x1b[2JT /\x9b31m\x1b]0;x\x07")
-    wait_until(lambda: len([c for c in it.json("connections") if c["state"] == "flow"]) == 3, "requests to be there")
+    wait_until(lambda: len([c for c in it.json("connections") if c["state"] == "flow"]) == 3, "the requests to arrive")
     done = it("connections")
     assert done.code == 0 and not re.search(r"[^\n -~]", done.out), done.out
     assert r"/verdict/\x22\x5c'`$(reboot)?2" in done.out and "/verdict/%1b[31m?2" in done.out
@@ -70,7 +70,7 @@ def test_hostile_requests_are_shown_harmlessly(start):
         c.close()
 
 
-def test_hostile_commands_are_answered_harmlessly(start):
+def test_shell_escapes_hostile_commands(start):
     it = start()
     with it.raw() as raw:
         for bad in (b"\x1b]0;owned\x07", b"\x00\x01\x02", "\u202e\u009b2J".encode(), b"\xff" * 1000, b"x" * 4000):
@@ -80,7 +80,7 @@ def test_hostile_commands_are_answered_harmlessly(start):
             assert len(last) < 300
 
 
-def test_a_worker_that_does_not_answer_is_named(start):
+def test_shell_names_worker_that_does_not_respond(start):
     it = start(workers=3)
     connections = spread(it.server, 3)
     with it.raw() as raw:
@@ -106,7 +106,7 @@ def test_a_worker_that_does_not_answer_is_named(start):
 
 
 @pytest.mark.processes("a worker that is killed is the program")
-def test_a_session_ends_with_its_worker(start, terminal):
+def test_shell_session_ends_with_its_worker(start, terminal):
     it = start(workers=2)
     it.server.allow(r"worker \d+ was killed by signal")
     with it.raw() as raw:
@@ -121,7 +121,7 @@ def test_a_session_ends_with_its_worker(start, terminal):
 
 
 @pytest.mark.processes("it does not reload")
-def test_what_dead_workers_counted_is_not_lost(start):
+def test_shell_status_includes_counters_of_dead_workers(start):
     it = start()
     for n in range(1, 5):
         assert it.server.get("/").status == 200
@@ -132,7 +132,7 @@ def test_what_dead_workers_counted_is_not_lost(start):
     assert (status["requests"], status["accepted"], status["responses_2xx"], status["connections"]) == (4, 4, 4, 0)
 
 
-def test_the_cache_is_emptied_in_all_workers(start, site):
+def test_shell_cache_clear_covers_all_workers(start, site):
     it = start(workers=3)
     connections = spread(it.server, 3)
     assert all(w["files"] > 0 and w["memory"] > 0 and w["files_max"] > 0 for w in it.json("cache"))
@@ -144,7 +144,7 @@ def test_the_cache_is_emptied_in_all_workers(start, site):
 
 
 @with_test_plugins
-def test_the_log_level_changes_in_all_workers(start):
+def test_shell_loglevel_covers_all_workers(start):
     it = start(workers=3, plugins=[BUILT / "monkey-probe.so"], sections="[PROBE]\n    Name p\n[ROUTES]\n    /log probe-log\n    /* static\n")
     connections = spread(it.server, 3, lambda c: c.get("/"))
 
@@ -173,10 +173,10 @@ def test_the_log_level_changes_in_all_workers(start):
     assert it("loglevel").out == "info\n"
 
 
-# ---- Lines, sessions, and clients that do not read their answers ----
+# ---- Lines, sessions, and clients that do not read ----
 
 
-def test_long_lines(start):
+def test_shell_line_length_is_limited(start):
     it = start()
     with it.raw() as raw:
         assert raw.ask("x" * 4095)[1].startswith("?unknown command")
@@ -185,7 +185,7 @@ def test_long_lines(start):
             assert raw.ask("version") == (["Monkey 2.0.0"], "+")
 
 
-def test_any_bytes(start):
+def test_shell_survives_random_bytes(start):
     it = start("MaxSessions 64")
     dice = random.Random(6)
     words = [b"help", b"status", b"json", b"connections", b"cache", b"clear", b"loglevel", b"info", b"hosts", b"\\s", b" ", b"\t",
@@ -200,7 +200,7 @@ def test_any_bytes(start):
             assert raw.ask("version") == (["Monkey 2.0.0"], "+")
 
 
-def test_lines_in_pieces_and_many_at_once(start):
+def test_shell_lines_may_arrive_in_pieces_or_together(start):
     it = start()
     with it.raw() as raw:
         for byte in b"version\r\n":
@@ -212,7 +212,7 @@ def test_lines_in_pieces_and_many_at_once(start):
         assert [raw.answer() for _ in range(4)] == [([], "+"), (["info"], "+"), ([], "+"), ([], "")]
 
 
-def test_clients_that_disconnect_without_quit(start):
+def test_shell_session_is_freed_on_disconnect(start):
     it = start("MaxSessions 1")
     for data in (b"", b"vers", b"version\n", b"connections\n", b"reload"):
         raw = wait_until(lambda: quiet(it), "a seat")
@@ -229,7 +229,7 @@ def quiet(it):
 
 
 @pytest.mark.processes("a worker that is killed is the program")
-def test_sessions_are_limited_in_all_workers_together(start):
+def test_shell_max_sessions_is_shared_by_workers(start):
     it = start("MaxSessions 3", workers=3)
     it.server.allow(r"worker \d+ was killed by signal")
     sessions = [it.raw() for _ in range(3)]
@@ -239,7 +239,7 @@ def test_sessions_are_limited_in_all_workers_together(start):
     it.server.err.wait_for(r"\[warn\] \d+: shell: process \d+ of user \d+ is refused: all 3 sessions")
     sessions.pop().close()
     wait_until(lambda: it("version").code == 0, "a seat")
-    process = sessions[0].process  # a dead worker does not keep its seats
+    process = sessions[0].process  # a dead worker's sessions are freed
     os.kill(process, signal.SIGKILL)
     it.server.err.wait_for(rf"worker {process} was killed")
     assert it("version").code == 0
@@ -247,7 +247,7 @@ def test_sessions_are_limited_in_all_workers_together(start):
         each.close()
 
 
-def test_many_sessions_at_once(start):
+def test_shell_serves_many_sessions_at_once(start):
     it = start("MaxSessions 256", workers=2)
     sessions = [it.raw() for _ in range(256)]
     for each in sessions:
@@ -261,7 +261,7 @@ def test_many_sessions_at_once(start):
         each.close()
 
 
-def test_idle_sessions_end(start, terminal):
+def test_shell_idle_session_is_closed(start, terminal):
     it = start("IdleTimeout 1")
     with it.raw() as raw:
         assert raw.ask("version")[1] == "+"
@@ -276,7 +276,7 @@ def test_idle_sessions_end(start, terminal):
     assert t.end() == 0
 
 
-def test_a_client_that_does_not_read_costs_little(start):
+def test_shell_client_that_does_not_read_uses_bounded_memory(start):
     it = start(host="\n".join(f"ServerName {'n' * 50}{i}.example" for i in range(1000)))
     assert it("hosts").out.count(".example") == 1000
     with it.raw() as raw:
@@ -297,14 +297,14 @@ def test_a_client_that_does_not_read_costs_little(start):
             assert last == "+" and lines[0].count(".example") == 1000
 
 
-def test_a_client_that_does_not_read_is_closed(start):
+def test_shell_client_that_does_not_read_is_closed(start):
     it = start("IdleTimeout 1", host="\n".join(f"ServerName {'n' * 50}{i}.example" for i in range(1000)))
     with it.raw() as raw:
         raw.send("hosts\n" * 100)
         wait_until(lambda: it.json("status")["sessions"] == 1, "the session to end")
 
 
-def test_large_answers(start):
+def test_shell_large_output_arrives_complete(start):
     it = start(host="\n".join(f"ServerName {'n' * 60}{i}.example" for i in range(10000)))
     out = it("hosts").out
     assert out.count(".example") == 10000 and len(out) > 700000
@@ -314,7 +314,7 @@ def test_large_answers(start):
 
 
 @pytest.mark.timeout(180)
-def test_answers_that_are_too_large(start, tmp_path):
+def test_shell_output_over_limit_is_an_error(start, tmp_path):
     for i in range(7):
         names = "".join(f"    ServerName {'n' * 62}{n}.of{i}.example\n" for n in range(9000))
         (tmp_path / f"{i}.part").write_text(f"[HOST]\n    DocumentRoot site\n{names}")
@@ -325,14 +325,14 @@ def test_answers_that_are_too_large(start, tmp_path):
     assert it("version").code == 0
 
 
-def test_output_that_cannot_be_written(start):
+def test_shell_output_error_is_a_failure(start):
     it = start()
     done = subprocess.run(f"'{PROGRAM}' shell -s {it.path} configuration > /dev/full", shell=True, check=False,
                           env=os.environ | ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == 1 and "cannot write: No space left on device" in done.stderr
 
 
-def test_sessions_are_logged_and_the_master_has_none(start):
+def test_shell_sessions_are_logged(start):
     it = start()
     with it.raw():
         it.server.err.wait_for(rf"shell: process {os.getpid()} of user {os.geteuid()}, group {os.getegid()} is here")

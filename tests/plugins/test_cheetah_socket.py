@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The socket of the shell: its mode, its users, and what becomes of it when configurations and programs change."""
+"""The shell's socket: its mode and users, and its fate when configurations and programs change."""
 import grp
 import os
 import pwd
@@ -28,7 +28,7 @@ def rights(path):
 
 
 @pytest.mark.parametrize("umask", [0, 0o27, 0o777])
-def test_the_socket_has_the_rights_that_were_asked_for(start, place, umask):
+def test_shell_socket_mode_is_private_regardless_of_umask(start, place, umask):
     it = start(popen={"umask": umask})
     assert rights(it.path) == (0o600, os.geteuid(), os.getegid())
     assert it("version").code == 0
@@ -39,7 +39,7 @@ def test_the_socket_has_the_rights_that_were_asked_for(start, place, umask):
 @as_root
 @pytest.mark.parametrize("keys, mode", [("Group daemon", 0o660), ("Group daemon\nMode 0600", 0o600),
                                         ("Group daemon\nMode 660", 0o660)])
-def test_the_socket_is_a_groups(start, keys, mode):
+def test_shell_socket_group_is_configurable(start, keys, mode):
     it = start(keys)
     assert rights(it.path) == (mode, 0, grp.getgrnam("daemon").gr_gid)
     if mode == 0o600:
@@ -47,8 +47,8 @@ def test_the_socket_is_a_groups(start, keys, mode):
 
 
 @as_root
-def test_a_root_that_cannot_give_files_away_has_groups_all_the_same(start):
-    """As under the unit that ships."""
+def test_shell_socket_group_works_without_cap_chown(start):
+    """The shipped unit drops this capability."""
     capsh = shutil.which("capsh")
     if not capsh:
         pytest.skip("no capsh here")
@@ -57,7 +57,7 @@ def test_a_root_that_cannot_give_files_away_has_groups_all_the_same(start):
 
 
 def become(user, group=None, groups=()):
-    """For preexec_fn: another user."""
+    """A preexec_fn that switches to another user."""
     who = pwd.getpwnam(user)
     gid = grp.getgrnam(group).gr_gid if group else who.pw_gid
 
@@ -70,7 +70,7 @@ def become(user, group=None, groups=()):
 
 
 def reachable(path):
-    """Can others run the program at all?"""
+    """Can other users run the program at all?"""
     return all(os.stat(p).st_mode & 0o001 for p in [PROGRAM, *PROGRAM.parents])
 
 
@@ -79,7 +79,7 @@ needs_program = pytest.mark.skipif(not reachable(PROGRAM), reason="others cannot
 
 @as_root
 @needs_program
-def test_other_users_are_refused_with_a_message(start):
+def test_shell_other_users_are_refused_with_a_message(start):
     it = start()
     done = it("status", preexec_fn=become("nobody"))
     assert done.code == 1 and done.err == f"monkey shell: nobody has no access to {it.path}: only root has\n"
@@ -89,7 +89,7 @@ def test_other_users_are_refused_with_a_message(start):
 @needs_program
 @pytest.mark.parametrize("who, may", [({"group": "daemon"}, True), ({"groups": ["sys", "daemon"]}, True),
                                       ({"groups": ["sys"]}, False), ({}, False)])
-def test_members_of_the_group_may(start, who, may):
+def test_shell_members_of_the_group_are_admitted(start, who, may):
     it = start("Group daemon")
     done = it("version", preexec_fn=become("nobody", **who))
     if may:
@@ -103,7 +103,7 @@ def test_members_of_the_group_may(start, who, may):
 @pytest.mark.parametrize("keys, who, may", [
     ("", {}, False), ("", {"group": "root"}, False), ("Group daemon", {}, False), ("Group daemon", {"group": "daemon"}, True),
     ("Group daemon", {"groups": ["daemon"]}, True), ("Group daemon\nMode 0600", {"group": "daemon"}, False)])
-def test_a_widened_mode_opens_nothing(start, keys, who, may):
+def test_shell_chmod_of_socket_grants_no_access(start, keys, who, may):
     it = start(keys)
     it.path.chmod(0o666)
     done = it("version", preexec_fn=become("nobody", **who))
@@ -116,7 +116,7 @@ def test_a_widened_mode_opens_nothing(start, keys, who, may):
 
 @as_root
 @pytest.mark.processes("it serves as the user of the program")
-def test_the_user_of_the_workers_may_not(start):
+def test_shell_refuses_user_of_the_workers(start):
     it = start(server="User daemon")
     it.path.chmod(0o666)
     assert (it("version").code, it.json("workers")[0]["memory"] > 0) == (0, True)
@@ -127,7 +127,7 @@ def test_the_user_of_the_workers_may_not(start):
 @as_root
 @needs_program
 @pytest.mark.processes("it serves as the user of the program")
-def test_a_server_of_an_ordinary_user(start, place, tmp_path):
+def test_shell_works_for_server_of_ordinary_user(start, place, tmp_path):
     os.chown(place, pwd.getpwnam("daemon").pw_uid, -1)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.owner() == "root" and str(folder) != "/" and not folder.stat().st_mode & 1:
@@ -151,7 +151,7 @@ def refused_start(monkey, top):
     return server.err.text
 
 
-def test_two_servers_need_two_sockets(start, monkey, place):
+def test_shell_socket_of_running_server_is_an_error(start, monkey, place):
     it = start()
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
     assert re.search(rf"monkey1\.conf:\d+:12: error: another server answers at {it.path} already: process {it.server.pid}\n", said)
@@ -164,7 +164,7 @@ def test_two_servers_need_two_sockets(start, monkey, place):
 
 
 @pytest.mark.processes("it does not reload")
-def test_a_reload_cannot_take_the_socket_of_another_server(start, monkey, place):
+def test_shell_reload_cannot_take_socket_of_another_server(start, monkey, place):
     it = start()
     other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
     other.change("/other", "/sock")
@@ -174,7 +174,7 @@ def test_a_reload_cannot_take_the_socket_of_another_server(start, monkey, place)
     assert it.json("status")["process"] == it.server.pid
 
 
-def test_what_a_dead_server_left_is_replaced(start, monkey, place):
+def test_shell_socket_of_dead_server_is_replaced(start, monkey, place):
     it = start()
     workers = it.server.workers
     it.server.exit_code = -signal.SIGKILL
@@ -187,7 +187,7 @@ def test_what_a_dead_server_left_is_replaced(start, monkey, place):
     assert [each.name for each in place.iterdir()] == ["sock"]
 
 
-def test_what_is_no_socket_stays(monkey, place):
+def test_shell_path_that_is_no_socket_is_kept(monkey, place):
     (place / "sock").write_text("precious")
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/sock\n")
     assert f"{place}/sock exists and is not a socket" in said and "remove it" in said
@@ -197,7 +197,7 @@ def test_what_is_no_socket_stays(monkey, place):
     assert (place / "link").is_symlink()
 
 
-def test_folders_that_will_not_do(monkey, place):
+def test_shell_unsafe_or_missing_folder_is_rejected(monkey, place):
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/none/sock\n")
     assert "cannot be created: No such file or directory" in said and "its folder must exist" in said
     (place / "open").mkdir()
@@ -210,7 +210,7 @@ def test_folders_that_will_not_do(monkey, place):
     server.stop()
 
 
-def test_only_its_own_socket_is_removed(start, place):
+def test_shell_removes_only_its_own_socket(start, place):
     it = start()
     it.path.unlink()
     with socket.socket(socket.AF_UNIX) as s:
@@ -222,7 +222,7 @@ def test_only_its_own_socket_is_removed(start, place):
 # ---- Reloads ----
 
 
-def test_a_reload_says_that_it_is_done(start, place):
+def test_shell_reload_waits_for_completion(start, place):
     it = start(workers=2)
     before = it.server.workers
     done = it("reload")
@@ -232,7 +232,7 @@ def test_a_reload_says_that_it_is_done(start, place):
 
 
 @pytest.mark.processes("it does not reload")
-def test_a_session_outlives_reloads(start, terminal):
+def test_shell_session_survives_reloads(start, terminal):
     it = start(workers=2)
     done = it(text="reload\nstatus\nreload\nversion\nreload\nstatus\n")
     assert done.code == 0 and done.err == "", done
@@ -250,9 +250,9 @@ def test_a_session_outlives_reloads(start, terminal):
 
 
 @pytest.mark.processes("it does not reload")
-def test_a_session_is_sent_elsewhere_when_its_worker_leaves(start):
+def test_shell_session_reports_exit_of_its_worker(start):
     it = start()
-    with it.server.connect() as waiting:  # keeps the old worker
+    with it.server.connect() as waiting:  # keeps the old worker alive
         waiting.get("/")
         with it.raw() as raw:
             assert raw.ask("reload") == ([], "+the new configuration serves")
@@ -265,8 +265,8 @@ def test_a_session_is_sent_elsewhere_when_its_worker_leaves(start):
             assert raw.line() == "!this process exits" and raw.line() == ""
 
 
-def test_the_socket_is_always_served(start):
-    """The path leads to a server at any moment of a reload, and every client gets an answer."""
+def test_shell_socket_is_available_during_reloads(start):
+    """The path leads to a server at every moment of a reload, and every client gets a response."""
     it = start(workers=2)
     stop = it.path.parent / "stop"
     loop = subprocess.Popen(["sh", "-c", f"n=0; while [ ! -e {stop} ]; do [ -S {it.path} ] || exit 9; n=$((n+1)); done; echo $n"],
@@ -283,7 +283,7 @@ def test_the_socket_is_always_served(start):
 
 
 @pytest.mark.processes("it does not reload")
-def test_a_rejected_configuration_is_reported_with_its_reasons(start, place):
+def test_shell_reload_reports_configuration_errors(start, place):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     done = it("reload")
@@ -304,7 +304,7 @@ def test_a_rejected_configuration_is_reported_with_its_reasons(start, place):
                                         ("load", "the plugin `cannot` cannot be loaded"),
                                         ("host", "the plugin `cannot` cannot serve this host")])
 @pytest.mark.processes("it does not reload")
-def test_when_a_configuration_is_not_taken_the_old_socket_is_back(start, place, what, said):
+def test_shell_socket_survives_rejected_reload(start, place, what, said):
     it = start(plugins=[BUILT / "monkey-cannot.so"], top="[CANNOT]\n    What nothing\n")
     it.server.allow(r"worker \d+ ended unexpectedly")
     it.change("What nothing", f"What {what}")
@@ -321,7 +321,7 @@ def test_when_a_configuration_is_not_taken_the_old_socket_is_back(start, place, 
 
 
 @pytest.mark.processes("it does not reload")
-def test_a_reload_moves_and_removes_the_socket(start, place):
+def test_shell_reload_moves_and_removes_socket(start, place):
     it = start()
     it.change("/sock", "/moved")
     assert it("reload").code == 0
@@ -336,7 +336,7 @@ def test_a_reload_moves_and_removes_the_socket(start, place):
 
 @as_root
 @pytest.mark.processes("it does not reload")
-def test_a_reload_changes_rights(start):
+def test_shell_reload_changes_socket_mode(start):
     it = start()
     it.change("[CHEETAH]\n", "[CHEETAH]\n    Group daemon\n")
     assert it("reload").code == 0
@@ -346,7 +346,7 @@ def test_a_reload_changes_rights(start):
     assert rights(it.path) == (0o600, 0, 0)
 
 
-def test_an_upgrade_takes_the_socket_over(start, watch, place, tmp_path):
+def test_shell_upgrade_hands_over_socket(start, watch, place, tmp_path):
     it = start(server=f"PidFile {tmp_path}/pid", workers=2)
     it.server.tell(signal.SIGUSR2)
     new = int(it.server.err.wait_for(r"the new program is process (\d+)")[1])
@@ -360,7 +360,7 @@ def test_an_upgrade_takes_the_socket_over(start, watch, place, tmp_path):
     assert list(place.iterdir()) == []
 
 
-def test_an_upgrade_that_fails_leaves_the_socket(start, place):
+def test_shell_failed_upgrade_keeps_socket(start, place):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     it.server.tell(signal.SIGUSR2)

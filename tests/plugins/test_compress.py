@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin compress: what is coded, for whom, and how; nothing else is touched."""
+"""The compress plugin: which responses it encodes, for which clients, and how; everything else is unchanged."""
 import random
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from compression import BUILD, CODINGS, TEXT, all_codings, ask, decode, lines, making, needs_contents, start
 from monkey import PROGRAM, ROOT, write_config
 
-# Which client gets which coding
+# Negotiation
 
 @all_codings
 @pytest.mark.parametrize("accept, coding", [
@@ -23,15 +23,15 @@ from monkey import PROGRAM, ROOT, write_config
     ("gzip ; q=0.5", "gzip"), ("gzip;q=0.001", "gzip"), ("gzip;q=0.000", None), ("gzip;q=2", None), ("gzip;q=x", None),
     (",,gzip,,", "gzip"), ("gzipped", None), ("gzip" * 1000, None), ("\xff\xfe, gzip", "gzip"), ('"gzip"', None),
 ])
-def test_accept_encoding_chooses_the_coding(start, accept, coding):
+def test_compress_accept_encoding_selects_coding(start, accept, coding):
     reply = ask(start(), accept)
     assert reply.status == 200 and reply.get("Content-Encoding") == coding
     assert (decode(coding, reply.body) if coding else reply.body) == TEXT
-    assert reply.tokens("Vary") == ["accept-encoding"], "it does vary, for every client"
+    assert reply.tokens("Vary") == ["accept-encoding"], "Vary is sent to every client"
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_fields_of_what_is_coded(start, coding):
+def test_compress_changes_etag_length_and_ranges(start, coding):
     plain, coded = ask(server := start(), None), ask(server, coding)
     assert coded["ETag"] == "W/" + plain["ETag"] and plain["ETag"].startswith('"')
     assert coded["Content-Type"] == plain["Content-Type"] and coded["Last-Modified"] == plain["Last-Modified"]
@@ -39,7 +39,7 @@ def test_fields_of_what_is_coded(start, coding):
     assert len(coded.body) < len(TEXT) / 3 and coded.framing == "chunked"
 
 
-def test_the_order_of_the_configuration_counts(start):
+def test_compress_codings_key_sets_preference(start):
     server = start("Codings gzip br zstd")
     assert ask(server, "zstd, br, gzip")["Content-Encoding"] == "gzip"
     server = start("Codings gzip")
@@ -48,9 +48,9 @@ def test_the_order_of_the_configuration_counts(start):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_head_tells_what_get_does(start, coding):
+def test_compress_head_equals_get_without_body(start, coding):
     server = start()
-    for _ in range(2):  # the second comes out of the cache
+    for _ in range(2):  # the second one comes from the cache
         head, get = ask(server, coding, method="HEAD"), ask(server, coding)
         names = ("ETag", "Vary", "Content-Encoding", "Content-Type", "Last-Modified", "Accept-Ranges")
         assert [head.get(name) for name in names] == [get.get(name) for name in names]
@@ -60,7 +60,7 @@ def test_head_tells_what_get_does(start, coding):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_http_1_0(start, coding):
+def test_compress_http_1_0_body_ends_with_connection(start, coding):
     server = start()
     with server.connect() as c:
         c.send(f"GET /a.html HTTP/1.0\r\nAccept-Encoding: {coding}\r\n\r\n".encode())
@@ -69,8 +69,8 @@ def test_http_1_0(start, coding):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_one_connection_for_all(start, site, coding):
-    """Reused coders start from a clean state."""
+def test_compress_responses_on_one_connection_are_independent(start, site, coding):
+    """Reused encoders start from a clean state."""
     contents = [TEXT, TEXT[::-1], bytes(100_000), random.Random(1).randbytes(70_000)]
     for i, content in enumerate(contents):
         site.add(f"{i}.txt", content)
@@ -83,7 +83,7 @@ def test_one_connection_for_all(start, site, coding):
 
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("size", [512, 4095, 4096, 16383, 16384, 16385, 65535, 65536, 65537, 131072, 300_000])
-def test_every_length(start, site, coding, size):
+def test_compress_every_length_decodes(start, site, coding, size):
     content = random.Random(size).randbytes(size)
     site.add("random.txt", content)
     site.add("lines.txt", lines(size))
@@ -92,7 +92,7 @@ def test_every_length(start, site, coding, size):
     assert decode(coding, ask(server, coding, "/lines.txt").body) == lines(size)
 
 
-def test_curl(start, site):
+def test_compress_works_with_curl(start, site):
     if not shutil.which("curl"):
         pytest.skip("no curl here")
     server = start()
@@ -103,27 +103,27 @@ def test_curl(start, site):
 
 
 @pytest.mark.parametrize("coding, tool", [("gzip", "gzip"), ("br", "brotli"), ("zstd", "zstd")])
-def test_command_line_tools(start, coding, tool):
+def test_compress_output_decodes_with_command_line_tools(start, coding, tool):
     if not shutil.which(tool) or coding not in BUILD:
         pytest.skip(f"no {tool} here")
     body = ask(start(), coding).body
     assert subprocess.run([tool, "-dc"], input=body, capture_output=True, timeout=30, check=True).stdout == TEXT
 
 
-# What is compressed at all
+# Eligible responses
 
 @pytest.mark.parametrize("name, coded", [
     ("a.css", True), ("a.js", True), ("a.json", True), ("a.svg", True), ("a.xml", True), ("a.wasm", True), ("a.txt", True),
     ("a.png", False), ("a.jpg", False), ("a.zip", False), ("a.mp4", False), ("a.woff2", False), ("a.pdf", False), ("a.gz", False),
 ])
-def test_types(start, site, name, coded):
+def test_compress_default_types_apply(start, site, name, coded):
     site.add(name, TEXT)
     reply = ask(start(), target=f"/{name}")
     assert (reply.get("Content-Encoding"), reply.get("Vary")) == (("gzip", "Accept-Encoding") if coded else (None, None))
 
 
 @needs_contents
-def test_types_of_ones_own(making):
+def test_compress_types_key_adds_types(making):
     server = making("Types Application/X-Mine image/*\nTypes application/*+foo")
     for type, coded in (("application/x-mine", True), ("APPLICATION/X-MINE ; charset=x", True), ("image/png", True), ("text/html", False),
                         ("application/a+foo", True), ("application/foo", False), ("application/x-mine2", False), ("x" * 300, False)):
@@ -131,7 +131,7 @@ def test_types_of_ones_own(making):
         assert ("Content-Encoding" in reply) == coded, type
 
 
-def test_short_content_is_left_alone(start, site):
+def test_compress_min_length_skips_short_bodies(start, site):
     site.add("short.txt", b"x" * 99)
     site.add("long.txt", b"x" * 100)
     site.add("empty.txt", b"")
@@ -140,34 +140,34 @@ def test_short_content_is_left_alone(start, site):
     assert ask(start("MinLength 0"), target="/empty.txt").body == b""
 
 
-def test_paths_that_are_skipped(start, site):
+def test_compress_except_skips_paths(start, site):
     site.add("in/a.html", TEXT)
     server = start("Except /in/*\nExcept *.css")
     assert "Content-Encoding" not in ask(server, target="/in/a.html") and "Content-Encoding" in ask(server)
 
 
-def test_neighbours_come_first(start, site):
-    """A file with a compressed neighbour is not compressed again."""
+def test_compress_prefers_precompressed_files(start, site):
+    """A file with a precompressed variant is not compressed again."""
     site.add("a.html.gz", b"as good as compressed" * 100)
     reply = ask(start(), "gzip")
     assert reply["Content-Encoding"] == "gzip" and reply.body == b"as good as compressed" * 100
     assert reply["ETag"].startswith('"') and reply.tokens("Vary") == ["accept-encoding"]
 
 
-def test_ranges_are_of_what_is_not_coded(start):
+def test_compress_range_requests_are_not_encoded(start):
     server = start()
     reply = ask(server, Range="bytes=10-19")
     assert reply.status == 206 and reply.body == TEXT[10:20] and "Content-Encoding" not in reply
     assert reply.tokens("Vary") == ["accept-encoding"] and reply["ETag"].startswith('"')
     coded = ask(server)
     whole = ask(server, Range="bytes=10-19", If_Range=coded["ETag"])
-    assert whole.status == 200 and decode("gzip", whole.body) == TEXT, "a weak tag is good for no range"
+    assert whole.status == 200 and decode("gzip", whole.body) == TEXT, "a weak ETag never validates If-Range"
     many = ask(server, Range="bytes=0-1,5-6")
     assert many.status == 206 and "Content-Encoding" not in many
     assert ask(server, Range="bytes=999999-").status == 416
 
 
-def test_a_current_copy_gets_304(start):
+def test_compress_conditional_request_gets_304(start):
     server = start()
     coded, plain = ask(server), ask(server, None)
     for accept, etag in (("gzip", coded["ETag"]), ("gzip", f'"x", {coded["ETag"]}'), ("gzip", plain["ETag"]), (None, coded["ETag"])):
@@ -178,10 +178,10 @@ def test_a_current_copy_gets_304(start):
     reply = ask(server, If_Modified_Since=coded["Last-Modified"])
     assert reply.status == 304 and reply.tokens("Vary") == ["accept-encoding"]
     assert ask(server, If_None_Match='W/"other"').status == 200
-    assert ask(server, If_Match=coded["ETag"]).status == 412, "a weak tag matches nothing strongly"
+    assert ask(server, If_Match=coded["ETag"]).status == 412, "a weak ETag never matches strongly"
 
 
-def test_a_304_of_what_is_never_coded(start, site):
+def test_compress_304_of_ineligible_type_has_no_vary(start, site):
     site.add("a.png", TEXT)
     server = start()
     reply = ask(server, target="/a.png", If_None_Match=ask(server, target="/a.png")["ETag"])
@@ -189,7 +189,7 @@ def test_a_304_of_what_is_never_coded(start, site):
 
 
 @needs_contents
-def test_fields_that_forbid_it(making):
+def test_compress_respects_no_transform_and_existing_encoding(making):
     server = making()
     for field in ("Cache-Control:no-transform", "Cache-Control:max-age=1, No-Transform", "Content-Encoding:br", "Content-Encoding:identity",
                   "Content-MD5:x", "Digest:x", "Content-Digest:x", "Repr-Digest:x"):
@@ -205,13 +205,13 @@ def test_fields_that_forbid_it(making):
     (["Origin", "Cookie, X"], "Origin, Cookie, X, Accept-Encoding"), (["Origin, Accept-Encoding"], "Origin, Accept-Encoding"),
     (["x" * 2000], "x" * 2000 + ", Accept-Encoding"), (["Accept-Encoding-X"], "Accept-Encoding-X, Accept-Encoding"), ([""], "Accept-Encoding"),
 ])
-def test_vary_is_one_list(making, there, then):
+def test_compress_vary_is_merged_into_one_list(making, there, then):
     reply = ask(making(), target="/made?size=1000" + "".join(f"&field=Vary:{value}".replace(" ", "%20") for value in there))
     assert ", ".join(value for value in reply.all("Vary") if value) == then and reply["Content-Encoding"] == "gzip"
 
 
 @needs_contents
-def test_tags_of_others(making):
+def test_compress_weakens_etags_of_handlers(making):
     server = making()
     for etag, then in (('"a"', 'W/"a"'), ('W/"a"', 'W/"a"'), ('"' + "x" * 600 + '"', None)):
         reply = ask(server, target=f"/made?field=ETag:{etag}".replace('"', "%22"))
@@ -220,7 +220,7 @@ def test_tags_of_others(making):
 
 @needs_contents
 @pytest.mark.parametrize("coding", CODINGS)
-def test_every_kind_of_content(making, coding):
+def test_compress_handles_every_kind_of_body(making, coding):
     server = making()
     for query in ("size=100000", "size=100000&known=1", "size=100000&as=text", "size=100000&status=404", "size=100000&known=1&status=500"):
         reply = ask(server, coding, f"/made?{query}")
@@ -235,21 +235,21 @@ def test_every_kind_of_content(making, coding):
 
 @needs_contents
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_what_speaks_for_itself_is_not_touched(making, method):
+def test_compress_ignores_raw_responses(making, method):
     server = making()
     with server.connect() as c:
         c.ask("/made?as=raw&size=1000", method, fields={"Accept-Encoding": "gzip"})
         assert c.read_to_end() == lines(1000)
 
 
-def test_error_pages(start):
+def test_compress_encodes_error_pages(start):
     reply = ask(start("MinLength 1"), target="/none")
     assert reply.status == 404 and b"404" in decode("gzip", reply.body)
 
 
 @needs_contents
-def test_strangers_learn_nothing(making):
-    """A page of another site has a browser ask with its user's cookies (BREACH)."""
+def test_compress_cross_site_requests_are_not_encoded(making):
+    """A page of another site makes the browser send requests with its user's cookies (BREACH)."""
     server = making()
     hostile = {"Sec_Fetch_Site": "cross-site", "Cookie": "a=b"}
     assert "Content-Encoding" not in ask(server, target="/made", **hostile)
@@ -258,11 +258,11 @@ def test_strangers_learn_nothing(making):
     for fields in ({"Sec_Fetch_Site": "cross-site"}, {"Cookie": "a=b"}, {"Sec_Fetch_Site": "same-origin", "Cookie": "a=b"},
                    {**hostile, "Sec_Fetch_User": "?1"}):
         assert ask(server, target="/made", **fields)["Content-Encoding"] == "gzip", fields
-    assert ask(server, **hostile)["Content-Encoding"] == "gzip", "a file holds no secrets of one user"
+    assert ask(server, **hostile)["Content-Encoding"] == "gzip", "a static file contains no secrets of one user"
     assert ask(making("CrossSite on"), target="/made", **hostile)["Content-Encoding"] == "gzip"
 
 
-def test_hosts_decide_for_themselves(start, site):
+def test_compress_hosts_have_separate_settings(start, site):
     server = start(host="ServerName one.example", top="[COMPRESS]\n    Codings gzip\n", sections="""
         [HOST]
             ServerName off.example
@@ -279,21 +279,21 @@ def test_hosts_decide_for_themselves(start, site):
     assert got == {"one": "gzip", "off": None, "only": None}
 
 
-def test_without_a_section_nothing_happens(monkey, site):
+def test_compress_does_nothing_without_section(monkey, site):
     site.add("a.html", TEXT)
     reply = ask(monkey(plugins=["compress"]))
     assert "Content-Encoding" not in reply and "Vary" not in reply
 
 
-def test_explain(start, run):
-    """It tells what it would do; there are no fields to ask for a coding with."""
+def test_compress_vary_appears_in_explain(start, run):
+    """Explain shows Vary; it cannot send Accept-Encoding."""
     server = start()
     assert re.search(r"^ +Vary: Accept-Encoding$", run("explain", "-c", server.config, "GET", "http://x/a.html").out, re.MULTILINE)
 
 
 @pytest.mark.skipif(not (PROGRAM.parent / "plugins" / "monkey-headers.so").exists(), reason="a build without headers")
-def test_what_other_plugins_say_about_a_response_counts(start, site):
-    """Their rules have the last word before it is coded."""
+def test_compress_respects_headers_of_other_plugins(start, site):
+    """The rules of the headers plugin run before compression."""
     site.add("b.html", TEXT)
     site.add("c.bin", TEXT)
     server = start(plugins=["compress", "headers"], top="""
@@ -309,10 +309,10 @@ def test_what_other_plugins_say_about_a_response_counts(start, site):
 
 
 @pytest.mark.skipif(not (PROGRAM.parent / "plugins" / "monkey-limits.so").exists(), reason="a build without limits")
-def test_bandwidth_is_of_what_is_sent(start, site):
+def test_compress_bandwidth_limit_counts_encoded_bytes(start, site):
     site.add("zeroes.txt", bytes(8 << 20))
     server = start("CacheSize off", plugins=["compress", "limits"], top="[LIMITS]\n    Bandwidth 64K\n")
-    assert decode("gzip", ask(server, target="/zeroes.txt").body) == bytes(8 << 20)  # a minute and more, were it not coded
+    assert decode("gzip", ask(server, target="/zeroes.txt").body) == bytes(8 << 20)  # more than a minute without compression
 
 
 # Configuration
@@ -334,14 +334,14 @@ def test_bandwidth_is_of_what_is_sent(start, site):
     ("    CrossSite maybe\n", "15", "expected on or off"),
     ("    MinLenght 1\n", "5", "unknown key `MinLenght` in [COMPRESS]"),
 ])
-def test_mistakes_have_a_place(run, site, tmp_path, keys, where, said):
+def test_compress_invalid_configuration_is_rejected_with_location(run, site, tmp_path, keys, where, said):
     config = write_config(tmp_path / "checked.conf", plugins=["compress"], sections=f"[COMPRESS]\n{keys}")
     line = config.read_text().splitlines().index("[COMPRESS]") + 2
     done = run("-t", "-c", config)
     assert done.code == 3 and re.search(rf"checked\.conf:{line}:{where}: error: .*{re.escape(said)}", done.err), done.err
 
 
-def test_the_effective_configuration_means_the_same(run, site, tmp_path):
+def test_compress_printed_config_loads_again(run, site, tmp_path):
     config = write_config(tmp_path / "some.conf", plugins=["compress"],
                           sections="[COMPRESS]\n    Types text/* a/b\n    Except /x \"/a b\"\n    CacheSize off\n    Codings gzip\n")
     printed = run("-T", "-c", config).out
@@ -351,6 +351,6 @@ def test_the_effective_configuration_means_the_same(run, site, tmp_path):
     assert run("-T", "-c", tmp_path / "again.conf").out == printed
 
 
-def test_the_configuration_that_comes_with_it(start):
+def test_compress_shipped_config_loads(start):
     shipped = ROOT / "plugins" / "compress" / "compress.conf"
     assert ask(start(sections="", top=f"@INCLUDE {shipped}\n"))["Content-Encoding"] == "gzip"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin compress: streams, their memory and their end, and the cache of files."""
+"""The compress plugin: streams, their memory and their end, and the cache of compressed files."""
 import contextlib
 import os
 import threading
@@ -15,7 +15,7 @@ from monkey import Server, Site, write_config
 from proc import RELEASE, memory_kb, wait_until
 
 
-# Nothing is held back
+# Without buffering
 
 def read_chunk(c):
     size = int(c.read_until(b"\r\n"), 16)
@@ -26,7 +26,7 @@ def read_chunk(c):
 
 @needs_contents
 @pytest.mark.parametrize("coding", CODINGS)
-def test_events_come_when_they_happen(making, coding):
+def test_compress_events_are_flushed_at_once(making, coding):
     server = making()
     with server.connect() as c:
         c.ask("/events", fields={"Accept-Encoding": coding})
@@ -47,7 +47,7 @@ def test_events_come_when_they_happen(making, coding):
 
 
 @needs_contents
-def test_a_source_that_waits_first_gets_its_head_out(making):
+def test_compress_head_is_sent_before_first_data(making):
     server = making()
     with server.connect() as c:
         c.ask("/events", fields={"Accept-Encoding": "gzip"})
@@ -56,25 +56,25 @@ def test_a_source_that_waits_first_gets_its_head_out(making):
         assert decode("gzip", read_chunk(c)) == b""
 
 
-# Ends
+# End of the stream
 
 @needs_contents
 @pytest.mark.parametrize("coding", CODINGS)
-def test_a_source_that_breaks_is_no_whole_answer(making, coding):
+def test_compress_broken_source_truncates_response(making, coding):
     server = making()
     for query in ("size=3000000&breaks=1", "size=3000000&breaks=1&known=1"):
         with server.connect() as c:
             with pytest.raises(Closed):
                 c.get(f"/made?{query}", fields={"Accept-Encoding": coding})
     reply = ask(server, coding, "/made?size=0&breaks=1")
-    assert reply.status == 500, "nothing was sent yet: an honest answer"
+    assert reply.status == 500, "nothing was sent yet, so an error status is possible"
     assert b"500 Internal Server Error" in decode(reply.get("Content-Encoding"), reply.body)
     assert decode(coding, ask(server, coding).body) == TEXT
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_clients_that_go_away_in_the_middle(start, site, coding):
-    """Whatever they held is free again: one stream is all there may be."""
+def test_compress_disconnect_frees_stream(start, site, coding):
+    """MaxStreams is 1, so that each leaked stream would block compression."""
     site.add("big.txt", os.urandom(1 << 20) * 8)
     server = start("MaxStreams 1\nCacheSize off", server="MinRate off")
     for _ in range(5):
@@ -85,7 +85,7 @@ def test_clients_that_go_away_in_the_middle(start, site, coding):
         wait_until(lambda: "Content-Encoding" in ask(server, coding), "the stream to end with its client")
 
 
-def test_a_file_that_shrinks(start, site):
+def test_compress_shrinking_file_truncates_response(start, site):
     path = site.add("big.txt", os.urandom(1 << 20) * 16)
     server = start(server="MinRate off")
     with server.connect(receive_buffer=4096) as c:
@@ -97,7 +97,7 @@ def test_a_file_that_shrinks(start, site):
                 pass
 
 
-def test_more_streams_than_there_may_be_are_not_coded(start, site):
+def test_compress_streams_beyond_limit_are_sent_unencoded(start, site):
     site.add("big.txt", os.urandom(1 << 20) * 8)
     server = start("MaxStreams 2\nCacheSize off", server="MinRate off")
     clients = [server.connect(receive_buffer=4096) for _ in range(3)]
@@ -111,9 +111,8 @@ def test_more_streams_than_there_may_be_are_not_coded(start, site):
         c.close()
 
 
-def test_others_have_their_turn(start, site):
-    """While much is compressed for a client that takes all of it at once, others are answered: of what compresses best,
-    megabytes fit into one write."""
+def test_compress_large_file_does_not_block_other_clients(start, site):
+    """Compression for a fast client must not delay others: of highly compressible data, one write takes megabytes."""
     site.add("zeroes.txt", bytes(64 << 20))
     site.add("small.bin", b"x")
     server = start("CacheSize off", server="KeepAliveRequests unlimited")
@@ -136,7 +135,7 @@ def test_others_have_their_turn(start, site):
             assert other.get("/small.bin").text == "x"
             answers += 1
         reader.join()
-    assert answers > 20, "they had to wait for all of it"
+    assert answers > 20, "the other clients waited for all of it"
     assert zlib.decompress(got, 31) == bytes(64 << 20)
 
 
@@ -144,7 +143,7 @@ def test_others_have_their_turn(start, site):
 
 @pytest.fixture
 def release(tmp_path):
-    """The program as it is shipped: sanitizers would change what is measured."""
+    """The release program: sanitizers would distort the measurement."""
     if not (RELEASE.exists() and (RELEASE.parent / "plugins" / "monkey-compress.so").exists()):
         pytest.skip(f"{RELEASE} is not built, or has no compress")
     servers = []
@@ -161,7 +160,7 @@ def release(tmp_path):
 
 
 @pytest.mark.parametrize("coding, most", [("gzip", 700), ("br", 3000), ("zstd", 2000)])
-def test_a_large_file_needs_little_memory(release, tmp_path, coding, most):
+def test_compress_large_file_uses_little_memory(release, tmp_path, coding, most):
     site = Site(tmp_path / "site")
     with open(site / "large.txt", "wb") as f:
         for i in range(40):
@@ -185,8 +184,8 @@ def test_a_large_file_needs_little_memory(release, tmp_path, coding, most):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_memory_of_streams_is_given_back(release, tmp_path, coding):
-    """After many streams at once, a quiet worker keeps memory for one stream at most."""
+def test_compress_stream_memory_is_freed(release, tmp_path, coding):
+    """After many concurrent streams, an idle worker keeps memory for at most one stream."""
     site = Site(tmp_path / "site")
     site.add("large.txt", os.urandom(1 << 20).hex())
     server = release("CacheSize off\nMaxStreams 64")
@@ -200,20 +199,20 @@ def test_memory_of_streams_is_given_back(release, tmp_path, coding):
             c.ask("/large.txt", fields={"Accept-Encoding": coding})
             c.read_head()
         assert memory_kb(worker) - before > 8000
-    wait_until(lambda: memory_kb(worker) - before < 2000, "memory is given back")
+    wait_until(lambda: memory_kb(worker) - before < 2000, "the memory is freed")
 
 
 @pytest.mark.skipif(not (LIBRARIES / "failmalloc.so").exists() or not (RELEASE.parent / "plugins" / "monkey-compress.so").exists(),
                     reason="failmalloc, or the optimised program, is not built")
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("size", [3_000, 300_000])
-def test_any_allocation_may_fail(start, site, tmp_path, coding, size):
-    """What is said to be coded is, or is seen to be cut off; and one stream is all there may be, and is given back."""
+def test_compress_survives_failure_of_any_allocation(start, site, tmp_path, coding, size):
+    """A response that announces a coding is valid, or visibly truncated; MaxStreams is 1, and the stream is always freed."""
     site.add("lines.txt", lines(size))
     fault = Fault("failmalloc", tmp_path)
     server = start("MaxStreams 1\nCacheSize 1M", server="OpenFileCacheSize 0\nKeepAliveRequests unlimited", **fault.how)
     worker, seen = server.workers, set()
-    # The first failure leads to the next: the cache is empty again as soon as the file is another one.
+    # The first failure affects the later ones: the cache is empty again when the file changes.
     for n in range(1, 300):
         site.add("lines.txt", lines(size), mtime=1_600_000_000 + n)
         fault.failed, fault.count, fault.after = 0, 1, n
@@ -226,14 +225,14 @@ def test_any_allocation_may_fail(start, site, tmp_path, coding, size):
                     seen.add(coded)
                     assert (decode(coded, reply.body) if coded else reply.body) == lines(size), n
         failed, fault.after = fault.failed, 0
-        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+        assert server.workers == worker, f"allocation {n} killed a worker:\n{server.log}"
         if not failed:
             break
-        wait_until(lambda: "Content-Encoding" in ask(server, coding), f"its stream to be given back, after {n}")
+        wait_until(lambda: "Content-Encoding" in ask(server, coding), f"its stream to be freed, after {n}")
     assert 5 < n < 299 and seen == {None, coding}
 
 
-# The cache: a response out of it has a length
+# The cache: only a response from it has a length
 
 def is_hit(reply):
     assert reply.status == 200 and reply["Content-Encoding"]
@@ -241,7 +240,7 @@ def is_hit(reply):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_the_second_request_costs_nothing(start, site, coding):
+def test_compress_cache_serves_second_request(start, site, coding):
     server = start()
     first, second, third = (ask(server, coding) for _ in range(3))
     assert [is_hit(reply) for reply in (first, second, third)] == [False, True, True]
@@ -252,9 +251,9 @@ def test_the_second_request_costs_nothing(start, site, coding):
     assert "Content-Encoding" not in ask(server, None) and ask(server, None).body == TEXT
 
 
-def test_codings_hosts_and_paths_have_copies_of_their_own(start, site, tmp_path):
+def test_compress_cache_separates_codings_hosts_and_paths(start, site, tmp_path):
     (tmp_path / "other").mkdir()
-    Site(tmp_path / "other").add("a.html", TEXT[::-1], mtime=1_600_000_000)  # of the same size and time: the same tag
+    Site(tmp_path / "other").add("a.html", TEXT[::-1], mtime=1_600_000_000)  # of the same size and time: the same ETag
     site.add("b.html", TEXT.swapcase(), mtime=1_600_000_000)
     server = start(host="ServerName one.example", top="[COMPRESS]\n", sections="[HOST]\n    ServerName two.example\n    DocumentRoot other\n")
     wanted = {("one", "/a.html"): TEXT, ("one", "/b.html"): TEXT.swapcase(), ("two", "/a.html"): TEXT[::-1]}
@@ -264,7 +263,7 @@ def test_codings_hosts_and_paths_have_copies_of_their_own(start, site, tmp_path)
             assert is_hit(reply) == hit and decode("gzip", reply.body) == content
 
 
-def test_a_file_that_changes_is_another_one(start, site):
+def test_compress_cache_notices_changed_file(start, site):
     server = start(server="OpenFileCacheTTL 0")
     assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
     site.add("a.html", TEXT[::-1], mtime=1_600_000_001)
@@ -274,8 +273,8 @@ def test_a_file_that_changes_is_another_one(start, site):
 
 
 @pytest.mark.parametrize("how", ["by rename", "in place"])
-def test_a_new_version_of_the_same_size_and_time_is_noticed(start, site, how):
-    """Its tag is the same, but the compressed content is as new as the plain content."""
+def test_compress_cache_notices_change_with_same_size_and_time(start, site, how):
+    """The ETag is the same, but the compressed body must be as fresh as the plain body."""
     server = start(server="OpenFileCacheTTL 0")
     path = site.add("a.html", TEXT, mtime=1_600_000_000)
     assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
@@ -289,7 +288,7 @@ def test_a_new_version_of_the_same_size_and_time_is_noticed(start, site, how):
     assert [is_hit(reply) for reply in replies] == [False, True]
 
 
-def test_paths_that_lead_to_one_file_share_its_copy(start, site):
+def test_compress_cache_shares_entry_between_paths_of_one_file(start, site):
     site.add("app.html", TEXT)
     os.link(site / "app.html", site / "linked.html")
     server = start(host="Fallback app.html\nServerName one.example", top="[COMPRESS]\n",
@@ -301,7 +300,7 @@ def test_paths_that_lead_to_one_file_share_its_copy(start, site):
     assert [decode("gzip", reply.body) for reply in replies] == [TEXT] * 6
 
 
-def test_only_files_are_kept(start, site):
+def test_compress_cache_holds_only_files(start, site):
     site.add("index.html", TEXT[:10_000])
     server = start("MaxCacheFile 60K", host="Fallback index.html")
     site.add("large.txt", lines(60 * 1024 + 1))
@@ -314,13 +313,13 @@ def test_only_files_are_kept(start, site):
 
 
 @needs_contents
-def test_what_is_made_is_not_kept(making):
+def test_compress_cache_ignores_generated_responses(making):
     server = making()
     target = "/made?size=5000&known=1&field=ETag:%22a%22&field=Last-Modified:Sun,%2006%20Nov%201994%2008:49:37%20GMT"
     assert [is_hit(ask(server, target=target)) for _ in range(2)] == [False, False]
 
 
-def test_what_a_client_left_in_the_middle_is_not_kept(start, site):
+def test_compress_cache_ignores_interrupted_responses(start, site):
     content = os.urandom(3 << 20)
     site.add("big.txt", content)
     server = start("MaxCacheFile 8M", server="MinRate off")
@@ -333,8 +332,8 @@ def test_what_a_client_left_in_the_middle_is_not_kept(start, site):
     assert [decode("gzip", reply.body) for reply in replies] == [content] * 2
 
 
-def test_the_oldest_go_first(start, site):
-    """Room for three of them and what they need besides."""
+def test_compress_cache_evicts_least_recently_used(start, site):
+    """There is space for three entries and their overhead."""
     for i in range(4):
         site.add(f"{i}.txt", os.urandom(15_000).hex())
     server = start("CacheSize 60K")
@@ -349,8 +348,8 @@ def test_the_oldest_go_first(start, site):
     assert hits(1) == [False]
 
 
-def test_the_cache_keeps_to_its_size(release, tmp_path):
-    """Thousands of files, and clients that read slowly what was let go meanwhile."""
+def test_compress_cache_respects_its_size(release, tmp_path):
+    """Thousands of files, and slow clients that still read evicted entries."""
     site = Site(tmp_path / "site")
     for i in range(400):
         site.add(f"{i}.txt", os.urandom(20_000).hex())
@@ -363,8 +362,8 @@ def test_the_cache_keeps_to_its_size(release, tmp_path):
     assert memory_kb(worker) - before < 4096
 
 
-def test_a_copy_that_is_being_sent_stays(start, site):
-    """It leaves the cache, but its readers keep it."""
+def test_compress_cache_keeps_evicted_entry_for_its_readers(start, site):
+    """The entry leaves the cache, but its readers keep it."""
     content = os.urandom(600_000).hex().encode()
     site.add("big.txt", content)
     for i in range(20):
@@ -379,8 +378,8 @@ def test_a_copy_that_is_being_sent_stays(start, site):
         assert decode("gzip", c.read_exactly(int(head["Content-Length"]))) == content
 
 
-def test_under_load(start, site):
-    """Many clients of the same and of other files, with room for few."""
+def test_compress_cache_under_load_stays_correct(start, site):
+    """Many clients of the same and of different files, with space for few."""
     for i in range(5):
         site.add(f"{i}.txt", lines(30_000 + i))
     server = start("CacheSize 20K\nMaxStreams 3", workers=2)
