@@ -75,7 +75,7 @@ def test_sets_of_parameters_take_turns_and_none_is_left_out():
 
 def test_so_do_those_that_pytest_makes():
     """Whichever decorator comes first: here the protocol is the outer one."""
-    name = "plugins/test_proxy.py::test_content_passes_both_ways"
+    name = "plugins/test_proxy.py::test_proxy_forwards_bodies_in_both_directions"
     found = subprocess.run([sys.executable, "-m", "pytest", "-c", ROOT / "tests/pytest.ini", "--collect-only", "-q", ROOT / "tests" / name],
                            capture_output=True, text=True).stdout
     sets = {}

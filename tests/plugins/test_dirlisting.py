@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of folders: everything in them, nothing beside them, in the order and the form that was asked for."""
+"""Folder listings: complete, without anything from outside the folder, in the requested order and format."""
 import json
 import os
 import random
@@ -15,9 +15,9 @@ from monkey import ROOT
 from proc import wait_until
 
 
-# ---- What is listed ----
+# ---- Listed entries ----
 
-def test_a_folder_without_index_is_listed(monkey, site):
+def test_dirlisting_lists_folder_without_index(monkey, site):
     site.add("b.txt", "12345", mtime=1767225600)
     site.add("sub/x", "1")
     os.utime(site / "sub", (1767225660, 1767225660))
@@ -27,7 +27,7 @@ def test_a_folder_without_index_is_listed(monkey, site):
     assert "../" not in page.links
 
 
-def test_a_folder_with_index_is_not(monkey, site):
+def test_dirlisting_serves_index_if_present(monkey, site):
     site.add("index.html", "the page")
     site.add("sub/x", "1")
     server = lister(monkey)
@@ -35,7 +35,7 @@ def test_a_folder_with_index_is_not(monkey, site):
     assert listed(server, "/sub/").names == ["x"]
 
 
-def test_files_and_what_is_not_there_are_as_before(monkey, site):
+def test_dirlisting_does_not_change_files_and_errors(monkey, site):
     site.add("a.txt", "text")
     server = lister(monkey)
     assert server.get("/a.txt").text == "text"
@@ -46,7 +46,7 @@ def test_files_and_what_is_not_there_are_as_before(monkey, site):
     assert server.get("/" + "x" * 300 + "/").status == 404
 
 
-def test_a_list_leads_up(monkey, site):
+def test_dirlisting_has_breadcrumbs_and_parent_link(monkey, site):
     site.add("a/b & c/d/x", "1")
     server = lister(monkey)
     page = listed(server, "/a/b%20&%20c/d/")
@@ -56,7 +56,7 @@ def test_a_list_leads_up(monkey, site):
     assert re.search(r"Index of / a/ b & c/ d/", page.text)
 
 
-def test_an_empty_folder(monkey, site):
+def test_dirlisting_of_empty_folder_is_empty(monkey, site):
     (site / "empty").mkdir()
     server = lister(monkey)
     page = listed(server, "/empty/")
@@ -65,7 +65,7 @@ def test_an_empty_folder(monkey, site):
     assert server.get("/empty/?format=text").body == b""
 
 
-def test_a_very_deep_folder(monkey, site):
+def test_dirlisting_of_deep_folder_shortens_breadcrumbs(monkey, site):
     parts = ["d%02d" % i + "x" * 40 for i in range(40)]
     site.add("/".join(parts) + "/file", "1")
     server = lister(monkey)
@@ -75,7 +75,7 @@ def test_a_very_deep_folder(monkey, site):
     assert page.links[0] == "../" * 40 and page.links[1:17] == ["../" * n or "./" for n in range(15, -1, -1)]
 
 
-def test_what_cannot_be_served_is_not_listed(monkey, site):
+def test_dirlisting_omits_special_files(monkey, site):
     os.mkfifo(site / "pipe")
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(os.path.relpath(site / "socket"))
@@ -83,7 +83,7 @@ def test_what_cannot_be_served_is_not_listed(monkey, site):
         assert names_of(lister(monkey)) == ["file"]
 
 
-def test_hidden_files(monkey, site):
+def test_dirlisting_omits_hidden_files_by_default(monkey, site):
     site.add(".htpasswd", "secret")
     site.add(".git/config", "secret")
     site.add("a/.hidden/x", "secret")
@@ -98,7 +98,7 @@ def test_hidden_files(monkey, site):
     assert names_of(server, "/a/.hidden/") == ["x"]
 
 
-def test_well_known_is_as_for_files(monkey, site):
+def test_dirlisting_of_well_known_folder_works(monkey, site):
     site.add(".well-known/acme/token", "1")
     site.add(".well-known/.secret/x", "1")
     server = lister(monkey)
@@ -107,7 +107,7 @@ def test_well_known_is_as_for_files(monkey, site):
     assert names_of(server) == []
 
 
-def test_names_can_be_left_out(monkey, site):
+def test_dirlisting_hide_omits_names(monkey, site):
     for name in ("a.txt", "a.txt~", "a.bak", "Thumbs.db", "b"):
         site.add(name)
     server = lister(monkey, "[DIRLISTING]\n    Hide *~ *.bak\n    Hide Thumbs.db\n")
@@ -115,7 +115,7 @@ def test_names_can_be_left_out(monkey, site):
     assert server.get("/a.bak").status == 200
 
 
-# ---- Links ----
+# ---- Symbolic links ----
 
 @pytest.fixture
 def links(tmp_path, site):
@@ -131,7 +131,7 @@ def links(tmp_path, site):
     return site
 
 
-def test_links_are_not_shown_where_they_may_not_be_followed(monkey, links):
+def test_dirlisting_omits_symlinks_that_may_not_be_followed(monkey, links):
     server = lister(monkey)
     reply = server.get("/?format=json")
     assert [e["name"] for e in json.loads(reply.body)["entries"]] == ["folder", "real.txt"]
@@ -140,7 +140,7 @@ def test_links_are_not_shown_where_they_may_not_be_followed(monkey, links):
         assert "out" not in re.sub(r"<style>.*?</style>", "", server.get(f"/?format={how}&sort=none").text, flags=re.DOTALL)
 
 
-def test_links_are_what_they_lead_to_where_they_may_be_followed(monkey, links):
+def test_dirlisting_shows_targets_of_symlinks_that_may_be_followed(monkey, links):
     server = lister(monkey, host="FollowSymlinks on")
     entries = {e["name"]: (e["type"], e.get("size"), e["url"]) for e in listed_json(server)["entries"]}
     assert entries == {"folder": ("folder", None, "folder/"), "in-folder": ("folder", None, "in-folder/"),
@@ -151,14 +151,14 @@ def test_links_are_what_they_lead_to_where_they_may_be_followed(monkey, links):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_links_of_others(monkey, links, tmp_path):
+def test_dirlisting_omits_symlinks_to_files_of_another_owner(monkey, links, tmp_path):
     os.chown(tmp_path / "outside" / "file", 12345, 12345)
     server = lister(monkey, host="FollowSymlinks owner")
     assert {"in", "out-folder"} < set(names_of(server))
     assert "out" not in names_of(server)
 
 
-def test_many_links_are_followed_in_pieces(monkey, site):
+def test_dirlisting_resolves_many_symlinks_in_batches(monkey, site):
     site.add("real", "1")
     for i in range(300):
         (site / f"link{i:03}").symlink_to("real" if i % 3 else "nothing")
@@ -189,27 +189,27 @@ def mixed(site):
     ("sort=colour&order=up&format=pdf&&=&x", "Dir1 dir2 a b C"), ("sort=size&sort=name", "Dir1 dir2 a b C"),
     ("sort", "Dir1 dir2 a b C"), ("sort=Size", "Dir1 dir2 a b C"),
 ])
-def test_orders(monkey, mixed, query, order):
+def test_dirlisting_sort_and_order_parameters_apply(monkey, mixed, query, order):
     server = lister(monkey)
     assert names_of(server, how="&" + query) == order.split()
     assert [name.rstrip("/") for name in listed(server, "/?" + query).names] == order.split()
 
 
-def test_an_order_of_ones_own(monkey, mixed):
+def test_dirlisting_sort_and_order_keys_apply(monkey, mixed):
     server = lister(monkey, "[DIRLISTING]\n    Sort time\n    Order desc\n")
     assert names_of(server) == "Dir1 dir2 b C a".split()
     assert names_of(server, how="&order=asc") == "dir2 Dir1 a C b".split()
     assert listed_json(server)["order"] == "desc" and listed_json(server)["sort"] == "time"
 
 
-def test_the_folders_own_order(monkey, mixed):
+def test_dirlisting_sort_none_keeps_order_of_folder(monkey, mixed):
     server = lister(monkey)
     assert names_of(server, how="&sort=none") == os.listdir(mixed)
     answer = listed_json(server, how="?format=json&sort=none")
     assert answer["sort"] == "none" and "order" not in answer
 
 
-def test_columns_are_links(monkey, mixed):
+def test_dirlisting_column_heads_are_sort_links(monkey, mixed):
     server = lister(monkey)
     page = listed(server)
     assert page.heads == ["ascending", None, None]
@@ -222,7 +222,7 @@ def test_columns_are_links(monkey, mixed):
     assert listed(server, "/?sort=none").heads == [None, None, None]
 
 
-def test_sizes(monkey, site):
+def test_dirlisting_formats_sizes(monkey, site):
     for size in (0, 1, 1023, 1024, 1536, 10188, 10189, 1048063, 1048064, 5 << 20, 3 << 30, 7 << 40):
         with open(site / str(size), "wb") as f:
             f.truncate(size)
@@ -231,7 +231,7 @@ def test_sizes(monkey, site):
         "0 B", "1 B", "1023 B", "1.0 KB", "1.5 KB", "9.9 KB", "10 KB", "1023 KB", "1.0 MB", "5.0 MB", "3.0 GB", "7.0 TB"]
 
 
-def test_the_foot_has_the_size_of_all_files(monkey, site):
+def test_dirlisting_footer_shows_total_size(monkey, site):
     for name, size in (("a", 1000), ("b", 1 << 20), ("sub/c", 1 << 30)):
         site.add(name)
         os.truncate(site / name, size)
@@ -253,7 +253,7 @@ def page(tmp_path):
 
 
 @pytest.mark.parametrize("theme", ["guineo", "plain"])
-def test_a_phone_shows_the_time_of_day(monkey, site, page, theme):
+def test_dirlisting_on_phone_shows_time_of_day(monkey, site, page, theme):
     site.add("a rather long name of a file, which takes two lines on a phone.txt", "x", mtime=1767225660)
     server = lister(monkey, f"[DIRLISTING]\n    Theme {theme}\n")
     page.look(width=390, height=800, mobile=True)
@@ -263,15 +263,15 @@ def test_a_phone_shows_the_time_of_day(monkey, site, page, theme):
 
 
 @pytest.mark.parametrize("theme", ["guineo", "plain"])
-def test_heads_that_sort_look_like_it(monkey, site, page, theme):
+def test_dirlisting_sort_links_have_arrows(monkey, site, page, theme):
     site.add("a")
     page.goto(lister(monkey, f"[DIRLISTING]\n    Theme {theme}\n").url + "/")
     marks = page.run("[...document.querySelectorAll('th a')].map(a => getComputedStyle(a, '::after').content.trim())")
     assert [mark.strip('" ') for mark in marks] == ["\u2191", "\u2195", "\u2195"]
 
 
-def test_links_that_were_followed_have_a_colour_of_their_own(monkey, site, page):
-    """A script cannot see which colour a link has."""
+def test_dirlisting_visited_links_have_their_own_colour(monkey, site, page):
+    """Scripts cannot read the colour of a visited link, so that the test reads the style rules."""
     site.add("a.txt", "x")
     server = lister(monkey)
     page.goto(server.url + "/")
@@ -290,14 +290,14 @@ def test_links_that_were_followed_have_a_colour_of_their_own(monkey, site, page)
     ("text/html;q=0, text/*", "text/plain"), ("image/png", "text/html"), ("", "text/html"),
     ("text/html;q=0.3, application/json;q=0.9, text/plain;q=0.8", "application/json"), (",,;;q=", "text/html"),
 ])
-def test_the_format_is_what_the_client_accepts(monkey, site, accept, kind):
+def test_dirlisting_format_follows_accept_header(monkey, site, accept, kind):
     site.add("a")
     reply = lister(monkey).get("/", fields={"Accept": accept} if accept is not None else {})
     assert reply["Content-Type"].split(";")[0] == kind
     assert reply["Vary"] == "Accept"
 
 
-def test_the_format_can_be_asked_for(monkey, site):
+def test_dirlisting_format_parameter_overrides_accept(monkey, site):
     site.add("a")
     server = lister(monkey)
     for word, kind in (("json", "application/json"), ("text", "text/plain; charset=utf-8"),
@@ -306,7 +306,7 @@ def test_the_format_can_be_asked_for(monkey, site):
         assert reply["Content-Type"] == kind and "Vary" not in reply
 
 
-def test_text_for_scripts(monkey, site):
+def test_dirlisting_text_format_is_machine_readable(monkey, site):
     site.add("a b.txt", "12345", mtime=1767225600)
     (site / "sub").mkdir()
     os.utime(site / "sub", (1767225601, 1767225601))
@@ -314,7 +314,7 @@ def test_text_for_scripts(monkey, site):
                                                          "2026-01-01T00:00:00Z            5 a b.txt\n")
 
 
-def test_head_is_get_without_content(monkey, site):
+def test_dirlisting_head_equals_get_without_body(monkey, site):
     site.add("sub/a")
     server = lister(monkey)
     with server.connect() as c:
@@ -323,24 +323,24 @@ def test_head_is_get_without_content(monkey, site):
             head = c.get("/sub/", "HEAD")
             assert head.status == 200 and head.body == b""
             assert [f for f in head.fields if f[0] != "Date"] == [f for f in get.fields if f[0] != "Date"]
-    wait_until(lambda: not open_below(server, site / "sub"), "it is closed")
+    wait_until(lambda: not open_below(server, site / "sub"), "the folder is closed")
 
 
-def test_other_methods(monkey, site):
+def test_dirlisting_other_methods_are_refused(monkey, site):
     server = lister(monkey)
     for method in ("POST", "PUT", "DELETE"):
         reply = server.get("/", method, {"Content-Length": "0"})
         assert reply.status == 405 and {"get", "head"} <= set(reply.tokens("Allow"))
 
 
-def test_http_1_0(monkey, site):
+def test_dirlisting_to_http_1_0_ends_with_connection(monkey, site):
     for i in range(500):
         site.add(f"f{i:03}")
     reply = lister(monkey).send(b"GET /?format=json HTTP/1.0\r\n\r\n")
     assert reply.framing == "close" and len(json.loads(reply.body)["entries"]) == 500
 
 
-def test_pages_ask_for_nothing_else(monkey, site):
+def test_dirlisting_page_loads_no_other_resources(monkey, site):
     site.add("a")
     for theme in ("guineo", "plain"):
         server = lister(monkey, f"[DIRLISTING]\n    Theme {theme}\n")
@@ -353,7 +353,7 @@ def test_pages_ask_for_nothing_else(monkey, site):
 # ---- Errors ----
 
 @pytest.mark.processes("it serves as the user of the program")
-def test_a_folder_that_may_not_be_read(monkey, site):
+def test_dirlisting_of_unreadable_folder_is_forbidden(monkey, site):
     site.add("locked/x")
     site.add("open/y")
     os.chmod(site / "locked", stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
@@ -363,9 +363,9 @@ def test_a_folder_that_may_not_be_read(monkey, site):
     assert server.get("/locked/x").status == 200
 
 
-# ---- Where it is on ----
+# ---- Activation ----
 
-def test_a_route_of_its_own(monkey, site):
+def test_dirlisting_route_lists_despite_index(monkey, site):
     site.add("pub/index.html", "the page")
     site.add("pub/sub/x", "1")
     site.add("other/y", "1")
@@ -379,26 +379,26 @@ def test_a_route_of_its_own(monkey, site):
     assert (reply.status, reply["Location"]) == (301, "/pub/sub/?sort=size")
 
 
-def test_a_route_uses_the_section(monkey, mixed):
+def test_dirlisting_route_uses_keys_of_section(monkey, mixed):
     server = lister(monkey, "[ROUTES]\n    /* static\n    /* dirlisting\n[DIRLISTING]\n    Listing off\n    Sort size\n")
     assert names_of(server) == "Dir1 dir2 b C a".split()
 
 
-def test_hidden_folders_are_hidden_by_a_route_too(monkey, site):
+def test_dirlisting_route_refuses_hidden_folders(monkey, site):
     site.add(".git/x")
     server = lister(monkey, "[ROUTES]\n    /* dirlisting\n")
     for target in ("/.git/", "/.git"):
         assert server.get(target).status == 403
 
 
-def test_a_host_with_the_section_and_one_without(monkey, site):
+def test_dirlisting_hosts_without_section_have_no_listings(monkey, site):
     site.add("x")
     server = lister(monkey, f"{ON}[HOST]\n    ServerName other\n    DocumentRoot {site}\n")
     assert server.get("/").status == 200
     assert server.get("/", fields={"Host": "other"}).status == 403
 
 
-def test_a_section_for_all_hosts(monkey, site):
+def test_dirlisting_global_section_applies_to_all_hosts(monkey, site):
     site.add("x")
     server = monkey(plugins=["dirlisting"], top="[DIRLISTING]\n    Sort none\n", sections=f"""
 [HOST]
@@ -415,13 +415,13 @@ def test_a_section_for_all_hosts(monkey, site):
     assert server.get("/", fields={"Host": "quiet"}).status == 403
 
 
-def test_without_section_and_route_nothing_is_listed(monkey, site):
+def test_dirlisting_is_off_without_section_and_route(monkey, site):
     site.add("x")
     assert lister(monkey, "").get("/").status == 403
 
 
-def test_the_readme_is_right(monkey, site):
-    """Its first example, whole; and its other sections together."""
+def test_dirlisting_readme_examples_work(monkey, site):
+    """The complete first example, and the other sections together."""
     text = (ROOT / "plugins/dirlisting/README.md").read_text()
     blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
     blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]
@@ -437,14 +437,14 @@ def test_the_readme_is_right(monkey, site):
     assert listed(server, "/pub/sub/").names == ["y"]
 
 
-def test_the_shipped_configuration(monkey, site, tmp_path):
+def test_dirlisting_shipped_config_loads(monkey, site, tmp_path):
     site.add("x")
     server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n"
                            f"@INCLUDE {ROOT / 'plugins/dirlisting/dirlisting.conf'}\n[HOST]\n    DocumentRoot {site}\n")
     assert listed(server).names == ["x"]
 
 
-def test_no_query_confuses_it(monkey, mixed):
+def test_dirlisting_survives_random_queries(monkey, mixed):
     rng = random.Random(11)
     words = ["sort", "order", "format", "name", "size", "json", "html", "desc", "=", "&", "==", "&&", "%", "%00", "+", "?",
              ";", "'", "%26", "%3D", "x" * 300]
@@ -467,7 +467,7 @@ def test_no_query_confuses_it(monkey, mixed):
     ('Hide "*.bak', 2, "quote"),
     ("Theme plain\n    Theme guineo", 3, "already set"),
 ])
-def test_bad_configurations(monkey, section, line, message):
+def test_dirlisting_invalid_configuration_is_rejected(monkey, section, line, message):
     server = monkey(plugins=["dirlisting"], sections=f"[DIRLISTING]\n    {section}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -476,7 +476,7 @@ def test_bad_configurations(monkey, section, line, message):
     assert message in server.err.text
 
 
-def test_words_behind_the_route_are_wrong(monkey):
+def test_dirlisting_route_with_arguments_is_rejected(monkey):
     server = monkey(plugins=["dirlisting"], sections="[ROUTES]\n    /* dirlisting plain\n", expect_start=False)
     server.exit_code = 3
     server.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of large folders: in bounded memory, in pieces, and with nothing left open when either side goes away."""
+"""Listings of large folders: bounded memory, streamed output, and no open descriptors after either side disconnects."""
 import contextlib
 import json
 import os
@@ -17,7 +17,7 @@ from proc import RELEASE, status, wait_until
 
 
 def fill(path, n):
-    """Names are what counts: ten thousand are of one file, for a file of its own takes long to make."""
+    """Creates n entries: up to ten thousand hard links share one file, because creating separate files is slow."""
     os.makedirs(path, exist_ok=True)
     for i in range(n):
         name = f"{path}/file-{i:06}.txt"
@@ -28,7 +28,7 @@ def fill(path, n):
             os.link(first, name)
 
 
-def test_a_folder_that_is_too_large_to_be_sorted_says_so(monkey, site):
+def test_dirlisting_too_large_to_sort_says_so(monkey, site):
     fill(site / "big", 1000)
     server = lister(monkey, "[DIRLISTING]\n    SortMax 999\n")
     page = listed(server, "/big/?sort=size")
@@ -44,7 +44,7 @@ def test_a_folder_that_is_too_large_to_be_sorted_says_so(monkey, site):
     assert names_of(server, "/big/") == [f"file-{i:06}.txt" for i in range(1, 1000)]
 
 
-def test_sorting_stays_in_its_memory(monkey, site):
+def test_dirlisting_sort_memory_limits_sorting(monkey, site):
     fill(site / "big", 1000)
     server = lister(monkey, "[DIRLISTING]\n    SortMemory 32K\n")
     assert listed_json(server, "/big/")["sort"] == "none" and len(names_of(server, "/big/")) == 1000
@@ -52,28 +52,28 @@ def test_sorting_stays_in_its_memory(monkey, site):
     assert listed_json(server, "/small/")["sort"] == "name"
 
 
-def test_sorting_can_be_off(monkey, site):
+def test_dirlisting_sorting_can_be_disabled(monkey, site):
     fill(site, 50)
     for section in ("SortMax 0", "SortMemory 0", "Sort none"):
         server = lister(monkey, f"[DIRLISTING]\n    {section}\n")
         assert names_of(server) == os.listdir(site)
 
 
-def test_all_lists_of_a_worker_share_the_memory(monkey, site):
+def test_dirlisting_sort_memory_is_shared_by_all_listings(monkey, site):
     fill(site / "big", 4000)
     server = lister(monkey, "[DIRLISTING]\n    SortMemory 256K\n")
     stuck = server.connect(receive_buffer=4096)
     try:
         stuck.ask("/big/")
-        assert b"ascending" in stuck.read_until(b"file-000000")  # it has the memory, and keeps it
-        wait_until(lambda: listed_json(server, "/big/")["sort"] == "none", "there is no memory")
+        assert b"ascending" in stuck.read_until(b"file-000000")  # this listing has reserved the memory, and keeps it
+        wait_until(lambda: listed_json(server, "/big/")["sort"] == "none", "the memory is exhausted")
         assert len(names_of(server, "/big/")) == 4000
     finally:
         stuck.close()
-    wait_until(lambda: listed_json(server, "/big/")["sort"] == "name", "there is memory again")
+    wait_until(lambda: listed_json(server, "/big/")["sort"] == "name", "the memory is available again")
 
 
-def test_many_lists_at_once(monkey, site):
+def test_dirlisting_concurrent_listings_are_correct(monkey, site):
     fill(site / "big", 2000)
     expected = sorted(os.listdir(site / "big"))
     server = lister(monkey, "[DIRLISTING]\n    SortMemory 16M\n")
@@ -92,10 +92,10 @@ def test_many_lists_at_once(monkey, site):
     for t in threads:
         t.join()
     assert not wrong
-    wait_until(lambda: not open_below(server, site / "big"), "it is closed")
+    wait_until(lambda: not open_below(server, site / "big"), "the folder is closed")
 
 
-def test_clients_that_go_away_leave_nothing_open(monkey, site):
+def test_dirlisting_disconnects_leave_nothing_open(monkey, site):
     fill(site / "big", 3000)
     server = lister(monkey)
     for i in range(30):
@@ -105,11 +105,11 @@ def test_clients_that_go_away_leave_nothing_open(monkey, site):
                 c.read_until(b"\r\n\r\n")
             if i % 5 == 0:
                 c.fill()
-    wait_until(lambda: not open_below(server, site / "big"), "it is closed")
+    wait_until(lambda: not open_below(server, site / "big"), "the folder is closed")
     assert len(names_of(server, "/big/")) == 3000
 
 
-def test_a_server_that_stops_gives_up_its_lists(monkey, site):
+def test_dirlisting_is_cancelled_on_server_stop(monkey, site):
     fill(site / "big", 5000)
     server = lister(monkey)
     clients = [server.connect(receive_buffer=4096) for _ in range(5)]
@@ -120,7 +120,7 @@ def test_a_server_that_stops_gives_up_its_lists(monkey, site):
         c.close()
 
 
-def test_a_folder_that_vanishes(monkey, site):
+def test_dirlisting_of_removed_folder_truncates_or_fails(monkey, site):
     fill(site / "big", 5000)
     server = lister(monkey)
     with server.connect(receive_buffer=4096) as c:
@@ -132,10 +132,10 @@ def test_a_folder_that_vanishes(monkey, site):
         names = [e["name"] for e in json.loads(head.body)["entries"]]
         assert len(set(names)) == len(names) < 5000
         assert c.get("/big/").status == 404
-    wait_until(lambda: not open_below(server, site / "big"), "it is closed")
+    wait_until(lambda: not open_below(server, site / "big"), "the folder is closed")
 
 
-def test_the_loop_goes_on(monkey, site):
+def test_dirlisting_does_not_block_the_loop(monkey, site):
     fill(site / "big", 20000)
     site.add("small.txt", "small")
     server = lister(monkey, "[DIRLISTING]\n    SortMax 100000\n    SortMemory 16M\n", server="KeepAliveRequests 0\n")
@@ -166,8 +166,8 @@ needs_release = pytest.mark.skipif(not (RELEASE.parent / "plugins" / "monkey-dir
 @needs_release
 @pytest.mark.skipif(not (LIBRARIES / "failmalloc.so").exists(), reason="failmalloc is not built")
 @pytest.mark.parametrize("query", ["", "&sort=none"])
-def test_any_allocation_may_fail(monkey, site, tmp_path, query):
-    """The list is whole, sorted or not, or it is not there, or is seen to be cut off."""
+def test_dirlisting_survives_failure_of_any_allocation(monkey, site, tmp_path, query):
+    """The listing is complete, sorted or not, or it is an error, or visibly truncated."""
     fill(site / "big", 700)
     fault = Fault("failmalloc", tmp_path)
     server = lister(monkey, server="MinRate off\nKeepAliveRequests unlimited", **fault.how)
@@ -181,13 +181,13 @@ def test_any_allocation_may_fail(monkey, site, tmp_path, query):
                 assert len(json.loads(reply.body)["entries"]) == 700
                 whole += 1
     assert n > 5 and 2 < whole < n - 2
-    wait_until(lambda: not open_below(server, site / "big"), "it is closed")
+    wait_until(lambda: not open_below(server, site / "big"), "the folder is closed")
     assert len(names_of(server, "/big/")) == 700
 
 
 @needs_release
 @pytest.mark.timeout(180)
-def test_a_hundred_thousand_files_take_less_than_2_mb(monkey, site):
+def test_dirlisting_of_hundred_thousand_files_uses_less_than_2_mb(monkey, site):
     fill(site / "big", 100_000)
     server = lister(monkey, program=RELEASE)
 

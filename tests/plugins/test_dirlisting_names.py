@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of names that mean harm: shown safely, and linked to the right file."""
+"""Listings of hostile file names: escaped safely, and linked to the right file."""
 import os
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ EXPECTED = sorted(f"content {i}" for i in range(len(HOSTILE)))
 
 
 @pytest.mark.parametrize("theme", ["guineo", "plain"])
-def test_html_of_hostile_names(monkey, hostile, theme):
+def test_dirlisting_html_escapes_hostile_names(monkey, hostile, theme):
     server = lister(monkey, f"[DIRLISTING]\n    Theme {theme}\n")
     for sort in ("name", "none"):
         reply = server.get(f"/h/?sort={sort}")
@@ -56,7 +56,7 @@ def test_html_of_hostile_names(monkey, hostile, theme):
         assert reply["Content-Security-Policy"].startswith("default-src 'none'")
 
 
-def test_json_of_hostile_names(monkey, hostile):
+def test_dirlisting_json_escapes_hostile_names(monkey, hostile):
     server = lister(monkey)
     entries = listed_json(server, "/h/")["entries"]
     assert sorted(unquote_to_bytes(e["url"]) for e in entries) == sorted(HOSTILE)
@@ -69,7 +69,7 @@ def test_json_of_hostile_names(monkey, hostile):
             assert e["name"].isprintable() or not e["name"].isascii()
 
 
-def test_text_of_hostile_names(monkey, hostile):
+def test_dirlisting_text_escapes_hostile_names(monkey, hostile):
     lines = lister(monkey).get("/h/?format=text").body.decode().splitlines()
     names = []
     for line in lines:
@@ -80,7 +80,7 @@ def test_text_of_hostile_names(monkey, hostile):
     assert sorted(names) == sorted(HOSTILE)
 
 
-def test_a_hostile_folder(monkey, site):
+def test_dirlisting_escapes_hostile_folder_name(monkey, site):
     name = b'<b>"x"\n\xff'
     os.makedirs(os.path.join(os.fsencode(site), name, b"in&side"))
     server = lister(monkey)
@@ -94,7 +94,7 @@ def test_a_hostile_folder(monkey, site):
     assert server.get(reply["Location"]).status == 200
 
 
-def test_times_that_are_no_dates(monkey, site):
+def test_dirlisting_formats_unusual_times(monkey, site):
     times = {"past": -(2 ** 31), "zero": 0, "future": 2 ** 33}
     for name, t in times.items():
         site.add(name)

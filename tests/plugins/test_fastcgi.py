@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateway fastcgi, in front of a real PHP-FPM."""
+"""The fastcgi plugin in front of a real PHP-FPM."""
 import json
 import os
 import signal
@@ -28,7 +28,7 @@ def fpm(tmp_path):
 
 @pytest.fixture
 def serve(monkey, site, fpm):
-    """A server with these scripts; `{}` in a route is PHP-FPM."""
+    """Starts a server with these scripts; `{}` in a route is the address of PHP-FPM."""
     def start(scripts=None, routes="*.php fastcgi {}\n*.php/* fastcgi {}\n/* static", upstream="", **how):
         for name, text in (scripts or {}).items():
             site.add(name, text)
@@ -43,14 +43,14 @@ def serve(monkey, site, fpm):
 # ---- Scripts ----
 
 @every_protocol
-def test_a_script_answers(serve):
+def test_fastcgi_script_responds(serve):
     server = serve({"hello.php": "<?php echo 'hello ', $_GET['x'];", "page.txt": "text"})
     reply = server.get("/hello.php?x=y%20z")
     assert (reply.status, reply.text) == (200, "hello y z")
     assert server.get("/page.txt").text == "text"
 
 
-def test_variables(serve, site):
+def test_fastcgi_script_gets_variables(serve, site):
     server = serve({"app/env.php": SHOW})
     with server.connect() as c:
         got = json.loads(c.get("/app/env.php/a%20b/c?x=%32", fields={"Host": "Example.org:99", "X-Some": "1"}).text)
@@ -61,7 +61,7 @@ def test_variables(serve, site):
     assert {name: got.get(name) for name in want} == want
 
 
-def test_the_root_is_the_real_one(serve, site, tmp_path):
+def test_fastcgi_document_root_is_resolved(serve, site, tmp_path):
     site.add("env.php", SHOW)
     (tmp_path / "link").symlink_to("site")
     server = serve(root="link/../link")
@@ -69,7 +69,7 @@ def test_the_root_is_the_real_one(serve, site, tmp_path):
     assert (got["SCRIPT_FILENAME"], got["DOCUMENT_ROOT"]) == (f"{site}/env.php", str(site))
 
 
-def test_the_root_can_be_that_of_another_container(serve, site, tmp_path):
+def test_fastcgi_root_option_names_folder_in_another_container(serve, site, tmp_path):
     (tmp_path / "elsewhere").symlink_to(site)
     server = serve({"env.php": SHOW}, routes=f"*.php fastcgi {{}} root={tmp_path}/elsewhere/")
     got = json.loads(server.get("/env.php").text)
@@ -78,30 +78,30 @@ def test_the_root_can_be_that_of_another_container(serve, site, tmp_path):
 
 @pytest.mark.parametrize("path", ["/uploads/a.jpg/x.php", "/uploads/a.jpg/", "/uploads/a.jpg%00.php", "/uploads/a.jpg%2Fx.php",
                                   "/uploads/a.jpg/.php", "/uploads/a.jpg/x.php/y.php"])
-def test_what_was_uploaded_is_not_run(serve, path):
+def test_fastcgi_uploaded_files_are_never_executed(serve, path):
     server = serve({"uploads/a.jpg": "<?php echo 'run';"})
     reply = server.get(path)
     assert reply.status in (400, 403, 404) and "run" not in reply.text
 
 
-def test_a_script_that_is_not_there_is_for_the_next_route(serve):
+def test_fastcgi_missing_script_falls_through_to_next_route(serve):
     server = serve({"there.php": "<?php echo 1;"}, routes="*.php fastcgi {}\n/x/* status 410\n/* static")
     assert server.get("/gone.php").status == 404
     assert server.get("/x/gone.php").status == 410
     assert server.get("/there.php").text == "1"
 
 
-def test_folders_links_and_dots(serve, site, tmp_path):
+def test_fastcgi_folders_symlinks_and_dot_files_are_not_executed(serve, site, tmp_path):
     server = serve({"lib.php/a.php": "<?php echo 'inner';", ".git/a.php": "<?php echo 'hidden';"})
     (tmp_path / "out.php").write_text("<?php echo 'outside';")
     (site.path / "out.php").symlink_to(tmp_path / "out.php")
     assert server.get("/lib.php/a.php").text == "inner"
-    assert server.get("/lib.php").status == 301  # a folder
+    assert server.get("/lib.php").status == 301  # a folder, so a redirect to the slash
     assert server.get("/.git/a.php").status == 403
     assert server.get("/out.php").status in (403, 404)
 
 
-def test_patterns_without_an_extension(serve):
+def test_fastcgi_route_without_extension_finds_scripts(serve):
     server = serve({"app/a.php": "<?php echo $_SERVER['PATH_INFO'] ?? 'none';", "app/b.txt": "text"},
                    routes="/app/* fastcgi {}\n/* static")
     assert server.get("/app/a.php").text == "none"
@@ -110,7 +110,7 @@ def test_patterns_without_an_extension(serve):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_front_controller(serve, method):
+def test_fastcgi_front_controller_handles_all_paths(serve, method):
     server = serve({"index.php": "<?php echo $_SERVER['REQUEST_METHOD'], ' ', $_SERVER['REQUEST_URI'], ' ', "
                                  "$_SERVER['SCRIPT_NAME'], ' ', file_get_contents('php://input');", "a.css": "css"},
                    host="Index index.php\nFallback /index.php")
@@ -123,22 +123,22 @@ def test_a_front_controller(serve, method):
     assert server.get("/a.css", "POST").status == 405
 
 
-# ---- Content ----
+# ---- Request bodies ----
 
 @every_protocol
 @pytest.mark.parametrize("size", [0, 1, 5_000, 300_000])
-def test_content_arrives(serve, size):
+def test_fastcgi_request_body_arrives(serve, size):
     server = serve({"count.php": COUNT})
     assert server.get("/count.php", "POST", body=b"x" * size).text == f"{size} {size}"
 
 
-def test_content_of_unknown_length_gets_one(serve):
+def test_fastcgi_chunked_body_gets_content_length(serve):
     server = serve({"count.php": COUNT})
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in (b"a" * 70_000, b"b" * 9)) + b"0\r\n\r\n"
     assert server.get("/count.php", "POST", [("Transfer-Encoding", "chunked")], chunks).text == "70009 70009"
 
 
-def test_a_slow_client_holds_no_child(serve, tmp_path):
+def test_fastcgi_slow_client_occupies_no_child(serve, tmp_path):
     (tmp_path / "one").mkdir()
     with php_fpm.Fpm(tmp_path / "one", children=1) as one:
         server = serve({"count.php": COUNT, "hi.php": "<?php echo 'hi';"}, routes=f"*.php fastcgi {one.address}")
@@ -149,27 +149,27 @@ def test_a_slow_client_holds_no_child(serve, tmp_path):
             assert slow.read().text == "10 10"
 
 
-def test_streamed_content(serve):
+def test_fastcgi_body_may_be_streamed(serve):
     server = serve({"count.php": COUNT}, routes="*.php fastcgi {} stream")
     assert server.get("/count.php", "POST", body=b"x" * 200_000).text == "200000 200000"
 
 
-def test_streamed_content_waits_for_a_slow_script(serve):
+def test_fastcgi_streamed_body_waits_for_slow_script(serve):
     server = serve({"count.php": "<?php usleep(200000);" + COUNT[5:]}, routes="*.php fastcgi {} stream", server="MaxBodySize 3M")
     assert server.get("/count.php", "POST", body=b"x" * 3_000_000).text == "3000000 3000000"
 
 
 @every_protocol
-def test_large_answers(serve):
+def test_fastcgi_large_response_arrives_complete(serve):
     server = serve({"large.php": "<?php for ($i = 0; $i < 5000; $i++) echo str_repeat(chr(65 + $i % 26), 1000);"})
     body = server.get("/large.php").body
     assert body == b"".join(bytes([65 + i % 26]) * 1000 for i in range(5000))
 
 
-# ---- Answers ----
+# ---- Responses ----
 
 @every_protocol
-def test_statuses_and_fields(serve):
+def test_fastcgi_status_and_headers_are_passed(serve):
     server = serve({"a.php": "<?php http_response_code(418); header('X-A: 1'); header('X-A: 2', false); echo 'tea';",
                     "r.php": "<?php header('Location: https://example.org/x');",
                     "n.php": "<?php http_response_code(304); header('ETag: \"1\"');",
@@ -183,19 +183,19 @@ def test_statuses_and_fields(serve):
 
 
 @every_protocol
-def test_head(serve):
+def test_fastcgi_head_has_no_body(serve):
     server = serve({"a.php": "<?php header('X-Method: ' . $_SERVER['REQUEST_METHOD']); echo str_repeat('x', 10000);"})
     reply = server.get("/a.php", "HEAD")
     assert (reply.status, reply["X-Method"], reply.body) == (200, "HEAD", b"")
 
 
-def test_a_redirect_of_php_goes_to_the_client(serve):
+def test_fastcgi_php_redirect_goes_to_client(serve):
     server = serve({"a.php": "<?php header('Location: /b.php?x=1');"})
-    reply = server.get("/a.php")  # PHP says more than a Location: its type
+    reply = server.get("/a.php")  # not an internal redirect, because PHP also sends a Content-Type
     assert (reply.status, reply["Location"]) == (302, "/b.php?x=1")
 
 
-def test_standard_error_is_logged(serve):
+def test_fastcgi_stderr_is_logged(serve):
     server = serve({"e.php": "<?php error_log(\"first\\nsecond \\x1b[31m\"); echo 'ok';"})
     assert server.get("/e.php").text == "ok"
     server.err.wait_for(r"fastcgi: PHP message: first")
@@ -203,7 +203,7 @@ def test_standard_error_is_logged(serve):
     assert "\x1b" not in server.err.text
 
 
-def test_variables_of_the_route_and_credentials(serve):
+def test_fastcgi_set_option_and_credentials_reach_script(serve):
     server = serve({"env.php": SHOW}, routes='*.php fastcgi {} set=APP_ENV=test "set=X=a b" set=SERVER_NAME=fixed')
     got = json.loads(server.get("/env.php", fields={"Authorization": "Bearer token"}).text)
     assert (got["APP_ENV"], got["X"], got["SERVER_NAME"]) == ("test", "a b", "fixed")
@@ -212,7 +212,7 @@ def test_variables_of_the_route_and_credentials(serve):
 
 # ---- Faults ----
 
-def test_a_server_that_is_not_there_is_a_502(serve, fpm):
+def test_fastcgi_unreachable_server_gets_502(serve, fpm):
     server = serve({"a.php": "<?php echo 'here';"})
     fpm.stop()
     assert server.get("/a.php").status in (502, 503)
@@ -221,7 +221,7 @@ def test_a_server_that_is_not_there_is_a_502(serve, fpm):
     assert server.get("/a.php").text == "here"
 
 
-def test_a_frozen_server_is_a_504(serve, fpm):
+def test_fastcgi_frozen_server_gets_504(serve, fpm):
     server = serve({"a.php": "<?php echo 'here';"}, routes="*.php fastcgi {} response_timeout=300ms max_tries=1")
     fpm.signal_all(signal.SIGSTOP)
     assert server.get("/a.php").status == 504
@@ -229,7 +229,7 @@ def test_a_frozen_server_is_a_504(serve, fpm):
     assert server.get("/a.php").text == "here"
 
 
-def test_a_script_that_is_killed(serve):
+def test_fastcgi_killed_script_gets_502_or_truncation(serve):
     server = serve({"die.php": "<?php exec('kill -9 ' . getmypid());", "a.php": "<?php echo 'here';",
                     "half.php": "<?php echo str_repeat('x', 100000); flush(); exec('kill -9 ' . getmypid());"})
     assert server.get("/die.php", "POST").status == 502
@@ -241,7 +241,7 @@ def test_a_script_that_is_killed(serve):
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_answers_are_never_mixed(serve, fpm, kept):
+def test_fastcgi_responses_are_never_mixed_up(serve, fpm, kept):
     upstream = f"[UPSTREAM]\n    Name php\n    Server {fpm.address}\n    MaxConnections 4\n" if kept else ""
     server = serve({"id.php": "<?php usleep(random_int(0, 2000)); echo $_GET['id'], str_repeat('.', random_int(0, 9000)), "
                               "$_GET['id'];"}, upstream=upstream, workers=2,
@@ -263,7 +263,7 @@ def test_answers_are_never_mixed(serve, fpm, kept):
         try:
             ask(who)
         except (Closed, ConnectionResetError):
-            ask_on(who)  # an answer that is visibly cut
+            ask_on(who)  # a visibly truncated response
 
     threads = [threading.Thread(target=ask_on, args=(i,)) for i in range(6)]
     for each in threads:
@@ -275,7 +275,7 @@ def test_answers_are_never_mixed(serve, fpm, kept):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        wait_until(lambda: len(answered) > before + 20, "answers after a kill")
+        wait_until(lambda: len(answered) > before + 20, "responses after a kill")
     stop.set()
     for each in threads:
         each.join()
@@ -284,7 +284,7 @@ def test_answers_are_never_mixed(serve, fpm, kept):
     assert answered.count(200) > len(answered) / 2
 
 
-def test_connections_are_kept_within_a_limit_alone(serve, fpm):
+def test_fastcgi_connections_are_kept_only_within_a_limit(serve, fpm):
     def sockets(worker):
         return sum(link.startswith("socket:") for link in descriptors(worker).values())
 
@@ -295,12 +295,12 @@ def test_connections_are_kept_within_a_limit_alone(serve, fpm):
         before = sockets(worker)
         for _ in range(5):
             assert server.get("/a.php").text == "a"
-        wait_until(lambda: sockets(worker) == before + n, f"{n} connections are kept")
+        wait_until(lambda: sockets(worker) == before + n, f"{n} connections stay open")
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_no_client_starves(serve, fpm, kept):
-    """Four children, 24 clients that stay, two workers."""
+def test_fastcgi_no_client_starves(serve, fpm, kept):
+    """Four children, 24 persistent clients, two workers."""
     upstream = f"[UPSTREAM]\n    Name php\n    Server {fpm.address}\n    MaxConnections 4\n" if kept else ""
     server = serve({"a.php": "<?php usleep(500); echo 'a';"}, upstream=upstream, workers=2,
                    routes="*.php fastcgi php" if kept else "*.php fastcgi {}")
@@ -335,7 +335,7 @@ def test_no_client_starves(serve, fpm, kept):
     ("fastcgi unix:/x max_tries=99", "a number from 1 to 16"),
     ("fastcgi unix:/x other=1", "root, split, set"),
 ])
-def test_mistakes_in_routes(monkey, route, message):
+def test_fastcgi_invalid_routes_are_rejected(monkey, route, message):
     server = monkey(plugins=[route.split()[0]], sections=f"[ROUTES]\n    *.php {route}\n", expect_start=False)
     server.exit_code = 3
     assert server.process.wait(30) == 3

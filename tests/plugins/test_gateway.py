@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the interface offers to gateways, over every protocol (tests/plugins/api/gateway.c)."""
+"""The plugin interface for gateways, over every protocol (tests/plugins/api/gateway.c)."""
 from urllib.parse import quote
 
 import pytest
@@ -51,32 +51,32 @@ def server(start):
 
 def records(tmp_path, count):
     path = tmp_path / "access.log"
-    wait_until(lambda: path.exists() and path.read_text().count("\n") >= count, "the records are written")
+    wait_until(lambda: path.exists() and path.read_text().count("\n") >= count, "the log records are written")
     return path.read_text().splitlines()
 
 
-# ---- Sources that fail ----
+# ---- Body sources that fail ----
 
 
 @pytest.mark.parametrize("how", ["", "&at=100", "&early=1", "&early=1&at=5000"])
-def test_a_source_that_fails_says_with_which_status(server, tmp_path, how):
+def test_source_failure_determines_status(server, tmp_path, how):
     with server.connect() as c:
         for status, page in ((502, "502 Bad Gateway"), (504, "too slow"), (413, "413 Content Too Large"), (400, "400 Bad Request")):
             reply = c.get(f"/fails?status={status}{how}")
             assert reply.status == status and page in reply.text
             assert reply["Content-Type"].startswith("text/html") and "Cache-Control" not in reply
-            assert reply.all("X-Seen") == ["once"], "it is a response of its own, which hooks see as a whole"
-        assert c.is_open(), "it is as good as any other error"
+            assert reply.all("X-Seen") == ["once"], "an independent response, which hooks see complete"
+        assert c.is_open(), "equal to any other error"
     assert [f'"status":{status}' in line for status, line in zip((502, 504, 413, 400), records(tmp_path, 4))] == [True] * 4
 
 
-def test_without_a_status_it_is_a_500(server):
+def test_source_failure_without_status_gets_500(server):
     for target in ("/fails", "/fails?status=200", "/fails?status=600"):
         reply = server.get(target)
         assert reply.status == 500 and "500 Internal Server Error" in reply.text
 
 
-def test_content_of_the_request_does_not_matter(server):
+def test_source_failure_is_independent_of_request_body(server):
     with server.connect() as c:
         for target in ("/fails?status=502&reads=1", "/fails?status=502"):
             reply = c.get(target, "POST", body=b"x" * 1000)
@@ -86,7 +86,7 @@ def test_content_of_the_request_does_not_matter(server):
         assert server.get("/").text == "hello"
 
 
-def test_what_was_sent_cannot_be_replaced(server, tmp_path):
+def test_source_failure_after_head_truncates_response(server, tmp_path):
     with server.connect() as c, pytest.raises(Closed):
         c.get("/fails?at=500000&status=502")
     (record,) = records(tmp_path, 1)
@@ -94,7 +94,7 @@ def test_what_was_sent_cannot_be_replaced(server, tmp_path):
     assert server.get("/").text == "hello"
 
 
-# ---- What became of a response ----
+# ---- Outcome of a response ----
 
 HUGE = 50_000_000
 
@@ -114,7 +114,7 @@ HUGE = 50_000_000
     ("size=1000&lies=1", "GET", "not sent, 0 left"),
     ("size=300000&lies=1", "GET", "not sent, 0 left"),
     ("size=300000&lies=1&known=1", "GET", "not sent, 0 left")])
-def test_a_source_learns_whether_the_response_was_sent(server, target, method, text):
+def test_source_learns_whether_response_was_sent(server, target, method, text):
     cut_off = "lies" in target and "size=1000" not in target
     with server.connect() as c:
         if cut_off:
@@ -125,16 +125,16 @@ def test_a_source_learns_whether_the_response_was_sent(server, target, method, t
             assert "lies" in target or c.is_open()
     server.err.wait_for(rf"gateway: closed a: {text}\n")
     final = "not sent" if "lies" in target else "sent"
-    server.err.wait_for(rf"gateway: ended a: {final}, ")  # with the content that took its place
+    server.err.wait_for(rf"gateway: ended a: {final}, ")  # together with the replacement body
 
 
-def test_a_client_that_leaves_got_nothing_whole(server):
+def test_source_learns_of_client_disconnect(server):
     with server.connect() as c:
         c.ask(f"/closes?size={HUGE}&known=1&name=a").read_head()
     server.err.wait_for(r"gateway: closed a: not sent, [1-9]\d* left")
 
 
-def test_a_stream_that_is_reset_got_nothing_whole(server):
+def test_source_learns_of_stream_reset(server):
     if not server.is_h2:
         pytest.skip("only HTTP/2 can")
     with server.connect() as c:
@@ -151,7 +151,7 @@ def links(reply):
     return [(interim.status, interim.all("Link"), interim.all("X-Hint")) for interim in reply.interim]
 
 
-def test_hints_come_at_once(server):
+def test_early_hints_are_sent_at_once(server):
     with server.connect() as c:
         c.ask("/hints?often=3&wait=60000")
         for i in range(3):
@@ -161,7 +161,7 @@ def test_hints_come_at_once(server):
 
 
 @pytest.mark.parametrize("status", [102, 103, 104, 150, 199])
-def test_hints_do_not_change_the_response(server, status):
+def test_early_hints_do_not_change_the_response(server, status):
     with server.connect() as c:
         for method in ("GET", "HEAD"):
             reply = c.get(f"/hints?status={status}&often=2", method)
@@ -172,12 +172,12 @@ def test_hints_do_not_change_the_response(server, status):
 
 
 @pytest.mark.parametrize("status", [100, 101, 200, 99])
-def test_what_is_no_interim_response(server, status):
+def test_interim_response_with_invalid_status_is_refused(server, status):
     reply = server.get(f"/hints?status={status}")
     assert (reply.status, reply.interim, reply["X-Error"]) == (200, [], "-22")
 
 
-def test_old_clients_get_no_hints(server):
+def test_interim_response_is_not_sent_to_http_1_0(server):
     if server.is_h2:
         pytest.skip("HTTP/1.0 only")
     reply = server.get("/hints", version="1.0")
@@ -185,7 +185,7 @@ def test_old_clients_get_no_hints(server):
 
 
 @pytest.mark.parametrize("reads, order", [("before", [100, 103]), ("after", [103, 100])])
-def test_100_continue_keeps_its_place(server, reads, order):
+def test_interim_100_continue_is_sent_in_order(server, reads, order):
     with server.connect() as c:
         c.ask(f"/hints?reads={reads}", "POST", [("Expect", "100-continue")], streamed=True)
         assert [c.read_interim().status for _ in order] == order
@@ -195,7 +195,7 @@ def test_100_continue_keeps_its_place(server, reads, order):
         assert c.is_open()
 
 
-# ---- What another server sent ----
+# ---- Headers from another server ----
 
 OLD = "Sun, 06 Nov 1994 08:49:37 GMT"
 TE = [("TE", "trailers")]
@@ -206,7 +206,7 @@ def sent_by(**words):
                                  for each in ([value] if isinstance(value, str) else value))
 
 
-def test_date_and_server_of_an_origin_pass(server):
+def test_origin_date_and_server_headers_are_passed(server):
     with server.connect() as c:
         for method in ("GET", "HEAD"):
             reply = c.get(sent_by(field=[f"Date:{OLD}", "Server:Origin/1"]), method)
@@ -219,7 +219,7 @@ def test_date_and_server_of_an_origin_pass(server):
             assert reply["Server"].startswith("Monkey") and reply["Date"] != OLD
 
 
-def test_an_error_page_is_our_own(server):
+def test_origin_headers_do_not_affect_error_pages(server):
     for target in (sent_by(field=[f"Date:{OLD}", "Server:Origin/1", "Trailer:X-Sum"], refuse="502"),
                    "/fails?status=502"):
         reply = server.get(target, fields=TE)
@@ -227,7 +227,7 @@ def test_an_error_page_is_our_own(server):
         assert "Trailer" not in reply and not reply.trailers
 
 
-def test_trailers_that_come_late(server):
+def test_trailers_may_be_added_late(server):
     with server.connect() as c:
         reply = c.get(sent_by(field="Trailer:X-Sum, ETag", late=["X-Sum:1", "ETag:\"2\""]), fields=TE)
         assert [(name.lower(), value) for name, value in reply.trailers] == [("x-sum", "1"), ("etag", '"2"')]
@@ -235,31 +235,31 @@ def test_trailers_that_come_late(server):
         assert c.is_open()
 
 
-def test_known_trailers_are_announced(server):
+def test_trailers_known_early_are_announced(server):
     with server.connect() as c:
         reply = c.get(sent_by(early=["X-Sum:1", "X-More:2"], late="X-Late:3"), fields=TE)
         assert [name.lower() for name, _ in reply.trailers] == ["x-sum", "x-more", "x-late"]
         assert reply.all("Trailer") == ["X-Sum, X-More"]
         reply = c.get(sent_by(early="X-Sum:1", field="Trailer:X-Other"), fields=TE)
-        assert reply.all("Trailer") == ["X-Other"], "the one that knows better"
+        assert reply.all("Trailer") == ["X-Other"], "the more specific announcement"
 
 
 @pytest.mark.parametrize("how", [{}, {"fields": [("TE", "gzip")]}, {"fields": TE, "version": "1.0"}], ids=str)
-def test_trailers_that_a_client_does_not_want(server, how):
+def test_trailers_are_omitted_for_clients_without_te(server, how):
     if server.is_h2 and how:
         pytest.skip("HTTP/2 allows neither")
     reply = server.get(sent_by(field="Trailer:X-Sum", early="X-Early:1", late="X-Sum:1"), **how)
     assert reply.text == "hello" and not reply.trailers and "Trailer" not in reply
 
 
-def test_trailers_behind_a_known_length(server):
-    """Only HTTP/2 has a place for them."""
+def test_trailers_with_content_length_are_only_for_http_2(server):
+    """HTTP/1.1 can send trailers only after chunks."""
     reply = server.get(sent_by(field="Trailer:X-Sum", late="X-Sum:1", known="1"), fields=TE)
     assert reply["Content-Length"] == "5" and reply.text == "hello"
     assert len(reply.trailers) == len(reply.all("Trailer")) == (1 if server.is_h2 else 0)
 
 
-# ---- What is to be sent on ----
+# ---- Forwarded requests ----
 
 
 @pytest.mark.parametrize("target, raw", [
@@ -270,12 +270,12 @@ def test_trailers_behind_a_known_length(server):
     ("/raw/?", "/raw/?"),
     ("/old?a=1", "/raw/n%65w%20one?b=%32"),
     ("/folder/?c=%33", "/folder/in%20dex.sum?c=%33")])
-def test_the_target_that_is_sent_on(server, target, raw):
+def test_raw_target_is_preserved_for_forwarding(server, target, raw):
     reply = server.get(target)
     assert reply.status == 200 and reply.text.splitlines() == [raw, target]
 
 
-def test_a_target_with_an_authority(server):
+def test_raw_target_omits_authority(server):
     if server.is_h2:
         pytest.skip("HTTP/2 has none")
     assert server.get("http://localhost/raw/%41?b").text.splitlines()[0] == "/raw/%41?b"
@@ -286,7 +286,7 @@ def test_a_target_with_an_authority(server):
 EVENTS = "data: a\n\ndata: a\n\n"
 
 
-def test_events_survive_a_silence(start):
+def test_event_stream_may_be_silent_within_its_limit(start):
     server = start("HandlerTimeout 300ms")
     assert server.get("/events?silence=1200&limit=0").text == EVENTS
     assert server.get("/events?silence=600&limit=5000").text == EVENTS
@@ -295,13 +295,13 @@ def test_events_survive_a_silence(start):
     server.err.wait_for("gateway: events a: cut off")
 
 
-def test_a_request_may_have_less_time(start):
+def test_event_stream_limit_may_be_below_handler_timeout(start):
     server = start("HandlerTimeout 60s")
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.get("/events?silence=60000&limit=100")
 
 
-def test_events_survive_a_silence_where_the_configuration_says_so(start):
+def test_event_stream_silence_may_be_configured(start):
     server = start("HandlerTimeout 300ms", SECTIONS + "[LOCATION]\n    Path /long/*\n    HandlerTimeout unlimited\n")
     assert server.get("/long/events?silence=1200").text == EVENTS
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
@@ -310,7 +310,7 @@ def test_events_survive_a_silence_where_the_configuration_says_so(start):
 
 @pytest.mark.parametrize("path", ["/events?limit=0&", "/long/events?"])
 @pytest.mark.parametrize("leave", ["close", "cancel", "half"])
-def test_events_end_at_once_with_their_client(start, path, leave):
+def test_event_stream_ends_with_its_client(start, path, leave):
     server = start("HandlerTimeout 300ms", SECTIONS + "[LOCATION]\n    Path /long/*\n    HandlerTimeout unlimited\n")
     if leave == "cancel" and not server.is_h2 or leave == "half" and server.protocol != "h1":
         pytest.skip("not over this protocol")
@@ -325,7 +325,7 @@ def test_events_end_at_once_with_their_client(start, path, leave):
 # ---- Files ----
 
 
-def test_what_is_at_a_path(server, site):
+def test_stat_of_path_returns_type_size_and_time(server, site):
     site.add("a.txt", "hello", mtime=1700000000)
     (site / "link").symlink_to("a.txt")
     for path, text in (("/a.txt", "file 5 1700000000"), ("/none", "-2"), ("/a.txt/", "-20"), ("/../a.txt", "-22"), ("/link", "-40")):
@@ -335,4 +335,4 @@ def test_what_is_at_a_path(server, site):
     site.add("none", "there")
     assert server.get("/look?/none").text.startswith("file 5 ")
     (site / "none").unlink()
-    wait_until(lambda: server.get("/look?/none").text == "-2", "it is looked at again")
+    wait_until(lambda: server.get("/look?/none").text == "-2", "a fresh lookup")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheme of a client whose TLS a trusted proxy has ended, as each gateway tells it to its program."""
+"""The client's scheme behind a TLS-terminating trusted proxy, as each gateway passes it to its program."""
 import contextlib
 import json
 import socketserver
@@ -24,7 +24,7 @@ def stack():
 
 
 def take_variables(packet):
-    """The variables of a uwsgi packet without its head (uwsgi-docs, The uwsgi Protocol)."""
+    """The variables of a uwsgi packet after its header (uwsgi-docs, The uwsgi Protocol)."""
     texts = []
     while packet:
         (size,) = struct.unpack_from("<H", packet)
@@ -34,7 +34,7 @@ def take_variables(packet):
 
 
 class Uwsgi(socketserver.StreamRequestHandler):
-    """Answers the variables of the request as JSON."""
+    """Responds with the variables of the request as JSON."""
 
     def handle(self):
         _, size, _ = struct.unpack("<BHB", self.rfile.read(4))
@@ -72,7 +72,7 @@ GATEWAYS = {"scgi": through_scgi, "uwsgi": through_uwsgi, "cgi": through_cgi, "f
 
 @pytest.fixture(params=GATEWAYS)
 def ask(request, monkey, site, stack):
-    """ask(fields, source) is the variables of the program about encryption."""
+    """ask(fields, source) returns the program's variables about encryption."""
     plugin, route, path, read = GATEWAYS[request.param](stack, site)
     server = monkey(plugins=["security", plugin], top=SECURITY, sections=f"[ROUTES]\n    {route}\n")
 
@@ -86,16 +86,16 @@ def ask(request, monkey, site, stack):
     return run
 
 
-def test_program_learns_the_scheme_of_the_client(ask):
+def test_gateway_program_learns_scheme_of_client(ask):
     encrypted, plain = {"REQUEST_SCHEME": "https", "HTTPS": "on"}, {"REQUEST_SCHEME": "http"}
-    assert ask(TELLS | {"X-Forwarded-Proto": "https"}) == encrypted, "nothing is said of a TLS session that is not ours"
+    assert ask(TELLS | {"X-Forwarded-Proto": "https"}) == encrypted, "no variables about a TLS session of another server"
     assert ask(TELLS | {"X-Forwarded-Proto": "http"}) == plain
     assert ask(TELLS) == plain
     assert ask({"X-Forwarded-Proto": "https"}, source="127.0.0.2") == plain, "this proxy is not trusted"
     assert ask({"Https": "on", "X-Forwarded-Ssl": "on"}, source="127.0.0.2") == plain
 
 
-def test_backend_of_the_proxy_learns_the_scheme_of_the_client(monkey, stack):
+def test_proxy_backend_learns_scheme_of_client(monkey, stack):
     backend = stack.enter_context(Backend())
     server = monkey(plugins=["security", "proxy"], top=SECURITY, sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins may have workers do despite the sandbox: read and write beside what is served, resolve names, read the
-certificates that the system trusts. The plugin is tests/plugins/api/granted.c: it tries what a request names."""
+"""Sandbox exceptions for plugins: reading and writing outside of the served folders, name resolution, and the system's trusted
+certificates. The plugin tests/plugins/api/granted.c tries the operation that a request names.
+"""
 import errno
 import os
 import pwd
@@ -36,7 +37,7 @@ def granted(monkey, tmp_path):
     return start
 
 
-def test_without_a_grant_there_is_nothing(granted, tmp_path):
+def test_sandbox_denies_everything_without_a_grant(granted, tmp_path):
     _, ask = granted()
     assert ask("create", tmp_path / "inside/file") == DENIED
     assert ask("mkdir", tmp_path / "inside/folder") == DENIED
@@ -46,7 +47,7 @@ def test_without_a_grant_there_is_nothing(granted, tmp_path):
     assert ask("resolve", "localhost") != "0"
 
 
-def test_writing_below_a_folder(granted, tmp_path):
+def test_sandbox_grant_allows_writing_below_folder(granted, tmp_path):
     server, ask = granted("Write inside")
     inside = tmp_path / "inside"
     assert ask("create", inside / "file") == "0"
@@ -68,8 +69,8 @@ def test_writing_below_a_folder(granted, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
-def test_owners_and_permissions_still_hold(granted, tmp_path):
-    with tempfile.TemporaryDirectory() as folder:  # other users may not enter tmp_path
+def test_sandbox_grant_does_not_override_permissions(granted, tmp_path):
+    with tempfile.TemporaryDirectory() as folder:  # other users cannot enter tmp_path
         os.chmod(folder, 0o755)
         server, ask = granted(f"Write {folder}", "User nobody")
         assert ask("create", f"{folder}/file") == DENIED
@@ -79,13 +80,13 @@ def test_owners_and_permissions_still_hold(granted, tmp_path):
         assert "cannot write" not in server.err.text
 
 
-def test_a_folder_that_is_missing_is_a_warning(granted, tmp_path):
+def test_sandbox_grant_for_missing_folder_is_a_warning(granted, tmp_path):
     server, ask = granted("Write none")
     server.err.wait_for(r"workers cannot write below \S+/none: No such file or directory")
     assert ask("mkdir", tmp_path / "none") == DENIED
 
 
-def test_resolving_names(granted):
+def test_sandbox_grant_allows_name_resolution(granted):
     _, ask = granted("Names on")
     assert ask("resolve", "localhost") == "0"
     assert ask("read", "/etc/hosts") == "0"
@@ -94,7 +95,7 @@ def test_resolving_names(granted):
 
 
 @pytest.mark.skipif(not os.path.isdir(ANCHORS), reason="this system keeps them elsewhere")
-def test_the_anchors_of_trust(granted):
+def test_sandbox_grant_allows_trusted_certificates(granted):
     _, ask = granted("Trust on")
     assert ask("read", ANCHORS) == "0"
     for file in os.listdir(ANCHORS)[:20]:
@@ -103,7 +104,7 @@ def test_the_anchors_of_trust(granted):
     assert ask("read", "/etc/hosts") == DENIED
 
 
-def test_it_is_said(granted, run, tmp_path):
+def test_sandbox_grants_appear_in_explain_and_log(granted, run, tmp_path):
     server, _ = granted("Read outside\nWrite inside\nNames on\nTrust on")
     said = f"read {tmp_path}/outside, write below {tmp_path}/inside, resolve names, read trust anchors"
     printed = run("-T", "-c", server.config).out
@@ -114,7 +115,7 @@ def test_it_is_said(granted, run, tmp_path):
     assert re.search(rf"^sandbox   for granted, workers may {said}$", explained, re.MULTILINE), explained
 
 
-def test_nothing_is_said_without_grants_or_sandbox(granted, run):
+def test_sandbox_grants_are_not_shown_without_sandbox(granted, run):
     for keys, server in (("", ""), ("Names on", "Sandbox off")):
         it, ask = granted(keys, server)
         assert "workers may" not in run("-T", "-c", it.config).out

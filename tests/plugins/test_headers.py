@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of responses: rules, Expires, CORS, and the security fields; and what no rule may do."""
+"""Response headers: rules, Expires, CORS, security headers; and headers that no rule may change."""
 import base64
 import hashlib
 import re
@@ -28,7 +28,7 @@ def files(site):
 
 # ---- Rules ----
 
-def test_add_set_and_remove(monkey, files):
+def test_headers_add_set_and_remove_apply(monkey, files):
     server = with_headers(monkey, """
         Add X-One 1
         Add X-One 2
@@ -50,7 +50,7 @@ def test_add_set_and_remove(monkey, files):
     assert reply.text == "<p>hello" and reply["Content-Length"] == "8"
 
 
-def test_rules_are_applied_in_their_order(monkey, files):
+def test_headers_rules_apply_in_order(monkey, files):
     server = with_headers(monkey, "Add X-A 1\nRemove X-A\nAdd X-A 2\nSet X-B 1\nAdd X-B 2\nSet X-C 1\nRemove x-c")
     reply = server.get("/")
     assert reply.all("X-A") == ["2"] and reply.all("X-B") == ["1", "2"] and "X-C" not in reply
@@ -66,13 +66,13 @@ def test_rules_are_applied_in_their_order(monkey, files):
     ("status:2xx", ["/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt"]),
     ("type:text/* status:2xx *.css", ["/style.css"]), ("status:404 /app/*", []), ("status:200 /app/*", ["/app/data.json"]),
 ])
-def test_conditions(monkey, files, condition, where):
+def test_headers_conditions_select_responses(monkey, files, condition, where):
     server = with_headers(monkey, f"Set {condition} X-Here yes")
     for target in ("/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt", "/none", "/app"):
         assert ("X-Here" in server.get(target)) == (target in where), target
 
 
-def test_errors_have_the_fields_too(monkey, files):
+def test_headers_apply_to_error_responses(monkey, files):
     server = with_headers(monkey, "Set X-A 1\nSet status:405 X-B 2")
     for reply in (server.get("/none"), server.get("/", "POST", {"Content-Length": "0"}), server.get("/", "OPTIONS"),
                   server.get("/", "HEAD"), server.get("/", fields={"Range": "bytes=0-1"}),
@@ -81,7 +81,7 @@ def test_errors_have_the_fields_too(monkey, files):
         assert ("X-B" in reply) == (reply.status == 405)
 
 
-def test_a_304_has_what_the_200_had(monkey, files):
+def test_headers_on_304_equal_those_of_200(monkey, files):
     server = with_headers(monkey, "Set type:text/css X-Css yes\nSet type:text/html X-Html yes\nExpires text/css 1h")
     for target, name in (("/style.css", "X-Css"), ("/", "X-Html"), ("/index.html", "X-Html")):
         etag = server.get(target)["ETag"]
@@ -91,20 +91,20 @@ def test_a_304_has_what_the_200_had(monkey, files):
     assert server.get("/style.css", fields={"If-None-Match": server.get("/style.css")["ETag"]})["Cache-Control"] == "max-age=3600"
 
 
-def test_a_type_can_be_changed(monkey, files):
+def test_headers_can_change_content_type(monkey, files):
     server = with_headers(monkey, """
         Set *.css Content-Type "text/plain; charset=utf-8"
         Set type:text/css X-Css yes
         Remove type:text/html Content-Type
         Set type:text/html X-Html yes
     """)
-    reply = server.get("/style.css")  # conditions are about what the response was before all rules
+    reply = server.get("/style.css")  # conditions test the response before all rules
     assert reply["Content-Type"] == "text/plain; charset=utf-8" and reply["X-Css"] == "yes"
     reply = server.get("/")
     assert "Content-Type" not in reply and reply["X-Html"] == "yes"
 
 
-def test_many_requests_on_one_connection(monkey, files):
+def test_headers_apply_to_each_request_of_connection(monkey, files):
     server = with_headers(monkey, "Set X-A 1\nRemove ETag\nSecure on", server="KeepAliveRequests 0")
     with server.connect() as c:
         for _ in range(200):
@@ -114,7 +114,7 @@ def test_many_requests_on_one_connection(monkey, files):
         assert {c.read("GET")["X-A"] for _ in range(20)} == {"1"}
 
 
-def test_many_rules(monkey, files):
+def test_headers_support_many_rules(monkey, files):
     server = with_headers(monkey, "\n".join(f"Set X-{i} {i}" for i in range(100)))
     reply = server.get("/")
     assert [reply[f"X-{i}"] for i in range(100)] == [str(i) for i in range(100)]
@@ -128,13 +128,13 @@ def expires(reply):
 
 @pytest.mark.parametrize("text, seconds", [("90", 90), ("90s", 90), ("5m", 300), ("12h", 43200), ("30d", 2592000),
                                            ("2w", 1209600), ("1y", 31536000), ("1D", 86400), ("2147483647", 2147483647)])
-def test_times(monkey, files, text, seconds):
+def test_expires_durations_are_parsed(monkey, files, text, seconds):
     reply = with_headers(monkey, f"Expires {text}").get("/")
     assert reply["Cache-Control"] == f"max-age={seconds}"
     assert abs(expires(reply) - seconds) <= 1
 
 
-def test_expires_by_type_and_path(monkey, files):
+def test_expires_applies_by_type_and_path(monkey, files):
     server = with_headers(monkey, """
         Expires /app/* off
         Expires image/* 30d
@@ -150,20 +150,20 @@ def test_expires_by_type_and_path(monkey, files):
     assert reply["Cache-Control"] == "no-cache" and abs(expires(reply)) <= 1
     assert "Cache-Control" not in server.get("/app/data.json")
     assert server.get("/a%20b.txt")["Cache-Control"] == "max-age=600"
-    assert server.get("/other")["Cache-Control"] == "no-cache"  # a 301, with a page
+    assert server.get("/other")["Cache-Control"] == "no-cache"  # a 301 with a body
     for target in ("/none", "/none.css"):
         reply = server.get(target)
         assert "Cache-Control" not in reply and "Expires" not in reply
 
 
-def test_a_path_with_cache_control_gets_no_expires(monkey, files):
+def test_expires_is_omitted_with_cache_control(monkey, files):
     server = with_headers(monkey, "Expires 1h", more="[CACHE_CONTROL]\n    *.css no-store\n")
     reply = server.get("/style.css")
     assert reply["Cache-Control"] == "no-store" and "Expires" not in reply
     assert server.get("/")["Cache-Control"] == "max-age=3600"
 
 
-def test_expires_goes_with_the_clock(monkey, files):
+def test_expires_advances_with_the_clock(monkey, files):
     server = with_headers(monkey, "Expires 1h")
     first = server.get("/")["Expires"]
     end = time.monotonic() + 10
@@ -172,13 +172,13 @@ def test_expires_goes_with_the_clock(monkey, files):
         time.sleep(0.05)
 
 
-# ---- Security fields ----
+# ---- Security headers ----
 
 ON = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
       "Referrer-Policy": "strict-origin-when-cross-origin", "Content-Security-Policy": "frame-ancestors 'self'"}
 
 
-def test_secure_on(monkey, files):
+def test_secure_on_sets_default_headers(monkey, files):
     server = with_headers(monkey, "Secure on")
     for target in ("/", "/none", "/app"):
         reply = server.get(target)
@@ -186,24 +186,24 @@ def test_secure_on(monkey, files):
         assert "Strict-Transport-Security" not in reply and "Permissions-Policy" not in reply
 
 
-def test_secure_strict(monkey, files):
+def test_secure_strict_sets_strict_headers(monkey, files):
     reply = with_headers(monkey, "Secure strict").get("/")
     assert reply["X-Frame-Options"] == "DENY" and reply["Referrer-Policy"] == "no-referrer"
     assert "default-src 'self'" in reply["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in reply["Content-Security-Policy"]
     assert "camera=()" in reply["Permissions-Policy"]
     assert reply["Cross-Origin-Opener-Policy"] == reply["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert "Strict-Transport-Security" not in reply  # it came without TLS
+    assert "Strict-Transport-Security" not in reply  # not sent without TLS
 
 
-def test_secure_off_and_rules_over_it(monkey, files):
+def test_secure_rules_override_defaults(monkey, files):
     assert not set(ON) & {name for name, _ in with_headers(monkey, "Secure off\nSet X-A 1").get("/").fields}
     server = with_headers(monkey, "Secure on\nRemove X-Frame-Options\nSet Referrer-Policy no-referrer")
     reply = server.get("/")
     assert "X-Frame-Options" not in reply and reply["Referrer-Policy"] == "no-referrer"
 
 
-def test_secure_leaves_what_a_handler_says(monkey, site):
+def test_secure_keeps_headers_of_handlers(monkey, site):
     site.add("x")
     server = with_headers(monkey, "Secure strict", plugins=["headers", "dirlisting"], more="[DIRLISTING]\n    Theme plain\n")
     reply = server.get("/")
@@ -222,7 +222,7 @@ def cors_fields(reply):
     return {name: value for name, value in reply.fields if name.startswith("Access-Control-")}
 
 
-def test_cors_for_all(monkey, files):
+def test_cors_wildcard_allows_every_origin(monkey, files):
     server = with_headers(monkey, "Cors *")
     for fields in (APP, {"Origin": "null"}, {"Origin": "x\"<>"}):
         reply = server.get("/", fields=fields)
@@ -230,7 +230,7 @@ def test_cors_for_all(monkey, files):
     assert not cors_fields(server.get("/"))
 
 
-def test_cors_for_some(monkey, files):
+def test_cors_list_allows_matching_origins(monkey, files):
     server = with_headers(monkey, "Cors https://app.example.org http://localhost:3000 https://*.friends.example "
                                   "expose=X-Total,X-Page credentials")
     for origin in ("https://app.example.org", "HTTPS://APP.EXAMPLE.ORG", "http://localhost:3000", "https://a.friends.example",
@@ -253,12 +253,12 @@ def test_cors_for_some(monkey, files):
     assert server.get("/")["Vary"] == "Origin"
 
 
-def test_errors_can_be_read_too(monkey, files):
+def test_cors_applies_to_error_responses(monkey, files):
     reply = with_headers(monkey, "Cors https://app.example.org").get("/none", fields=APP)
     assert reply.status == 404 and reply[ACAO] == "https://app.example.org"
 
 
-def test_preflight(monkey, files):
+def test_cors_preflight_is_answered(monkey, files):
     server = with_headers(monkey, "Cors /app/* https://app.example.org methods=GET,PUT,DELETE headers=Content-Type,X-Token "
                                   "expose=X-Total max-age=1h credentials\nCors /fonts/* * methods=* headers=*")
     reply = server.get("/app/data.json", "OPTIONS", PREFLIGHT)
@@ -272,13 +272,13 @@ def test_preflight(monkey, files):
     assert cors_fields(reply) == {ACAO: "*", "Access-Control-Allow-Methods": "*", "Access-Control-Allow-Headers": "*"}
 
 
-def test_preflights_that_are_refused(monkey, files):
+def test_cors_preflight_of_other_origin_is_refused(monkey, files):
     server = with_headers(monkey, "Cors /app/* https://app.example.org methods=PUT")
     reply = server.get("/app/x", "OPTIONS", PREFLIGHT | {"Origin": "https://evil.com"})
     assert reply.status == 403 and not cors_fields(reply) and reply["Vary"] == "Origin"
 
 
-def test_what_is_no_preflight_goes_on(monkey, files):
+def test_cors_other_options_requests_are_not_preflights(monkey, files):
     server = with_headers(monkey, "Cors /app/* *")
     for target, fields in (("/app/data.json", APP), ("/app/data.json", {"Access-Control-Request-Method": "PUT"}),
                            ("/style.css", PREFLIGHT), ("*", PREFLIGHT)):
@@ -287,15 +287,15 @@ def test_what_is_no_preflight_goes_on(monkey, files):
     assert server.get("/app/data.json", fields=PREFLIGHT).status == 200
 
 
-def test_the_first_cors_rule_decides(monkey, files):
+def test_cors_first_matching_rule_wins(monkey, files):
     server = with_headers(monkey, "Cors /app/* https://app.example.org\nCors /app/data.json *\nCors *")
     assert not cors_fields(server.get("/app/data.json", fields={"Origin": "https://other.org"}))
     assert cors_fields(server.get("/", fields={"Origin": "https://other.org"})) == {ACAO: "*"}
 
 
-# ---- Where it is on ----
+# ---- Activation ----
 
-def test_hosts(monkey, files):
+def test_headers_of_host_replace_global_rules(monkey, files):
     server = monkey(plugins=["headers"], top="[HEADERS]\n    Set X-A all\n", sections=f"""
 [HOST]
     ServerName own
@@ -315,8 +315,8 @@ def test_hosts(monkey, files):
         assert [n for n in ("X-A", "X-B") if n in reply] == names, host
 
 
-def test_the_readme_is_right(monkey, files):
-    """Its first example, whole; and its other sections together."""
+def test_headers_readme_examples_work(monkey, files):
+    """The complete first example, and the other sections together."""
     text = (ROOT / "plugins/headers/README.md").read_text()
     blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
     blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]
@@ -327,13 +327,13 @@ def test_the_readme_is_right(monkey, files):
     assert with_headers(monkey, more).get("/")["Cache-Control"] == "no-cache"
 
 
-def test_the_shipped_configuration(monkey, files):
+def test_headers_shipped_config_loads(monkey, files):
     server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n"
                            f"@INCLUDE {ROOT / 'plugins/headers/headers.conf'}\n[HOST]\n    DocumentRoot {files}\n")
     assert server.get("/")["X-Frame-Options"] == "SAMEORIGIN"
 
 
-def test_what_is_commented_in_it_is_right(monkey, files):
+def test_headers_shipped_config_comments_are_valid(monkey, files):
     text = (ROOT / "plugins/headers/headers.conf").read_text()
     text = re.sub(r"^    # (Expires|Cors|Add|Set|Remove)\b", r"    \1", text, flags=re.MULTILINE)
     server = monkey(config=f"[SERVER]\n    Listen 127.0.0.1:0\n{text}\n[HOST]\n    DocumentRoot {files}\n")
@@ -341,7 +341,7 @@ def test_what_is_commented_in_it_is_right(monkey, files):
     assert reply["X-Clacks-Overhead"] == "GNU Terry Pratchett" and reply["Cache-Control"] == "max-age=2592000"
 
 
-def test_what_is_printed_can_be_read_again(monkey, files, tmp_path):
+def test_headers_printed_config_loads_again(monkey, files, tmp_path):
     rules = ["Add X-One 1", 'Set /x type:text/* status:4xx X-Two "a \\"b\\""', "Remove X-One", "Expires image/* 30d",
              "Cors /app/* https://app.example.org methods=GET,PUT credentials"]
     server = with_headers(monkey, "\n".join(rules) + "\nSecure strict")
@@ -381,7 +381,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("rule, message", [case for case in BAD if case[1]])
-def test_bad_configurations(monkey, rule, message):
+def test_headers_invalid_configuration_is_rejected(monkey, rule, message):
     server = with_headers(monkey, "Set X-Fine 1\n" + rule, expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -390,7 +390,7 @@ def test_bad_configurations(monkey, rule, message):
     assert message in server.err.text, server.err.text
 
 
-def test_a_value_out_of_the_environment_cannot_end_its_line(monkey):
+def test_headers_value_from_environment_cannot_inject_header(monkey):
     server = monkey(plugins=["headers"], sections="[HEADERS]\n    Set X-A ${EVIL}\n", environment={"EVIL": "a\r\nX-B: 1"},
                     expect_start=False)
     server.exit_code = 3
@@ -398,7 +398,7 @@ def test_a_value_out_of_the_environment_cannot_end_its_line(monkey):
     assert re.search(r"monkey\.conf:\d+", server.err.text) and "control" in server.err.text
 
 
-def test_all_errors_are_reported_at_once(monkey):
+def test_headers_errors_are_reported_together(monkey):
     server = with_headers(monkey, "Set Date 1\nCors null\nExpires x\nSett a b", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -407,7 +407,7 @@ def test_all_errors_are_reported_at_once(monkey):
 
 # ---- Variables ----
 
-def test_variables(monkey, files):
+def test_headers_variables_are_expanded(monkey, files):
     server = with_headers(monkey, """
         Set X-All "$host|$server_name|$scheme|$method|$target|$path|$query|$remote_addr|$remote_user|$protocol"
         Set X-Dollar $$host costs 5$$
@@ -427,20 +427,20 @@ def test_variables(monkey, files):
     ("/a%0d%0aX-Evil:%201", "/a%0D%0AX-Evil:%201"), ("/%22%5c", "/%22%5C"), ("/%c3%a4", "/%C3%A4"), ("/100%2525", "/100%2525"),
     ("/%7f%01", "/%7F%01"),
 ])
-def test_a_client_cannot_add_a_field(monkey, files, target, shown):
+def test_headers_variables_cannot_inject_header(monkey, files, target, shown):
     server = with_headers(monkey, 'Set X-Path "$path"\nSet X-Query $query')
     reply = server.get(target + "?%0d%0aX-Evil:2")
     assert (reply["X-Path"], reply["X-Query"]) == (shown, "%0d%0aX-Evil:2")
     assert "X-Evil" not in reply
 
 
-def test_a_long_value_is_whole(monkey, files):
+def test_headers_long_value_is_complete(monkey, files):
     server = with_headers(monkey, "Set X-Target $target")
     target = "/" + "x" * 6000
     assert server.get(target)["X-Target"] == target
 
 
-def test_a_user_is_a_variable(monkey, files, tmp_path):
+def test_headers_remote_user_variable_is_escaped(monkey, files, tmp_path):
     name = "ana maria%"
     (tmp_path / "users").write_text(f"{name}:{{SHA}}{base64.b64encode(hashlib.sha1(b'x').digest()).decode()}\n")
     server = with_headers(monkey, "Set X-User [$remote_user]", plugins=("headers", "auth"),
@@ -455,7 +455,7 @@ def test_a_user_is_a_variable(monkey, files, tmp_path):
     ("$zzzzzzzzz", "there is no variable `$zzzzzzzzz`", "write `$$` for a dollar"), ("5$", "expected the name of a variable", "write `$$`"),
     ("a $ b", "expected the name of a variable after `$`", "write `$$`"), ("$${host", "expected the name of a variable", "write `$$`"),
 ])
-def test_unknown_variables(run, tmp_path, files, value, message, hint):
+def test_headers_unknown_variable_is_rejected(run, tmp_path, files, value, message, hint):
     (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load headers\n[HOST]\n    DocumentRoot site\n[HEADERS]\n    Set X-A {value}\n")
     done = run("-t", "-c", "monkey.conf")
     assert done.code == 3 and message in done.err and "monkey.conf:6" in done.err and hint in done.err, done.err

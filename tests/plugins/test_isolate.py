@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in processes of their own ([ISOLATE]): a service does not notice it, and neither do its clients; its crashes,
-its memory and its rights are its own."""
+"""Services in separate processes ([ISOLATE]): transparent to the service and its clients, with separate crashes, memory and
+privileges.
+"""
 import concurrent.futures
 import contextlib
 import os
@@ -212,7 +213,7 @@ def guest(tmp_path_factory):
 
 @pytest.fixture
 def own(tmp_path):
-    """A service that the test may change: its object, and the file that keeps it from starting."""
+    """A service that the test may change: its object, and a flag file that makes its start fail."""
     folder = tmp_path / "own"
     folder.mkdir()
     return compile_to(folder)
@@ -224,7 +225,7 @@ def section(guest, *keys):
 
 @pytest.fixture
 def isolate(monkey, guest):
-    """Starts a server with the service in a group."""
+    """Starts a server with the service in an isolated group."""
     def start(*keys, of=guest, plugins=(), top="", sections=ISOLATED, **how):
         return monkey(plugins=["isolate", *plugins], top=section(of, *keys) + top, sections=sections, **how)
     return start
@@ -236,19 +237,19 @@ def keeper_of(server):
 
 
 def group_of(server, workers=1):
-    """The process ids of keeper, master and workers of the only group."""
+    """The PIDs of the supervisor, master and workers of the only group."""
     keeper = keeper_of(server)
     master, = proc.children(keeper)
     return keeper, master, proc.wait_until(lambda: len(found := proc.children(master)) == workers and found, "workers of the group")
 
 
 def get_pid(server):
-    """Of the process that answers, as soon as one does: on a busy machine it may take long to start."""
-    answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "an answer of the group")
+    """The PID of the responding process, as soon as one responds: on a busy machine it may start slowly."""
+    answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text.split()[0])
 
 
-# ---- A service does not notice ----
+# ---- Transparency to the service ----
 
 def start_both(is_isolated):
     def prepare(monkey, site):
@@ -270,23 +271,23 @@ PREPARED = {"isolated": start_both(True), "loaded": start_both(False)}
 
 @pytest.fixture(params=PREPARED)
 def both(request, lasting):
-    """A server with the service in a group, and one that has loaded it: the tests cannot tell them apart."""
+    """A server with the service in a group, and one with the service loaded directly: the tests cannot tell them apart."""
     return lasting(PREPARED[request.param])
 
 
-def test_a_service_knows_its_client(both):
+def test_isolated_service_knows_its_client(both):
     assert both.get("/guest/who").text == "127.0.0.1 1 http localhost () \n"
     claims = {"X-Forwarded-For": "192.0.2.1", "Monkey-Client": "192.0.2.1 7 https eve"}
     assert both.get("/guest/who", fields=claims).text == "127.0.0.1 1 http localhost () 192.0.2.1\n"
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-auth.so").exists(), reason="this build has no auth")
-def test_a_service_knows_the_user_that_a_plugin_has_found(both):
+def test_isolated_service_knows_authenticated_user(both):
     assert both.get("/guest/who/ann").status == 401
     assert both.get("/guest/who/ann", fields=users.basic("ann", "secret")).text == "127.0.0.1 1 http localhost (ann) \n"
 
 
-def test_a_service_has_files_and_other_routes_beside_it(both):
+def test_isolated_service_coexists_with_files_and_routes(both):
     assert both.get("/guest/a.txt").text == "a file"
     assert both.get("/guest/none").status == 404
     assert both.get("/guest/count").status == 405
@@ -294,17 +295,17 @@ def test_a_service_has_files_and_other_routes_beside_it(both):
     assert both.get("/guest/who", method="HEAD").status == 200
 
 
-def test_responses_are_as_the_service_made_them(both):
+def test_isolated_service_response_has_no_extra_headers(both):
     names = sorted(name for name, _ in both.get("/guest/pid").fields)
     assert names == ["Content-Length", "Content-Type", "Date", "Server"]
 
 
-def test_sessions_hold_in_all_workers(both):
+def test_isolated_service_sessions_work_in_all_workers(both):
     cookie = both.get("/guest/login", method="POST")["Set-Cookie"].split(";")[0]
     assert {both.get("/guest/name", fields={"Cookie": cookie}).text for _ in range(8)} == {"Ann\n"}
 
 
-def test_content_is_read_as_it_comes(both):
+def test_isolated_service_reads_body_as_stream(both):
     assert both.get("/guest/count", method="POST", body=b"x" * 3000000).text == "3000000\n"
     with both.connect() as c:
         c.ask("/guest/count", method="POST", streamed=True)
@@ -314,7 +315,7 @@ def test_content_is_read_as_it_comes(both):
     assert both.get("/guest/count", method="POST", body=b"x" * (5 << 20)).status == 413
 
 
-def test_events_and_early_hints(both):
+def test_isolated_service_sends_events_and_early_hints(both):
     assert both.get("/guest/events").text.count("event: tick\ndata: data\n\n") == 3
     with both.connect() as c:
         c.ask("/guest/hint")
@@ -322,14 +323,14 @@ def test_events_and_early_hints(both):
         assert c.read().text == "hinted\n"
 
 
-def test_a_room_has_members_in_all_workers(both):
+def test_isolated_service_topics_reach_all_workers(both):
     with contextlib.ExitStack() as stack:
         def enter(_):
             return stack.enter_context(connect(f"ws://127.0.0.1:{both.port}/guest/chat", proxy=None))
 
         sockets, pids = [], set()
         pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(16))
-        while len(pids) < 2:  # one in each worker: many at a time, because one worker may take all that come one by one
+        while len(pids) < 2:  # opens many at once: one worker may accept all that arrive one by one
             new = list(pool.map(enter, range(16)))
             pids |= {each.recv(timeout=proc.SECONDS) for each in new}
             sockets += new
@@ -338,27 +339,27 @@ def test_a_room_has_members_in_all_workers(both):
         assert {each.recv(timeout=proc.SECONDS) for each in sockets} == {"hello"}
 
 
-def test_a_client_that_leaves_ends_the_handler(both):
+def test_isolated_service_handler_ends_with_its_client(both):
     n = both.log.count("wait ended: 1")
     with both.connect() as c:
         c.ask("/guest/wait")
-        proc.wait_until(lambda: both.log.count("wait begins") > n, "the begin of the handler")
+        proc.wait_until(lambda: both.log.count("wait begins") > n, "the start of the handler")
     proc.wait_until(lambda: both.log.count("wait ended: 1") > n, "the end of the handler")
 
 
-def test_plugins_in_front_hold(both):
+def test_isolated_service_is_behind_other_plugins(both):
     answers = [both.get("/guest/keep").status for _ in range(4)]
     assert answers in ([200, 200, 429, 429], [429] * 4)
 
 
-def test_a_request_is_logged_once(both):
+def test_isolated_service_request_is_logged_once(both):
     both.get("/guest/pid?once")
     path = both.config.parent / "access.log"
-    proc.wait_until(lambda: "/guest/pid?once" in path.read_text(), "the line of the log")
+    proc.wait_until(lambda: "/guest/pid?once" in path.read_text(), "the log line")
     assert path.read_text().count("/guest/pid?once") == 1
 
 
-def test_https_is_known_behind_the_socket(isolate, encryption):
+def test_isolated_service_knows_about_https(isolate, encryption):
     server = isolate(encryption=encryption)
     with server.connect(protocol="h2") as c:
         assert c.get("/guest/who").text == "127.0.0.1 1 https localhost () \n"
@@ -366,13 +367,13 @@ def test_https_is_known_behind_the_socket(isolate, encryption):
         assert "Secure" in c.get("/guest/keep")["Set-Cookie"]
 
 
-# ---- Its processes are its own ----
+# ---- Separate processes ----
 
 def has_object(pid, guest):
     return str(guest) in Path(f"/proc/{pid}/maps").read_text()
 
 
-def test_only_the_group_loads_the_object(isolate, guest):
+def test_isolated_object_is_loaded_only_in_group(isolate, guest):
     server = isolate()
     _, master, workers = group_of(server)
     assert get_pid(server) in workers
@@ -381,19 +382,19 @@ def test_only_the_group_loads_the_object(isolate, guest):
     assert len(others) == 2 and not any(has_object(pid, guest) for pid in others)
 
 
-def test_a_crash_is_that_of_its_request_alone(isolate, site):
+def test_isolated_crash_affects_only_its_request(isolate, site):
     site.add("a.txt", "a file")
     server = isolate()
     server.allow(*CRASHES)
     with server.connect() as c:
         assert c.get("/guest/pid").status == 200
         assert c.get("/guest/crash").status == 502
-        assert c.get("/guest/pid").status == 200  # the connection of the client is another one
+        assert c.get("/guest/pid").status == 200  # the client's connection ends in another process
         assert c.get("/a.txt").text == "a file"
     server.err.wait_for(r"guest: the handler of guest GET /crash ended its worker")
 
 
-def test_requests_wait_while_a_worker_is_replaced(isolate):
+def test_isolated_requests_wait_for_worker_replacement(isolate):
     server = isolate()
     server.allow(*CRASHES)
     for _ in range(3):
@@ -402,7 +403,7 @@ def test_requests_wait_while_a_worker_is_replaced(isolate):
         assert get_pid(server) != pid
 
 
-def test_the_group_starts_again_when_all_of_it_was_killed(isolate):
+def test_isolated_group_restarts_after_all_processes_are_killed(isolate):
     server = isolate()
     server.allow(*CRASHES)
     _, master, workers = group_of(server)
@@ -413,7 +414,7 @@ def test_the_group_starts_again_when_all_of_it_was_killed(isolate):
 
 
 @pytest.mark.timeout(180)
-def test_a_service_that_cannot_start_leaves_the_others_alone(isolate, own, site):
+def test_isolated_service_that_cannot_start_does_not_affect_others(isolate, own, site):
     site.add("a.txt", "a file")
     broken = own.parent / "broken"
     broken.touch()
@@ -434,7 +435,7 @@ def test_a_service_that_cannot_start_leaves_the_others_alone(isolate, own, site)
     proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
 
 
-def test_a_handler_that_computes_does_not_hold_others(isolate, site, tmp_path):
+def test_isolated_busy_handler_does_not_block_others(isolate, site, tmp_path):
     site.add("a.txt", "a file")
     server = isolate()
     with server.connect() as c:
@@ -447,7 +448,7 @@ def test_a_handler_that_computes_does_not_hold_others(isolate, site, tmp_path):
 
 
 @pytest.mark.skipif(not (RELEASED / "monkey-isolate.so").exists(), reason="the release is not built, and sanitizers need all memory")
-def test_memory_is_limited(isolate, tmp_path):
+def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
     server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
     assert server.get("/guest/eat").status == 503
     assert server.get("/guest/pid").status == 200
@@ -460,7 +461,7 @@ def test_memory_is_limited(isolate, tmp_path):
 
 @pytest.fixture
 def public_guest(guest):
-    """Where any user can read it."""
+    """A copy that every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
     folder.chmod(0o755)
     shutil.copy(guest, folder)
@@ -474,7 +475,7 @@ def can_run(user):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can switch to another user")
-def test_a_group_has_a_user_of_its_own(isolate, public_guest):
+def test_isolated_group_runs_as_its_user(isolate, public_guest):
     if not can_run("nobody"):
         pytest.skip("the user nobody cannot run the program here")
     server = isolate("User nobody", of=public_guest)
@@ -493,8 +494,8 @@ CAPABILITIES = "-all,+setuid,+setgid,+kill,+net_bind_service"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can switch to another user")
-def test_workers_and_group_are_of_two_users_and_root_has_few_rights(isolate, public_guest):
-    """As in packaging/monkey.service.in: the master has no right to give files away."""
+def test_isolated_group_and_workers_may_have_different_users(isolate, public_guest):
+    """As in packaging/monkey.service.in: the master lacks CAP_CHOWN."""
     if not can_run("nobody") or not can_run("daemon"):
         pytest.skip("other users cannot run the program here")
     server = isolate("User daemon", of=public_guest, server="User nobody",
@@ -509,7 +510,7 @@ def test_workers_and_group_are_of_two_users_and_root_has_few_rights(isolate, pub
 
 
 def socket_of(server):
-    """The unix socket of its group."""
+    """The unix socket of the group."""
     folders = [*Path("/run").glob("monkey-*/guest"), *Path("/tmp").glob("monkey-*/guest")]
     if "XDG_RUNTIME_DIR" in os.environ:
         folders += Path(os.environ["XDG_RUNTIME_DIR"]).glob("monkey-*/guest")
@@ -520,12 +521,12 @@ def socket_of(server):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can switch to any user")
-def test_another_user_needs_root(run, tmp_path, guest):
+def test_isolated_user_requires_root(run, tmp_path, guest):
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "User daemon"), root=tmp_path)
     assert "only root can start a service as another user" in run("-t", "-c", config).err
 
 
-def test_the_sandbox_admits_what_the_service_declares(isolate, tmp_path, site):
+def test_isolated_sandbox_allows_what_service_declares(isolate, tmp_path, site):
     if b"Landlock  yes" not in subprocess.check_output([PROGRAM, "-V"]):
         pytest.skip("this kernel has no Landlock")
     (tmp_path / "inside").mkdir()
@@ -540,7 +541,7 @@ def test_the_sandbox_admits_what_the_service_declares(isolate, tmp_path, site):
 # ---- Changes ----
 
 def replace(own, version):
-    """As an installation does: under the same name, in one step."""
+    """Replaces the object atomically under the same name, as an installation does."""
     (own.parent / "new").mkdir(exist_ok=True)
     made = services.build(own.parent / "new", "guest", SOURCE, f'-DVERSION="{version}"', f'-DBROKEN="{own.parent}/broken"')
     made.rename(own)
@@ -552,7 +553,7 @@ def reload(server):
     server.err.wait_for(r"\d: the new configuration serves", count=n + 1)
 
 
-def test_a_reload_takes_the_new_object_and_loses_nothing(isolate, own, tmp_path):
+def test_isolated_reload_loads_new_object_without_lost_requests(isolate, own, tmp_path):
     server = isolate(of=own)
     cookie = server.get("/guest/login", method="POST")["Set-Cookie"].split(";")[0]
     replace(own, "2")
@@ -577,7 +578,7 @@ def test_a_reload_takes_the_new_object_and_loses_nothing(isolate, own, tmp_path)
     assert server.get("/guest/name", fields={"Cookie": cookie}).text == "Ann\n"
 
 
-def test_a_reload_with_a_service_that_cannot_start_changes_nothing(isolate, own):
+def test_isolated_reload_with_failing_service_changes_nothing(isolate, own):
     server = isolate(of=own)
     server.allow(*CRASHES)
     (own.parent / "broken").touch()
@@ -589,7 +590,7 @@ def test_a_reload_with_a_service_that_cannot_start_changes_nothing(isolate, own)
     assert server.get("/guest/pid").status == 200
 
 
-def test_a_group_that_dies_after_a_refused_reload_has_the_configuration_before(isolate, own):
+def test_isolated_group_restarts_with_old_config_after_rejected_reload(isolate, own):
     server = isolate("Workers 1", of=own)
     server.allow(*CRASHES)
     server.config.write_text(server.config.read_text().replace(f"{own}\n    Workers 1", f"{own}\n    Workers 2"))
@@ -603,7 +604,7 @@ def test_a_group_that_dies_after_a_refused_reload_has_the_configuration_before(i
     assert len(proc.children(group_of(server)[1])) == 1
 
 
-def test_a_group_comes_and_goes_with_its_section(isolate, monkey, guest, site):
+def test_isolated_group_starts_and_ends_with_its_section(isolate, monkey, guest, site):
     server = isolate()
     keeper = group_of(server)[0]
     path = socket_of(server)
@@ -617,7 +618,7 @@ def test_a_group_comes_and_goes_with_its_section(isolate, monkey, guest, site):
     assert server.get("/guest/pid").status == 200
 
 
-def test_other_limits_take_other_processes(isolate):
+def test_isolated_changed_limits_restart_the_group(isolate):
     server = isolate("Nice 1", listen="127.0.0.1:0")
     keeper = group_of(server)[0]
     server.config.write_text(server.config.read_text().replace("Nice 1", "Nice 2").replace("127.0.0.1:0", f"127.0.0.1:{server.port}"))
@@ -626,7 +627,7 @@ def test_other_limits_take_other_processes(isolate):
     assert server.get("/guest/pid").status == 200 and group_of(server)[0] != keeper
 
 
-def test_a_new_program_has_a_new_group(isolate, watch):
+def test_isolated_upgrade_starts_new_group(isolate, watch):
     server = isolate()
     before = get_pid(server)
     server.tell(signal.SIGUSR2)
@@ -638,7 +639,7 @@ def test_a_new_program_has_a_new_group(isolate, watch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
-def test_nothing_stays_behind(isolate, number, tmp_path):
+def test_isolated_stop_leaves_nothing_behind(isolate, number, tmp_path):
     server = isolate("Workers 2")
     keeper, master, workers = group_of(server, 2)
     path = socket_of(server)
@@ -653,7 +654,7 @@ def test_nothing_stays_behind(isolate, number, tmp_path):
     assert all(proc.is_gone(pid) for pid in [keeper, master, *workers]) and not path.parent.exists()
 
 
-def test_a_group_ends_with_a_server_that_was_killed(isolate):
+def test_isolated_group_ends_after_server_is_killed(isolate):
     server = isolate()
     processes = group_of(server)
     server.exit_code = -signal.SIGKILL
@@ -663,7 +664,7 @@ def test_a_group_ends_with_a_server_that_was_killed(isolate):
 
 # ---- Logs ----
 
-def test_the_error_log_has_what_the_group_says(isolate, tmp_path):
+def test_isolated_output_goes_to_error_log(isolate, tmp_path):
     server = isolate("Workers 2", server="ErrorLog error.log")
     path = tmp_path / "error.log"
     proc.wait_until(lambda: re.search(r"^\S+ \[info\] \d+: guest: monkey \S+ serves with 2 workers$", path.read_text(), re.MULTILINE),
@@ -676,10 +677,10 @@ def test_the_error_log_has_what_the_group_says(isolate, tmp_path):
         proc.wait_until(lambda: re.search(r": guest: .*wait begins", path.read_text()), "a line of the group in the new file")
 
 
-def test_a_daemon_leaves_its_terminal_with_all_processes(watch, guest, tmp_path):
+def test_isolated_daemon_leaves_terminal_with_all_processes(watch, guest, tmp_path):
     pid = tmp_path / "pid"
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest), root=tmp_path, server=f"PidFile {pid}")
-    # It returns when no process has the streams any more.
+    # The call returns when no process holds the streams any more.
     done = subprocess.run([PROGRAM, "-D", "-c", config], env=os.environ | ENVIRONMENT, capture_output=True, timeout=proc.SECONDS,
                           check=True)
     master = watch(proc.pid_in(pid))

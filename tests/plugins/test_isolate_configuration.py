@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section [ISOLATE] of a configuration: mistakes in it, and how it is shown."""
+"""The section [ISOLATE]: errors in it, and its printed form."""
 import re
 
 import pytest
@@ -51,7 +51,7 @@ def section(guest, *keys):
     ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service of this name"),
     (["Memory 1M"], "", "Memory"),
 ])
-def test_mistakes_are_named(run, tmp_path, guest, keys, routes, said):
+def test_isolate_invalid_configuration_is_rejected(run, tmp_path, guest, keys, routes, said):
     (tmp_path / "bad.conf").write_text("[GUEST]\n    Wrod x\n")
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, *keys), root=tmp_path,
                           sections=ISOLATED + routes)
@@ -59,12 +59,12 @@ def test_mistakes_are_named(run, tmp_path, guest, keys, routes, said):
     assert done.code == 3 and re.search(said, done.err), done.err
 
 
-def test_two_services_need_two_names(run, tmp_path, guest):
+def test_isolate_duplicate_service_name_is_rejected(run, tmp_path, guest):
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=2 * section(guest), root=tmp_path)
     assert "a service of the name `guest` is isolated already" in run("-t", "-c", config).err
 
 
-def test_the_configuration_is_shown(run, tmp_path, guest):
+def test_isolate_section_appears_in_printed_config_and_explain(run, tmp_path, guest):
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "Nice 3"), root=tmp_path, sections=ISOLATED)
     assert re.search(r"\[ISOLATE\]\n(    .*\n)*    Nice +3\n", run("-T", "-c", config).out)
     assert "isolate guest" in run("explain", "GET", "/guest/pid", "-c", config).out

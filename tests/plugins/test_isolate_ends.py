@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is between the server and an isolated service: what neither can reach, and how a group ends."""
+"""The boundary between the server and an isolated service: resources that neither side can reach, and the end of a group."""
 import os
 import re
 import shutil
@@ -85,28 +85,28 @@ def keeper_of(server):
 
 
 def place_of(server):
-    """The folder of its socket."""
+    """The folder of the group's socket."""
     inode = os.readlink(f"/proc/{keeper_of(server)}/fd/3")[8:-1]
     path, = (line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] == inode)
     return Path(path).parent
 
 
 def inner_worker(server):
-    """As soon as one answers: on a busy machine it may take long to start."""
-    answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "an answer of the group")
+    """The PID of the responding worker, as soon as one responds: on a busy machine it may start slowly."""
+    answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text)
 
 
 def leave_out(server, *plugins):
-    """Serves a configuration without the group."""
+    """Reloads with a configuration without the group."""
     write_config(server.config, listen=f"127.0.0.1:{server.port}", plugins=plugins)
     server.tell(signal.SIGHUP)
     server.err.wait_for(r"\d: the new configuration serves")
 
 
 @pytest.mark.parametrize("plugins", [["isolate"], []])
-def test_old_workers_have_their_group_until_they_end(server, plugins, tmp_path):
-    """A configuration without it serves already, when the workers of the one before get one more request."""
+def test_isolate_group_lives_until_old_workers_exit(server, plugins, tmp_path):
+    """The new configuration without the group already serves when a worker of the old one receives one more request."""
     inner_worker(server)
     keeper, path = keeper_of(server), place_of(server)
     with server.connect() as slow, server.connect() as late:
@@ -126,8 +126,9 @@ def test_old_workers_have_their_group_until_they_end(server, plugins, tmp_path):
     proc.wait_until(lambda: proc.is_gone(keeper) and not path.exists(), "the end of the group")
 
 
-def test_workers_cannot_reach_what_rules_a_group(server):
-    """Neither its configuration nor the socket of its keeper, nor what the master knows: else they could become its user."""
+def test_isolate_workers_cannot_reach_control_resources(server):
+    """Neither the group's configuration nor the supervisor's socket, nor state of the master: otherwise a worker could become
+    its user."""
     inner, keeper = inner_worker(server), keeper_of(server)
     master, = proc.children(keeper)
     control = proc.descriptors(keeper)[6]
@@ -143,7 +144,7 @@ def test_workers_cannot_reach_what_rules_a_group(server):
     assert not any("isolate-configuration" in each for each in proc.descriptors(last).values())
 
 
-def test_a_group_that_floods_its_log_ends_with_its_server(monkey, guest, tmp_path):
+def test_isolate_group_with_flooded_log_ends_with_server(monkey, guest, tmp_path):
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES, server="ErrorLog /dev/null")
     inner = inner_worker(server)
     keeper = keeper_of(server)
@@ -157,8 +158,9 @@ def no_one_listens(folder):
     return str(folder) not in Path("/proc/net/unix").read_text()
 
 
-def test_what_a_killed_server_has_left_is_removed(monkey, guest, tmp_path):
-    """Of a server that was killed with its group; the folder of one that runs, a young one and that of another user stay."""
+def test_isolate_leftovers_of_killed_server_are_removed(monkey, guest, tmp_path):
+    """Leftovers belong to a server that was killed with its group; folders of a running server, recent ones and those of
+    another user stay."""
     def begin():
         server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES,
                         environment={"RUNTIME_DIRECTORY": str(runtime)})
@@ -189,8 +191,8 @@ def test_what_a_killed_server_has_left_is_removed(monkey, guest, tmp_path):
         shutil.rmtree(runtime)
 
 
-def test_the_program_may_be_found_by_path(guest, tmp_path):
-    """Its name alone, as a shell hands it on, says nothing about where it is."""
+def test_isolate_finds_program_by_path(guest, tmp_path):
+    """A bare program name, as a shell passes it, does not say where the program is."""
     (tmp_path / "site").mkdir()
     path = tmp_path / "monkey.conf"
     path.write_text(f"[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n[HOST]\n    DocumentRoot {tmp_path}/site\n")

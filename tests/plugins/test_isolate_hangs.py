@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service that hangs while it is loaded or starts: the master of the server does all its other work meanwhile, and ends
-what hangs with all its processes."""
+"""A service that hangs while it is loaded or started: the server's master continues all other work, and kills the hanging
+processes.
+"""
 import os
 import signal
 
@@ -25,7 +26,7 @@ static void hang(const char *where)
     snprintf(path, sizeof path, "%s/%s", FOLDER, where);
     if (access(path, F_OK))
         return;
-    fprintf(stderr, "%s hangs\n", where); /* of a worker: it may write nowhere else */
+    fprintf(stderr, "%s hangs\n", where); /* written by a worker, which may write nowhere else */
     strcat(path, ".hangs");
     FILE *f = fopen(path, "w");
     if (f)
@@ -68,7 +69,7 @@ ROUTES = "[ROUTES]\n    /firm/* isolate firm\n    /weak/* isolate weak\n    /* s
 
 @pytest.fixture
 def guests(tmp_path):
-    """Two services, and files that make them hang: `hangs(NAME, WHERE)`."""
+    """Two services, and flag files that make them hang: `hangs(NAME, WHERE)`."""
     objects = []
     for name in NAMES:
         folder = tmp_path / name
@@ -78,14 +79,14 @@ def guests(tmp_path):
 
 
 class Hang:
-    """Has the service hang from now on, in one place."""
+    """Makes the service hang from now on, in one phase."""
 
     def __init__(self, folder, where):
         self.path, self.sign = folder / where, folder / f"{where}.hangs"
         self.path.touch()
 
     def wait_for(self, server):
-        proc.wait_until(lambda: self.sign.exists() or f"{self.path.name} hangs" in server.err.text, "what hangs")
+        proc.wait_until(lambda: self.sign.exists() or f"{self.path.name} hangs" in server.err.text, "the hang")
 
     def end(self):
         self.path.unlink()
@@ -102,7 +103,7 @@ def server(monkey, guests):
 
 
 def get_pid(server, name):
-    answer = proc.wait_until(lambda: (got := server.get(f"/{name}/pid")).status == 200 and got, "an answer of the group")
+    answer = proc.wait_until(lambda: (got := server.get(f"/{name}/pid")).status == 200 and got, "a response of the group")
     return int(answer.text)
 
 
@@ -113,7 +114,7 @@ def reload(server, said=None):
 
 
 def others(server):
-    """Neither workers nor keepers: a trial."""
+    """Processes that are neither workers nor supervisors: a config trial."""
     return [pid for pid in proc.children(server.pid) if proc.name(pid) not in ("monkey: worker", "monkey: keeper")]
 
 
@@ -121,20 +122,20 @@ def processes_below(pid):
     return [each for child in proc.children(pid) for each in [child, *processes_below(child)]]
 
 
-def test_while_a_service_hangs_all_others_are_looked_after(server, hang):
-    """The master replaces workers, takes the next configuration, and hears orders."""
+def test_isolate_hanging_service_does_not_block_master(server, hang):
+    """The master replaces workers, loads the next configuration, and obeys signals."""
     server.allow(*CRASHES)
     before = {name: get_pid(server, name) for name in NAMES}
     worker, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker")
     cause = hang("weak", "start")
     reload(server)
     cause.wait_for(server)
-    os.kill(worker, signal.SIGKILL)  # of the master itself: it does not wait
+    os.kill(worker, signal.SIGKILL)  # detected by the master itself, which does not wait
     proc.wait_until(lambda: [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker"] not in ([], [worker]),
                     "another worker")
     assert server.get("/firm/crash").status == 502
     get_pid(server, "firm")
-    assert get_pid(server, "weak") == before["weak"], "its old worker goes on"
+    assert get_pid(server, "weak") == before["weak"], "its old worker still serves"
     cause.end()
     reload(server, "the new configuration has not begun to serve: giving it up")
     server.err.wait_for(rf"{server.pid}: the new configuration serves")
@@ -142,7 +143,7 @@ def test_while_a_service_hangs_all_others_are_looked_after(server, hang):
 
 
 @pytest.mark.parametrize("where", ["load", "start"])
-def test_a_server_ends_while_a_service_hangs(server, hang, where):
+def test_isolate_hanging_service_does_not_block_stop(server, hang, where):
     server.allow(*CRASHES)
     get_pid(server, "weak")
     cause = hang("weak", where)
@@ -151,11 +152,11 @@ def test_a_server_ends_while_a_service_hangs(server, hang, where):
     pids = processes_below(server.pid)
     server.stop()
     proc.wait_until(lambda: all(proc.is_gone(pid) for pid in pids), "the end of all")
-    assert "has not begun to serve" not in server.err.text, "it did not wait until its time was over"
+    assert "has not begun to serve" not in server.err.text, "the stop did not wait for the start timeout"
 
 
-def test_an_object_that_hangs_is_no_configuration(server, hang):
-    """The next one takes its place at once: a trial that lasts gives way."""
+def test_isolate_object_that_hangs_rejects_configuration(server, hang):
+    """The next trial replaces it at once: a hanging trial is abandoned."""
     before = get_pid(server, "weak")
     cause = hang("weak", "load")
     reload(server)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of an isolated service by control groups: they hold where the kernel has them, and it is said where not."""
+"""cgroup limits of an isolated service: enforced where the kernel supports them, and reported where it does not."""
 import re
 from pathlib import Path
 
@@ -24,7 +24,7 @@ ROUTES = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
 
 
 def place():
-    """The folder of our own control group, if it has the controller `cpu` and we may make others there."""
+    """Our own cgroup's folder, if it has the `cpu` controller and we may create child groups."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
     own = re.search(r"(?m)^0::(.*)$", Path("/proc/self/cgroup").read_text())
     folder = Path(mounts[0] + own[1]) if mounts and own else None
@@ -35,7 +35,7 @@ def place():
         (folder / "monkey-test").rmdir()
     except OSError:
         return None
-    return folder if own[1] == "/" else None  # else pytest is in it, too, and cannot leave
+    return folder if own[1] == "/" else None  # otherwise pytest belongs to it, too, and cannot leave
 
 
 PLACE = place()
@@ -47,7 +47,7 @@ def guest(tmp_path_factory):
 
 
 @pytest.mark.skipif(not PLACE, reason="no control groups of version 2 with the controller `cpu` that can be written here")
-def test_all_processes_of_the_group_have_one_limit(monkey, guest):
+def test_isolate_quota_applies_to_all_processes_of_group(monkey, guest):
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n    CPUQuota 50\n", sections=ROUTES)
     assert server.get("/guest/").text == "hello\n"
     keeper, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper")
@@ -60,8 +60,8 @@ def test_all_processes_of_the_group_have_one_limit(monkey, guest):
 
 
 @pytest.mark.skipif(bool(PLACE), reason="there are control groups here")
-def test_where_there_are_none_it_is_said_what_to_do(run, monkey, guest, tmp_path):
-    """A check warns: the server may serve elsewhere. There it does not start without the limits."""
+def test_isolate_quota_without_cgroups_explains_solution(run, monkey, guest, tmp_path):
+    """A check only warns, because the server may run elsewhere. The server itself does not start without the limits."""
     (tmp_path / "site").mkdir(exist_ok=True)
     path = tmp_path / "monkey.conf"
     path.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n    CPUQuota 50\n"
@@ -73,7 +73,7 @@ def test_where_there_are_none_it_is_said_what_to_do(run, monkey, guest, tmp_path
     assert started.code == 1 and re.search(rf"monkey\.conf:7:\d+: error: .*{how_to}", started.err), started.err
 
 
-def test_limits_are_numbers(run, guest, tmp_path):
+def test_isolate_quota_must_be_a_number(run, guest, tmp_path):
     (tmp_path / "site").mkdir(exist_ok=True)
     path = tmp_path / "monkey.conf"
     path.write_text(f"[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n    CPUQuota half\n    MemoryMax 1M\n"

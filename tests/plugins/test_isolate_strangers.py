@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of [ISOLATE] that share a user: what one of them, or any other process of that user, can do to the others."""
+"""[ISOLATE] groups that share a user: possible attacks of one group, or of any process of that user, on the others."""
 import contextlib
 import os
 import pwd
@@ -34,7 +34,7 @@ SOURCE = r"""
 
 extern char **environ;
 
-/* Runs where the object is loaded: in the group, and in the check of the configuration. */
+/* Runs wherever the object is loaded: in the group, and in the configuration check. */
 __attribute__((constructor)) static void tell_environment(void)
 {
     int fd = open(FOLDER "/environment", O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -104,7 +104,7 @@ def two(monkey, objects):
 
 
 def sockets(server):
-    """{service: path} of the unix sockets of its groups."""
+    """{service: path} of the groups' unix sockets."""
     keepers = [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper"]
     inodes = {os.readlink(f"/proc/{pid}/fd/3")[8:-1] for pid in keepers}
     bound = [line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] in inodes]
@@ -112,7 +112,7 @@ def sockets(server):
 
 
 def ask(path, *lines, target="/vault/who"):
-    """What a process of the same user gets from the socket of a group."""
+    """The response that a process of the same user receives from a group's socket."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(proc.SECONDS)
         s.connect(path)
@@ -126,11 +126,11 @@ def reload(server):
 
 
 def facts(server, service, **fields):
-    """What a service sees of a request: address, user, and the fields of the server in front."""
+    """The service's view of a request: address, user, and the headers from the outer server."""
     return server.get(f"/{service}/who", **fields).text.strip().split("|")
 
 
-def test_a_client_that_another_process_makes_up_is_refused(two):
+def test_isolate_forged_client_header_is_refused(two):
     path = sockets(two)["vault"]
     assert two.get("/vault/who").status == 200
     made_up = "Monkey-Client: 6.6.6.6 1 https root"
@@ -142,8 +142,8 @@ def test_a_client_that_another_process_makes_up_is_refused(two):
     assert two.get("/vault/who").status == 200
 
 
-def test_the_proof_of_a_request_proves_no_other(two):
-    """A service may show all fields of its requests to clients."""
+def test_isolate_signature_is_valid_for_one_request_only(two):
+    """A service may reveal all headers of its requests to clients."""
     paths = sockets(two)
     _, _, client, body_max, proof = facts(two, "vault")
     real = [f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Signature: {proof}"]
@@ -156,13 +156,13 @@ def test_the_proof_of_a_request_proves_no_other(two):
     assert ask(paths["shop"], *real, target="/shop/who").startswith("HTTP/1.1 403 ")
 
 
-def test_clients_of_the_server_cannot_send_what_proves(two):
+def test_isolate_clients_cannot_send_signature_headers(two):
     made_up = {"Monkey-Client": "6.6.6.6 1 https root", "Monkey-Body-Max": "1", "Monkey-Signature": "0" * 64}
     address, user, client, _, proof = facts(two, "shop", fields=made_up)
     assert (address, user) == ("127.0.0.1", "") and client.startswith("127.0.0.1 ") and proof != "0" * 64
 
 
-def test_the_secret_lasts_as_long_as_the_processes(two):
+def test_isolate_secret_lives_as_long_as_the_processes(two):
     _, _, client, body_max, proof = facts(two, "vault")
     path = sockets(two)["vault"]
     reload(two)
@@ -175,7 +175,7 @@ def has_scopes(run):
     return found and int(found[1]) >= 6
 
 
-def test_the_sandbox_keeps_signals_and_abstract_sockets(two, run, tmp_path):
+def test_isolate_sandbox_blocks_signals_and_abstract_sockets(two, run, tmp_path):
     if not has_scopes(run):
         pytest.skip("needs a kernel with Landlock's ABI 6")
     worker, master = map(int, two.get("/shop/pids").text.split())
@@ -191,8 +191,8 @@ def test_the_sandbox_keeps_signals_and_abstract_sockets(two, run, tmp_path):
         assert two.get(f"/shop/abstract?name={name}").text == "EPERM\n"
 
 
-def test_scripts_of_public_workers_cannot_end_a_group(monkey, run, site, objects):
-    """CGI scripts are of the user of the workers, and of the groups that have none of their own."""
+def test_isolate_cgi_scripts_cannot_kill_a_group(monkey, run, site, objects):
+    """CGI scripts run as the user of the workers, like groups without their own user."""
     if not has_scopes(run):
         pytest.skip("needs a kernel with Landlock's ABI 6")
     script = PLAIN + "kill -0 $QUERY_STRING 2>/dev/null && echo may || echo may not\nkill -0 $$ && echo itself\n"
@@ -206,8 +206,8 @@ def test_scripts_of_public_workers_cannot_end_a_group(monkey, run, site, objects
 SECRETS = {"DUDA_KEYS": "k" * 40, "SHOP_DB_PASSWORD": "hunter2", "WANTED": "yes", "AWS_SECRET_ACCESS_KEY": "x", "LC_TIME": "C"}
 
 
-def test_the_environment_is_a_list(monkey, objects, tmp_path, run):
-    """Of the group, and of the check, which loads the service as well."""
+def test_isolate_environment_contains_only_listed_names(monkey, objects, tmp_path, run):
+    """This applies to the group and to the check, which also loads the service."""
     server = monkey(plugins=["isolate"], top=sections(objects[:1], "Env WANTED"), sections="[ROUTES]\n    /shop/* isolate shop\n",
                     environment=SECRETS)
     assert server.get("/shop/who").status == 200
@@ -216,14 +216,14 @@ def test_the_environment_is_a_list(monkey, objects, tmp_path, run):
     assert {"PATH", "TZ", "LC_ALL", "LC_TIME", "WANTED", "DUDA_KEYS"} <= names
     assert not names & {"SHOP_DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "PYTEST_CURRENT_TEST", "USER", "LOGNAME", "PWD"}
     keys = {line for line in seen if line.startswith("DUDA_KEYS=")}
-    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # of the check and of the group
+    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # in the check and in the group
     (tmp_path / "environment").unlink()
     done = run("-t", "-c", server.config, environment=SECRETS)
     assert done.code == 0, done.err
     assert "hunter2" not in (tmp_path / "environment").read_text() and "k" * 40 not in (tmp_path / "environment").read_text()
 
 
-def test_a_name_in_env_may_change_with_a_reload(monkey, objects, tmp_path):
+def test_isolate_env_key_may_change_on_reload(monkey, objects, tmp_path):
     routes = "[ROUTES]\n    /shop/* isolate shop\n"
     server = monkey(plugins=["isolate"], top=sections(objects[:1]), sections=routes, environment=SECRETS)
     assert server.get("/shop/who").status == 200
@@ -237,21 +237,21 @@ def test_a_name_in_env_may_change_with_a_reload(monkey, objects, tmp_path):
 @pytest.mark.parametrize("names, said", [("MONKEY_ISOLATE", "error: expected names of environment variables"),
                                          ("A=B", "error: expected names of environment variables"),
                                          ("NO_SUCH_VARIABLE_HERE", "warning: the server has no environment variable `NO_SUCH_VARIABLE_HERE`")])
-def test_a_wrong_name_in_env_is_told(run, tmp_path, objects, names, said):
+def test_isolate_env_key_with_invalid_name_is_reported(run, tmp_path, objects, names, said):
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load isolate\n"
                                           f"{sections(objects[:1], 'Env ' + names)}[HOST]\n    DocumentRoot {tmp_path}\n")
     done = run("-t", "-c", tmp_path / "monkey.conf")
     assert said in done.err and done.code == (3 if "error" in said else 0)
 
 
-def test_groups_that_share_a_user_are_told(two):
+def test_isolate_shared_user_is_warned_of(two):
     two.err.wait_for(r"warning: the service `shop` has the user of the public workers")
     two.err.wait_for(r"warning: the service `vault` has the user of the public workers")
 
 
 @pytest.fixture
 def public(objects):
-    """The objects where any user can read them."""
+    """The objects in a folder that every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
     folder.chmod(0o755)
     yield [Path(shutil.copy(each, folder)) for each in objects]
@@ -264,7 +264,7 @@ def can_run(user):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start groups as other users")
-def test_groups_of_one_user_are_told_and_others_not(run, tmp_path, public):
+def test_isolate_warning_names_only_groups_that_share_a_user(run, tmp_path, public):
     if not can_run("daemon"):
         pytest.skip("other users cannot run the program here")
 
@@ -283,14 +283,14 @@ def test_groups_of_one_user_are_told_and_others_not(run, tmp_path, public):
 
 
 def family(pid):
-    """With all that its children have started."""
+    """The process with all its descendants."""
     return [pid, *(each for child in proc.children(pid) for each in family(child))]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
 @pytest.mark.skipif(not proc.RELEASE.exists(), reason="sanitizers attach to their own processes, and there is no release build")
-def test_other_programs_of_the_user_cannot_read_the_memory_of_public_workers(monkey, tmp_path, public):
-    """It holds the secrets of the groups. So none of their processes may be open for a moment, also after a reload."""
+def test_isolate_memory_of_workers_is_unreadable_for_same_user(monkey, tmp_path, public):
+    """Workers hold the secrets of the groups: no process may be dumpable even for a moment, also after a reload."""
     if not can_run("nobody"):
         pytest.skip("other users cannot run the program here")
     released = proc.RELEASE.parent / "plugins"
@@ -324,8 +324,8 @@ def can_connect(user, path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
-def test_no_process_of_the_user_takes_the_place_of_a_group(monkey, public):
-    """It would get the requests of clients, with cookies and passwords."""
+def test_isolate_socket_cannot_be_replaced_by_same_user(monkey, public):
+    """An impostor would receive the clients' requests, with cookies and passwords."""
     if not can_run("nobody"):
         pytest.skip("other users cannot run the program here")
     server = monkey(plugins=["isolate"], server="User nobody", top=sections(public), sections=TWO)
@@ -341,7 +341,7 @@ def test_no_process_of_the_user_takes_the_place_of_a_group(monkey, public):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
 @pytest.mark.parametrize("user", ["root", "daemon", "nobody"])
-def test_the_folder_of_the_service_manager_is_for_its_user(monkey, public, user):
+def test_isolate_runtime_directory_is_used_only_by_its_user(monkey, public, user):
     """Workers of another user could not reach a socket there."""
     if not can_run(user):
         pytest.skip("other users cannot run the program here")
@@ -353,7 +353,7 @@ def test_the_folder_of_the_service_manager_is_for_its_user(monkey, public, user)
         server.stop()
 
 
-def test_a_service_cannot_write_lines_of_others(two):
+def test_isolate_service_cannot_forge_log_lines(two):
     assert two.get("/shop/say").text == "said\n"
     two.err.wait_for(r"shop: last\n")
     text = two.err.text

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All JSON that the server writes escapes text alike: the access log, the plugins logger, metrics and cheetah, listings of
-folders, and services of Duda."""
+"""All JSON outputs of the server use the same escapes: the access log, the logger, metrics and cheetah plugins, folder
+listings, and Duda services.
+"""
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from behind import ROUTES, group
 from metering import KEYS
 from shells import place, start
 
-# Quotes, backslashes, characters of two to four bytes, controls of a terminal (C1), and bytes that are no UTF-8.
+# Quotes, backslashes, characters of two to four bytes, terminal control characters (C1), and invalid UTF-8.
 TEXTS = [b'a"b', b"a\\b", b'\\"', "\u00e4\u20ac\U0001f600".encode(), b"\xc2\x9b31m", b"\xff\xfe", b"x\xc3", b"\xed\xa0\x80", b"</script>"]
 
 
@@ -30,13 +31,13 @@ DUDA_SERVICE(says, DUDA_GET("/say", say, "What it was told."));
 
 
 def string_of(line, key):
-    """The string of a member as it is written."""
+    """The string value of a member, in its raw form."""
     return re.search(rb'"' + key + rb'":("(?:[^"\\]|\\.)*")', line)[1]
 
 
 @pytest.fixture
 def written(monkey, site):
-    """For each text what the access log, the plugin and a listing write."""
+    """The output of the access log, the plugin and a listing for each text."""
     names, listing = [], b""
     for i, text in enumerate(TEXTS):
         name = b"%d" % i + text.replace(b"/", b"|")
@@ -57,7 +58,7 @@ def written(monkey, site):
                             (logger.folder / "own.log").read_bytes().splitlines()]
 
 
-def test_all_outputs_escape_alike(written):
+def test_json_escapes_are_equal_in_all_outputs(written):
     names, listing, (core, own) = written
     listed = {json.loads(string_of(line, b"name")): string_of(line, b"name") for line in listing.splitlines() if b'"name":' in line}
     for name, in_core, in_own in zip(names, core, own, strict=True):
@@ -69,7 +70,7 @@ def test_all_outputs_escape_alike(written):
 
 
 @pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
-def test_services_escape_as_the_access_log(monkey, site, tmp_path):
+def test_json_escapes_of_services_equal_access_log(monkey, site, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "says", SERVICE)], workers=1,
                     server="AccessLog core.log\nAccessLogFormat json")
     said = []
@@ -81,7 +82,7 @@ def test_services_escape_as_the_access_log(monkey, site, tmp_path):
     assert said == [string_of(line, b"agent") for line in (server.folder / "core.log").read_bytes().splitlines()]
 
 
-def test_statistics_escape_what_the_configuration_says(start):
+def test_json_statistics_escape_configured_names(start):
     names = ['/a"b', "/a\\b", "/\u00e4\u20ac\U0001f600", "/</script>"]
     it = start(plugins=["proxy", "metrics"], top=KEYS + group(*(f"unix:{name}" for name in names)), sections=ROUTES)
     status, shown = it.server.get("/status").body, it("json", "upstreams").out.encode()

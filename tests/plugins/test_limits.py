@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin limits. Times are only compared in the direction in which a slow machine cannot be wrong."""
+"""The limits plugin. Times are compared only in the direction in which a slow machine cannot fail the test."""
 import os
 import re
 import signal
@@ -18,7 +18,7 @@ from proc import sleeps
 
 @pytest.fixture
 def limited(monkey, site):
-    """A server with these limits above its host."""
+    """Starts a server with these limits above its host."""
     def start(limits="", below="", **keys):
         section = textwrap.indent(textwrap.dedent(limits).strip("\n"), "    ")
         own = textwrap.indent(textwrap.dedent(below).strip("\n"), "    ")
@@ -30,7 +30,7 @@ def limited(monkey, site):
 
 
 def ask(server, target="/", n=1, source=None, which=0, **how):
-    """What n requests are answered with, each on a connection of its own."""
+    """The statuses of n requests, each on its own connection."""
     statuses = []
     for _ in range(n):
         with server.connect(which, source=source) as c:
@@ -41,32 +41,32 @@ def ask(server, target="/", n=1, source=None, which=0, **how):
 # ---- Requests ----
 
 
-def test_without_limits(limited, site):
+def test_limits_without_rules_allow_everything(limited, site):
     site.add("index.html", "index")
     assert ask(limited(), n=20) == [200] * 20
 
 
-def test_a_rate(limited, site):
+def test_limits_requests_per_hour_apply(limited, site):
     site.add("index.html", "index")
     server = limited("Requests 5/h")
     assert ask(server, n=8) == [200] * 5 + [429] * 3
     with server.connect() as c:
         reply = c.get("/")
         assert reply.status == 429
-        assert 600 <= int(reply["Retry-After"]) <= 721  # one every 12 minutes
-        assert c.get("/", method="HEAD").status == 429  # the connection is still good
+        assert 600 <= int(reply["Retry-After"]) <= 721  # one request every 12 minutes
+        assert c.get("/", method="HEAD").status == 429  # the connection stays usable
 
 
 @pytest.mark.parametrize("rule, expected", [
     ("1/d", 1), ("1/h burst 1", 1), ("1/h burst 7", 7), ("100/h burst 3", 3), ("6/d", 6), ("2/h by address", 2),
     ("/ 2/h", 2), ("*.html / 3/h", 3), ("3/h by path", 3), ("4/h by all", 4), ("/x 2/h", 10),
 ])
-def test_how_many_at_once(limited, site, rule, expected):
+def test_limits_burst_determines_requests_at_once(limited, site, rule, expected):
     site.add("index.html", "index")
     assert ask(limited(f"Requests {rule}"), n=10) == ([200] * expected + [429] * 10)[:10]
 
 
-def test_all_rules_that_fit_count(limited, site):
+def test_limits_all_matching_rules_count(limited, site):
     for name in ("api/a", "api/b", "x"):
         site.add(name, "text")
     server = limited("""
@@ -75,11 +75,11 @@ def test_all_rules_that_fit_count(limited, site):
         Requests /api/b 1/d by all
     """)
     assert ask(server, "/api/b", 2) == [200, 429]
-    assert ask(server, "/api/a", 3) == [200, 429, 429]  # the refused one has counted below /api/*
+    assert ask(server, "/api/a", 3) == [200, 429, 429]  # the refused request has counted below /api/*
     assert ask(server, "/x", 10) == [200] * 5 + [429] * 5
 
 
-def test_by_address(limited, site):
+def test_limits_count_by_address(limited, site):
     site.add("index.html", "index")
     path = site.path.parent / "sock"
     server = limited("Requests 2/d", listen=["127.0.0.1:0", "[::1]:0", f"unix:{path}"])
@@ -89,8 +89,8 @@ def test_by_address(limited, site):
     assert ask(server, n=3, which=2) == [200, 200, 429]
 
 
-def test_an_ipv6_client_is_his_network(limited, site):
-    """A client has 2^64 addresses of it; a proxy reports them, because the test has fewer."""
+def test_limits_count_ipv6_clients_by_network(limited, site):
+    """An IPv6 client has 2^64 addresses in its network; a proxy header supplies them here."""
     site.add("index.html", "index")
     server = limited("Requests 2/d", plugins=["security"],
                      top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Real-IP\n")
@@ -101,7 +101,7 @@ def test_an_ipv6_client_is_his_network(limited, site):
         assert ask(server, fields={"X-Real-IP": f"192.0.2.{last}"}) == [expected]
 
 
-def test_by_path(limited, site):
+def test_limits_count_by_path(limited, site):
     for name in ("a", "b"):
         site.add(name, "text")
     server = limited("Requests 2/d by path", host="ServerName one.example",
@@ -112,7 +112,7 @@ def test_by_path(limited, site):
     assert ask(server, "//a?x", host="one.example", source="127.0.0.9") == [429]
 
 
-def test_by_address_and_path(limited, site):
+def test_limits_count_by_address_and_path(limited, site):
     site.add("a", "text")
     server = limited("Requests 1/d by address path")
     assert ask(server, "/a", 2) == [200, 429]
@@ -120,19 +120,19 @@ def test_by_address_and_path(limited, site):
     assert ask(server, "/a", 2, source="127.0.0.2") == [200, 429]
 
 
-def test_by_field(limited, site):
+def test_limits_count_by_header_field(limited, site):
     site.add("index.html", "index")
     server = limited("Requests 2/d by field X-Api-Key")
     for key in ("one", "two"):
         for source in ("127.0.0.1", "127.0.0.2"):
             assert ask(server, source=source, fields={"x-api-key": key}) == [200]
         assert ask(server, fields={"X-API-Key": key}) == [429]
-    for source in ("127.0.0.1", "127.0.0.2"):  # a client that sends none is counted by its address
+    for source in ("127.0.0.1", "127.0.0.2"):  # clients without the header count by address
         assert ask(server, n=3, source=source) == [200, 200, 429]
         assert ask(server, source=source, fields={"X-Api-Key": ""}) == [429]
 
 
-def test_exempt(limited, site):
+def test_limits_except_addresses_and_paths(limited, site):
     site.add("index.html", "index")
     site.add("health", "fine")
     server = limited("Requests 2/d\nExcept 127.0.0.2 127.0.1.0/24\nExcept /health *.css")
@@ -143,7 +143,7 @@ def test_exempt(limited, site):
     assert ask(server, n=3) == [200, 200, 429]
 
 
-def test_hosts_have_limits_of_their_own(limited, site):
+def test_limits_of_hosts_are_separate(limited, site):
     site.add("index.html", "index")
     other = "[HOST]\n    ServerName {0}\n    DocumentRoot site\n\n"
     server = limited("Requests 4/d", host="ServerName one.example", sections=other.format("two.example") +
@@ -151,15 +151,15 @@ def test_hosts_have_limits_of_their_own(limited, site):
                      other.format("twin.example") + "[LIMITS]\n    Requests 2/d\n\n" +
                      other.format("free.example") + "[LIMITS]\n    Except /\n")
     assert ask(server, n=3, host="one.example") == [200] * 3
-    assert ask(server, n=3, host="two.example") == [200, 429, 429]  # limits above the hosts are for all together
+    assert ask(server, n=3, host="two.example") == [200, 429, 429]  # limits above the hosts apply to all hosts together
     assert ask(server, n=3, host="own.example") == [200, 200, 429]
     assert ask(server, n=3, host="twin.example") == [200, 200, 429]
     assert ask(server, n=9, host="free.example") == [200] * 9
 
 
 @pytest.mark.processes("it has no processes of workers")
-def test_all_workers_count_together(limited, site):
-    """Exactly as many as may be are served, however they come."""
+def test_limits_are_shared_by_all_workers(limited, site):
+    """Exactly the allowed number is served, whichever workers receive the requests."""
     site.add("index.html", "index")
     server = limited("Requests 200/d by all\nRequests /x 100/d by address", workers=4)
     with ThreadPoolExecutor(8) as pool:
@@ -169,7 +169,7 @@ def test_all_workers_count_together(limited, site):
     assert len(answered) == 4
 
 
-def test_what_is_counted_survives_a_reload_and_a_crash(limited, site):
+def test_limits_counters_survive_reload_and_crash(limited, site):
     site.add("index.html", "index")
     server = limited("Requests 4/d")
     assert ask(server, n=2) == [200, 200]
@@ -188,8 +188,8 @@ def test_what_is_counted_survives_a_reload_and_a_crash(limited, site):
     assert ask(server, n=2) == [200, 429]
 
 
-def test_a_client_that_waits_is_served_again(limited, site):
-    """And not more often than he may."""
+def test_limits_client_that_waits_is_served_again(limited, site):
+    """The client must not be served more often than allowed."""
     site.add("index.html", "index")
     server = limited("Requests 20/s burst 1", server="KeepAliveRequests 0")
     served, end = 0, time.monotonic() + SECONDS
@@ -203,7 +203,7 @@ def test_a_client_that_waits_is_served_again(limited, site):
     assert time.monotonic() - began > 0.9 * 20 / 20
 
 
-def test_report_only(limited, site):
+def test_limits_dry_run_only_logs(limited, site):
     site.add("index.html", "index")
     site.add("large", "x" * 300_000)
     server = limited("Requests / 2/d\nBandwidth 1K\nDryRun on")
@@ -213,7 +213,7 @@ def test_report_only(limited, site):
     assert server.err.text.count("limits:") < 18
 
 
-def test_refusals_are_logged_now_and_then(limited, site):
+def test_limits_refusals_are_logged_with_rate_limit(limited, site):
     server = limited("Requests 1/d")
     with server.connect() as c:
         for _ in range(300):
@@ -223,7 +223,7 @@ def test_refusals_are_logged_now_and_then(limited, site):
     assert server.err.text.count("limits:") < 100
 
 
-def test_the_page_of_429_is_the_hosts(limited, site):
+def test_limits_429_page_is_that_of_the_host(limited, site):
     site.add("429.html", "slow down")
     server = limited("Requests 1/d", sections="[ERROR_PAGES]\n    429 429.html\n")
     with server.connect() as c:
@@ -244,7 +244,7 @@ def fetch(server, target="/a.iso", source=None, **how):
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
-def test_bandwidth(limited, site, version):
+def test_bandwidth_limit_applies(limited, site, version):
     site.add("a.iso", CONTENT)
     site.add("b.txt", CONTENT)
     server = limited("Bandwidth *.iso 200K burst 20K")
@@ -255,8 +255,8 @@ def test_bandwidth(limited, site, version):
     assert reply.body == CONTENT
 
 
-def test_the_loop_sleeps(limited, site):
-    """A paced response wakes its worker once for each portion at most."""
+def test_bandwidth_limit_lets_the_loop_sleep(limited, site):
+    """A paced response wakes its worker at most once per portion."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 200K burst 12K")
     before = sleeps(server.workers[0])
@@ -265,18 +265,18 @@ def test_the_loop_sleeps(limited, site):
     assert sleeps(server.workers[0]) - before <= len(CONTENT) / (200 * 1024 / 16) + 2 * seconds + 15
 
 
-def test_small_content_is_not_slowed_down(limited, site):
+def test_bandwidth_limit_does_not_delay_small_bodies(limited, site):
     site.add("a.iso", "x" * 1000)
     server = limited("Bandwidth *.iso 100K")
     with server.connect() as c:
         for _ in range(100):
-            assert c.get("/a.iso").text == "x" * 1000  # each response is on its own
+            assert c.get("/a.iso").text == "x" * 1000  # each response counts separately
         assert c.get("/a.iso", method="HEAD").status == 200
         assert c.get("/a.iso", fields={"Range": "bytes=5-9"}).text == "xxxxx"
         assert c.get("/none.iso").status == 404
 
 
-def test_the_first_bytes_may_be_free(limited, site):
+def test_bandwidth_limit_starts_after_free_bytes(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 1K burst 1K after 290K")
     with server.connect() as c:
@@ -287,8 +287,8 @@ def test_the_first_bytes_may_be_free(limited, site):
     assert fetch(server)[0].body == CONTENT
 
 
-def test_an_address_shares_its_bandwidth(limited, site):
-    """However many connections and workers it has; others have theirs."""
+def test_bandwidth_by_address_is_shared_by_its_connections(limited, site):
+    """The connections and workers of an address share its bandwidth; other addresses have their own."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 400K burst 1K by address", workers=2)
     began = time.monotonic()
@@ -298,7 +298,7 @@ def test_an_address_shares_its_bandwidth(limited, site):
     assert time.monotonic() - began > 0.9 * (2 * len(CONTENT) / 1024 - 1 - 2 * 400 / 16) / 400
 
 
-def test_all_share_the_bandwidth_of_a_path(limited, site):
+def test_bandwidth_by_path_is_shared_by_all_clients(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 400K burst 1K by path")
     began = time.monotonic()
@@ -308,8 +308,8 @@ def test_all_share_the_bandwidth_of_a_path(limited, site):
     assert time.monotonic() - began > 0.9 * (3 * len(CONTENT) / 1024 - 1 - 3 * 400 / 16) / 400
 
 
-def test_no_response_starves(limited, site):
-    """Each response that shares gets some, however small: one of a single portion does not wait for all the rest."""
+def test_bandwidth_sharing_starves_no_response(limited, site):
+    """Every response gets its share: a small one does not wait for the end of the large ones."""
     site.add("a.iso", CONTENT * 10)
     site.add("small.iso", "x" * 20000)
     server = limited("Bandwidth *.iso 200K burst 1K by address", workers=1)
@@ -321,8 +321,8 @@ def test_no_response_starves(limited, site):
     large.close()
 
 
-def test_what_is_not_sent_is_given_back(limited, site):
-    """Clients that leave early do not use up what others may have."""
+def test_bandwidth_not_used_is_returned(limited, site):
+    """Clients that disconnect early do not use up the bandwidth of others."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 64K burst 64K by all")
     for _ in range(300):
@@ -331,7 +331,7 @@ def test_what_is_not_sent_is_given_back(limited, site):
             assert c.read().body == CONTENT[:1]
 
 
-def test_several_bandwidths(limited, site):
+def test_bandwidth_strictest_matching_rule_applies(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 10M by address\nBandwidth /* 200K burst 1K\nBandwidth 100M by all")
     reply, seconds = fetch(server)
@@ -339,7 +339,7 @@ def test_several_bandwidths(limited, site):
     assert seconds > 0.9 * (len(CONTENT) / 1024 - 1 - 200 / 16) / 200
 
 
-def test_an_absent_client_is_forgotten(limited, site):
+def test_bandwidth_state_of_disconnected_clients_is_freed(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 1K")
     clients = [server.connect() for _ in range(20)]
@@ -351,14 +351,14 @@ def test_an_absent_client_is_forgotten(limited, site):
     assert fetch(server, "/none")[0].status == 404
 
 
-def test_a_slow_response_outlives_the_handler_clock(limited, site):
-    """Its waits are no reason to give it up."""
+def test_bandwidth_delay_does_not_count_as_handler_time(limited, site):
+    """HandlerTimeout must not end a response that waits for its bandwidth."""
     site.add("a.iso", CONTENT[:8 * 1024])
     server = limited("Bandwidth *.iso 2K burst 1K", server="HandlerTimeout 2")
     assert fetch(server)[0].body == CONTENT[:8 * 1024]
 
 
-def test_a_slow_response_does_not_keep_the_server(limited, site):
+def test_bandwidth_delay_does_not_block_stop(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 1K")
     with server.connect() as c:
@@ -401,7 +401,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_mistakes_have_a_place(limited, line):
+def test_limits_invalid_configuration_is_rejected_with_location(limited, line):
     server = limited(line, expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -416,7 +416,7 @@ def run(*words):
     return done.stdout
 
 
-def test_the_effective_configuration(limited):
+def test_limits_appear_in_printed_config(limited):
     server = limited("Requests  /api/* /x 10/s burst 20 by address field X-Api-Key\nRequests 1/d\nBandwidth *.iso 500K\n"
                      "Except 10.0.0.0/8 ::1\nExcept /health")
     text = run("-T", "-c", server.config)
@@ -427,7 +427,7 @@ def test_the_effective_configuration(limited):
         "Except 10.0.0.0/8", "Except ::1", "Except /health", "DryRun off"]
 
 
-def test_explain(limited, site):
+def test_limits_appear_in_explain(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Requests /* 10/s\nBandwidth *.iso 500K\nRequests /api/* 1/d")
     said = run("explain", "-c", server.config, "GET", "/a.iso")
@@ -437,8 +437,8 @@ def test_explain(limited, site):
 # ---- Under pressure ----
 
 
-def test_many_new_clients_lock_no_other_out(limited, site):
-    """Each key is a client; far more of them than a line of the table has room for are served."""
+def test_limits_many_new_clients_lock_nobody_out(limited, site):
+    """Each key is a client; far more clients than one hash bucket holds are served."""
     site.add("index.html", "index")
     server = limited("Requests 1/d by field Key", server="KeepAliveRequests 0")
     with server.connect() as c:
@@ -448,7 +448,7 @@ def test_many_new_clients_lock_no_other_out(limited, site):
     assert ask(server, fields={"Key": "3999"}) == [429]
 
 
-def test_two_at_the_same_moment(limited, site):
+def test_limits_race_of_new_client_admits_at_most_two(limited, site):
     site.add("index.html", "index")
     server = limited("Requests 1/d by field Key", workers=4)
     barrier = threading.Barrier(6)
@@ -463,5 +463,5 @@ def test_two_at_the_same_moment(limited, site):
 
     with ThreadPoolExecutor(6) as pool:
         rounds = list(zip(*pool.map(one, range(6))))
-    # Two workers may enter a new client at the same instant, each in a slot of its own: then two are served.
+    # Two workers may insert a new client at the same instant, into separate slots: then two requests are served.
     assert all(1 <= each.count(200) <= 2 and each.count(429) >= 4 for each in rounds), rounds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin logger: formats that no client can break, a line for each request and none lost, errors of a host by themselves."""
+"""The logger plugin: formats that no client can break, one line for each request without losses, and error logs per host."""
 import json
 import os
 import re
@@ -17,14 +17,14 @@ PROBE = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-probe.so"
 needs_probe = pytest.mark.skipif(not PROBE.exists() or PROGRAM.parent != PROBE.parents[2],
                                  reason="the plugins of the tests are built with the program in build/dev")
 
-# What a client may send to break a line, raw, as target and as value of a field
+# Bytes that a client may send to break a line, raw, as target and as header value
 NASTY = [b'"', b"\\", b'\\"', b"\\x22", b"%22%0a%0d", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\t", b"{}[]", b"a b c",
          b'","status":200', b"%1b[2J", b"<script>", b"$(id)`id`", b"-", b"x" * 3000, b'"' * 3000, b"\xff" * 3000, b"%s%n%%"]
 
 
 @pytest.fixture
 def start(monkey, site):
-    """A server with the section [LOGGER] below its host."""
+    """Starts a server with the section [LOGGER] below its host."""
     site.add("index.html", "hello")
 
     def run(keys="AccessLog access.log", **how):
@@ -36,7 +36,7 @@ def start(monkey, site):
 
 @pytest.fixture
 def check(run, tmp_path, site):
-    """What `monkey -t` says about such a section, and its exit code."""
+    """The messages of `monkey -t` for such a section, and the exit code."""
     def look(keys, flag="-t", **how):
         done = run(flag, "-c", write_config(tmp_path / "checked.conf", plugins=["logger"], sections=f"[LOGGER]\n{keys}", **how))
         return done.code, done.out + done.err
@@ -45,10 +45,10 @@ def check(run, tmp_path, site):
 
 
 def lines_of(server, path="access.log"):
-    """The lines of the log of a server that has ended."""
+    """The log lines of a stopped server."""
     server.stop()
     data = (server.folder / path).read_bytes()
-    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data), "bytes that a terminal may obey"
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data), "bytes that a terminal would interpret"
     return data.decode().splitlines()
 
 
@@ -66,8 +66,8 @@ def ask(server, target=b"/", fields=b""):
 # Formats
 
 @pytest.mark.parametrize("format", ["combined", "json"])
-def test_lines_are_those_of_the_server_itself(start, site, format):
-    """The same requests, once in a log of the server and once in one of the plugin, are the same lines."""
+def test_logger_lines_equal_those_of_server_log(start, site, format):
+    """The server's log and the plugin's log contain the same lines for the same requests."""
     server = start(server=f"AccessLog own.log\nAccessLogFormat {format}", host="ServerName mine.example", sections=f"""
         [LOGGER]
             AccessLog plugin.log
@@ -84,14 +84,14 @@ def test_lines_are_those_of_the_server_itself(start, site, format):
 
     def plain(path):
         for line in lines_of(server, path):
-            if not re.search(r'" 400 |"status":400', line):  # no HTTP at all: it belongs to the default host
+            if not re.search(r'" 400 |"status":400', line):  # not HTTP: logged by the default host
                 yield re.sub(r'(?<=[:T])\d\d:\d\d:\d\d|"ms":\d+', "", line).replace("other.example", "mine.example")
 
     mine, others = list(plain("plugin.log")), list(plain("own.log"))
     assert len(mine) > 10 and mine == others
 
 
-def test_combined_and_common(start):
+def test_logger_combined_and_common_formats(start):
     server = start("AccessLog access.log")
     server.get("/?q", fields=[("Referer", "http://a/"), ("User-Agent", "me/1.0 (x)")])
     stamp = r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\]"
@@ -101,7 +101,7 @@ def test_combined_and_common(start):
     assert re.fullmatch(rf'127\.0\.0\.1 - - {stamp} "HEAD / HTTP/1\.1" 200 -', one_line(server, path="common.log"))
 
 
-def test_every_verb(start, site):
+def test_logger_supports_every_format_variable(start, site):
     site.add("a b/x.txt", "hello")
     server = start('AccessLog access.log\nFormat "%a" "%h" "%A" %p %{local}p %{remote}p %l %u %m "%U" "%{raw}U" %q %H %S %V %v %R '
                    '%{X-Field}i "%{X-Field}i" %{content-type}o %{X-None}o %s %>s %b %B %D %T %{s}T %{ms}T %{us}T %X %P %W %%',
@@ -122,7 +122,7 @@ def test_every_verb(start, site):
     assert line.replace("mine.example mine", "Mine.Example mine") == expected
 
 
-def test_every_form_of_time(start):
+def test_logger_supports_every_time_format(start):
     before = int(time.time())
     server = start('AccessLog access.log\nFormat %t|%{clf}t|%{iso}t|%{utc}t|%{day}t|%{time}t|%{sec}t')
     server.get("/")
@@ -134,7 +134,7 @@ def test_every_form_of_time(start):
     assert day == time.strftime("%Y-%m-%d", t) and of_day == time.strftime("%H:%M:%S", t)
 
 
-def test_the_zone_counts(start):
+def test_logger_times_use_the_time_zone(start):
     server = start("AccessLog access.log\nFormat %{iso}t %{utc}t", environment={"TZ": "XYZ-3"})
     server.get("/")
     iso, utc = one_line(server).split()
@@ -147,7 +147,7 @@ def test_the_zone_counts(start):
     ("%u %s", r"a\x20\x22b\x22 200", "- 401"), ('"%u" %s', r'"a \x22b\x22" 200', '"-" 401'),
     ('{"s":%s%{member}u}', '{"s":200,"user":"a \\"b\\""}', '{"s":401}'), ('{"u":"%u"}', '{"u":"a \\"b\\""}', '{"u":""}'),
 ])
-def test_users(start, site, tmp_path, format, known, unknown):
+def test_logger_user_variable_needs_correct_password(start, site, tmp_path, format, known, unknown):
     site.add("private/a", "few")
     (tmp_path / "users").write_text(f'a "b":{sha1("secret")}\n')
     server = start(plugins=["logger", "auth"], sections=f"[LOGGER]\n    AccessLog access.log\n    Format {format}\n"
@@ -157,7 +157,7 @@ def test_users(start, site, tmp_path, format, known, unknown):
     assert lines_of(server) == [known, unknown]
 
 
-def test_over_ipv6_and_unix_sockets(start, tmp_path):
+def test_logger_addresses_of_ipv6_and_unix_sockets(start, tmp_path):
     try:
         server = start("AccessLog access.log\nFormat %a %A %p %{remote}p", listen=["[::1]:0", f"unix:{tmp_path}/socket"])
     except AssertionError:
@@ -169,8 +169,8 @@ def test_over_ipv6_and_unix_sockets(start, tmp_path):
     assert re.fullmatch(r"unix: \S+ 0 0", second)
 
 
-def test_nothing_that_a_client_sends_breaks_a_line(start):
-    """Outside of quotes a value is one word, inside of them it holds no quote."""
+def test_logger_lines_cannot_be_broken_by_clients(start):
+    """Unquoted, a value is one word; quoted, it contains no quote."""
     server = start('AccessLog access.log\nFormat begin %U %{raw}U %q %V %{A}i "%U" "%r" "%{A}i" %s end')
     for nasty in NASTY:
         ask(server, b"/" + nasty.replace(b" ", b"%20"), b"A: " + nasty + b"\r\n")
@@ -182,7 +182,7 @@ def test_nothing_that_a_client_sends_breaks_a_line(start):
     assert max(map(len, lines)) < 6000
 
 
-def test_nothing_breaks_json(start):
+def test_logger_json_cannot_be_broken_by_clients(start):
     server = start('AccessLog access.log\nFormat {"p":"%U","raw":"%{raw}U","q":"%q","v":"%V","a":"%{A}i","o":"%{A}o","l":"\\"%r\\"",'
                    '"s":%s,"b":%b,"u":"%u","t":%{sec}t%{member}u}')
     for nasty in NASTY:
@@ -197,28 +197,28 @@ def test_nothing_breaks_json(start):
     assert {type(record["t"]) for record in records} == {int} and {record["o"] for record in records} == {""}
 
 
-def test_columns_by_tabs_keep_their_blanks(start):
+def test_logger_tab_separated_values_may_contain_blanks(start):
     server = start("AccessLog access.log\nFormat %m\t%{User-Agent}i\t%s")
     server.get("/", fields=[("User-Agent", "me 1.0\t(x)")])
     server.stop()
     assert (server.folder / "access.log").read_text() == "GET\tme 1.0\\x09(x)\t200\n"
 
 
-def test_a_request_that_never_became_one(start):
+def test_logger_records_invalid_requests(start):
     server = start('AccessLog access.log\nFormat %a %m %{A}i "%r" %U%q %H %V %R %s %{X}o %X')
     server.send(b"nonsense\r\n\r\n")
     with server.connect() as c:
         c.send(b"GET / HT")
-    wait_until(lambda: server.get("/").status == 200, "an answer")
-    wait_until(lambda: b" 499 " in (server.folder / "access.log").read_bytes(), "its line")
+    wait_until(lambda: server.get("/").status == 200, "a response")
+    wait_until(lambda: b" 499 " in (server.folder / "access.log").read_bytes(), "the line")
     lines = lines_of(server)
     assert '127.0.0.1 - - "-" - - - - 400 - refused' in lines
     assert '127.0.0.1 - - "-" - - - - 499 - gone' in lines and len(lines) == 3
 
 
-# Which requests
+# Selection of requests
 
-def test_skip_and_only(start, site):
+def test_logger_except_and_only_select_requests(start, site):
     site.add("style.css", "x")
     server = start("AccessLog access.log\nFormat %U %s\nExcept /health *.css\nExcept 403 3xx")
     for target in ("/", "/health", "/health/x", "/style.css", "/none"):
@@ -232,7 +232,7 @@ def test_skip_and_only(start, site):
     assert lines_of(server, "only.log") == ["/a/ 404", "/none 404", "- 400"]
 
 
-def test_a_client_without_an_answer_is_a_499(start):
+def test_logger_request_without_response_is_499(start):
     server = start("AccessLog access.log\nFormat %s\nOnly 499")
     server.get("/")
     with server.connect() as c:
@@ -243,8 +243,9 @@ def test_a_client_without_an_answer_is_a_499(start):
 
 # Hosts
 
-def test_hosts_have_logs_of_their_own(start, tmp_path):
-    """The section above all hosts is for those that have none; the server's own log gets what no plugin writes."""
+def test_logger_hosts_have_separate_logs(start, tmp_path):
+    """The section above all hosts applies to hosts without their own; the server's own log gets the requests that no plugin
+    logs."""
     server = start(server="AccessLog own.log", host="ServerName one.example", top="[LOGGER]\n    AccessLog all.log\n    Format %V\n",
                    sections="""
         [HOST]
@@ -271,7 +272,7 @@ def test_hosts_have_logs_of_their_own(start, tmp_path):
     assert len(lines_of(server, "own.log")) == 1 and (tmp_path / "errors.log").read_text() == ""
 
 
-def test_several_hosts_may_share_a_log(start, tmp_path):
+def test_logger_hosts_may_share_a_log(start, tmp_path):
     server = start(f"AccessLog {tmp_path}/access.log\nFormat %V", host="ServerName one.example")
     server.stop()
     server = start(host="ServerName one.example", sections=f"""
@@ -290,23 +291,23 @@ def test_several_hosts_may_share_a_log(start, tmp_path):
     assert lines_of(server, "shared.log") == ["one.example", "2 two.example"]
 
 
-def test_a_plugin_without_a_section_does_nothing(start, monkey):
+def test_logger_without_section_does_nothing(start, monkey):
     server = monkey(plugins=["logger"], server="AccessLog own.log")
     server.get("/")
     assert len(lines_of(server, "own.log")) == 1
 
 
-def test_standard_output_and_its_kin(start):
+def test_logger_writes_to_standard_output(start):
     server = start("AccessLog stdout\nFormat out %U")
     server.get("/")
     server.stop()
     assert server.out.text.endswith("\nout /\n")
 
 
-# Errors
+# Error logs
 
 @needs_probe
-def test_errors_of_a_host_go_to_its_log(start, site):
+def test_logger_error_log_of_host_gets_its_messages(start, site):
     server = start(plugins=["logger", PROBE], host="ServerName one.example", sections="""
         [PROBE]
             Name one
@@ -338,12 +339,12 @@ def test_errors_of_a_host_go_to_its_log(start, site):
         assert server.get(f"/{'x' * 400}?said-{name}-%1b\"", host=f"{name}.example").text == "logged\n"
     line = one_line(server, path="one.err")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000 \[warn\] \d+: GET /x{255} from 127\.0\.0\.1: said-one-%1b\"", line), line
-    assert ": said-two-" in server.err.text  # a host without an ErrorLog keeps to that of the server
+    assert ": said-two-" in server.err.text  # a host without an ErrorLog uses the server's
     assert "said-one" not in server.err.text and "said-three" not in server.err.text
     assert (server.folder / "three.err").read_text() == ""
 
 
-# Nothing is lost
+# No lost lines
 
 def files_of(server, name="access.log"):
     return sorted(path for path in server.folder.iterdir() if path.name == name or path.name.startswith(name + "."))
@@ -355,7 +356,7 @@ def count_lines(server, name="access.log"):
     return text.count(b"\n")
 
 
-def test_as_many_lines_as_answers_through_reloads(start):
+def test_logger_reloads_under_load_lose_no_line(start):
     server = start(workers=2)
     with Load(server) as load:
         for i in range(3):
@@ -367,7 +368,7 @@ def test_as_many_lines_as_answers_through_reloads(start):
     assert count_lines(server) == sum(load.counts)
 
 
-def test_as_many_lines_as_answers_through_rotations_by_name(start, tmp_path):
+def test_logger_rotations_by_name_under_load_lose_no_line(start, tmp_path):
     server = start(workers=2)
     with Load(server) as load:
         for i in range(3):
@@ -380,7 +381,7 @@ def test_as_many_lines_as_answers_through_rotations_by_name(start, tmp_path):
     assert len(files_of(server)) == 4 and count_lines(server) == sum(load.counts)
 
 
-def test_as_many_lines_as_answers_through_rotations_by_size(start, tmp_path):
+def test_logger_rotations_by_size_under_load_lose_no_line(start, tmp_path):
     server = start("AccessLog access.log\nMaxSize 4K\nKeep 1000", workers=2)
     with Load(server, "/?" + "x" * 700) as load:
         wait_until((tmp_path / "access.log.3").exists, "three rotations")
@@ -390,7 +391,7 @@ def test_as_many_lines_as_answers_through_rotations_by_size(start, tmp_path):
     assert all(path.stat().st_size >= 4096 for path in files_of(server) if path.name != "access.log")
 
 
-def test_no_more_files_are_kept_than_wanted(start, tmp_path):
+def test_logger_keep_limits_rotated_files(start, tmp_path):
     server = start("AccessLog access.log\nMaxSize 4K\nKeep 2")
     first = []
 
@@ -401,12 +402,12 @@ def test_no_more_files_are_kept_than_wanted(start, tmp_path):
             first.append((tmp_path / "access.log.2").stat().st_ino)
         return len(set(first)) >= 2
 
-    wait_until(rotated, "a file that was the second to go", 50)
+    wait_until(rotated, "removal of the second file", 50)
     server.stop()
     assert [path.name for path in files_of(server)] == ["access.log", "access.log.1", "access.log.2"]
 
 
-def test_a_worker_that_dies_takes_what_waits_with_it_and_no_more(start, tmp_path):
+def test_logger_crash_of_worker_loses_only_its_buffered_lines(start, tmp_path):
     server = start("AccessLog access.log\nFormat %U")
     server.allow("was killed by signal")
     for i in range(20):
@@ -427,7 +428,7 @@ def answers(server):
         return False
 
 
-def test_a_full_disk_stops_nothing_and_is_reported(start):
+def test_logger_full_disk_is_reported_and_blocks_nothing(start):
     server = start("AccessLog /dev/full")
     for _ in range(50):
         assert server.get("/").text == "hello"
@@ -436,7 +437,7 @@ def test_a_full_disk_stops_nothing_and_is_reported(start):
     assert sum(map(int, re.findall(r"(\d+) lines of the log /dev/full were lost", server.err.text))) == 50
 
 
-def test_a_line_as_long_as_they_get(start):
+def test_logger_lines_may_be_very_long(start):
     verbs = " ".join(f"%{{A{i}}}i" for i in range(20))
     server = start(f"AccessLog access.log\nFormat {verbs}", server="MaxHeaderSize 60K")
     server.get("/", fields=[(f"A{i}", '"' * 2900) for i in range(20)])
@@ -471,24 +472,24 @@ def test_a_line_as_long_as_they_get(start):
     ("    ErrorLog /no/such/log\n", "13:14", "cannot open the log `/no/such/log`: No such file"),
     ("    AcessLog a\n", "13:5", "unknown key `AcessLog` in [LOGGER]"),
 ])
-def test_mistakes_have_a_place(check, keys, where, said):
+def test_logger_invalid_configuration_is_rejected_with_location(check, keys, where, said):
     code, text = check(keys)
     assert code == 3 and re.search(rf"checked\.conf:{where}: error: .*{re.escape(said)}", text), text
 
 
-def test_a_mistake_above_all_hosts_is_reported_once(check):
+def test_logger_error_above_all_hosts_is_reported_once(check):
     hosts = "".join(f"[HOST]\n    ServerName {name}\n    DocumentRoot site\n" for name in "bcd")
     code, text = check(f"    AccessLog ok.log\n{hosts}", top="[LOGGER]\n    AccessLog /no/such/log\n")
     assert code == 3 and text.count("cannot open the log `/no/such/log`") == 1, text
 
 
-def test_keys_of_monkey_1(check):
+def test_logger_accepts_keys_of_monkey_1(check):
     code, text = check("    AccessLog access.log\n    ErrorLog error.log\n    FlushTimeout 3\n    MasterLog /var/log/monkey/master.log\n")
     assert code == 0, text
     assert "warning: `FlushTimeout` no longer has an effect" in text and "warning: `MasterLog` no longer has an effect" in text
 
 
-def test_the_effective_configuration_means_the_same(check, run, tmp_path):
+def test_logger_printed_config_loads_again(check, run, tmp_path):
     keys = '    AccessLog access.log\n    Format %h "%r" %s\n    Except /health 3xx\n    Only /a/*\n    MaxSize 1M\n    ErrorLog syslog\n'
     if not os.path.exists("/dev/log"):
         keys = keys.replace("syslog", "off")
@@ -502,7 +503,7 @@ def test_the_effective_configuration_means_the_same(check, run, tmp_path):
     assert run("-T", "-c", again / "again.conf").out == printed
 
 
-def test_the_configuration_that_comes_with_it(start, tmp_path):
+def test_logger_shipped_config_loads(start, tmp_path):
     shipped = ROOT / "plugins" / "logger" / "logger.conf"
     server = start(sections="", top=f"@INCLUDE {shipped}\n")
     assert server.get("/").text == "hello"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin metrics: what it counts, who may see it, and that its page lives."""
+"""The metrics plugin: its counters, access control, and the live page."""
 import json
 import os
 import re
@@ -33,7 +33,7 @@ def numbers(server, path="/metrics"):
 
 
 def counted(server, code, times):
-    """The numbers once so many requests are over: with several workers an answer can arrive before it is counted."""
+    """The numbers after `times` requests: with several workers, a response may arrive before the request is counted."""
     return wait_until(lambda: (n := numbers(server))["monkey_http_requests_total", {"code": code}] >= times and n,
                       f"{times} requests of status {code}")
 
@@ -41,7 +41,7 @@ def counted(server, code, times):
 # ---- Counting ----
 
 
-def test_every_request_is_counted_by_method_and_status(start):
+def test_metrics_count_requests_by_method_and_status(start):
     server = start()
     with server.connect() as c:
         for _ in range(5):
@@ -61,10 +61,10 @@ def test_every_request_is_counted_by_method_and_status(start):
     assert n["monkey_http_endings_total", {"ending": "refused"}] == 1
     assert n["monkey_http_endings_total"] == n["monkey_http_request_duration_seconds_count"] == 12
     assert n["monkey_http_requests_total", {"host": "other"}] == 12
-    assert numbers(server)["monkey_http_requests_total"] == 13, "it counts itself, but not before it is over"
+    assert numbers(server)["monkey_http_requests_total"] == 13, "the scrape counts itself, but only after its end"
 
 
-def test_bytes_are_those_of_contents(start, site):
+def test_metrics_bytes_count_bodies(start, site):
     site.add("big", os.urandom(1 << 20))
     server = start()
     assert len(server.get("/big").body) == 1 << 20
@@ -72,17 +72,17 @@ def test_bytes_are_those_of_contents(start, site):
     assert status(server)["requests"]["bytes"] > 1 << 20
 
 
-def test_a_client_that_goes_is_counted(start, site):
+def test_metrics_count_disconnected_clients(start, site):
     site.add("big", bytes(32 << 20))
     server = start()
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big").read_head()
-        # An RST, as a browser that is closed in the middle sends one.
+        # An RST, which a browser sends when it is closed during a response.
         c.sock.setsockopt(1, 13, struct.pack("ii", 1, 0))
-    wait_until(lambda: numbers(server)["monkey_http_endings_total", {"ending": "gone"}] == 1, "the client to be missed")
+    wait_until(lambda: numbers(server)["monkey_http_endings_total", {"ending": "gone"}] == 1, "the disconnect to be noticed")
 
 
-def test_durations_fall_into_the_right_buckets(start, site):
+def test_metrics_durations_fall_into_correct_buckets(start, site):
     site.add("big", bytes(32 << 20))
     server = start()
     with server.connect() as c:
@@ -90,7 +90,7 @@ def test_durations_fall_into_the_right_buckets(start, site):
             c.get("/")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big").read_head()
-        time.sleep(1.2)  # no less: the request lasts until the kernel has taken all of it
+        time.sleep(1.2)  # a lower bound: the request lasts until the kernel has taken the whole response
         c.read_exactly(32 << 20)
     bucket = "monkey_http_request_duration_seconds_bucket"
     n = wait_until(lambda: (n := numbers(server))[bucket, {"le": "+Inf"}] - n[bucket, {"le": "1.048576"}] == 1 and n, "it")
@@ -104,7 +104,7 @@ def test_durations_fall_into_the_right_buckets(start, site):
     assert ends == sorted(ends) and latency["p999"] <= ends[-1]
 
 
-def test_all_workers_count_into_one_sum(start):
+def test_metrics_of_all_workers_are_summed(start):
     server = start(workers=3)
     for _ in range(60):
         server.get("/")
@@ -115,11 +115,11 @@ def test_all_workers_count_into_one_sum(start):
         seen = status(server)
         return sum(w["requests"] for w in seen["workers"]) == seen["requests"]["total"]
 
-    wait_until(agree, "both ways of counting to tell the same")
-    assert len([w for w in status(server)["workers"] if w["requests"]]) > 1, "one worker did it all"
+    wait_until(agree, "equal totals of both views")
+    assert len([w for w in status(server)["workers"] if w["requests"]]) > 1, "one worker handled everything"
 
 
-def test_nothing_goes_back_on_reload_or_when_a_worker_dies(start):
+def test_metrics_never_decrease_on_reload_or_worker_death(start):
     server = start(workers=2)
     server.allow(r"worker \d+ was killed by signal")
     before = {}
@@ -137,14 +137,14 @@ def test_nothing_goes_back_on_reload_or_when_a_worker_dies(start):
         server.err.wait_for("the new configuration serves", count=round_)
     victim = server.workers[0]
     os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: victim not in server.workers and len(server.workers) >= 2, "it to be replaced")
+    wait_until(lambda: victim not in server.workers and len(server.workers) >= 2, "its replacement")
     after = counted(server, "404", 30)
     assert after["monkey_http_requests_total", {"code": "404"}] == 30
-    assert after["monkey_config_reloads_total"] == 3, "a worker that is replaced is no reload"
+    assert after["monkey_config_reloads_total"] == 3, "a replaced worker is not a reload"
     assert time.time() - after["monkey_config_last_reload_time_seconds"] < 60
 
 
-def test_a_configuration_that_was_not_taken_is_no_reload(start):
+def test_metrics_do_not_count_rejected_configuration_as_reload(start):
     server = start()
     good = server.config.read_text()
     server.config.write_text(good + "\n[NONSENSE]\n    a b\n")
@@ -156,7 +156,7 @@ def test_a_configuration_that_was_not_taken_is_no_reload(start):
     assert numbers(server)["monkey_config_reloads_total"] == 1
 
 
-def test_a_configuration_that_was_not_taken_leaves_no_series(start):
+def test_metrics_have_no_series_of_rejected_configuration(start):
     server = start("    ByHost on\n")
     good = server.config.read_text()
     host = "\n[HOST]\n    ServerName refused.example\n    DocumentRoot .\n"
@@ -170,7 +170,7 @@ def test_a_configuration_that_was_not_taken_leaves_no_series(start):
     assert "refused.example" in server.get("/metrics").text
 
 
-def test_another_number_of_workers_keeps_the_counts(start):
+def test_metrics_survive_a_change_of_worker_count(start):
     server = start(workers=1)
     for _ in range(5):
         server.get("/none")
@@ -180,8 +180,8 @@ def test_another_number_of_workers_keeps_the_counts(start):
     assert counted(server, "404", 5)["monkey_http_requests_total", {"code": "404"}] == 5
 
 
-def test_the_first_requests_of_many_statuses_at_once(monkey, site):
-    """More statuses than there are columns: the rest is counted as `other`."""
+def test_metrics_count_many_new_statuses_at_once(monkey, site):
+    """More statuses than columns: the surplus is counted as `other`."""
     site.add("index.html", "hello")
     codes = [c for c in range(400, 600) if c not in (405, 407, 426)][:90]
     routes = "".join(f"    /{code} status {code}\n" for code in codes)
@@ -198,15 +198,15 @@ def test_the_first_requests_of_many_statuses_at_once(monkey, site):
 # ---- Workers and memory ----
 
 
-def test_it_tells_of_every_worker_what_the_kernel_says(start):
+def test_metrics_show_kernel_statistics_of_workers(start):
     server = start(workers=2)
     workers = wait_until(lambda: all("rss" in w for w in status(server)["workers"]) and status(server)["workers"],
-                         "all to have measured themselves")
+                         "measurements of all workers")
     assert {w["pid"] for w in workers} == set(server.workers)
     for w in workers:
         text = Path(f"/proc/{w['pid']}/smaps_rollup").read_text()
         rss = int(re.search(r"^Rss: +(\d+)", text, re.MULTILINE)[1]) << 10
-        assert rss / 3 < w["rss"] < rss * 3, "inside the sandbox, too"
+        assert rss / 3 < w["rss"] < rss * 3, "available inside the sandbox, too"
         assert 0 < w["pss"] <= w["rss"]
         assert w["state"] == "serving" and abs(w["started"] - time.time()) < 60
         fields = Path(f"/proc/{w['pid']}/stat").read_text().rpartition(")")[2].split()
@@ -219,8 +219,8 @@ def test_it_tells_of_every_worker_what_the_kernel_says(start):
     assert n["monkey_build_info", {"version": status(server)["version"]}] == 1
 
 
-def test_memory_follows_what_a_worker_does(start, site):
-    """Within a second after its requests the worker has measured itself, without being asked."""
+def test_metrics_memory_of_worker_is_current(start, site):
+    """A worker measures itself within a second after its requests, without a scrape."""
     server = start(server="InlineFileMax 60K\n")
     for i in range(20):
         site.add(f"f{i}", os.urandom(50_000))
@@ -230,31 +230,31 @@ def test_memory_follows_what_a_worker_does(start, site):
     assert wait_until(lambda: status(server)["workers"][0]["cache_bytes"], "files to be in the cache") > before
 
 
-def test_connections_are_counted_as_they_are(start):
+def test_metrics_connections_gauge_is_current(start):
     server = start()
     before = numbers(server)
     clients = [server.connect() for _ in range(7)]
     for c in clients:
         c.get("/")
     assert numbers(server)["monkey_worker_accepted_total"] == before["monkey_worker_accepted_total"] + 8
-    during = wait_until(lambda: (n := numbers(server))["monkey_connections"] == 8 and n, "those before to have ended")
+    during = wait_until(lambda: (n := numbers(server))["monkey_connections"] == 8 and n, "the end of the earlier connections")
     assert during["monkey_worker_connections"] == 8
     for c in clients:
         c.close()
     wait_until(lambda: numbers(server)["monkey_connections"] == 1, "the connections to end")
 
 
-# ---- Who may see it ----
+# ---- Access control ----
 
 
 @pytest.mark.parametrize("path", VIEWS + ["/live?events", "/live?script"])
-def test_others_are_refused(start, path):
+def test_metrics_refuse_addresses_outside_of_allow(start, path):
     server = start("    Allow 192.0.2.0/24 2001:db8::/32\n")
     assert server.get(path).status == 403
     assert server.get("/").status == 200
 
 
-def test_loopback_is_allowed_and_so_are_unix_sockets(start, tmp_path):
+def test_metrics_allow_loopback_and_unix_sockets_by_default(start, tmp_path):
     server = start(listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/s"])
     for which in range(3):
         assert server.get("/status", which=which).status == 200
@@ -264,7 +264,7 @@ def test_loopback_is_allowed_and_so_are_unix_sockets(start, tmp_path):
     ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("example.org", 403),
     ("localhost", 200), ("LOCALHOST.", 200), ("localhost:8080", 200), ("127.0.0.1", 200), ("[::1]:1", 200),
     ("mine.example", 200), ("a.wild.example", 200), ("wild.example", 403)])
-def test_loopback_is_trusted_with_a_known_name_only(start, tmp_path, host, status):
+def test_metrics_on_loopback_require_a_known_host_name(start, tmp_path, host, status):
     server = start(host="ServerName mine.example *.wild.example", listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/s"])
     for which in range(3):
         for path in ("/metrics", "/status", "/live", "/live?events", "/live?script"):
@@ -275,48 +275,48 @@ def test_loopback_is_trusted_with_a_known_name_only(start, tmp_path, host, statu
         server.err.wait_for("metrics: loopback is trusted with a local Host or a ServerName only")
 
 
-def test_allowing_all_allows_every_name(start):
+def test_metrics_allow_all_accepts_every_host_name(start):
     server = start("    Allow all\n")
     assert server.get("/status", fields={"Host": "evil.example"}).status == 200
 
 
-def test_health_may_be_for_more_people(start):
+def test_metrics_allow_health_extends_access(start):
     server = start("    Allow 192.0.2.1\n    AllowHealth 198.51.100.0/24\n    AllowHealth 127.0.0.1\n")
     assert [server.get(path).status for path in VIEWS] == [403, 403, 403, 200, 200]
 
 
-def test_forwarded_fields_change_nothing(start):
+def test_metrics_ignore_forwarded_headers(start):
     server = start("    Allow 192.0.2.1\n")
     assert server.get("/status", fields={"X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1"}).status == 403
 
 
-def test_without_a_section_routes_show_it_to_loopback_alone(monkey, site):
+def test_metrics_routes_without_section_are_for_loopback(monkey, site):
     server = monkey(plugins=["metrics"], sections="[ROUTES]\n    /m metrics\n    /s metrics json\n    /p metrics PAGE\n"
                     "    /h metrics health\n    /r metrics ready\n    /t metrics prometheus\n    /* static\n")
     assert [server.get(path).status for path in ("/m", "/s", "/p", "/h", "/r", "/t")] == [200] * 6
     assert parse(server.get("/m").text) and parse(server.get("/t").text)["monkey_http_requests_total"] == 7
-    assert server.get("/metrics").status == 404, "no route was asked for"
+    assert server.get("/metrics").status == 404, "no route was configured"
 
 
-def test_routes_of_keys_stand_behind_those_that_are_written(start, site):
+def test_metrics_explicit_routes_precede_routes_of_keys(start, site):
     server = start(sections="[ROUTES]\n    /status status 451\n    /* static\n")
     assert server.get("/status").status == 451
-    assert server.get("/metrics").status == 200, "static did not know it, and passed"
+    assert server.get("/metrics").status == 200, "static found no file and declined"
     site.add("metrics", "a file")
     assert server.get("/metrics").text == "a file"
 
 
-def test_routes_of_keys_stand_before_the_files_of_a_host_without_routes(start, site):
+def test_metrics_routes_of_keys_precede_files(start, site):
     for name in ("healthz", "status"):
         site.add(name, "a file")
     server = start(host="Fallback index.html")
     assert server.get("/healthz").text != "a file" and status(server)
     assert server.get("/metrics").status == 200
-    assert server.get("/elsewhere").text == "hello", "the fallback answers the rest"
+    assert server.get("/elsewhere").text == "hello", "the fallback handles the other paths"
 
 
 @pytest.mark.parametrize("path", VIEWS)
-def test_only_get_and_head(start, path):
+def test_metrics_accept_only_get_and_head(start, path):
     server = start()
     assert server.get(path, method="POST", body=b"x").status == 405
     assert server.get(path, method="DELETE").status == 405
@@ -328,7 +328,7 @@ def test_only_get_and_head(start, path):
 # ---- Hosts ----
 
 
-def test_more_hosts_than_can_be_counted_are_reported_and_served(monkey, site):
+def test_metrics_hosts_beyond_limit_are_reported_and_served(monkey, site):
     site.add("index.html", "hello")
     hosts = "".join(f"[HOST]\n    ServerName h{i}.example\n    DocumentRoot {site}\n" for i in range(1000))
     server = monkey(plugins=["metrics"], root=None, top="[METRICS]\n    ByHost on\n    Metrics /metrics\n", sections=hosts, workers=1)
@@ -341,7 +341,7 @@ def test_more_hosts_than_can_be_counted_are_reported_and_served(monkey, site):
     server.err.wait_for("some requests are not counted")
 
 
-def test_hosts_are_counted_apart_or_not_at_all(monkey, site):
+def test_metrics_by_host_counts_hosts_separately(monkey, site):
     site.add("index.html", "hello")
     server = monkey(plugins=["metrics"], root=None, top="[METRICS]\n    ByHost on\n    Metrics /metrics\n    Status /status\n",
                     sections=f"""
@@ -373,12 +373,12 @@ def test_hosts_are_counted_apart_or_not_at_all(monkey, site):
 # ---- Health and readiness ----
 
 
-def test_healthy_and_ready(start):
+def test_metrics_healthz_and_readyz_respond(start):
     server = start()
     assert (server.get("/healthz").text, server.get("/readyz").text) == ("ok\n", "ready\n")
 
 
-def test_a_file_takes_it_out_of_service(start, tmp_path):
+def test_metrics_not_ready_file_makes_server_unready(start, tmp_path):
     server = start("    NotReadyFile down\n")
     assert server.get("/readyz").status == 200
     (tmp_path / "down").touch()
@@ -389,7 +389,7 @@ def test_a_file_takes_it_out_of_service(start, tmp_path):
     assert server.get("/readyz").status == 200
 
 
-def test_too_many_connections_are_not_ready(start):
+def test_metrics_ready_connections_limit_makes_server_unready(start):
     server = start("    ReadyConnections 3\n")
     clients = [server.connect() for _ in range(3)]
     for c in clients:
@@ -408,19 +408,19 @@ def is_refused(server):
     return False
 
 
-def test_a_draining_server_is_not_ready(start):
+def test_metrics_draining_server_is_unready(start):
     server = start()
     with server.connect() as c:
         c.get("/")
         c.send(b"GET /readyz HTTP/1.1\r\nHost: x\r\n")
         server.tell(signal.SIGQUIT)
-        wait_until(lambda: is_refused(server), "it to accept no more")
+        wait_until(lambda: is_refused(server), "new connections to be refused")
         reply = c.send(b"\r\n").read()
         assert (reply.status, reply.text) == (503, "not ready: draining\n")
     server.wait()
 
 
-# ---- Bad configuration ----
+# ---- Invalid configuration ----
 
 MISTAKES = [
     ("Allow 10.0.0.1/8", "`10.0.0.1/8`"),
@@ -437,7 +437,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("line,message", MISTAKES)
-def test_mistakes_are_reported_with_their_place(monkey, line, message):
+def test_metrics_invalid_configuration_is_rejected_with_location(monkey, line, message):
     server = monkey(plugins=["metrics"], top=f"[METRICS]\n    {line}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -445,19 +445,19 @@ def test_mistakes_are_reported_with_their_place(monkey, line, message):
     assert re.search(r"monkey\.conf:\d+:\d+: error: ", server.err.text)
 
 
-def test_a_route_with_an_unknown_view_is_a_mistake(monkey):
+def test_metrics_route_with_unknown_view_is_rejected(monkey):
     server = monkey(plugins=["metrics"], sections="[ROUTES]\n    /m metrics xml\n", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert "expects [prometheus|json|page|health|ready]" in server.err.text
 
 
-def test_the_configuration_that_ships_loads_as_it_is(monkey):
+def test_metrics_shipped_config_loads(monkey):
     server = monkey(plugins=["metrics"], top=f"@INCLUDE {ROOT}/plugins/metrics/metrics.conf\n")
     assert [server.get(path).status for path in VIEWS] == [200] * 5
 
 
-def test_the_effective_configuration_loads_again(start, tmp_path):
+def test_metrics_printed_config_loads_again(start, tmp_path):
     server = start("    Allow 10.0.0.0/8 ::1\n    NotReadyFile down\n    ByHost on\n")
     text = subprocess.run([PROGRAM, "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
     again = tmp_path / "again.conf"
@@ -469,7 +469,7 @@ def test_the_effective_configuration_loads_again(start, tmp_path):
 # ---- Events ----
 
 
-def test_an_event_a_second(start):
+def test_live_page_sends_one_event_per_second(start):
     server = start()
     began = time.monotonic()
     with Stream(server) as stream:
@@ -480,7 +480,7 @@ def test_an_event_a_second(start):
         server.get("/")
         second, third = stream.next(), stream.next()
         assert 1.5 < time.monotonic() - began < 10
-    # The second one may have come between the two.
+    # The second event may lie between the two others.
     assert first["requests"]["total"] <= second["requests"]["total"] <= third["requests"]["total"]
     assert third["requests"]["total"] == first["requests"]["total"] + 2
     assert 900 <= third["now_ms"] - second["now_ms"] < 5000
@@ -493,7 +493,7 @@ def by_time(found):
 FIELDS = {"requests", "bytes", "connections", "memory", "none", "1xx", "2xx", "3xx", "4xx", "5xx", "p50", "p90", "p99", "p999"}
 
 
-def test_the_first_event_has_the_history(start):
+def test_live_page_first_event_has_history(start):
     server = start()
     for _ in range(20):
         server.get("/")
@@ -501,7 +501,7 @@ def test_the_first_event_has_the_history(start):
     found = history(server, lambda h: len(h["now_ms"]) >= 3 and h["4xx"][-1] == 20)
     assert set(found) == FIELDS | {"now_ms", "durations", "histogram"}
     times = found["now_ms"]
-    assert times == sorted(times) and len({t // 1000 for t in times}) == len(times), "one in each second"
+    assert times == sorted(times) and len({t // 1000 for t in times}) == len(times), "one sample per second"
     assert all(len(found[field]) == len(times) for field in FIELDS)
     for field in ("requests", "bytes", "2xx"):
         assert found[field] == sorted(found[field])
@@ -516,7 +516,7 @@ def test_the_first_event_has_the_history(start):
     assert summed == dict(map(tuple, found["histogram"])) and sum(summed.values()) >= 40
 
 
-def test_every_worker_has_the_same_history(start):
+def test_live_page_history_is_equal_in_all_workers(start):
     server = start(workers=3)
     for _ in range(10):
         server.get("/")
@@ -526,7 +526,7 @@ def test_every_worker_has_the_same_history(start):
     for stream in streams:
         taken_by |= {w["pid"] for w in stream.next()["workers"] if w["connections"]}
         stream.__exit__()
-    assert len(taken_by) > 1, "one worker has all the streams"
+    assert len(taken_by) > 1, "one worker serves all the streams"
     first = by_time(streams[0].history)
     for stream in streams[1:]:
         other = by_time(stream.history)
@@ -535,7 +535,7 @@ def test_every_worker_has_the_same_history(start):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_history_survives_a_reload_and_goes_on(start, workers):
+def test_live_page_history_survives_reload(start, workers):
     server = start(workers=workers)
     for _ in range(5):
         server.get("/none")
@@ -550,7 +550,7 @@ def test_the_history_survives_a_reload_and_goes_on(start, workers):
     assert by_time(again).items() <= by_time(more).items() and more["4xx"][-1] == 5
 
 
-def test_the_history_survives_the_worker_that_writes_it(start):
+def test_live_page_history_survives_death_of_its_writer(start):
     server = start(workers=2)
     server.allow(r"worker \d+ was killed by signal")
     history(server, lambda h: len(h["now_ms"]) >= 2)
@@ -558,39 +558,39 @@ def test_the_history_survives_the_worker_that_writes_it(start):
     for victim in server.workers:  # one of them is the first worker
         before = history(server)
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "it to be replaced")
+        wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "its replacement")
         after = history(server, lambda h: len(h["now_ms"]) >= len(before["now_ms"]) + 2)
         assert by_time(before).items() <= by_time(after).items()
 
 
-def test_a_new_server_starts_without_history(start):
+def test_live_page_history_starts_empty_on_new_server(start):
     server = start()
     seen = history(server, lambda h: len(h["now_ms"]) >= 3)["now_ms"]
     server.stop()
     assert not set(seen) & set(history(start())["now_ms"])
 
 
-def test_events_say_nothing_about_latency(start):
+def test_live_page_streams_do_not_count_in_latency(start):
     server = start()
     with Stream(server) as stream:
         stream.next()
         stream.next()
-    wait_until(lambda: status(server)["requests"]["by_ending"]["gone"] == 1, "the stream to be missed")
+    wait_until(lambda: status(server)["requests"]["by_ending"]["gone"] == 1, "the end of the stream to be noticed")
     latency = status(server)["latency_us"]
     assert latency["p999"] < 900_000
     assert latency["count"] == status(server)["requests"]["total"] - 2  # the stream, and the request between
 
 
-def test_watchers_are_limited_and_their_places_are_given_on(start):
+def test_live_page_viewers_are_limited(start):
     server = start("    MaxViewers 2\n")
     with Stream(server) as one, Stream(server) as two:
         assert one.next() and two.next()
         reply = server.get("/live?events")
         assert reply.status == 503 and reply["Retry-After"] == "10"
         assert server.get("/live").status == 200
-        assert one.next() and two.next(), "the others go on"
+        assert one.next() and two.next(), "the other streams continue"
     wait_until(lambda: server.get("/live?events", method="HEAD").status == 200, "")
-    wait_until(lambda: watches(server), "a place to be free")
+    wait_until(lambda: watches(server), "a free viewer slot")
 
 
 def watches(server):
@@ -598,15 +598,15 @@ def watches(server):
         return c.ask("/live?events").read_head().status == 200
 
 
-def test_no_watchers_at_all(start):
+def test_live_page_viewers_may_be_off(start):
     assert start("    MaxViewers off\n").get("/live?events").status == 503
 
 
-def test_many_watchers_come_and_go(start):
+def test_live_page_many_viewers_come_and_go(start):
     server = start("    MaxViewers 100\n")
     for _ in range(3):
         streams = [Stream(server) for _ in range(60)]
-        assert len({stream.next()["now_ms"] for stream in streams}) < 60, "they share their events"
+        assert len({stream.next()["now_ms"] for stream in streams}) < 60, "viewers share their events"
         for stream in streams[::2]:
             stream.__exit__()
         assert all(stream.next() for stream in streams[1::2])
@@ -615,8 +615,8 @@ def test_many_watchers_come_and_go(start):
     assert server.get("/").status == 200
 
 
-def test_a_watcher_that_reads_nothing_costs_nothing(start):
-    """It gets what it has begun, and then the latest: events are not kept for it."""
+def test_live_page_slow_viewer_skips_events(start):
+    """The viewer receives the event in progress, then the latest: events are not queued for it."""
     server = start()
     with Stream(server, receive_buffer=2048) as slow, Stream(server) as quick:
         for _ in range(4):
@@ -624,21 +624,21 @@ def test_a_watcher_that_reads_nothing_costs_nothing(start):
         assert slow.next()["now_ms"] <= quick.next()["now_ms"]
 
 
-def test_a_stream_outlives_the_clock_of_handlers(start):
+def test_live_page_stream_ignores_handler_timeout(start):
     server = start(server="HandlerTimeout 2s\nMinRate 1000\nMinRateInterval 1s\n")
     with Stream(server) as stream:
         times = [stream.next()["now_ms"] for _ in range(5)]
     assert times[-1] - times[0] > 3500
 
 
-def test_head_asks_for_no_events(start):
+def test_live_page_head_opens_no_stream(start):
     reply = start("    MaxViewers 1\n").get("/live?events", method="HEAD")
     assert reply.status == 200 and reply["Content-Type"] == "text/event-stream"
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
-def test_streams_end_in_order_when_their_worker_does(start, number):
-    """The browser then asks again, and meets the worker that has come."""
+def test_live_page_streams_end_cleanly_with_their_worker(start, number):
+    """The browser then reconnects to the new worker."""
     server = start()
     old = server.workers
     with Stream(server) as stream:
@@ -646,7 +646,7 @@ def test_streams_end_in_order_when_their_worker_does(start, number):
         server.tell(number)
         end = time.monotonic() + 20
         while stream.next() is not None:
-            assert time.monotonic() < end, "it goes on"
+            assert time.monotonic() < end, "the stream continues"
         stream.client.expect_end()
     if number == signal.SIGHUP:
         wait_until(lambda: not set(old) & set(server.workers), "the old worker to end")
@@ -656,7 +656,7 @@ def test_streams_end_in_order_when_their_worker_does(start, number):
         server.wait()
 
 
-def test_a_server_that_stops_does_not_wait_for_watchers(start):
+def test_live_page_streams_do_not_delay_stop(start):
     server = start()
     with Stream(server) as stream:
         stream.next()

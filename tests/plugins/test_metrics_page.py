@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live page of the plugin metrics, in a browser."""
+"""The live page of the metrics plugin, in a browser."""
 import re
 import signal
 import socket
@@ -16,7 +16,7 @@ def start(monkey, site):
     return starter(monkey, site)
 
 
-def test_the_page_keeps_to_a_strict_policy(start):
+def test_live_page_has_strict_security_policy(start):
     server = start()
     page = server.get("/live")
     policy = page["Content-Security-Policy"]
@@ -49,7 +49,7 @@ LOOK = [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark
 
 
 @pytest.mark.parametrize("look", LOOK)
-def test_the_page_fits_and_is_painted(start, page, look):
+def test_live_page_fits_window_and_follows_colour_scheme(start, page, look):
     server = start(workers=2)
     page.look(**look)
     page.goto(server.url + "/live")
@@ -57,14 +57,14 @@ def test_the_page_fits_and_is_painted(start, page, look):
     for _ in range(30):
         server.get("/")
     page.wait_for("document.querySelectorAll('#histogram rect').length > 0")
-    assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
+    assert page.run("document.documentElement.scrollWidth <= innerWidth"), "no horizontal scrolling"
     ground, ink = page.run("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
     bright = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
     assert (bright[0] < 150 < 600 < bright[1]) if look.get("dark") else (bright[0] > 600 > 150 > bright[1])
     assert not page.console
 
 
-def test_bars_and_tables_suit_a_phone(start, page):
+def test_live_page_bars_and_tables_fit_a_phone(start, page):
     server = start(workers=2)
     page.look(width=390, height=800, mobile=True)
     page.goto(server.url + "/live")
@@ -75,14 +75,14 @@ def test_bars_and_tables_suit_a_phone(start, page):
     gap = page.run("(() => { const row = document.querySelector('#methods tbody tr'), range = document.createRange();"
                    " range.selectNodeContents(row.cells[2]);"
                    " return range.getBoundingClientRect().left - row.querySelector('.bar').getBoundingClientRect().right })()")
-    assert 0 <= gap < 80, "a full bar ends beside its number"
+    assert 0 <= gap < 80, "a full bar ends before its number"
     wide = "document.querySelector('.wide:has(#workers)')"
-    assert page.run(f"{wide}.scrollWidth > {wide}.clientWidth"), "the table of workers scrolls"
+    assert page.run(f"{wide}.scrollWidth > {wide}.clientWidth"), "the workers table scrolls"
     assert page.run("document.documentElement.scrollWidth <= 390")
-    assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "the cue"
+    assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "the scroll shadow"
 
 
-def test_lines_have_a_scale_and_a_slow_request_does_not_flatten_times(start, page):
+def test_live_page_latency_scale_tolerates_outliers(start, page):
     server = start()
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
@@ -106,12 +106,12 @@ def test_lines_have_a_scale_and_a_slow_request_does_not_flatten_times(start, pag
     assert page.run("document.querySelector('#tile-latency .scale').textContent") == "100 µs to 5.00 s, log"
     heights = page.run("document.querySelector('#tile-latency .stroke').getAttribute('d').slice(1).split('L')"
                        ".map(xy => Number(xy.split(',')[1])).slice(1)")
-    assert max(heights) - min(heights) > 4, "100 and 200 µs can be told apart beside 5 s"
+    assert max(heights) - min(heights) > 4, "100 and 200 µs are distinguishable beside 5 s"
     assert page.run("document.querySelector('#latency svg title').textContent").startswith("p50, last five minutes, ")
     assert not page.console
 
 
-def test_what_matters_of_an_upstream_is_seen_on_a_phone(monkey, page, site):
+def test_live_page_upstream_table_fits_a_phone(monkey, page, site):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         server = monkey(plugins=["metrics", "proxy"], sections=f"""
@@ -138,7 +138,7 @@ def test_what_matters_of_an_upstream_is_seen_on_a_phone(monkey, page, site):
         assert row["Upstream"] == "app" and row["Failures"] == "1" and row["Limit"] == "none", row
 
 
-def test_processor_time_is_shown(start, page):
+def test_live_page_shows_processor_time(start, page):
     server = start(workers=2)
     page.goto(server.url + "/live")
     page.wait_for("/^CPU \\d+ %$/.test(document.querySelector('#cpu').textContent)")
@@ -155,7 +155,7 @@ def test_processor_time_is_shown(start, page):
     assert page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => r.cells[3].textContent)") == ["25 %", "50 %"]
 
 
-def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
+def test_live_page_numbers_update_and_are_correct(start, page, site):
     server = start()
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
@@ -177,7 +177,7 @@ def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
     assert not page.console
 
 
-# What the page has drawn when it becomes visible, after its first two events and before a third one.
+# The page's content when it becomes visible, after its first two events and before a third one.
 FIRST_LOOK = """
 addEventListener("DOMContentLoaded", () => new MutationObserver(() => window.first = window.first || {
     events: [latest !== null, before !== null],
@@ -191,7 +191,7 @@ addEventListener("DOMContentLoaded", () => new MutationObserver(() => window.fir
 
 
 @pytest.mark.parametrize("reloaded", [False, True])
-def test_lines_and_bars_are_there_at_the_first_look(start, page, reloaded):
+def test_live_page_first_view_has_lines_and_bars(start, page, reloaded):
     server = start(workers=2)
     for _ in range(30):
         server.get("/")
@@ -210,7 +210,7 @@ def test_lines_and_bars_are_there_at_the_first_look(start, page, reloaded):
     assert not page.console
 
 
-def test_seconds_without_a_sample_are_a_gap(start, page):
+def test_live_page_missing_samples_are_a_gap(start, page):
     server = start()
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
@@ -239,8 +239,8 @@ def test_seconds_without_a_sample_are_a_gap(start, page):
     assert rates[0] is None and rates[101] is None and rates[50] == rates[120] == 1, "no rate across the gap"
 
 
-def test_a_restart_is_a_gap(start, page):
-    """The page keeps what it saw. A new server counts from zero and has no history: nothing to compare with."""
+def test_live_page_server_restart_is_a_gap(start, page):
+    """The page keeps its samples. A new server counts from zero and has no history, so that no rate spans the restart."""
     server = start()
     page.goto(server.url + "/live")
     for _ in range(20):
@@ -261,7 +261,7 @@ def test_a_restart_is_a_gap(start, page):
     assert page.run("points.slice(-2).map(p => p.requests)") == [None, pytest.approx(4 / 3)]
 
 
-def test_the_page_can_be_stopped_and_goes_on(start, page):
+def test_live_page_can_be_paused_and_resumed(start, page):
     server = start()
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
@@ -276,8 +276,8 @@ def test_the_page_can_be_stopped_and_goes_on(start, page):
     page.wait_for(f"document.querySelector('#uptime').textContent != '{before}'")
 
 
-def test_the_page_comes_back_by_itself(start, page):
-    """After a reload its stream ends; after a refusal, which a browser takes as final, the script tries again."""
+def test_live_page_reconnects_by_itself(start, page):
+    """The stream ends at a reload; after a refused connection, which is final for EventSource, the script tries again."""
     server = start("    MaxViewers 1\n")
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
@@ -285,7 +285,7 @@ def test_the_page_comes_back_by_itself(start, page):
     page.wait_for("document.querySelector('#reloads').textContent.startsWith('reloaded once')")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
     page.goto("about:blank#away")
-    with wait_until(lambda: taken(server), "the only place"):
+    with wait_until(lambda: taken(server), "the only viewer slot"):
         page.goto(server.url + "/live")
         page.wait_for("document.querySelector('#state').textContent == 'reconnecting'")
     page.wait_for("document.querySelector('#state').textContent == 'live'")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugin metrics shows of servers behind ours."""
+"""Upstream metrics of the metrics plugin."""
 import os
 import signal
 import socket
@@ -18,7 +18,7 @@ from shells import place
 CANNOT = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-cannot.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
                                                 "checks_total", "checks_failed_total", "latency_seconds")}
-CHECKED = "HealthCheck /health\nHealthInterval 1s"  # also the time that a check may take on a busy machine
+CHECKED = "HealthCheck /health\nHealthInterval 1s"  # includes the duration of a check on a busy machine
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def backend():
 
 
 def shown(server, which=None, **wanted):
-    """What /metrics tells of a server, once it is as wanted."""
+    """The metrics of a server, once they have the wanted values."""
     def look():
         numbers = parse(server.get("/metrics").text)
         labels = {"server": which} if which else {}
@@ -52,7 +52,7 @@ def shown(server, which=None, **wanted):
 
 
 def listed(server, *wanted):
-    """The same as JSON, once the servers are so, in this order."""
+    """The same as JSON, once the servers have these values, in this order."""
     def look():
         entries = status(server)["upstreams"]
         fits = len(entries) == len(wanted) and all(w.items() <= e.items() for w, e in zip(wanted, entries))
@@ -61,14 +61,14 @@ def listed(server, *wanted):
     return wait_until(look, f"servers with {wanted}")
 
 
-def test_without_upstreams_there_is_nothing(monkey, site):
+def test_metrics_without_upstreams_have_no_series(monkey, site):
     server = starter(monkey, site)()
     assert "monkey_upstream" not in server.get("/metrics").text
     assert "upstreams" not in status(server)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_server_that_is_up(start, backend, workers):
+def test_metrics_of_available_server_have_all_values(start, backend, workers):
     server = start(backend, keys="MaxConnections 7", workers=workers)
     parse(server.get("/metrics").text)
     for _ in range(5):
@@ -87,14 +87,14 @@ def test_a_server_that_is_up(start, backend, workers):
                      "limit": 7, "waiting": 0, "requests": 5, "failures": 0, "checks": 0, "checks_failed": 0}
 
 
-def test_a_server_without_an_answer_so_far_has_no_latency(start, backend):
+def test_metrics_of_unused_server_have_no_latency(start, backend):
     server = start(backend)
     numbers = parse(server.get("/metrics").text)
     assert numbers.all("monkey_upstream_latency_seconds") == []
     assert numbers["monkey_upstream_up"] == 1
 
 
-def test_a_server_that_fails_its_check_is_down_until_it_is_back(start, backend):
+def test_metrics_of_failing_health_check_recover(start, backend):
     with Backend() as other:
         server = start(backend, other, keys=CHECKED)
         listed(server, {"server": backend.address, "state": "up"}, {"server": other.address, "state": "up"})
@@ -108,7 +108,7 @@ def test_a_server_that_fails_its_check_is_down_until_it_is_back(start, backend):
             assert shown(server, backend.address, up=1)["checks"] > seen["checks"]
 
 
-def test_failures_of_requests_are_counted(start, backend):
+def test_metrics_count_failed_requests(start, backend):
     server = start(backend, keys="MaxFails 1\nHoldDown 1h")
     backend.stop()
     assert server.get("/api/x").status == 502
@@ -116,14 +116,14 @@ def test_failures_of_requests_are_counted(start, backend):
     listed(server, {"state": "down"})
 
 
-def test_a_name_without_an_address(start):
+def test_metrics_of_unresolved_name_are_down(start):
     server = start("nowhere.invalid:80", keys=CHECKED)
     server.get("/api/x")
     assert shown(server, up=0)["latency_seconds"] == 0
     listed(server, {"state": "unresolved"})
 
 
-def test_requests_that_wait(start):
+def test_metrics_count_waiting_requests(start):
     with Slow() as backend:
         server = start(backend, keys="MaxConnections 1")
         with asking(server, 4) as clients:
@@ -135,13 +135,13 @@ def test_requests_that_wait(start):
         assert shown(server, waiting=0, busy=0)["requests"] == 4
 
 
-def test_backup_and_weight(start, backend):
+def test_metrics_show_backup_and_weight(start, backend):
     server = start(f"{backend.address} weight=3", "127.0.0.1:1 backup")
     assert [(e["server"], e["weight"], e["backup"]) for e in status(server)["upstreams"]] == [
         (backend.address, 3, False), ("127.0.0.1:1", 1, True)]
 
 
-def test_a_configuration_that_is_rejected_shows_nothing(start, backend):
+def test_metrics_ignore_upstreams_of_rejected_configuration(start, backend):
     server = start(backend, keys="MaxConnections 5")
     text, (before,) = server.config.read_text(), status(server)["upstreams"]
     line = f"    Server {backend.address}\n"
@@ -154,8 +154,8 @@ def test_a_configuration_that_is_rejected_shows_nothing(start, backend):
 
 
 @pytest.mark.parametrize("what", ["master", "worker"])
-def test_a_configuration_that_cannot_start_leaves_what_was_shown(monkey, site, backend, what):
-    """Another plugin fails when this one has its servers on the board already."""
+def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, what):
+    """Another plugin fails after this one has registered its servers in the statistics table."""
     run = starter(monkey, site)
     server = run(plugins=["proxy", CANNOT], top=group(backend, keys="MaxConnections 5") + "[CANNOT]\n    What nothing\n", sections=ROUTES)
     text, (before,) = server.config.read_text(), status(server)["upstreams"]
@@ -163,10 +163,10 @@ def test_a_configuration_that_cannot_start_leaves_what_was_shown(monkey, site, b
     server.allow("cannot start", "ended unexpectedly")
     server.tell(signal.SIGHUP)
     server.err.wait_for("keeping the old")
-    wait_until(lambda: status(server)["upstreams"] == [before], "the servers of the old configuration alone")
+    wait_until(lambda: status(server)["upstreams"] == [before], "only the servers of the old configuration")
 
 
-def test_what_a_reload_removes_is_gone(start, backend):
+def test_metrics_drop_servers_removed_by_reload(start, backend):
     server = start(backend, "127.0.0.1:1")
     assert server.get("/api/x").status == 200
     server.config.write_text(server.config.read_text().replace("    Server 127.0.0.1:1\n", ""))
@@ -176,7 +176,7 @@ def test_what_a_reload_removes_is_gone(start, backend):
     assert shown(server)["requests"] == 1
 
 
-def test_long_names_are_whole(start, place):
+def test_metrics_server_names_are_not_truncated(start, place):
     stem = f"{place}/{'a' * (90 - len(str(place)))}\u00e9"
     with Backend(family=socket.AF_UNIX, at=stem + "1") as a, Backend(family=socket.AF_UNIX, at=stem + "2") as b:
         server = start(a, b)
@@ -187,7 +187,7 @@ def test_long_names_are_whole(start, place):
     assert [e["server"] for e in status(server)["upstreams"]] == names
 
 
-def test_gauges_of_a_dead_worker_vanish_and_its_counters_stay(start):
+def test_metrics_of_dead_worker_keep_counters_and_reset_gauges(start):
     with Slow() as backend:
         server = start(backend, keys="MaxConnections 1", workers=1)
         with asking(server, 3):
@@ -214,7 +214,7 @@ COLOURS = ("Object.fromEntries([...document.querySelectorAll('#upstreams .dot')]
            " [c.innerText, [getComputedStyle(c).color, getComputedStyle(c, '::before').borderTopColor]]))")
 
 
-def test_the_page_has_no_table_without_upstreams(monkey, site, page):
+def test_live_page_without_upstreams_has_no_table(monkey, site, page):
     server = starter(monkey, site)()
     page.goto(server.url + "/live")
     page.wait_for("!document.querySelector('main').hidden")
@@ -224,7 +224,7 @@ def test_the_page_has_no_table_without_upstreams(monkey, site, page):
 
 @pytest.mark.parametrize("look", [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark"),
                                   pytest.param(dict(width=390, height=800, mobile=True), id="phone")])
-def test_the_table_of_the_page(start, backend, page, look):
+def test_live_page_upstream_table_is_complete(start, backend, page, look):
     with Slow() as slow:
         server = start(backend, slow, "127.0.0.1:1 backup", keys=CHECKED.replace("/health", "connect") + "\nMaxConnections 1")
         page.look(**look)
@@ -234,8 +234,8 @@ def test_the_table_of_the_page(start, backend, page, look):
             rows = page.run(ROWS)
             colours = page.run(COLOURS)
             wide = "document.querySelector('.wide:has(#upstreams)')"
-            assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
-            assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "the cue"
+            assert page.run("document.documentElement.scrollWidth <= innerWidth"), "no horizontal scrolling"
+            assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "scroll shadow"
             assert page.run(f"{wide}.scrollWidth > {wide}.clientWidth") == bool(look.get("mobile"))
             slow.release()
             assert [c.read().status for c in clients] == [200] * 4

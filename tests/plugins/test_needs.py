@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that call functions of other plugins: they are loaded before them, and see the same configuration."""
+"""Plugins that depend on other plugins: dependencies are loaded first, and see the same configuration."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ def load(*names):
 
 @pytest.fixture
 def refused(monkey):
-    """What is said about a configuration that is not taken."""
+    """The error output for a rejected configuration."""
     def start(**keys):
         server = monkey(expect_start=False, **keys)
         server.exit_code = 3
@@ -49,7 +49,7 @@ def expected(words="some words", name="one", calls=1, text="set"):
 
 
 @pytest.mark.parametrize("names", [["caller"], ["callee", "caller"], ["caller", "callee"], ["caller", "probe", "callee"]])
-def test_what_a_plugin_needs_is_loaded_before_it(monkey, run, names):
+def test_plugin_dependency_is_loaded_first(monkey, run, names):
     server = monkey(plugins=load(*names), top=TOP, sections=HOSTS)
     assert server.get("/call").text == expected()
     assert server.get("/call").text == expected(calls=2)
@@ -59,7 +59,7 @@ def test_what_a_plugin_needs_is_loaded_before_it(monkey, run, names):
     assert loaded == ["callee", "caller", *[name for name in names if name == "probe"]]
 
 
-def test_a_later_line_may_name_the_same_file_in_another_way(monkey, tmp_path):
+def test_plugin_loaded_by_two_paths_is_loaded_once(monkey, tmp_path):
     for name in ("caller", "callee"):
         replace(tmp_path, name)
     (tmp_path / "link").symlink_to(tmp_path)
@@ -67,14 +67,14 @@ def test_a_later_line_may_name_the_same_file_in_another_way(monkey, tmp_path):
     assert server.get("/call").text == expected()
 
 
-def test_the_effective_configuration_loads_again(monkey, run, tmp_path):
+def test_plugin_dependency_in_printed_config_loads_again(monkey, run, tmp_path):
     server = monkey(plugins=load("caller"), top=TOP, sections=HOSTS)
     printed = run("-T", "-c", server.config).out
     (tmp_path / "again.conf").write_text(printed)
     assert run("-T", "-c", tmp_path / "again.conf").out == printed
 
 
-def test_a_plugin_that_is_missing(refused, tmp_path):
+def test_plugin_dependency_missing_is_an_error(refused, tmp_path):
     shutil.copy(load("caller")[0], tmp_path / "monkey-caller.so")
     for plugin, said in (("./monkey-caller.so", "cannot load the plugin `./monkey-caller.so`: monkey-callee.so: cannot open"),
                          (load("lonely")[0], "cannot load the plugin `no-such-plugin`, which `lonely` needs: it is not built in"),
@@ -84,18 +84,18 @@ def test_a_plugin_that_is_missing(refused, tmp_path):
         assert text.count("error: ") == 1, text
 
 
-def test_mistakes_in_bind_are_reported_at_the_line_of_the_plugin(refused):
+def test_plugin_bind_error_is_reported_at_its_load_line(refused):
     said = refused(plugins=load("caller"), sections="[ROUTES]\n    /call call wrong\n")
     assert re.search(r"error: the plugin caller is not to be called so\n +Load .*monkey-caller\.so", said), said
 
 
 def replace(folder, name):
-    """As an update does, so that the server still has the code of the old file."""
+    """Replaces the file atomically, like an update, so that the server still runs the old code."""
     shutil.copy(load(name)[0], folder / "new.so")
     os.rename(folder / "new.so", folder / f"monkey-{name}.so")
 
 
-def test_a_plugin_is_not_replaced_under_those_that_call_it(monkey, tmp_path):
+def test_plugin_dependency_cannot_be_replaced_on_its_own(monkey, tmp_path):
     for name in ("caller", "callee"):
         replace(tmp_path, name)
     server = monkey(plugins=["./monkey-caller.so"], top=TOP, sections=HOSTS)

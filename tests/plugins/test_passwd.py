@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey passwd`: entries in files of users."""
+"""`monkey passwd`: editing user files."""
 import hashlib
 import os
 import pty
@@ -22,7 +22,7 @@ def lines(file):
     return file.read_text().splitlines()
 
 
-def test_adding_changing_deleting(tmp_path):
+def test_passwd_adds_changes_and_deletes_user(tmp_path):
     file = tmp_path / "users"
     done = passwd(file, "-c", "ana", text="secret\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"ana was added to {file}.\n", "")
@@ -33,7 +33,7 @@ def test_adding_changing_deleting(tmp_path):
     done = passwd(file, "ana", text="secret\n")
     assert done.stdout == f"ana was changed in {file}.\n"
     assert [line.split(":")[0] for line in lines(file)] == ["ana", "bob"]
-    assert not file.read_text().startswith(first), "another salt"
+    assert not file.read_text().startswith(first), "a new salt"
     done = passwd(file, "-D", "ana")
     assert done.stdout == f"ana was deleted from {file}.\n"
     assert [line.split(":")[0] for line in lines(file)] == ["bob"]
@@ -45,12 +45,12 @@ def test_adding_changing_deleting(tmp_path):
     ("yescrypt", [], r"\$y\$j9T\$"), ("yescrypt", ["-r", "1"], r"\$y\$j75\$"), ("bcrypt", [], r"\$2b\$10\$"),
     ("bcrypt", ["-r", "4"], r"\$2b\$04\$"), ("sha512", [], r"\$6\$rounds=100000\$"),
     ("sha512", ["--cost", "5000"], r"\$6\$"), ("sha256", [], r"\$5\$rounds=100000\$")])
-def test_kinds(tmp_path, kind, cost, form):
+def test_passwd_supports_every_hash_kind(tmp_path, kind, cost, form):
     file = add(tmp_path / "users", "ana", "secret", "-b", kind, *cost)
     assert re.match("ana:" + form, file.read_text())
 
 
-def test_digest(tmp_path):
+def test_passwd_digest_entries_are_separate(tmp_path):
     file = tmp_path / "users"
     add(file, "ana", "basic")
     add(file, "ana", "secret", "--digest", "The Zone")
@@ -68,7 +68,7 @@ def test_digest(tmp_path):
     assert lines(file) == []
 
 
-def test_what_is_not_about_the_user_stays(tmp_path):
+def test_passwd_keeps_other_lines_unchanged(tmp_path):
     file = tmp_path / "users"
     file.write_bytes(b"# ana: a comment\r\n\nanabel:x\nrubbish\n  ana:old\r\nbob:\xff\xfe\nana:twice\nana:realm:d\nlast:x")
     file.chmod(0o640)
@@ -80,7 +80,7 @@ def test_what_is_not_about_the_user_stays(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
-def test_owner_and_links_stay(tmp_path):
+def test_passwd_keeps_owner_and_symlinks(tmp_path):
     (tmp_path / "real").mkdir()
     file = add(tmp_path / "real" / "users", "ana", "secret")
     link = tmp_path / "users"
@@ -94,8 +94,8 @@ def test_owner_and_links_stay(tmp_path):
     assert os.listdir(tmp_path / "real") == ["users"]
 
 
-def test_many_at_once(tmp_path):
-    """None is lost, and no one ever sees half a file."""
+def test_passwd_concurrent_changes_are_not_lost(tmp_path):
+    """All changes arrive, and no reader ever sees a partial file."""
     file = add(tmp_path / "users", "first", "x", "-b", "bcrypt", "-r", "4")
     running = []
     for i in range(12):
@@ -111,7 +111,7 @@ def test_many_at_once(tmp_path):
     assert os.listdir(tmp_path) == ["users"]
 
 
-# What is wrong
+# Errors
 
 @pytest.mark.parametrize("words, message", [
     ([], "usage: "), (["users"], "usage: "), (["users", "ana", "secret"], "visible to other users"),
@@ -124,7 +124,7 @@ def test_many_at_once(tmp_path):
     (["-D", "-c", "users", "ana"], "-D goes with"), (["users", "a:b"], "a name is"), (["users", ""], "a name is"),
     (["users", "a\nb"], "a name is"), (["users", " a"], "a name is"), (["users", "#a"], "a name is"),
     (["users", "a" * 256], "a name is"), (["users", b"\xff"], "a name is"), (["users", b"\xc0\x80"], "a name is")])
-def test_wrong_words(tmp_path, words, message):
+def test_passwd_wrong_usage_is_an_error(tmp_path, words, message):
     add(tmp_path / "users", "zoe", "x", "-b", "bcrypt", "-r", "4")
     before = (tmp_path / "users").read_text()
     done = subprocess.run([PROGRAM, "passwd", *words], input="secret\n", capture_output=True, text=True, cwd=tmp_path,
@@ -138,7 +138,7 @@ def test_wrong_words(tmp_path, words, message):
     ([], b"a\0b\n", "a control character"), ([], b"a\tb\n", "a control character"), ([], b"a\r\n", "a control character"),
     ([], b"\xff\n", "not UTF-8"), ([], b"\xe2\x82\n", "not UTF-8"), ([], b"x" * 512 + b"\n", "too long"),
     ([], b"x" * 100000, "too long"), (["-b", "bcrypt"], b"x" * 73, "no more than 72 bytes")])
-def test_wrong_passwords(tmp_path, options, password, message):
+def test_passwd_invalid_password_is_an_error(tmp_path, options, password, message):
     file = tmp_path / "users"
     done = subprocess.run([PROGRAM, "passwd", "-c", *options, file, "ana"], input=password, capture_output=True,
                           env=os.environ | ENVIRONMENT, timeout=60)
@@ -146,7 +146,7 @@ def test_wrong_passwords(tmp_path, options, password, message):
     assert not file.exists()
 
 
-def test_files_that_cannot_be(tmp_path):
+def test_passwd_unusable_file_is_an_error(tmp_path):
     done = passwd(tmp_path / "users", "ana", text="secret\n")
     assert done.returncode == 1 and "No such file" in done.stderr and "With -c it is made." in done.stderr
     for path in [tmp_path, tmp_path / "none" / "users", "/dev/null", "/proc/version", tmp_path / ("x" * 300)]:
@@ -155,7 +155,7 @@ def test_files_that_cannot_be(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_full_disk_changes_nothing(tmp_path):
+def test_passwd_full_disk_changes_nothing(tmp_path):
     file = add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     file.write_text(file.read_text() + "# " + "x" * 10000 + "\n")
     before = file.read_text()
@@ -166,14 +166,14 @@ def test_a_full_disk_changes_nothing(tmp_path):
     assert file.read_text() == before and os.listdir(tmp_path) == ["users"]
 
 
-def test_help():
+def test_passwd_help_warns_of_passwords_in_arguments():
     done = subprocess.run([PROGRAM, "passwd", "--help"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "other users could see an argument" in done.stdout
     done = subprocess.run([PROGRAM, "plugins"], capture_output=True, text=True, timeout=60)
     assert re.search(r"^ +commands +passwd$", done.stdout, re.MULTILINE)
 
 
-def test_any_allocation_may_fail(tmp_path):
+def test_passwd_survives_failure_of_any_allocation(tmp_path):
     fault = Fault("failmalloc", tmp_path)
     fault.master = 1
     file = add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
@@ -192,15 +192,15 @@ def test_any_allocation_may_fail(tmp_path):
     assert n < 2000 and codes >= {0, 1}
 
 
-# At a terminal
+# On a terminal
 
 class Terminal:
-    """The program at a terminal of its own."""
+    """Runs the program on its own terminal."""
 
     def __init__(self, *words):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and that is inherited
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, which children inherit
             os.execve(PROGRAM, [str(PROGRAM), "passwd", *map(str, words)], os.environ | ENVIRONMENT)
         self.seen = ""
 
@@ -213,7 +213,7 @@ class Terminal:
                     data = os.read(self.fd, 4096)
                 except OSError:
                     data = b""
-                assert data, f"it ended: {self.seen}"
+                assert data, f"the program ended: {self.seen}"
                 self.seen += data.decode()
         self.seen = self.seen.split(text, 1)[1]
         return self
@@ -227,7 +227,7 @@ class Terminal:
         return bool(termios.tcgetattr(self.fd)[3] & termios.ECHO)
 
     def end(self):
-        """Its exit code, and what it said last."""
+        """Its exit code, and its last output."""
         while True:
             try:
                 data = os.read(self.fd, 4096)
@@ -241,7 +241,7 @@ class Terminal:
         return code, self.seen
 
 
-def test_it_asks_twice_and_shows_nothing(tmp_path):
+def test_passwd_prompts_twice_without_echo(tmp_path):
     file = tmp_path / "users"
     t = Terminal("-c", file, "ana")
     t.wait_for("New password: ")
@@ -253,7 +253,7 @@ def test_it_asks_twice_and_shows_nothing(tmp_path):
     assert lines(file)[0].startswith("ana:$y$")
 
 
-def test_two_that_differ(tmp_path):
+def test_passwd_different_inputs_change_nothing(tmp_path):
     file = add(tmp_path / "users", "ana", "secret")
     before = file.read_text()
     code, said = (Terminal(file, "ana").wait_for("New password: ").type("one\n").wait_for("again: ").type("two\n").end())
@@ -261,7 +261,7 @@ def test_two_that_differ(tmp_path):
     assert file.read_text() == before
 
 
-def test_what_is_typed_may_be_corrected(tmp_path):
+def test_passwd_input_can_be_edited(tmp_path):
     t = Terminal("-c", "--digest", "R", tmp_path / "users", "ana").wait_for("New password: ")
     t.type("secrex\x7ft\n").wait_for("again: ").type("rubbish\x15secret\n")
     assert t.end()[0] == 0
@@ -269,7 +269,7 @@ def test_what_is_typed_may_be_corrected(tmp_path):
 
 
 @pytest.mark.parametrize("key, number", [("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)])
-def test_signals_give_the_terminal_back(tmp_path, key, number):
+def test_passwd_terminal_signals_restore_echo(tmp_path, key, number):
     t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
     keep = os.open(f"/proc/{t.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
     assert not termios.tcgetattr(keep)[3] & termios.ECHO
@@ -282,7 +282,7 @@ def test_signals_give_the_terminal_back(tmp_path, key, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signals_of_others(tmp_path, number):
+def test_passwd_signals_from_other_processes_restore_echo(tmp_path, number):
     t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
     keep = os.open(f"/proc/{t.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
     os.kill(t.pid, number)
@@ -292,9 +292,9 @@ def test_signals_of_others(tmp_path, number):
     os.close(t.fd)
 
 
-def test_sleeping_gives_the_terminal_back_for_a_while(tmp_path):
+def test_passwd_suspension_restores_echo_temporarily(tmp_path):
     t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
-    # A session leader cannot be stopped from its terminal, because it could not be resumed. Others can.
+    # A session leader cannot be stopped from its terminal, because nobody could resume it. Other processes can.
     os.kill(t.pid, signal.SIGTSTP)
     t.wait_for("New password: ")
     assert not t.echoes
@@ -302,6 +302,6 @@ def test_sleeping_gives_the_terminal_back_for_a_while(tmp_path):
     assert t.end()[0] == 0
 
 
-def test_the_end_of_input_is_no_password(tmp_path):
+def test_passwd_end_of_input_is_no_password(tmp_path):
     code, said = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ").type("\x04").end()
     assert code == 1 and "there is no password" in said

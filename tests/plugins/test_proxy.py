@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reverse proxy, in front of a server that does what each test says."""
+"""The reverse proxy, in front of a scripted backend."""
 import json
 import socket
 import threading
@@ -40,7 +40,7 @@ def field(asked, name):
 # ---- Requests ----
 
 @every_protocol
-def test_a_request_passes(proxy, backend):
+def test_proxy_forwards_request(proxy, backend):
     server = proxy(f"/api/* proxy http://{backend.address}")
     asked = json.loads(server.get("/api/a%20b?x=1&y=%2F", fields=[("X-Own", "value")]).text)
     assert (asked["method"], asked["target"]) == ("GET", "/api/a%20b?x=1&y=%2F")
@@ -50,7 +50,7 @@ def test_a_request_passes(proxy, backend):
 
 @every_protocol
 @pytest.mark.parametrize("size", [1, 100, 20_000, 300_000])
-def test_content_passes_both_ways(proxy, size):
+def test_proxy_forwards_bodies_in_both_directions(proxy, size):
     with Backend(lambda asked: response(asked.body[::-1])) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         content = bytes(i % 251 for i in range(size))
@@ -59,7 +59,7 @@ def test_content_passes_both_ways(proxy, size):
         assert backend.asked[0].get("Content-Length") == str(size)
 
 
-def test_fields_of_one_connection_stay(proxy, backend):
+def test_proxy_drops_hop_by_hop_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", fields=[("Connection", "X-Hop, close"), ("X-Hop", "1"), ("Keep-Alive", "5"), ("TE", "gzip"),
                             ("Proxy-Authorization", "Basic eA=="), ("Proxy-Connection", "x"), ("X-Stays", "1")])
@@ -68,7 +68,7 @@ def test_fields_of_one_connection_stay(proxy, backend):
     assert "x-stays" in names
 
 
-def test_who_asks_is_told(proxy, backend):
+def test_proxy_adds_forwarded_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6"), ("X-Real-IP", "6.6.6.6"),
                             ("X-Forwarded-Proto", "https"), ("Via", "1.0 other")])
@@ -78,14 +78,14 @@ def test_who_asks_is_told(proxy, backend):
     assert asked.all("X-Real-IP") == [] and asked.all("Via") == ["1.0 other, 1.1 monkey"]
 
 
-def test_forwarded_appends_on_wish(proxy, backend):
+def test_proxy_forwarded_append_extends_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address} forwarded=append")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6")])
     assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6, 127.0.0.1"]
     assert backend.asked[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
 
 
-def test_forwarded_appends_to_every_line(proxy, backend):
+def test_proxy_forwarded_append_joins_repeated_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address} forwarded=append")
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nX-Forwarded-For: 6.6.6.6\r\nHost: x\r\nx-forwarded-for: 7.7.7.7, 8.8.8.8\r\n\r\n")
@@ -93,7 +93,7 @@ def test_forwarded_appends_to_every_line(proxy, backend):
     assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6, 7.7.7.7, 8.8.8.8, 127.0.0.1"]
 
 
-def test_a_client_of_a_unix_socket_has_no_address(proxy, backend, tmp_path):
+def test_proxy_client_of_unix_socket_is_unknown(proxy, backend, tmp_path):
     at = tmp_path / "socket"
     proxy(f"/* proxy http://{backend.address}", listen=f"unix:{at}")
     with socket.socket(socket.AF_UNIX) as client:
@@ -106,21 +106,21 @@ def test_a_client_of_a_unix_socket_has_no_address(proxy, backend, tmp_path):
 
 @pytest.mark.parametrize("said, scheme", [("https", "https"), ("HTTPS, http", "https"), ("http", "http"), ("gopher", "http"),
                                           ("", "http"), (None, "http")])
-def test_the_scheme_of_a_proxy_in_front_is_passed_on(proxy, backend, said, scheme):
+def test_proxy_forwards_scheme_of_trusted_proxy(proxy, backend, said, scheme):
     server = proxy(f"/a/* proxy http://{backend.address} forwarded=append", f"/r/* proxy http://{backend.address}")
     for path in ("/a/", "/r/"):
         server.get(path, fields=[("X-Forwarded-Proto", said)] if said is not None else [])
     assert [asked.all("X-Forwarded-Proto") for asked in backend.asked] == [[scheme], ["http"]]
 
 
-def test_forwarded_off_leaves_what_the_client_says(proxy, backend):
+def test_proxy_forwarded_off_passes_client_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address} forwarded=off")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6")])
     assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6"] and not backend.asked[0].get("Forwarded")
 
 
 @pytest.mark.parametrize("option, host", [("", "a.example"), ("host=upstream", None), ("host=b.example", "b.example")])
-def test_the_host_is_a_choice(proxy, backend, option, host):
+def test_proxy_host_header_is_configurable(proxy, backend, option, host):
     server = proxy(f"/* proxy http://{backend.address} {option}")
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
@@ -141,25 +141,25 @@ def test_the_host_is_a_choice(proxy, backend, option, host):
     ("/api/* proxy http://{}/", "/%61pi/x", "/x"),
     ("/exact proxy http://{}/other", "/exact", "/other"),
 ])
-def test_targets(proxy, backend, route, path, target):
+def test_proxy_target_is_built_from_route(proxy, backend, route, path, target):
     server = proxy(route.format(backend.address))
     assert json.loads(server.get(path).text)["target"] == target
 
 
-def test_a_target_with_scheme_and_authority_is_sent_without_them(proxy, backend):
+def test_proxy_absolute_target_is_sent_in_origin_form(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     with server.connect() as c:
         c.send(b"GET http://a.example/x?y HTTP/1.1\r\nHost: a.example\r\n\r\n")
         assert json.loads(c.read().text)["target"] == "/x?y"
 
 
-def test_a_rewritten_target_is_sent(monkey, backend):
+def test_proxy_rewritten_target_is_sent(monkey, backend):
     server = monkey(plugins=["proxy", "rewrite"], sections=f"[REWRITE]\n    Rewrite glob /old/* /new/%20x\n[ROUTES]\n"
                                                            f"    /* proxy http://{backend.address}\n")
     assert json.loads(server.get("/old/y?z").text)["target"] in ("/new/%20x?z", "/new/%20x")
 
 
-def test_an_encoded_slash_stays_one_in_a_path_that_must_be_written_anew(proxy, backend):
+def test_proxy_encoded_slash_survives_normalisation(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     assert json.loads(server.get("/a/../b%2Fc;d%3B").text)["target"] == "/b%2Fc;d%3B"
     assert json.loads(server.get("/b%2Fc").text)["target"] == "/b%2Fc"
@@ -169,8 +169,8 @@ def test_an_encoded_slash_stays_one_in_a_path_that_must_be_written_anew(proxy, b
     ("/api/..;/x", None), ("/api/..;a=b/x", None), ("/api/.;/x", None), ("/api/..;", None), ("/api/%2e%2e;/x", None),
     ("/api/..%3b/x", None), ("/api\\..\\x", None), ("/api/%5c..%5cx", None), ("/api/x%5c..", None),
     ("/api\\x", "/api%5Cx"), ("/api/a;b/..c;d", "/api/a;b/..c;d"), ("/api/%5cx", "/api/%5cx")])
-def test_what_other_servers_take_for_dot_segments_is_refused(proxy, backend, path, target):
-    """Java servers take parameters off segments; parsers of URLs as browsers have them take a backslash for a slash."""
+def test_proxy_ambiguous_dot_segments_are_refused(proxy, backend, path, target):
+    """Java servers strip path parameters from segments; URL parsers that follow browsers treat a backslash as a slash."""
     server = proxy(f"/* proxy http://{backend.address}")
     with server.connect() as c:
         c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -182,7 +182,7 @@ def test_what_other_servers_take_for_dot_segments_is_refused(proxy, backend, pat
 # ---- Responses ----
 
 @every_protocol
-def test_status_and_fields_pass(proxy):
+def test_proxy_passes_status_and_headers(proxy):
     def reply(asked):
         return response("made", "201 Created", [("X-Own", "1"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"),
                                                 ("Connection", "X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5"),
@@ -198,7 +198,7 @@ def test_status_and_fields_pass(proxy):
 
 @every_protocol
 @pytest.mark.parametrize("how", ["chunked", "until close"])
-def test_content_without_a_length_passes(proxy, how):
+def test_proxy_passes_body_without_length(proxy, how):
     def reply(asked):
         if how == "chunked":
             return [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"3;x=y\r\nyou\r\n0\r\n\r\n"]
@@ -217,14 +217,14 @@ def test_content_without_a_length_passes(proxy, how):
 
 
 @every_protocol
-def test_a_large_response_is_whole(proxy):
+def test_proxy_large_response_is_complete(proxy):
     body = bytes(range(256)) * 20_000
     with Backend(lambda asked: response(body)) as backend:
         assert proxy(f"/* proxy http://{backend.address}").get("/").body == body
 
 
 @every_protocol
-def test_a_head_has_no_content(proxy):
+def test_proxy_head_response_has_no_body(proxy):
     def reply(asked):
         return response("x" * 1000)[:-1000] if asked.method == "HEAD" else response("x" * 1000)
 
@@ -237,7 +237,7 @@ def test_a_head_has_no_content(proxy):
 
 
 @every_protocol
-def test_interim_responses_pass(proxy):
+def test_proxy_passes_interim_responses(proxy):
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
     with Backend(lambda asked: [b"HTTP/1.1 100 Continue\r\n\r\n", early, response("x")]) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/")
@@ -246,7 +246,7 @@ def test_interim_responses_pass(proxy):
 
 
 @every_protocol
-def test_an_interim_response_passes_with_all_of_its_fields(proxy):
+def test_proxy_passes_interim_response_with_many_headers(proxy):
     links = [f"</{'part' * 50}/{i}.css>; rel=preload; as=style" for i in range(60)]
     early = "HTTP/1.1 103 Early Hints\r\n" + "".join(f"Link: {each}\r\n" for each in links) + "\r\n"
     with Backend(lambda asked: [early.encode() * 3, response("x")]) as backend:
@@ -255,22 +255,22 @@ def test_an_interim_response_passes_with_all_of_its_fields(proxy):
 
 
 @every_protocol
-def test_trailers_of_responses_pass(proxy):
+def test_proxy_passes_response_trailers(proxy):
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
     with Backend(lambda asked: chunks) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/", fields=[("TE", "trailers")])
         assert got.text == "hello" and ("x-sum", "7") in [(name.lower(), value) for name, value in got.trailers]
 
 
-def test_trailers_of_requests_pass(proxy, backend):
+def test_proxy_passes_request_trailers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n")
     assert backend.asked[0].trailers == [("X-Sum", "7")]
 
 
 @pytest.mark.parametrize("option, passed", [("", []), ("forwarded=append", []), ("forwarded=off", ["X-Real-IP"]), ("forwarded=off underscores=on", ["X-Real-IP"])])
-def test_trailers_cannot_say_what_fields_may_not(proxy, backend, option, passed):
-    """Servers may take them for fields."""
+def test_proxy_drops_forbidden_trailers(proxy, backend, option, passed):
+    """Servers may treat trailers as headers."""
     server = proxy(f"/* proxy http://{backend.address} {option}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Real-IP: 6.6.6.6\r\nX-Sum: 7\r\n"
                                                                 b"X_Forwarded_For: 6.6.6.6\r\nProxy-Authorization: x\r\n\r\n")
@@ -281,15 +281,15 @@ def test_trailers_cannot_say_what_fields_may_not(proxy, backend, option, passed)
 # ---- Connections ----
 
 @every_protocol
-def test_connections_are_kept(proxy, backend):
+def test_proxy_reuses_connections(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     for _ in range(20):
         assert server.get("/").status == 200
     assert backend.connections == 1
 
 
-def test_many_connections_are_kept(proxy):
-    """More than 32, which is what one page of a busy application takes."""
+def test_proxy_keeps_many_connections(proxy):
+    """More than 32: one page of a busy application needs that many."""
     together = threading.Barrier(40)
 
     def reply(asked):
@@ -310,8 +310,8 @@ def test_many_connections_are_kept(proxy):
 
 @every_protocol
 @pytest.mark.parametrize("pad", [" ", "    ", "\t", "        ;x=y "])
-def test_sizes_of_chunks_may_be_padded(proxy, pad):
-    """Some devices fill the line of the size up to a fixed length; from a client that is 400."""
+def test_proxy_accepts_padded_chunk_sizes(proxy, pad):
+    """Some devices pad the chunk-size line to a fixed length; from a client this gets 400."""
     chunks = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5{pad}\r\nhello\r\n6{pad}\r\n world\r\n0{pad}\r\n\r\n"
     with Backend(lambda asked: chunks.encode()) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
@@ -319,7 +319,7 @@ def test_sizes_of_chunks_may_be_padded(proxy, pad):
         assert backend.connections == 1
 
 
-def test_a_kept_connection_that_ends_meanwhile_is_replaced(proxy, backend):
+def test_proxy_replaces_kept_connection_that_was_closed(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     for _ in range(20):
         assert server.get("/").status == 200
@@ -327,8 +327,8 @@ def test_a_kept_connection_that_ends_meanwhile_is_replaced(proxy, backend):
     assert server.get("/", "POST", body=b"x").status == 200
 
 
-def test_a_connection_that_ends_as_it_is_used_again_is_replaced(proxy):
-    """It reads the second request and closes without an answer."""
+def test_proxy_retries_on_connection_closed_at_reuse(proxy):
+    """The backend reads the second request and closes without a response."""
     def reply(asked):
         return None if [a.connection for a in backend.asked].count(asked.connection) > 1 else response("fine")
 
@@ -337,8 +337,8 @@ def test_a_connection_that_ends_as_it_is_used_again_is_replaced(proxy):
         assert [server.get("/").text for _ in range(6)] == ["fine"] * 6
 
 
-def test_a_408_that_crosses_a_request_reaches_no_client(proxy):
-    """A server that closes a kept connection may say so just as the next request is on its way (RFC 9110, 15.5.9)."""
+def test_proxy_retries_on_408_of_kept_connection(proxy):
+    """A server may send 408 on an idle connection just when the next request arrives (RFC 9110, 15.5.9)."""
     def reply(asked):
         again = [a.connection for a in backend.asked].count(asked.connection) > 1
         return response("late", "408 Request Timeout", [("Connection", "close")]) if again else response("fine")
@@ -349,7 +349,7 @@ def test_a_408_that_crosses_a_request_reaches_no_client(proxy):
         assert server.get("/", "POST", body=b"x").status == 408
 
 
-def test_a_post_is_not_repeated(proxy):
+def test_proxy_never_retries_post(proxy):
     def reply(asked):
         return None if len(backend.asked) > 1 else response("fine")
 
@@ -360,21 +360,21 @@ def test_a_post_is_not_repeated(proxy):
         assert [asked.body for asked in backend.asked] == [b"1", b"2"]
 
 
-def test_a_unix_socket(proxy, tmp_path):
+def test_proxy_connects_to_unix_socket(proxy, tmp_path):
     with Backend(family=socket.AF_UNIX, at=str(tmp_path / "b.sock")) as backend:
         server = proxy(f"/* proxy http://{backend.address}:/x/")
         asked = json.loads(server.get("/y").text)
         assert asked["target"] == "/x/y"
 
 
-# ---- Groups ----
+# ---- Upstream groups ----
 
 def group(*backends, keys=""):
     lines = "".join(f"    Server {each if isinstance(each, str) else each.address}\n" for each in backends)
     return f"[UPSTREAM]\n    Name group\n{lines}{keys}"
 
 
-def test_a_group_shares_the_work(proxy):
+def test_upstream_round_robin_distributes_requests(proxy):
     with Backend() as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, b), workers=1)
         for _ in range(10):
@@ -382,7 +382,7 @@ def test_a_group_shares_the_work(proxy):
         assert len(a.asked) == len(b.asked) == 5
 
 
-def test_a_server_that_is_gone_is_passed_over(proxy):
+def test_upstream_skips_unreachable_server(proxy):
     with Backend() as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, b))
         a.stop()
@@ -390,13 +390,13 @@ def test_a_server_that_is_gone_is_passed_over(proxy):
         assert [server.get("/", "POST", body=b"x").status for _ in range(4)] == [200] * 4
 
 
-def test_a_server_that_fails_a_request_is_replaced_by_another(proxy):
+def test_upstream_retries_failed_request_on_another_server(proxy):
     with Backend(lambda asked: None) as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, b))
         assert [server.get("/").status for _ in range(10)] == [200] * 10
 
 
-def test_a_head_that_breaks_off_is_asked_of_another_server(proxy):
+def test_upstream_retries_truncated_head_on_another_server(proxy):
     with Backend(lambda asked: breaks_off(b"HTTP/1.1 404 Not Found\r\nX-Half: ")) as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, b))
         assert [server.get("/").status for _ in range(6)] == [200] * 6
@@ -409,7 +409,7 @@ def breaks_off(data):
     raise EOFError
 
 
-def test_a_backup(proxy):
+def test_upstream_backup_serves_when_others_fail(proxy):
     with Backend() as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, f"{b.address} backup"))
         assert server.get("/").status == 200 and len(a.asked) == 1
@@ -417,7 +417,7 @@ def test_a_backup(proxy):
         assert server.get("/").status == 200 and len(b.asked) == 1
 
 
-def test_sticky_sessions(proxy):
+def test_upstream_sticky_session_stays_on_its_server(proxy):
     with Backend() as a, Backend() as b, Backend() as c:
         server = proxy("/* proxy http://group sticky=SERVER", upstream=group(a, b, c))
         first = server.get("/")
@@ -431,7 +431,7 @@ def test_sticky_sessions(proxy):
         assert moved.status == 200 and moved["Set-Cookie"].split(";")[0] != cookie
 
 
-def test_a_hash_of_the_path(proxy):
+def test_upstream_hash_of_path_selects_server(proxy):
     with Backend() as a, Backend() as b:
         server = proxy("/* proxy http://group hash=path", upstream=group(a, b, keys="    Balance hash\n"))
         for path in [f"/{i}" for i in range(20)] * 2:
@@ -440,7 +440,7 @@ def test_a_hash_of_the_path(proxy):
         assert all(targets) and not targets[0] & targets[1]
 
 
-def test_the_budget_holds_and_the_rest_queues(proxy):
+def test_upstream_max_connections_queues_requests(proxy):
     busy, most = [], []
 
     def reply(asked):
@@ -461,7 +461,7 @@ def test_the_budget_holds_and_the_rest_queues(proxy):
             c.close()
 
 
-# ---- Faults ----
+# ---- Failures ----
 
 @every_protocol
 @pytest.mark.parametrize("bytes_sent, status", [
@@ -471,7 +471,7 @@ def test_the_budget_holds_and_the_rest_queues(proxy):
     (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", 502),
     (b"HTTP/1.1 200 OK\r\nBad Name: 1\r\nContent-Length: 0\r\n\r\n", 502),
     (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 502)])
-def test_what_is_no_response_is_a_502(proxy, bytes_sent, status):
+def test_proxy_invalid_response_gets_502(proxy, bytes_sent, status):
     def script(connection):
         connection.recv(65536)
         connection.sendall(bytes_sent)
@@ -480,7 +480,7 @@ def test_what_is_no_response_is_a_502(proxy, bytes_sent, status):
         assert proxy(f"/* proxy http://{backend.address}").get("/", "POST", body=b"x").status == status
 
 
-def test_no_server_is_a_502_and_it_is_back_at_once(proxy):
+def test_proxy_unreachable_server_gets_502_and_recovers_at_once(proxy):
     with Backend() as backend:
         address = backend.at
         server = proxy(f"/* proxy http://{backend.address}")
@@ -490,7 +490,7 @@ def test_no_server_is_a_502_and_it_is_back_at_once(proxy):
         assert server.get("/").status == 200
 
 
-def test_a_server_may_take_longer_than_other_handlers(proxy):
+def test_proxy_server_may_exceed_handler_timeout(proxy):
     def reply(asked):
         time.sleep(1.5)
         return response("late")
@@ -500,7 +500,7 @@ def test_a_server_may_take_longer_than_other_handlers(proxy):
         assert server.get("/").text == "late"
 
 
-def test_a_server_that_says_nothing_is_a_504(proxy):
+def test_proxy_silent_server_gets_504(proxy):
     with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as backend:
         server = proxy(f"/* proxy http://{backend.address} response_timeout=100ms")
         assert server.get("/").status == 504
@@ -508,7 +508,7 @@ def test_a_server_that_says_nothing_is_a_504(proxy):
 
 @every_protocol
 @pytest.mark.parametrize("how", ["length", "chunked", "bad chunk", "silence"])
-def test_a_response_that_breaks_off_is_seen(proxy, how):
+def test_proxy_truncated_response_is_detected(proxy, how):
     head = b"HTTP/1.1 200 OK\r\n" + (b"Content-Length: 1000000" if how in ("length", "silence") else
                                       b"Transfer-Encoding: chunked") + b"\r\n\r\n"
     start = b"x" * 400_000 if how in ("length", "silence") else b"61a80\r\n" + b"x" * 400_000 + b"\r\n"
@@ -527,7 +527,7 @@ def test_a_response_that_breaks_off_is_seen(proxy, how):
             pass
 
 
-def test_more_than_was_promised_reaches_no_other_client(proxy):
+def test_proxy_surplus_response_bytes_reach_no_client(proxy):
     def script(connection):
         connection.recv(65536)
         connection.sendall(response("hello") + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
@@ -539,7 +539,7 @@ def test_more_than_was_promised_reaches_no_other_client(proxy):
 
 
 @every_protocol
-def test_a_server_may_answer_while_it_reads(proxy):
+def test_proxy_is_full_duplex(proxy):
     def script(connection):
         stream = connection.makefile("rb")
         read_fields(stream)
@@ -556,7 +556,7 @@ def test_a_server_may_answer_while_it_reads(proxy):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
-def test_a_client_that_leaves_cancels_the_work(proxy):
+def test_proxy_client_disconnect_cancels_request(proxy):
     ended = []
 
     def script(connection):
@@ -567,12 +567,12 @@ def test_a_client_that_leaves_cancels_the_work(proxy):
         server = proxy(f"/* proxy http://{backend.address}")
         with server.connect() as c:
             c.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            wait_until(lambda: backend.connections == 1, "it is asked")
-        wait_until(lambda: ended == [b""], "its connection ends")
+            wait_until(lambda: backend.connections == 1, "the backend has the request")
+        wait_until(lambda: ended == [b""], "the backend's connection ends")
 
 
-def test_a_response_that_comes_before_the_content_is_whole(proxy):
-    """The server refuses an upload early, and reads no more."""
+def test_proxy_early_response_precedes_end_of_upload(proxy):
+    """The backend refuses an upload early, and stops reading."""
     def script(connection):
         connection.recv(1000)
         connection.sendall(response("too much", "413 Content Too Large", [("Connection", "close")]))
@@ -587,7 +587,7 @@ def test_a_response_that_comes_before_the_content_is_whole(proxy):
 
 # ---- Upgrades ----
 
-def test_a_websocket_is_a_tunnel(proxy):
+def test_proxy_websocket_becomes_tunnel(proxy):
     def script(connection):
         head = b""
         while b"\r\n\r\n" not in head:
@@ -611,7 +611,7 @@ def test_a_websocket_is_a_tunnel(proxy):
             assert c.read_exactly(5) == b"HELLO"
 
 
-def test_a_silent_tunnel_ends_after_the_time_of_its_route(proxy):
+def test_proxy_idle_tunnel_times_out(proxy):
     def script(connection):
         while b"\r\n\r\n" not in connection.recv(65536):
             pass
@@ -626,7 +626,7 @@ def test_a_silent_tunnel_ends_after_the_time_of_its_route(proxy):
             c.expect_end()
 
 
-def test_an_upgrade_that_is_refused_is_a_response(proxy):
+def test_proxy_refused_upgrade_is_a_response(proxy):
     with Backend(lambda asked: response("no", "403 Forbidden")) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         with server.connect() as c:
@@ -648,7 +648,7 @@ def test_an_upgrade_that_is_refused_is_a_response(proxy):
     ("/* proxy http://a:1 cookies=no", "expected `off` or `on`"), ("/* proxy http://a:1 paths=Raw", "expected `checked` or `raw`"),
     ("*.x proxy http://a:1/y", "must begin with `/`"), ("/* proxy http://a:1/y?z", "without a query"),
     ("/* proxy http://a:1 hash=cookie", "cookie:NAME")])
-def test_mistakes_are_named(run, tmp_path, route, says):
+def test_proxy_invalid_configuration_is_rejected(run, tmp_path, route, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n    {route}\n")
     done = run("-t", "-c", conf)

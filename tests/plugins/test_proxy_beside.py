@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy beside the rest of the server: what plugins and hosts do to responses, they do to those of servers behind, over
-connections that are kept."""
+"""The proxy together with other plugins and host settings: they apply to responses of backends, over kept connections."""
 import contextlib
 import json
 
@@ -17,7 +16,7 @@ every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 
 @pytest.fixture
 def serve(monkey):
-    """Starts the server with one plugin more, and its section."""
+    """Starts the server with one additional plugin and its section."""
     def start(plugin, section, to, options=""):
         lines = "".join(f"    {line}\n" for line in section)
         return monkey(plugins=["proxy", plugin], workers=1,
@@ -41,7 +40,7 @@ def check_fields(got, name, size):
 
 
 @every_protocol
-def test_fields_of_responses_are_changed_each_for_itself(serve):
+def test_headers_plugin_changes_proxied_responses_independently(serve):
     sizes = {name: 10 + 30_000 * n for n, name in enumerate(CHANGED)}
 
     def reply(asked):
@@ -63,7 +62,7 @@ def test_fields_of_responses_are_changed_each_for_itself(serve):
 # ---- limits ----
 
 @every_protocol
-def test_what_is_refused_reaches_no_server_behind(serve):
+def test_limits_plugin_refuses_before_backend(serve):
     with Backend() as backend:
         server = serve("limits", ["Requests /few 2/h"], backend)
         with server.connect() as c:
@@ -74,8 +73,8 @@ def test_what_is_refused_reaches_no_server_behind(serve):
 
 
 @every_protocol
-def test_a_response_that_is_held_back_is_no_silence_of_its_server(serve):
-    """It has sent all, and the client gets it piece by piece."""
+def test_limits_plugin_delay_is_not_a_backend_timeout(serve):
+    """The backend has sent everything, and the client receives it in portions."""
     body = bytes(i % 251 for i in range(20_000))
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     with Backend(lambda asked: chunks if asked.target == "/chunks" else response(body)) as backend:
@@ -85,7 +84,7 @@ def test_a_response_that_is_held_back_is_no_silence_of_its_server(serve):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
-def test_a_client_that_leaves_a_response_that_is_held_back_frees_its_server(serve):
+def test_limits_plugin_delayed_client_disconnect_frees_backend(serve):
     ended = []
 
     def script(connection):
@@ -99,7 +98,7 @@ def test_a_client_that_leaves_a_response_that_is_held_back_frees_its_server(serv
         server = serve("limits", ["Bandwidth 4K"], backend)
         with server.connect() as c:
             assert c.ask("/").read_head().status == 200
-        wait_until(lambda: ended, "its connection ends")
+        wait_until(lambda: ended, "the backend's connection ends")
 
 
 # ---- Mirrors and uploads ----
@@ -116,8 +115,8 @@ def upload(c, body, streamed):
 @pytest.mark.parametrize("protocol", ["h1", "h2-tls"], indirect=True)
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("size", [0, 9000, 60_000])
-def test_a_mirror_takes_nothing_of_an_upload(monkey, streamed, size):
-    """Small content is copied, other content goes to one server alone; neither is changed by a mirror that takes nothing."""
+def test_mirror_does_not_consume_upload(monkey, streamed, size):
+    """A small body is copied, a large one goes to one backend only; a mirror that reads nothing does not affect either."""
     body = bytes(i % 251 for i in range(size))
     is_copied = size < 16384
     with Backend() as origin, Backend() as shadow, Backend(script=lambda connection: None) as closes:
@@ -128,7 +127,7 @@ def test_a_mirror_takes_nothing_of_an_upload(monkey, streamed, size):
                 upload(c, body, streamed)
                 assert json.loads(c.read().text)["body"].encode("latin-1") == body
                 assert c.get("/end").status == 200
-        # On connections of their own the copies may arrive in either order.
+        # The copies use separate connections and may arrive in either order.
         wait_until(lambda: {asked.target for asked in shadow.asked} >= ({"/up", "/end"} if is_copied else {"/end"}), "the copies")
     copies = [asked.body for asked in shadow.asked if asked.target == "/up"]
     assert copies == ([body] if is_copied else [])
@@ -136,7 +135,7 @@ def test_a_mirror_takes_nothing_of_an_upload(monkey, streamed, size):
 
 # ---- Hosts ----
 
-def test_faults_have_the_pages_of_the_host(monkey, site):
+def test_proxy_errors_use_error_pages_of_host(monkey, site):
     for status in (502, 504):
         site.add(f"{status}.html", f"our own {status}")
     with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as silent:
@@ -151,7 +150,7 @@ def test_faults_have_the_pages_of_the_host(monkey, site):
 
 @pytest.mark.parametrize("protocol", ["h2"], indirect=True)
 @pytest.mark.parametrize("when", ["head", "content", "queue"])
-def test_a_stream_that_is_reset_cancels_the_work(monkey, when):
+def test_proxy_stream_reset_cancels_request(monkey, when):
     ended = []
 
     def script(connection):
@@ -169,11 +168,11 @@ def test_a_stream_that_is_reset_cancels_the_work(monkey, when):
             first = c.ask("/first").stream
             if when == "content":
                 c.read_head()
-            wait_until(lambda: backend.connections == 1, "it is asked")
+            wait_until(lambda: backend.connections == 1, "the backend has the request")
             if when == "queue":
                 c.send(h2.rst_stream(c.ask("/second").stream.number))
             c.send(h2.rst_stream(first.number))
-            wait_until(lambda: ended, "its connection ends")
+            wait_until(lambda: ended, "the backend's connection ends")
             assert backend.connections == 1
 
 
@@ -183,9 +182,9 @@ BREAKS = {"too much content": lambda i: h2.data(i, b"x" * 11), "a window of noth
 
 @pytest.mark.parametrize("protocol", ["h2"], indirect=True)
 @pytest.mark.parametrize("how", BREAKS)
-def test_streams_that_are_reset_on_purpose_make_little_work(monkey, how):
-    """MadeYouReset (CVE-2025-8671) and Rapid Reset: a client that has the server reset its streams is cut off, and what it
-    asked for is cancelled."""
+def test_proxy_deliberate_stream_resets_are_limited(monkey, how):
+    """MadeYouReset (CVE-2025-8671) and Rapid Reset: the server disconnects a client that provokes stream resets, and cancels
+    its requests."""
     def script(connection):
         connection.recv(65536)
         with contextlib.suppress(OSError):
@@ -197,5 +196,5 @@ def test_streams_that_are_reset_on_purpose_make_little_work(monkey, how):
         block = h2.block_of(h2.request("/x", "POST", [("content-length", "10")]))
         verdict = attack(server, (h2.headers(i, block, end=False) + BREAKS[how](i) for i in range(1, 20_000, 2)))
         assert verdict == "ENHANCE_YOUR_CALM"
-        wait_until(lambda: not backend.open, "all of its work is cancelled")
+        wait_until(lambda: not backend.open, "all of its requests are cancelled")
         assert backend.connections <= 60, "a reset costs 5 of 200"

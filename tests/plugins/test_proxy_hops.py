@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is of one hop alone: Max-Forwards, Connection and the fields that it names."""
+"""Hop-by-hop semantics: Max-Forwards, Connection and the headers that it names."""
 import pytest
 
 from backend import Backend, response
@@ -31,7 +31,7 @@ def proxy(monkey, site):
 @every_protocol
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE"])
 @pytest.mark.parametrize("sent, got", [("1", "0"), ("010", "9"), ("4294967295", "4294967294"), ("99999999999999999999999", "4294967294")])
-def test_max_forwards_is_lowered(proxy, backend, method, sent, got):
+def test_proxy_decrements_max_forwards(proxy, backend, method, sent, got):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/", method, fields=[("Max-Forwards", sent)]).status == 200
     assert backend.asked[0].all("Max-Forwards") == [got]
@@ -39,7 +39,7 @@ def test_max_forwards_is_lowered(proxy, backend, method, sent, got):
 
 @every_protocol
 @pytest.mark.parametrize("method, status", [("OPTIONS", 200), ("TRACE", 501)])
-def test_at_the_end_of_max_forwards_the_proxy_answers(proxy, backend, method, status):
+def test_proxy_answers_itself_at_max_forwards_zero(proxy, backend, method, status):
     server = proxy(f"/* proxy http://{backend.address}")
     reply = server.get("/", method, fields=[("Max-Forwards", "0"), ("Cookie", "secret")])
     assert reply.status == status and "secret" not in reply.text
@@ -48,21 +48,21 @@ def test_at_the_end_of_max_forwards_the_proxy_answers(proxy, backend, method, st
 
 
 @pytest.mark.parametrize("values", [["-1"], ["x"], ["1", "2"], ["1, 2"], [""], ["0x1"]])
-def test_a_max_forwards_that_is_no_number_is_refused(proxy, backend, values):
+def test_proxy_invalid_max_forwards_is_refused(proxy, backend, values):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/", "TRACE", fields=[("Max-Forwards", each) for each in values]).status == 400
     assert not backend.asked
 
 
-def test_other_methods_keep_max_forwards(proxy, backend):
+def test_proxy_max_forwards_is_ignored_for_other_methods(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/", fields=[("Max-Forwards", "0")]).status == 200
     assert backend.asked[0].get("Max-Forwards") == "0"
 
 
-# ---- Fields of one connection ----
+# ---- Headers of one connection ----
 
-def test_a_connection_that_names_too_many_fields_is_refused(proxy, backend, site):
+def test_proxy_connection_header_with_too_many_names_is_refused(proxy, backend, site):
     server = proxy(f"/api/* proxy http://{backend.address}")
     names = [f"X-{i}" for i in range(40)]
     for target in ("/api/x", "/index.html"):
@@ -73,7 +73,7 @@ def test_a_connection_that_names_too_many_fields_is_refused(proxy, backend, site
     assert len(backend.asked) == 3
 
 
-def test_trailers_that_connection_names_stay(proxy, backend):
+def test_proxy_trailers_named_in_connection_are_dropped(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked"), ("Connection", "X-Hop, X-Both"), ("X-Both", "1")],
                b"5\r\nhello\r\n0\r\nX-Hop: 7\r\nX-Sum: 8\r\nX-Both: 9\r\n\r\n")
@@ -81,7 +81,7 @@ def test_trailers_that_connection_names_stay(proxy, backend):
 
 
 @every_protocol
-def test_fields_that_connection_of_a_response_names_stay(proxy):
+def test_proxy_response_headers_named_in_connection_are_dropped(proxy):
     chunks = (b"HTTP/1.1 200 OK\r\nConnection: x-hop, keep-alive\r\nX-Hop: 1\r\nX-Stays: 1\r\nTransfer-Encoding: chunked\r\n"
               b"Trailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Hop: 2\r\nX-Sum: 7\r\n\r\n")
     with Backend(lambda asked: chunks) as backend:
@@ -91,7 +91,7 @@ def test_fields_that_connection_of_a_response_names_stay(proxy):
 
 
 @pytest.mark.parametrize("lines", [[",".join(f"x-{i}" for i in range(33))], ["," * 32], ["close"] * 33])
-def test_a_connection_of_a_response_that_names_too_many_is_invalid(proxy, lines):
+def test_proxy_response_connection_with_too_many_names_is_invalid(proxy, lines):
     fields = [("Connection", each) for each in lines]
     with Backend(lambda asked: response("hello", fields=fields)) as backend:
         assert proxy(f"/* proxy http://{backend.address}").get("/").status == 502

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large responses of servers behind share the buffers of a worker: no byte of one is ever in another, whatever breaks."""
+"""Large backend responses share a worker's buffers: the data of one response never reaches another, whatever fails."""
 import contextlib
 import gzip
 import socket
@@ -23,14 +23,14 @@ def start(monkey, *servers, options="", plugins=(), sections="", **how):
 
 
 def numbered_reply(asked):
-    """The path is a number, and how much content it stands for."""
+    """The path contains a number and the size of its body."""
     number, size = map(int, asked.target.split("?")[0].strip("/").split("/"))
     return response(content(number, size))
 
 
 @pytest.mark.parametrize("how", ["kill", "stop", "close"])
-def test_a_server_that_breaks_in_the_middle(monkey, tmp_path, how):
-    """Of responses to clients that ask on, and leave at times."""
+def test_proxy_large_responses_survive_backend_faults(monkey, tmp_path, how):
+    """The clients send continuously, and disconnect at times."""
     patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path) as back, \
             Clients(start(monkey, back, options=patience), protocols=("h1", "h1", "h1", "h2"), methods=["GET"], sizes=LARGE,
@@ -45,7 +45,7 @@ def test_a_server_that_breaks_in_the_middle(monkey, tmp_path, how):
             if how == "stop":
                 back.go_on()
             clients.more(3)
-        wait_until(lambda: back.go_on() or clients.ask() == "ok", "an answer")
+        wait_until(lambda: back.go_on() or clients.ask() == "ok", "a response")
         clients.check(502, "cut", *[504] * (how == "stop"))
 
 
@@ -56,7 +56,7 @@ def reset(sock):
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2"], indirect=True)
 @pytest.mark.parametrize("how", ["less", "more", "reset", "another"])
-def test_a_server_that_lies_about_the_length(monkey, protocol, how):
+def test_proxy_wrong_content_length_is_contained(monkey, protocol, how):
     body = content(7, 200_000)
 
     def script(connection):
@@ -85,8 +85,8 @@ def test_a_server_that_lies_about_the_length(monkey, protocol, how):
         assert server.get("/9/300000").body == content(9, 300_000)
 
 
-def test_one_connection_carries_all_kinds(monkey):
-    """Large and small, one behind the other, over one connection to the server behind."""
+def test_proxy_connection_carries_mixed_responses(monkey):
+    """Large and small responses alternate over one backend connection."""
     def reply(asked):
         number, size = map(int, asked.target.strip("/").split("/"))
         whole = content(number, size)
@@ -122,8 +122,8 @@ def test_one_connection_carries_all_kinds(monkey):
         assert backend.connections == 1
 
 
-def test_filters_see_what_they_must(monkey):
-    """With plugins beside that change heads or content."""
+def test_proxy_large_responses_pass_filters(monkey):
+    """Other plugins change heads or bodies."""
     def reply(asked):
         number, size = map(int, asked.target.strip("/").split("/"))
         return response(content(number, size), fields=[("Content-Type", "text/plain" if number % 2 else "image/png")])
@@ -140,8 +140,8 @@ def test_filters_see_what_they_must(monkey):
                 assert c.get(f"/{number}/300000").body == content(number, 300_000)
 
 
-def test_clients_that_leave_or_do_not_read_hold_up_no_other(monkey):
-    """What was read for one client that left is not sent to another."""
+def test_proxy_clients_that_stall_or_leave_do_not_block_others(monkey):
+    """Data read for a client that left is not sent to another."""
     with Backend(numbered_reply) as backend:
         server = start(monkey, backend)
         with contextlib.ExitStack() as stack:
@@ -158,7 +158,7 @@ def test_clients_that_leave_or_do_not_read_hold_up_no_other(monkey):
 
 
 def endless(asked):
-    """As much as its head says."""
+    """Sends as much data as its head announces."""
     size = int(asked.target.strip("/"))
     yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size
     piece = bytes(1 << 17)
@@ -167,7 +167,7 @@ def endless(asked):
 
 
 @pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built: sanitizers take memory of their own")
-def test_memory_does_not_grow_with_content_or_with_clients_that_read_nothing(monkey):
+def test_proxy_memory_is_independent_of_body_size_and_stalled_clients(monkey):
     """The worker may grow by 1 MB for 200 MB, and by 100 KB for each client."""
     readers = 20
     with Backend(endless) as backend, contextlib.ExitStack() as stack:
@@ -185,6 +185,6 @@ def test_memory_does_not_grow_with_content_or_with_clients_that_read_nothing(mon
         for _ in range(readers):
             each = stack.enter_context(server.connect(receive_buffer=4096))
             each.ask(f"/{200 << 20}").begin()
-        wait_until(lambda: len(backend.asked) == readers + 2, "all are asked for")
+        wait_until(lambda: len(backend.asked) == readers + 2, "all requests are sent")
         assert server.get(f"/{1 << 20}").status == 200
         assert memory_kb(worker) - before < readers * 100

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers behind ours are killed, frozen and restarted in every phase while clients ask: each answer is that of its request,
-is a 502 or 504, or is visibly cut. Reloads and upgrades meanwhile lose nothing."""
+"""Backends are killed, frozen and restarted in every phase while clients send requests: each response belongs to its request,
+is a 502 or 504, or is visibly truncated. Reloads and upgrades meanwhile lose nothing.
+"""
 import base64
 import contextlib
 import hashlib
@@ -28,7 +29,7 @@ def back(tmp_path):
 
 @pytest.fixture
 def proxy(monkey):
-    """Two workers, whose requests go to these servers."""
+    """Starts a server with two workers that proxy to these backends."""
     def start(*servers, options="", keys="", **how):
         return monkey(plugins=["proxy"], workers=2, server="MaxBodySize 1M", top=group(*servers, keys=keys),
                       sections=f"[ROUTES]\n    /* proxy http://group {options}\n", **how)
@@ -38,16 +39,16 @@ def proxy(monkey):
 
 def only_once(*servers):
     posts = [number for each in servers for number in each.numbers("POST")]
-    assert len(set(posts)) == len(posts), "a POST was done twice"
+    assert len(set(posts)) == len(posts), "a POST was executed twice"
 
 
 # ---- Servers that break ----
 
 def break_it(clients, back, what):
-    """By a request. The server is well again afterwards, and serves at once."""
+    """Makes a request break the backend. Afterwards the backend works again, and serves at once."""
     how, where = what.split("-")
     is_broken = {"kill": back.has_ended, "stop": back.has_stopped, "close": lambda seconds: True}[how]
-    while True:  # the request may not have reached the server, or its connection has not been used again
+    while True:  # the request may not have reached the backend, or its connection has not been reused
         result = clients.ask(method="POST", upload=3000, size=3000, fault=what)
         assert result in ((502, 504, "cut") if where != "reuse" else ("ok", 502, 504)), (what, result)
         if is_broken(.3):
@@ -62,34 +63,34 @@ def break_it(clients, back, what):
 
 @pytest.mark.parametrize("how, unix, keys", [("kill", False, ""), ("kill", True, "MaxConnections 3"), ("stop", False, ""),
                                              ("stop", True, "MaxConnections 3"), ("close", False, "MaxConnections 3")])
-def test_faults_in_each_phase(proxy, tmp_path, how, unix, keys):
-    """Of five clients, for whom there are connections enough, or too few."""
+def test_proxy_load_survives_faults_in_each_phase(proxy, tmp_path, how, unix, keys):
+    """There are five clients, and enough or too few connections for them."""
     patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path, unix) as back, Clients(proxy(back, options=patience, keys=keys)) as clients:
         for what in FAULTS:
             if what.startswith(how):
                 break_it(clients, back, what)
                 clients.more(1 if how == "stop" else 3)
-        wait_until(lambda: back.go_on() or clients.ask() == "ok", "an answer")
+        wait_until(lambda: back.go_on() or clients.ask() == "ok", "a response")
         clients.check(502, "cut", *[504] * (how == "stop"))
         only_once(back)
 
 
 def unaccepted(back):
-    """How many connections wait for the server."""
+    """The number of connections in the backend's accept queue."""
     address, port = back.address.split(":")
     at = f"{socket.inet_aton(address)[::-1].hex().upper()}:{int(port):04X}"
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
     return next(int(words[4].split(":")[1], 16) for words in lines if words[1] == at and words[3] == "0A")
 
 
-def test_a_server_that_dies_before_it_accepts(proxy, back):
+def test_proxy_load_survives_backend_death_before_accept(proxy, back):
     server = proxy(back)
-    with Clients(server, hows=["close"]) as clients:  # each request needs a connection of its own
+    with Clients(server, hows=["close"]) as clients:  # each request needs a new connection
         for _ in range(3):
             back.freeze()
             with asking(server, 3) as waiting:
-                wait_until(lambda: unaccepted(back) >= 2, "connections that wait")
+                wait_until(lambda: unaccepted(back) >= 2, "queued connections")
                 back.restart()
                 assert [c.read().status for c in waiting].count(502) >= 2
             assert clients.ask() == "ok"
@@ -98,7 +99,7 @@ def test_a_server_that_dies_before_it_accepts(proxy, back):
         only_once(back)
 
 
-def test_what_may_be_repeated_survives_the_death_of_one_of_two_servers(proxy, tmp_path):
+def test_proxy_load_idempotent_requests_survive_death_of_one_server(proxy, tmp_path):
     with NumberedServer(tmp_path) as a, NumberedServer(tmp_path) as b:
         server = proxy(a, b, keys="HoldDown 50ms\nRetryBudget 100")
         with Clients(server, methods=["GET", "PUT"], sizes=SIZES[:2]) as clients:
@@ -115,10 +116,10 @@ def test_what_may_be_repeated_survives_the_death_of_one_of_two_servers(proxy, tm
             clients.check()
 
 
-# ---- Processes of ours that come and go ----
+# ---- Reloads and upgrades ----
 
 def shout(connection):
-    """The other end of tunnels."""
+    """The other end of the tunnels."""
     head = b""
     while b"\r\n\r\n" not in head:
         head += connection.recv(65536)
@@ -154,7 +155,7 @@ class Tunnel:
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2", "h2-tls"], indirect=True)
-def test_tunnels_carry_much_both_ways(monkey, protocol):
+def test_tunnel_carries_much_data_in_both_directions(monkey, protocol):
     data = b"".join(b"%d;" % i for i in range(200_000))
     with Backend(script=shout) as back:
         server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /tunnel proxy http://{back.address}\n")
@@ -163,7 +164,7 @@ def test_tunnels_carry_much_both_ways(monkey, protocol):
             if protocol.startswith("h1"):
                 sender.start()
             else:
-                sender.run()  # this client reads as it sends
+                sender.run()  # this client reads while it sends
             assert tunnel.client.read_exactly(len(data)) == data
             if protocol.startswith("h1"):
                 sender.join()
@@ -171,13 +172,13 @@ def test_tunnels_carry_much_both_ways(monkey, protocol):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"])
-def test_a_tunnel_ends_with_either_of_its_ends(monkey, protocol):
+def test_tunnel_ends_with_either_end(monkey, protocol):
     with Backend(script=shout) as back:
         server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /tunnel proxy http://{back.address}\n")
         with Tunnel(server, protocol) as tunnel, Tunnel(server, protocol) as other:
             tunnel.say(b"hello")
             other.client.close()
-            wait_until(lambda: len(back.open) == 1, "the other end learns of it")
+            wait_until(lambda: len(back.open) == 1, "the other end to notice")
             back.drop()
             if protocol == "h2":
                 tunnel.client.wait(lambda: tunnel.client.stream.is_over)
@@ -200,8 +201,8 @@ def upgrade(server, watch, n):
 
 @pytest.mark.processes("it does not reload")
 @pytest.mark.parametrize("change, times", [(reload, 3), (upgrade, 1)])
-def test_nothing_is_lost_meanwhile(monkey, back, watch, change, times):
-    """Neither requests under way, those that wait for a connection, nor tunnels."""
+def test_proxy_reload_and_upgrade_lose_nothing(monkey, back, watch, change, times):
+    """This covers requests in progress, requests that wait for a connection, and tunnels."""
     sections = group(back) + "[ROUTES]\n    /metrics metrics\n    /slow proxy http://slow\n    /tunnel proxy http://{}\n" \
                              "    /* proxy http://group\n"
     with Slow() as slow, Backend(script=shout) as other, contextlib.ExitStack() as stack:

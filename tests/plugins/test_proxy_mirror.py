@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of the requests is copied to a second server, which no client ever notices."""
+"""The mirror option copies a share of the requests to a second server, without an effect on clients."""
 import signal
 
 import pytest
@@ -37,7 +37,7 @@ def heard(shadow, n):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
-def test_the_mirror_gets_what_the_server_gets(mirrored, pair):
+def test_mirror_gets_identical_requests(mirrored, pair):
     origin, shadow = pair
     server = mirrored(*pair)
     assert server.get("/a?b", "POST", body=b"content", fields=[("X-Own", "1")]).status == 200
@@ -47,7 +47,7 @@ def test_the_mirror_gets_what_the_server_gets(mirrored, pair):
     assert one.fields == other.fields
 
 
-def test_copies_use_kept_connections(mirrored, pair):
+def test_mirror_reuses_connections(mirrored, pair):
     server = mirrored(*pair)
     with server.connect() as c:
         for n in range(1, 6):
@@ -56,7 +56,7 @@ def test_copies_use_kept_connections(mirrored, pair):
     assert pair[1].connections == 1
 
 
-def test_its_responses_are_dropped(mirrored):
+def test_mirror_responses_are_dropped(mirrored):
     with Backend() as origin, Backend(lambda asked: response(b"x" * 3_000_000, "500 Oops")) as shadow:
         server = mirrored(origin, shadow)
         for n in range(3):
@@ -65,7 +65,7 @@ def test_its_responses_are_dropped(mirrored):
         assert "Oops" not in server.err.text
 
 
-def test_a_mirror_that_is_down_or_hangs_holds_nothing_up(mirrored):
+def test_mirror_that_is_down_or_hangs_delays_nothing(mirrored):
     gone = Backend()
     gone.stop()
     with Backend() as origin, Backend(script=silent) as hangs:
@@ -73,10 +73,10 @@ def test_a_mirror_that_is_down_or_hangs_holds_nothing_up(mirrored):
             server = mirrored(origin, shadow)
             assert [server.get("/").status for _ in range(20)] == [200] * 20
             server.tell(signal.SIGTERM)
-            assert server.process.wait(20) == 0, "copies that are under way do not hold its end up"
+            assert server.process.wait(20) == 0, "copies in progress do not delay the stop"
 
 
-def test_a_client_that_leaves_takes_no_copy_with_it(mirrored, pair):
+def test_mirror_copy_survives_client_disconnect(mirrored, pair):
     with Backend(script=silent) as waits:
         server = mirrored(waits, pair[1])
         with server.connect() as c:
@@ -85,16 +85,16 @@ def test_a_client_that_leaves_takes_no_copy_with_it(mirrored, pair):
         assert pair[1].asked[0].target == "/left"
 
 
-def test_a_share_is_drawn(mirrored, pair):
+def test_mirror_share_is_random(mirrored, pair):
     server = mirrored(*pair, "share=25%")
     with server.connect() as c:
         for _ in range(400):
             assert c.get("/").status == 200
     wait_until(lambda: len(pair[1].asked) > 40, "a share of the copies")
-    assert len(pair[1].asked) < 200  # 100 are expected: ten deviations
+    assert len(pair[1].asked) < 200  # 100 are expected: ten standard deviations
 
 
-def test_large_content_is_not_copied(mirrored, pair):
+def test_mirror_does_not_copy_large_bodies(mirrored, pair):
     server = mirrored(*pair)
     assert server.get("/large", "POST", body=b"x" * 100_000).status == 200
     assert server.get("/next").status == 200
@@ -102,14 +102,14 @@ def test_large_content_is_not_copied(mirrored, pair):
     assert [asked.target for asked in pair[1].asked] == ["/next"]
 
 
-def test_copies_under_way_are_bounded(mirrored):
-    """And memory with them: a mirror that is slower than the traffic gets less of it."""
+def test_mirror_copies_in_progress_are_limited(mirrored):
+    """This limits memory, too: a mirror that is slower than the traffic receives fewer copies."""
     with Backend() as origin, Backend(script=silent) as hangs:
         server = mirrored(origin, hangs)
         with server.connect() as c:
             for _ in range(600):
                 assert c.get("/").status == 200
-        wait_until(lambda: hangs.connections == 256, "as many copies as may be")
+        wait_until(lambda: hangs.connections == 256, "the maximum number of copies")
 
 
 @pytest.mark.parametrize("options, says", [
@@ -120,7 +120,7 @@ def test_copies_under_way_are_bounded(mirrored):
     ("mirror=http://127.0.0.1:1 share=100.5%", "expected a percentage above 0, at most 100"),
     ("mirror=http://127.0.0.1:1 share=some", "expected a percentage above 0, at most 100"),
 ])
-def test_mistakes_are_named(run, tmp_path, options, says):
+def test_mirror_invalid_options_are_rejected(run, tmp_path, options, says):
     config = tmp_path / "monkey.conf"
     config.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot {tmp_path}\n"
                       f"[ROUTES]\n    /*  proxy http://127.0.0.1:1 {options}\n")
