@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "upstream/client_share.h"
-#include "upstream/failure.h"
 #include "upstream/health.h"
 #include "upstream/pool.h"
 #include "upstream/wait_queue.h"
@@ -127,7 +126,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
     if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)
         report_server_failure(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "a request to it failed");
     else if (c->is_answered && c->chosen >= 0)
-        mk_upstream_failure_clear(c->set->pool->worker, chosen_server(c));
+        mk_health_report_success(c->set->pool->worker, chosen_server(c));
     if (c->is_abandoned)
         mk_pool_release_cancelled(c, c->abandon_ms, c->streams);
     else

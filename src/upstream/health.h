@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Health of a server, from request results and health checks. */
+/* Health of a server, from request results and health checks. Each change is logged once, by the first worker
+ * that sees it. */
 #ifndef MK_UPSTREAM_HEALTH_H
 #define MK_UPSTREAM_HEALTH_H
 
@@ -26,5 +27,19 @@ void mk_health_record_check(const struct mk_upstream_server *s, bool ok);
 void mk_health_record_latency(const struct mk_upstream_server *s, uint64_t us);
 /* Publishes its state. Returns whether it is up. */
 bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
+
+/* ---- Recorded and logged ---- */
+
+/* Records a failure of the server. `why`: static text, or NULL for the text of `error`. True: the server is
+ * now down. */
+bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
+                              const char *why);
+/* The server responded. */
+void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_server *s);
+/* Records the result of a health check. True: the server is now down. */
+bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
+                            const char *why);
+/* Records the result of a name lookup. `why`: the resolver's message; NULL: success. */
+void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *why);
 
 #endif

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "upstream/connect_error.h"
-#include "upstream/failure.h"
 #include "upstream/health.h"
 
 /* "HTTP/1.1 200" */
@@ -55,7 +54,7 @@ static void record_result(struct mk_health_checker *c, bool ok, const char *why)
     c->is_judged = true;
     c->n_failed = 0;
     c->has_failed = !ok;
-    if (mk_upstream_failure_report_check(o->pool->worker, o->server, ok, why))
+    if (mk_health_report_check(o->pool->worker, o->server, ok, why))
         c->on_down(o);
     mk_health_publish(o->server, o->names.n > 0);
     if (!ok)

@@ -8,7 +8,6 @@
 #include "upstream/cancelled_conn.h"
 #include "upstream/client_share.h"
 #include "upstream/failover.h"
-#include "upstream/failure.h"
 #include "upstream/health.h"
 #include "upstream/health_check.h"
 #include "upstream/wait_queue.h"
@@ -182,7 +181,7 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
 
 void mk_pool_report_failure(struct mk_backend *o, int error, const char *why)
 {
-    if (mk_upstream_failure_report(o->pool->worker, o->server, error, why))
+    if (mk_health_report_failure(o->pool->worker, o->server, error, why))
         mk_failover_broadcast(o);
     mk_pool_schedule_sweep(o->pool);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "upstream/failure.h"
+#include "upstream/health.h"
 
 /* An unresolved name is retried soon: its server may be starting. */
 enum { RETRY_MS = 1000 };
@@ -100,10 +100,10 @@ static void replace_addresses(struct mk_resolver *n, const struct mk_dns_lookup 
 static void report_lookup_result(const struct mk_resolver *n, const struct mk_dns_lookup *l)
 {
     const char *why = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
-    mk_upstream_failure_report_dns(n->worker, n->server,
-                                   l->n       ? NULL
-                                   : l->error ? why
-                                              : "it has no address of a known family");
+    mk_health_report_dns(n->worker, n->server,
+                         l->n       ? NULL
+                         : l->error ? why
+                                    : "it has no address of a known family");
 }
 
 static void on_lookup_done(void *ctx)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "unit/upstream/set.h"
-#include "upstream/failure.h"
+#include "upstream/health.h"
 
 static struct told told[4];
 static struct mk_upstream_conn *busy[2]; /* one connection to each server */
@@ -281,7 +281,7 @@ static void wait_queue_recovered_server_wakes_other_worker(void **state)
     (void)state;
     show_other(1, mk_clock_ms());
     mk_upstream_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_clock_ms() + 5000;
-    mk_upstream_failure_clear(&worker, &servers[1]);
+    mk_health_report_success(&worker, &servers[1]);
     assert_true(was_woken(&upstreams.limit, OTHER));
     show_other(1, 0);
     give_all(busy[0], busy[1], NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Error log lines about servers: one for each change of state. */
-#include "upstream/failure.h"
+#include "upstream/health.h"
 
 #include <errno.h>
 
@@ -43,16 +43,16 @@ static void failure_is_logged_once_until_it_changes(void **state)
     (void)state;
     settings.max_fails = 0;
     for (unsigned i = 0; i < 5; i++) {
-        mk_upstream_failure_report(&worker, s, -ECONNREFUSED, NULL);
+        mk_health_report_failure(&worker, s, -ECONNREFUSED, NULL);
         pass_time();
     }
     expect_line(MK_LOG_ERROR, "failed: the server refused the connection");
-    mk_upstream_failure_report(&worker, s, -ETIMEDOUT, "the server does not answer");
+    mk_health_report_failure(&worker, s, -ETIMEDOUT, "the server does not answer");
     expect_line(MK_LOG_ERROR, "failed: the server does not answer");
     pass_time();
-    mk_upstream_failure_clear(&worker, s);
+    mk_health_report_success(&worker, s);
     expect_line(MK_LOG_INFO, "answers again");
-    mk_upstream_failure_clear(&worker, s);
+    mk_health_report_success(&worker, s);
     assert_int_equal(worker.n_logged, 0);
     assert_int_equal(info_of(0).failures, 6);
 }
@@ -61,14 +61,14 @@ static void failure_flapping_server_does_not_flood_log(void **state)
 {
     (void)state;
     settings.max_fails = 0;
-    mk_upstream_failure_report(&worker, s, -ECONNRESET, NULL);
+    mk_health_report_failure(&worker, s, -ECONNRESET, NULL);
     for (unsigned i = 0; i < 50; i++) {
-        mk_upstream_failure_clear(&worker, s);
-        mk_upstream_failure_report(&worker, s, -ECONNRESET, NULL);
+        mk_health_report_success(&worker, s);
+        mk_health_report_failure(&worker, s, -ECONNRESET, NULL);
     }
     expect_line(MK_LOG_ERROR, "failed");
     pass_time();
-    mk_upstream_failure_clear(&worker, s); /* the log ends with the current state */
+    mk_health_report_success(&worker, s); /* the log ends with the current state */
     expect_line(MK_LOG_INFO, "answers again");
 }
 
@@ -76,14 +76,14 @@ static void failure_logs_server_down_and_up(void **state)
 {
     (void)state;
     settings.max_fails = 2;
-    assert_false(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    assert_false(mk_health_report_failure(&worker, s, -EPIPE, NULL));
     worker.n_logged = 0;
-    assert_true(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    assert_true(mk_health_report_failure(&worker, s, -EPIPE, NULL));
     expect_line(MK_LOG_WARN, "gets no requests for 10000 ms, after 2 failures in a row");
-    assert_false(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    assert_false(mk_health_report_failure(&worker, s, -EPIPE, NULL));
     assert_int_equal(worker.n_logged, 0);
     pass_time();
-    mk_upstream_failure_clear(&worker, s);
+    mk_health_report_success(&worker, s);
     expect_line(MK_LOG_INFO, "is back");
 }
 
@@ -91,7 +91,7 @@ static void failure_message_uses_singular(void **state)
 {
     (void)state;
     settings.max_fails = 1;
-    assert_true(mk_upstream_failure_report(&worker, s, -EPIPE, NULL));
+    assert_true(mk_health_report_failure(&worker, s, -EPIPE, NULL));
     assert_int_equal(worker.n_logged, 2); /* the reason of the failure comes first */
     assert_contains(mk_str_from_c(worker.logged), "gets no requests for 10000 ms, after 1 failure in a row");
 }
@@ -101,27 +101,27 @@ static void failure_health_check_logs_reason(void **state)
     (void)state;
     settings.check = MK_STR("/health");
     settings.check_fall = 2;
-    assert_false(mk_upstream_failure_report_check(&worker, s, false, "it answers with status 503"));
+    assert_false(mk_health_report_check(&worker, s, false, "it answers with status 503"));
     assert_int_equal(worker.n_logged, 0);
-    assert_true(mk_upstream_failure_report_check(&worker, s, false, "it answers with status 503"));
+    assert_true(mk_health_report_check(&worker, s, false, "it answers with status 503"));
     expect_line(MK_LOG_WARN, "fails its health check: it answers with status 503");
-    assert_false(mk_upstream_failure_report_check(&worker, s, false, "it does not answer in time"));
+    assert_false(mk_health_report_check(&worker, s, false, "it does not answer in time"));
     assert_int_equal(worker.n_logged, 0);
-    assert_false(mk_upstream_failure_report_check(&worker, s, true, NULL));
+    assert_false(mk_health_report_check(&worker, s, true, NULL));
     expect_line(MK_LOG_INFO, "passes its health check");
 }
 
 static void failure_unresolved_name_logs_reason(void **state)
 {
     (void)state;
-    mk_upstream_failure_report_dns(&worker, s, NULL);
+    mk_health_report_dns(&worker, s, NULL);
     assert_int_equal(worker.n_logged, 0);
     for (unsigned i = 0; i < 3; i++) {
-        mk_upstream_failure_report_dns(&worker, s, "Name or service not known");
+        mk_health_report_dns(&worker, s, "Name or service not known");
         pass_time();
     }
     expect_line(MK_LOG_ERROR, "does not resolve: Name or service not known");
-    mk_upstream_failure_report_dns(&worker, s, NULL);
+    mk_health_report_dns(&worker, s, NULL);
     expect_line(MK_LOG_INFO, "resolves again");
 }
 
