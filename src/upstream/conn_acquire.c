@@ -120,7 +120,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
     if (c->waits_since_ms)
         mk_pool_dequeue(c);
     if (!mk_upstream_conn_has_socket(c)) {
-        mk_pool_free_conn(c);
+        mk_freelist_push(&c->set->pool->conns, c);
         return;
     }
     if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)

@@ -34,7 +34,7 @@ static unsigned proxy_build_request(struct mk_upstream_handler *h,
     if (h->body.has_upgrade)
         options->upgrade = p->upgrade;
     mk_request_body_attach(&h->body, options);
-    mk_proxy_sticky_choose(p, &options->conn);
+    mk_proxy_target_choose_server(p, &options->conn);
     return 0;
 }
 

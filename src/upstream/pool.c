@@ -63,10 +63,15 @@ static void close_conn(struct mk_upstream_conn *c)
     mk_upstream_conn_close(c);
 }
 
+static void free_conn(struct mk_upstream_conn *c)
+{
+    mk_freelist_push(&c->set->pool->conns, c);
+}
+
 static void close_and_free_conn(struct mk_upstream_conn *c)
 {
     close_conn(c);
-    mk_pool_free_conn(c);
+    free_conn(c);
 }
 
 static void remove_from_idle(struct mk_upstream_conn *c)
@@ -103,7 +108,7 @@ static void lend_conn(struct mk_upstream_conn *c)
 static void lend_idle_conn(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
 {
     mk_upstream_conn_take_socket(to, idle);
-    mk_pool_free_conn(idle);
+    free_conn(idle);
     lend_conn(to);
 }
 
@@ -334,7 +339,7 @@ static void serve_own_queue(struct mk_backend_set *g)
             continue;
         l->error = e;
         remove_from_queue(l);
-        mk_pool_notify(g->pool, l);
+        mk_wait_queue_notify(g->pool, l);
     }
 }
 
@@ -418,7 +423,7 @@ static bool reuse_conn(struct mk_upstream_conn *c)
         (!c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, &rule, c->slot, taker->client))) {
         remove_from_queue(taker);
         lend_idle_conn(c, taker);
-        mk_pool_notify(o->pool, taker);
+        mk_wait_queue_notify(o->pool, taker);
         mk_wait_queue_wake_if_available(o);
         return true;
     }
@@ -529,7 +534,7 @@ static void fail_expired_waiters(struct mk_backend_set *g, uint64_t now)
     while ((l = mk_wait_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
         l->error = -EBUSY;
         remove_from_queue(l);
-        mk_pool_notify(g->pool, l);
+        mk_wait_queue_notify(g->pool, l);
     }
 }
 
@@ -636,7 +641,7 @@ static int open_pool(struct mk_pool *p)
     p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
     p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
     mk_timer_init(&p->timer, sweep_pool);
-    p->end = mk_deferred_new(p->worker, mk_pool_run_notifications, p);
+    p->end = mk_deferred_new(p->worker, mk_wait_queue_run_notifications, p);
     if (!p->sets || !p->backends || !p->end)
         return -ENOMEM;
     if (!mk_conn_limit_acquire_row(&p->limit, &p->row))
@@ -700,4 +705,28 @@ void mk_pool_stop(struct mk_pool *p)
     mk_mem_free(p->backends);
     mk_mem_free(p->sets);
     mk_mem_free(p);
+}
+
+/* ---- What requests share ---- */
+
+struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w)
+{
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    return &p->blocks;
+}
+
+static struct mk_retry_budget *retry_budget_of(const struct mk_upstream *u, struct mk_worker *w)
+{
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    return &p->sets[u->index].retry;
+}
+
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
+{
+    mk_retry_budget_count_request(retry_budget_of(u, w), mk_worker_now_ms(w));
+}
+
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
+{
+    return mk_retry_budget_try_spend(retry_budget_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
 }

@@ -20,19 +20,9 @@ void mk_pool_release(struct mk_upstream_conn *c, bool clean);
 /* Releases the connection of a cancelled request that the server is still working on: see
  * cancelled_conn.h. */
 void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
-/* Frees a connection that has no socket. */
-void mk_pool_free_conn(struct mk_upstream_conn *c);
 /* Queues the request. -EAGAIN, or as mk_pool_acquire(); -EBUSY: the queue is full. */
 int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *c);
 void mk_pool_dequeue(struct mk_upstream_conn *c);
-/* Calls the request's on_ready at the end of the loop iteration. */
-void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *c);
-/* Callback of mk_pool.end. */
-void mk_pool_run_notifications(void *pool);
-/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that its data is
- * sent along with that of the iteration's other requests and the servers work on all of them at once. A new
- * connection has woken its server already. */
-bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);
 
 /* Block size for request memory. */
 enum { MK_POOL_BLOCK = 1024 };

@@ -114,10 +114,10 @@ bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 
 /* ---- Which server: by a cookie that names one, or by a hash of the request ---- */
 
-void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
+void mk_proxy_target_choose_server(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
 /* Sets the sticky-session cookie unless the client's cookie already names this server. 0 or the error of
  * mk_response_add_header(). */
-int mk_proxy_sticky_add_cookie(struct mk_proxy *p);
+int mk_proxy_target_add_cookie(struct mk_proxy *p);
 
 /* ---- The head of the response ---- */
 

@@ -12,6 +12,7 @@
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
+#include "upstream/wait_queue.h"
 #include "upstream/ws_handshake.h"
 
 /* ---- Going on ---- */
@@ -225,7 +226,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
         return c;
     }
     mk_pool_count_request(c->to, w);
-    if (!mk_pool_notify_if_reused(c->conn) && advance_request(c))
+    if (!mk_wait_queue_notify_if_reused(c->conn) && advance_request(c))
         mk_upstream_request_timer_run_later(c);
     return c;
 }

@@ -256,3 +256,34 @@ uint64_t mk_wait_queue_next_deadline_ms(const struct mk_backend_set *g, uint64_t
                                  backend_usable_at_ms(&g->backends[i], now_ms)));
     return at;
 }
+
+/* ---- Notifications at the end of a loop iteration ---- */
+
+void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *l)
+{
+    mk_list_remove(&l->changed);
+    mk_list_add_last(&p->changed, &l->changed);
+    mk_deferred_post(p->end);
+}
+
+bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c)
+{
+    bool is_kept = c->was_used && c->state.is == MK_UPSTREAM_CONN_OPEN;
+    if (is_kept)
+        mk_wait_queue_notify(c->set->pool, c);
+    return is_kept;
+}
+
+/* Notifications added during this pass run at the end of the next iteration. */
+void mk_wait_queue_run_notifications(void *pool)
+{
+    struct mk_pool *p = pool;
+    struct mk_list end;
+    mk_list_add_last(&p->changed, &end);
+    while (p->changed.next != &end) {
+        struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
+        mk_list_remove(&l->changed);
+        l->on_ready(l->ctx, MK_WRITABLE);
+    }
+    mk_list_remove(&end);
+}

@@ -53,4 +53,15 @@ bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken
  * a server that becomes usable again. UINT64_MAX: the queue is empty. */
 uint64_t mk_wait_queue_next_deadline_ms(const struct mk_backend_set *g, uint64_t now_ms);
 
+/* ---- Notifications ---- */
+
+/* Calls the request's on_ready at the end of the loop iteration. */
+void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *c);
+/* Callback of mk_pool.end. */
+void mk_wait_queue_run_notifications(void *pool);
+/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that its data is
+ * sent along with that of the iteration's other requests and the servers work on all of them at once. A new
+ * connection has woken its server already. */
+bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c);
+
 #endif

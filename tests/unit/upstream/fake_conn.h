@@ -15,7 +15,7 @@
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
-bool mk_pool_notify_if_reused(struct mk_upstream_conn *l);
+bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *l);
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
 void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l);
@@ -287,7 +287,7 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *l)
     return l->state;
 }
 
-bool mk_pool_notify_if_reused(struct mk_upstream_conn *l)
+bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *l)
 {
     l->is_put_off = l->was_kept && l->state == 0;
     return l->is_put_off;

@@ -3,6 +3,7 @@
 #include "net/tls.h"
 #include "unit/upstream/set.h"
 #include "upstream/failover.h"
+#include "upstream/wait_queue.h"
 
 static void acquire_connection_transfers_both_ways(void **state)
 {
@@ -37,7 +38,7 @@ static void keep_connections(unsigned n)
     for (unsigned i = 0; i < n; i++) {
         links[i] = take(&told);
         until_open(links[i]);
-        assert_false(mk_pool_notify_if_reused(links[i])); /* the connection is new */
+        assert_false(mk_wait_queue_notify_if_reused(links[i])); /* the connection is new */
     }
     for (unsigned i = 0; i < n; i++)
         mk_upstream_conn_release(links[i], MK_UPSTREAM_CONN_KEEP);
@@ -58,7 +59,7 @@ static struct mk_upstream_conn *put_off(struct told *t, unsigned n)
     *t = (struct told){.n = n};
     struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, note_order, t);
     assert_non_null(l);
-    assert_true(mk_pool_notify_if_reused(l));
+    assert_true(mk_wait_queue_notify_if_reused(l));
     return l;
 }
 
@@ -91,7 +92,7 @@ static void put_off_again(void *ctx, unsigned which)
     struct told *t = ctx;
     t->n++;
     t->which |= which;
-    assert_true(mk_pool_notify_if_reused(again));
+    assert_true(mk_wait_queue_notify_if_reused(again));
 }
 
 /* A callback that always has more to send does not starve other callbacks. */
@@ -103,7 +104,7 @@ static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **
     begin_pool();
     keep_connections(2); /* one connection to each server */
     again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
-    assert_true(mk_pool_notify_if_reused(again));
+    assert_true(mk_wait_queue_notify_if_reused(again));
     for (unsigned i = 1; i < 4; i++) {
         turn(&worker);
         assert_int_equal(told.n, i);
