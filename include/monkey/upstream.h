@@ -226,15 +226,18 @@ struct mk_upstream_request_options {
     /** For FastCGI: called with each piece of the program's standard error output; `ctx` is the
      * argument of mk_upstream_request_start(). May be NULL. */
     void (*on_error_text)(void *ctx, mk_str text);
+    /** The request that a handler responds to: it is resumed (mk_request_resume()) instead of calling
+     * on_ready(), which may then be NULL. Free the upstream request before it ends. NULL: none. */
+    struct mk_request *resumes;
 };
 
 /** A request to an upstream server, and its response. It belongs to the worker that started it. */
 struct mk_upstream_request;
-struct mk_request;
 
 /**
  * Starts a request, and sends as much of it as possible. on_ready(ctx) is called whenever one of the
- * functions below can continue, but never from inside them. Returns NULL if out of memory.
+ * functions below can continue, but never from inside them; with the option `resumes`, that request is resumed
+ * instead. Returns NULL if out of memory.
  *
  * If a pooled connection turns out to be closed, the request is repeated once over a new connection, provided
  * that this is safe: the method is idempotent, or nothing was sent. `limits.tries` allows other servers,

@@ -125,11 +125,17 @@ static void finish_connect(struct mk_upstream_conn *c, unsigned which)
         start_tls_or_open(c);
 }
 
-static void on_socket_event(void *ctx, unsigned which)
+void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which)
 {
-    struct mk_upstream_conn *c = ctx;
     if (which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
         mk_stream_on_input(&c->stream, which & (MK_ENDED | MK_HUNG_UP));
+}
+
+/* Until the connection is open. */
+static void on_connecting_event(void *ctx, unsigned which)
+{
+    struct mk_upstream_conn *c = ctx;
+    mk_upstream_conn_note_event(c, which);
     if (c->state.is == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
         finish_connect(c, which);
     else if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
@@ -143,6 +149,37 @@ static void on_deferred_read(void *ctx)
     if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
     c->on_event(c->event_ctx, MK_READABLE);
+}
+
+void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
+                                   void *ctx)
+{
+    c->on_event = on_event;
+    c->event_ctx = ctx;
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN || c->state.is == MK_UPSTREAM_CONN_IDLE)
+        mk_watcher_set_callback(c->watcher, on_event, ctx);
+}
+
+static void on_user_event(void *ctx, unsigned which)
+{
+    struct mk_upstream_conn *c = ctx;
+    mk_upstream_conn_note_event(c, which);
+    c->on_ready(c->ctx, which);
+}
+
+void mk_upstream_conn_lend(struct mk_upstream_conn *c)
+{
+    if (c->notes_events)
+        mk_upstream_conn_set_callback(c, c->on_ready, c->ctx);
+    else
+        mk_upstream_conn_set_callback(c, on_user_event, c);
+}
+
+void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c)
+{
+    c->notes_events = true;
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+        mk_upstream_conn_lend(c);
 }
 
 static void on_connect_timeout(struct mk_timer *t)
@@ -191,7 +228,8 @@ int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstrea
     c->error = 0;
     if (server->upstream->tls)
         set_tcp_nodelay(c);
-    c->watcher = mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_socket_event, c);
+    c->watcher =
+        mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_connecting_event, c);
     if (!c->watcher) {
         mk_upstream_conn_close(c);
         return -ENOMEM;
@@ -237,7 +275,6 @@ void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream
     c->has_written = from->has_written;
     c->is_prompt = from->is_prompt;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
-    mk_watcher_set_callback(c->watcher, on_socket_event, c);
     mk_timer_stop(&from->timer);
     if (MK_UNLIKELY(from->later))
         mk_deferred_free(from->later);
@@ -266,6 +303,7 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which)
 {
     char byte;
+    mk_upstream_conn_note_event(c, which);
     return which == MK_WRITABLE || (!c->stream.ended && mk_stream_read(&c->stream, &byte, 1) == -EAGAIN);
 }
 

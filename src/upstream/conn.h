@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to one server of an upstream. It waits in the queue of its backend set, connects, serves one
- * request at a time, and idles in the pool between requests. One object represents one TCP connection. Its
- * events go to the callback of its owner: a request, the pool or a health check. */
+ * request at a time, and idles in the pool between requests. One object represents one TCP connection. Once it
+ * is open, the loop calls its owner: a request, the pool or a health check. */
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
@@ -44,7 +44,7 @@ struct mk_upstream_conn {
     struct mk_worker *worker;
     struct mk_backend *backend;
     struct mk_tls_session **session;                   /* last session with this server, for resumption */
-    void (*on_event)(void *event_ctx, unsigned which); /* set by the owner: request, pool or health check */
+    void (*on_event)(void *event_ctx, unsigned which); /* see mk_upstream_conn_set_callback() */
     void *event_ctx;
     uint64_t idle_since_ms;
     uint64_t until_ms;      /* cancelled connection: when to close it */
@@ -69,6 +69,7 @@ struct mk_upstream_conn {
     int fault;               /* error to log for the request: a negated errno value */
     uint32_t abandon_ms;     /* see mk_upstream_conn_mark_cancelled() */
     uint8_t n_failed;        /* failed addresses of this server */
+    bool notes_events;       /* on_ready calls mk_upstream_conn_note_event() */
     bool is_abandoned, streams;
     bool is_held_back; /* the last attempt was refused because the client's share was used up */
     bool is_answered;  /* a byte of the response has arrived */
@@ -93,8 +94,16 @@ int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstrea
                              struct mk_tls_session **session);
 /* Closes the socket of a connected connection. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
-/* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from`. */
+/* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from`, and sets the callback
+ * of `c`. */
 void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
+
+/* Sets the owner's callback. While the socket is open, the watcher calls it directly, so it begins with
+ * mk_upstream_conn_note_event(). */
+void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
+                                   void *ctx);
+/* Open: events go to the request from now on. */
+void mk_upstream_conn_lend(struct mk_upstream_conn *c);
 
 /* Connecting failed: notifies the owner. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
@@ -104,6 +113,10 @@ void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which);
 
 /* For users of acquired connections, besides monkey/upstream.h. */
+/* on_ready calls mk_upstream_conn_note_event() itself, which saves an indirect call. */
+void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c);
+/* An event reported input or the end of it. */
+void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which);
 /* Can a read return data: has an event or TLS reported input since the last short read? */
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c);
 /* Input may be buffered without an event. */

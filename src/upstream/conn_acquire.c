@@ -63,10 +63,8 @@ static void on_connect_event(void *ctx, unsigned which)
     struct mk_upstream_conn *c = ctx;
     if (c->state.is == MK_UPSTREAM_CONN_BROKEN)
         connect_to_next(c);
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN) {
-        c->on_event = c->on_ready;
-        c->event_ctx = c->ctx;
-    }
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+        mk_upstream_conn_lend(c);
     c->on_ready(c->ctx, which);
 }
 

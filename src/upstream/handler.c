@@ -159,11 +159,6 @@ static enum mk_verdict handler_read_head(struct mk_upstream_handler *h)
 
 /* ---- The request ---- */
 
-static void handler_on_ready(void *ctx)
-{
-    mk_request_resume(((struct mk_upstream_handler *)ctx)->request);
-}
-
 static enum mk_verdict handler_start(struct mk_upstream_handler *h)
 {
     struct mk_upstream_request_options options = {
@@ -171,11 +166,12 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
         .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(h->request)),
         .conn = {.server = -1, .client = mk_request_client_addr(h->request)},
         .on_error_text = h->ops->on_error_text,
+        .resumes = h->request,
     };
     unsigned status = h->ops->make_request(h, &options);
     if (status)
         return handler_error(h, status);
-    h->upstream = mk_upstream_request_start(mk_request_worker(h->request), &options, handler_on_ready, h);
+    h->upstream = mk_upstream_request_start(mk_request_worker(h->request), &options, NULL, h);
     if (!h->upstream)
         return handler_error(h, 503);
     mk_upstream_handler_move(h, MK_HANDLER_WAIT_HEAD);

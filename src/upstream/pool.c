@@ -95,10 +95,8 @@ static void on_idle_conn_event(void *ctx, unsigned which)
 static void lend_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN) {
-        c->on_event = c->on_ready;
-        c->event_ctx = c->ctx;
-    }
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+        mk_upstream_conn_lend(c);
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
     if (o->cells)
@@ -191,13 +189,18 @@ void mk_pool_report_failure(struct mk_backend *o, int error, const char *why)
     mk_pool_schedule_sweep(o->pool);
 }
 
+static struct mk_conn_limit_rule limit_rule_of(const struct mk_backend *o)
+{
+    return o->server->upstream->max ? mk_client_share_limit_rule(o) : (struct mk_conn_limit_rule){.max = 0};
+}
+
 /* -EBUSY: no slot is free, or other requests come first; -EAGAIN: the server's name is being resolved. */
 static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l)
 {
-    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    const struct mk_conn_limit_rule rule = limit_rule_of(o);
     const struct mk_conn_limit *limit = &o->pool->limit;
     unsigned slot = 0;
-    if (mk_conn_limit_is_share_used_up(limit, &rule, l->client)) {
+    if (rule.max && mk_conn_limit_is_share_used_up(limit, &rule, l->client)) {
         l->is_held_back = true;
         return -EBUSY;
     }
@@ -265,7 +268,8 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
     int error = l->error ? l->error : -EHOSTUNREACH;
     l->is_held_back = false;
     for (unsigned i = 0; i < g->upstream->n; i++)
-        mk_resolver_refresh(&g->backends[i].names);
+        if (!g->backends[i].names.is_fixed)
+            mk_resolver_refresh(&g->backends[i].names);
     for (;;) {
         struct mk_backend *o = mk_balance_choose(g, &l->options, avoid);
         if (!o)
@@ -289,7 +293,7 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
  * wants before it reads the others: if two do so at the same time, at least one sees the other. */
 static void yield_idle_of_backend(struct mk_backend *o)
 {
-    if (mk_list_empty(&o->idle))
+    if (!o->server->upstream->max || mk_list_empty(&o->idle))
         return;
     if (!mk_wait_queue_has_older_elsewhere(o)) {
         mk_conn_limit_wake_unpublished(&o->pool->limit, o->server->stats_slot, o->pool->row);
@@ -386,6 +390,7 @@ static void on_cancelled_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     struct mk_backend *o = c->backend;
+    mk_upstream_conn_note_event(c, which);
     if (!(which & MK_HUNG_UP) && mk_cancelled_conn_discard_input(c))
         return;
     close_and_free_conn(c);
@@ -403,8 +408,7 @@ static void keep_idle(struct mk_upstream_conn *c)
     struct mk_backend *o = c->backend;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_IDLE);
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
-    c->on_event = on_idle_conn_event;
-    c->event_ctx = c;
+    mk_upstream_conn_set_callback(c, on_idle_conn_event, c);
     push_idle(c);
     mk_pool_schedule_sweep(o->pool);
 }
@@ -417,7 +421,7 @@ static bool reuse_conn(struct mk_upstream_conn *c)
     struct mk_upstream_conn *taker = mk_wait_queue_first_for_backend(o);
     if (taker && taker->options.fresh)
         return false;
-    const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
+    const struct mk_conn_limit_rule rule = limit_rule_of(o);
     bool may_take = taker && mk_wait_queue_is_first(o, taker);
     if (may_take &&
         (!c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, &rule, c->slot, taker->client))) {
@@ -469,8 +473,7 @@ void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool str
         return;
     }
     detach_from_request(c);
-    c->on_event = on_cancelled_conn_event;
-    c->event_ctx = c;
+    mk_upstream_conn_set_callback(c, on_cancelled_conn_event, c);
     mk_list_add_last(&o->abandoned, &c->backend_link);
     schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
 }

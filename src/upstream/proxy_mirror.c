@@ -113,6 +113,7 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
         return;
     struct mk_upstream_request_options mirrored_request = *options;
     mirrored_request.to = route->mirror;
+    mirrored_request.resumes = NULL;
     mirrored_request.limits.tries = 1;
     mirrored_request.conn.server = -1;
     mirrored_request.conn.client = NULL; /* no client waits for it, and it may outlive the original request */

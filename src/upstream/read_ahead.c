@@ -39,13 +39,11 @@ static void on_queue_room(void *ctx)
     struct mk_upstream_request *c = ctx;
     fill_queue(c);
     if (c->ahead.is_awaited)
-        c->on_ready(c->ctx);
+        mk_upstream_request_notify(c);
 }
 
-bool mk_read_ahead_fill(struct mk_upstream_request *c)
+bool mk_read_ahead_fill_queue(struct mk_upstream_request *c)
 {
-    if (!c->ahead.queue)
-        return true;
     fill_queue(c);
     return c->ahead.is_awaited;
 }
@@ -131,9 +129,4 @@ void mk_read_ahead_start(struct mk_upstream_request *c, struct mk_request *reque
 {
     mk_upstream_request_timer_set_check(c, LOOK_MS);
     c->ahead.request = request;
-}
-
-void mk_read_ahead_fini(struct mk_upstream_request *c)
-{
-    mk_spool_queue_free(c->ahead.queue);
 }

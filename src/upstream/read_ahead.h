@@ -5,15 +5,25 @@
 #ifndef MK_UPSTREAM_READ_AHEAD_H
 #define MK_UPSTREAM_READ_AHEAD_H
 
+#include <monkey/spool.h>
+
 #include "upstream/request_type.h"
 
 void mk_read_ahead_start(struct mk_upstream_request *c, struct mk_request *request);
-void mk_read_ahead_fini(struct mk_upstream_request *c);
 /* The check timer fired: is the reader slow? See mk_upstream_request_timer_is_check(). */
 void mk_read_ahead_check_reader(struct mk_upstream_request *c);
 /* mk_upstream_request_read() for a started request. */
 ssize_t mk_read_ahead_read(struct mk_upstream_request *c, char *buf, size_t cap);
 /* Reads more if available. False: the reader need not be notified, because it already has data to read. */
-bool mk_read_ahead_fill(struct mk_upstream_request *c);
+bool mk_read_ahead_fill_queue(struct mk_upstream_request *c);
+static inline bool mk_read_ahead_fill(struct mk_upstream_request *c)
+{
+    return !c->ahead.queue || mk_read_ahead_fill_queue(c);
+}
+static inline void mk_read_ahead_fini(struct mk_upstream_request *c)
+{
+    if (c->ahead.queue)
+        mk_spool_queue_free(c->ahead.queue);
+}
 
 #endif

@@ -80,13 +80,14 @@ static void on_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_request *c = ctx;
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
+    mk_upstream_conn_note_event(c->conn, which);
     if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
                                                                     * reader */
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = advance_request(c);
     has_news |= is_readable && mk_upstream_request_state_is_connected(c);
     if (has_news && mk_read_ahead_fill(c))
-        c->on_ready(c->ctx);
+        mk_upstream_request_notify(c);
 }
 
 /* The server is down: tries another server. */
@@ -95,7 +96,7 @@ static void handle_server_down(void *ctx)
     struct mk_upstream_request *c = ctx;
     if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_failover(c, on_conn_event) &&
         (c->state.is == MK_UPSTREAM_REQUEST_FAILED || advance_request(c)))
-        c->on_ready(c->ctx);
+        mk_upstream_request_notify(c);
 }
 
 static void on_deferred(void *ctx)
@@ -104,7 +105,7 @@ static void on_deferred(void *ctx)
     if (c->state.is == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
         (void)advance_request(c);
     if (mk_read_ahead_fill(c))
-        c->on_ready(c->ctx);
+        mk_upstream_request_notify(c);
 }
 
 static void on_timer(struct mk_timer *t)
@@ -121,7 +122,7 @@ static void on_timer(struct mk_timer *t)
     } else if (handle_conn_failure(c, -ETIMEDOUT, problem) && !advance_request(c)) {
         return;
     }
-    c->on_ready(c->ctx);
+    mk_upstream_request_notify(c);
 }
 
 /* ---- The beginning ---- */
@@ -174,6 +175,7 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
         .size = size,
         .to = opts->to,
         .codec = codecs[opts->protocol],
+        .resumes = opts->resumes,
         .is_safe_to_repeat = opts->is_safe_to_repeat,
         .options = opts->conn,
         .limits = opts->limits,

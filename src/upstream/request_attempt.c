@@ -12,9 +12,11 @@ bool mk_upstream_request_attempt_start(struct mk_upstream_request *c,
                                        void (*on_conn)(void *c, unsigned which))
 {
     c->conn = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_conn, c);
-    if (c->conn)
-        mk_upstream_conn_set_on_down(c->conn, c->on_down);
-    return c->conn;
+    if (!c->conn)
+        return false;
+    mk_upstream_conn_set_notes_events(c->conn);
+    mk_upstream_conn_set_on_down(c->conn, c->on_down);
+    return true;
 }
 
 void mk_upstream_request_attempt_fail(struct mk_upstream_request *c, int error)

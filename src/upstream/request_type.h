@@ -3,6 +3,7 @@
 #ifndef MK_UPSTREAM_REQUEST_TYPE_H
 #define MK_UPSTREAM_REQUEST_TYPE_H
 
+#include <monkey/request.h>
 #include <monkey/sm.h>
 #include <monkey/worker.h>
 
@@ -73,6 +74,7 @@ struct mk_upstream_request {
     const struct mk_codec_ops *codec;
     const struct mk_codec_body_framing *frame;
     void (*on_ready)(void *ctx);
+    struct mk_request *resumes; /* instead of calling on_ready; NULL: none */
     void *ctx;
     void (*on_down)(void *c);   /* the server went down before it responded */
     struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
@@ -121,5 +123,14 @@ struct mk_upstream_request {
     size_t upgrade_len, accept_len;
     char upgrade[]; /* protocol requested by Upgrade, followed by the expected Sec-WebSocket-Accept */
 };
+
+/* One of the functions of monkey/upstream.h can continue. */
+static inline void mk_upstream_request_notify(struct mk_upstream_request *c)
+{
+    if (c->resumes)
+        mk_request_resume(c->resumes);
+    else
+        c->on_ready(c->ctx);
+}
 
 #endif

@@ -21,6 +21,8 @@ void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *l);
 void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx));
+void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l);
+void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
@@ -65,7 +67,7 @@ static struct {
     unsigned n_links, n_taken;
     unsigned n_servers;
     unsigned retries; /* retries that the budget allows */
-    unsigned n_requests;
+    unsigned n_requests, n_resumed;
     struct mk_request *request; /* request whose response is spooled */
     struct mk_freelist blocks;
 } fake;
@@ -370,6 +372,18 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     l->why = why;
 }
 
+void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l)
+{
+    (void)l;
+}
+
+/* What has arrived is known without. */
+void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
+{
+    (void)which;
+    assert_true(l->is_taken && !l->is_given);
+}
+
 void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx))
 {
     l->on_down = on_down;
@@ -404,6 +418,12 @@ void mk_request_log(struct mk_request *request, enum mk_log_level level, const c
     (void)request;
     (void)level;
     (void)fmt;
+}
+
+void mk_request_resume(struct mk_request *request)
+{
+    (void)request;
+    fake.n_resumed++;
 }
 
 unsigned mk_upstream_count(const struct mk_upstream *u)

@@ -48,6 +48,33 @@ static void conn_open_is_watched_and_broken_has_error(void **state)
     assert_int_equal(c.error, -ENETUNREACH);
 }
 
+static void add_events(void *ctx, unsigned which)
+{
+    *(unsigned *)ctx |= which;
+}
+
+/* The loop calls such an owner directly. */
+static void conn_owner_that_notes_events_receives_them_first(void **state)
+{
+    static const struct mk_upstream_conn_options options = {.server = -1};
+    unsigned events = 0;
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, add_events, &events);
+    mk_upstream_conn_set_notes_events(l);
+    until_open(l);
+    int fd = accept_from((unsigned)mk_upstream_conn_server(l));
+    events = 0;
+    assert_int_equal(write(fd, "you", 3), 3);
+    while (!(events & MK_READABLE))
+        turn(&worker);
+    assert_false(mk_upstream_conn_is_readable(l));
+    mk_upstream_conn_note_event(l, events);
+    assert_true(mk_upstream_conn_is_readable(l));
+    close(fd);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
 /* Saves a system call that would find nothing. */
 static void conn_new_is_readable_after_server_sends(void **state)
 {
@@ -149,6 +176,8 @@ int main(void)
         cmocka_unit_test(conn_state_machine_has_these_transitions),
         cmocka_unit_test(conn_open_is_watched_and_broken_has_error),
         cmocka_unit_test_setup_teardown(conn_new_is_readable_after_server_sends, start_two, harness_stop),
+        cmocka_unit_test_setup_teardown(conn_owner_that_notes_events_receives_them_first, start_two,
+                                        harness_stop),
         cmocka_unit_test_setup_teardown(conn_sets_tcp_nodelay_only_on_second_write, start_two, harness_stop),
         cmocka_unit_test_setup_teardown(conn_broken_does_not_time_out, start_two, harness_stop),
         cmocka_unit_test_setup_teardown(conn_stale_event_keeps_idle_connection, start_two, harness_stop),

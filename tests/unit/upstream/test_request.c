@@ -573,6 +573,29 @@ static void response_flood_of_useless_bytes_yields(void **state)
     mk_buf_free(&text);
 }
 
+/* A handler needs no callback that only resumes its request. */
+static void request_with_request_to_resume_needs_no_callback(void **state)
+{
+    (void)state;
+    struct call call;
+    static const mk_str text = MK_STR_INIT("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(text, -EAGAIN);
+    l->is_gradual = true;
+    call.ask.method = MK_STR("GET");
+    call.ask.resumes = (struct mk_request *)&call; /* only handed on */
+    struct mk_upstream_request *c = mk_upstream_request_start(NULL, &call.ask, NULL, &call);
+    assert_int_equal(mk_upstream_request_head(c), -EAGAIN);
+    assert_int_equal(fake.n_resumed, 0);
+    assert_true(fake_arrive(l, text.len));
+    assert_int_equal(fake.n_resumed, 1);
+    assert_int_equal(mk_upstream_request_head(c), 0);
+    mk_upstream_request_free(c);
+    call.client = NULL;
+    call_fini(&call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +625,7 @@ int main(void)
         cmocka_unit_test(response_eof_is_read_after_short_read),
         cmocka_unit_test(response_large_body_needs_few_reads),
         cmocka_unit_test(response_flood_of_useless_bytes_yields),
+        cmocka_unit_test(request_with_request_to_resume_needs_no_callback),
     };
     asks.method = MK_STR("GET");
     return cmocka_run_group_tests(tests, NULL, NULL);
