@@ -7,7 +7,7 @@
 #include <monkey/text.h>
 #include <string.h>
 
-enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERVER_SHOWN = 120 };
+enum { FIRST_RETRY_MAX_MS = 50, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERVER_SHOWN = 120 };
 
 /* ---- States ---- */
 
@@ -186,23 +186,23 @@ static void fail_requests(struct package_conn *l, struct package_request_queue *
         l->ops->finish(l, r, error, is_sent);
 }
 
-/* Subtracts up to half, so that few of the clients that a server lost at once reconnect at the same
- * moment. */
-static uint32_t with_jitter(uint32_t ms)
+/* A server that restarts loses all clients at the same moment; they must not reconnect at the same moment, too. So
+ * chance decides about the first delay, and about half of each later one. */
+static uint32_t retry_delay(uint32_t backoff_ms)
 {
     uint32_t number;
     mk_random(&number, sizeof number);
-    return ms - number % (ms / 2 + 1);
+    return backoff_ms ? backoff_ms - number % (backoff_ms / 2 + 1) : number % (FIRST_RETRY_MAX_MS + 1);
 }
 
-/* A lost connection is replaced at once; failed attempts are retried with exponential backoff. */
+/* A lost connection is replaced soon; failed attempts are retried with exponential backoff. */
 static void schedule_retry(struct package_conn *l, bool was_up)
 {
     uint64_t now = mk_worker_now_ms(l->worker);
     l->backoff_ms = was_up ? 0 : l->backoff_ms ? l->backoff_ms * 2 : BACKOFF_MIN_MS;
     if (l->backoff_ms > BACKOFF_MAX_MS)
         l->backoff_ms = BACKOFF_MAX_MS;
-    l->retry_ms = now + with_jitter(l->backoff_ms);
+    l->retry_ms = now + retry_delay(l->backoff_ms);
     if (was_up || l->failing_ms)
         return;
     l->failing_ms = now;

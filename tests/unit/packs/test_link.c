@@ -166,13 +166,24 @@ static void link_pause_is_shorter_by_chance_but_at_least_half(void **state)
     }
 }
 
-static void link_that_was_up_is_replaced_at_once_whatever_chance_says(void **state)
+/* A server that restarts gets its clients back one after the other. */
+static void lost_link_is_replaced_after_a_random_delay(void **state)
 {
+    static const struct {
+        uint32_t chance, delay;
+    } cases[] = {{0, 0}, {1, 1}, {50, 50}, {51, 0}, {UINT32_MAX, 0}};
     (void)state;
-    chance = UINT32_MAX;
-    go_up();
-    package_conn_fail(&link_, -ECONNRESET, "closed");
-    assert_int_equal(link_.retry_ms, now_ms);
+    link_.stays_up = true;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        go_up();
+        unsigned before = n_connects;
+        chance = cases[i].chance;
+        package_conn_fail(&link_, -ECONNRESET, "closed");
+        assert_int_equal(link_.retry_ms, now_ms + cases[i].delay);
+        pass(cases[i].delay + 1);
+        assert_int_equal(n_connects, before + 1);
+        assert_in_range(connected_ms[before], link_.retry_ms, link_.retry_ms + 1);
+    }
 }
 
 static void link_waits_before_it_tries_again(void **state)
@@ -407,7 +418,7 @@ int main(void)
         TEST(link_that_is_up_may_be_idle),
         TEST(link_attempts_back_off_up_to_a_second),
         TEST(link_pause_is_shorter_by_chance_but_at_least_half),
-        TEST(link_that_was_up_is_replaced_at_once_whatever_chance_says),
+        TEST(lost_link_is_replaced_after_a_random_delay),
         TEST(link_waits_before_it_tries_again),
         TEST(link_that_was_up_may_be_opened_at_once),
         TEST(link_back_off_begins_anew_after_success),
