@@ -3,7 +3,7 @@
 #
 #   mk_library(PREFIX PACKAGE...)       looks for these pkg-config packages; sets PREFIX_FOUND and makes PkgConfig::PREFIX
 #   mk_feature(IS_IN TITLE [PACKAGE])   records the feature for `monkey -V` and the last line of `make run`
-#   mk_features_source(LAYER)           adds the two lists to a layer, as cli/build_info.h declares them
+#   mk_features_source(LAYER)           adds the two lists to a layer, as server/build_info.h declares them
 #
 # Every configure looks for the libraries again, and the build runs configure when a package comes or goes: CMake's own
 # cache would keep the first answer for good.
@@ -85,7 +85,7 @@ function(mk_features_source layer)
   endforeach()
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/features.c CONTENT "/* SPDX-License-Identifier: Apache-2.0 */
 /* Made by cmake/features.cmake: what needs a library, and whether this program has it. */
-#include \"cli/build_info.h\"
+#include \"server/build_info.h\"
 
 const char mk_features_with[] = \"@WITH@\";
 const char mk_features_without[] = \"@WITHOUT@\";

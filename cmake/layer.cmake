@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_layer(NAME BELOW...): the folder src/NAME as one library that sees only the layers named after it.
-# mk_optional_layer(NAME OPTION PACKAGE FEATURE BELOW...): the same for a layer that needs the pkg-config package. OPTION is AUTO
+# mk_layer(NAME BELOW... [FILES FILE...]): the folder src/NAME, or these files of src, as one library that sees only the layers
+# named after it.
+# mk_optional_layer(NAME OPTION PACKAGE FEATURE BELOW... [FILES FILE...]): the same for a layer that needs the pkg-config package. OPTION is AUTO
 # (built where the package is found), ON or OFF. Programs and libmonkey contain the layer if it is built.
 # mk_hot(NAME FILE...): the files of a layer that every request passes are built for speed; all else is small before fast.
 function(mk_layer name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "FILES")
+  if(layer_FILES)
+    list(TRANSFORM layer_FILES PREPEND ${CMAKE_SOURCE_DIR}/src/ OUTPUT_VARIABLE sources)
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  endif()
   add_library(mk_${name} STATIC ${sources})
   target_include_directories(mk_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(mk_${name} PUBLIC mk_flags)
-  foreach(lower IN LISTS ARGN)
+  foreach(lower IN LISTS layer_UNPARSED_ARGUMENTS)
     target_link_libraries(mk_${name} PUBLIC mk_${lower})
   endforeach()
 endfunction()

@@ -21,7 +21,7 @@ function(mk_tls_layer)
     return()
   endif()
   mk_feature(TRUE TLS)
-  mk_layer(tls net)
+  mk_layer(tls event)
   target_link_libraries(mk_tls PUBLIC OpenSSL::SSL)
   add_library(object_tls MODULE $<TARGET_OBJECTS:mk_tls>)
   set_target_properties(object_tls PROPERTIES PREFIX "" OUTPUT_NAME monkey-tls SUFFIX .so LINKER_LANGUAGE C

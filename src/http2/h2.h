@@ -3,7 +3,7 @@
 #ifndef MK_HTTP2_H2_H
 #define MK_HTTP2_H2_H
 
-#include "proto/conn.h"
+#include "connection/conn.h"
 
 extern const struct mk_conn_ops mk_h2_ops;
 

@@ -4,7 +4,7 @@
 #ifndef MK_HTTP2_H2_CACHED_HEAD_H
 #define MK_HTTP2_H2_CACHED_HEAD_H
 
-#include "proto/http2.h"
+#include "connection/http2.h"
 
 /* An mk_h2_head_writer. */
 void mk_h2_cached_head_write(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size);

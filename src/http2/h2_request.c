@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_request.h"
 
+#include "connection/conn_manager.h"
 #include "http/trailer.h"
 #include "http/upgrade.h"
 #include "http2/h2_abuse.h"
@@ -8,7 +9,6 @@
 #include "http2/h2_head.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
-#include "proto/conn_manager.h"
 #include "web/request_target.h"
 #include "web/trailers.h"
 

@@ -4,11 +4,11 @@
 #define MK_HTTP2_H2_TYPES_H
 
 #include "base/assert.h"
+#include "connection/http2.h"
+#include "connection/http_stream.h"
 #include "http2/h2_frame.h"
 #include "http2/h2_priority.h"
 #include "http2/hpack.h"
-#include "proto/http2.h"
-#include "proto/http_stream.h"
 
 enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 

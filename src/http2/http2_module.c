@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interface for the lower layers. */
+#include "connection/http2.h"
 #include "http2/h2.h"
 #include "http2/h2_cached_head.h"
 #include "http2/hpack.h"
-#include "proto/http2.h"
 
 extern const struct mk_http2_module mk_http2_module;
 

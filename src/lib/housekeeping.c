@@ -2,7 +2,7 @@
 #include "lib/housekeeping.h"
 
 #include "os/fd.h"
-#include "settings/tls_ticket_keys.h"
+#include "setup/tls_ticket_keys.h"
 
 /* The descriptor keeps its number, so that all threads write to the new file. */
 static mk_err rotate_log(const struct mk_logfile *log)

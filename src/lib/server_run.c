@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "event/loop_embed.h"
 #include "lib/handle_registry.h"
 #include "lib/last_error.h"
 #include "lib/lib_worker.h"
 #include "lib/setting_check.h"
-#include "net/loop_embed.h"
 #include "setup/plugins.h"
 #include "setup/worker_channels.h"
 

@@ -3,9 +3,9 @@
 
 #include "conf/bind.h"
 #include "conf/read.h"
-#include "settings/keys.h"
 #include "setup/conf_disk_io.h"
 #include "setup/embedding.h"
+#include "setup/keys.h"
 
 /* Storage for the settings of any section. */
 union settings {

@@ -3,7 +3,7 @@
 #ifndef MK_LIB_SETTING_CHECK_H
 #define MK_LIB_SETTING_CHECK_H
 
-#include "settings/settings.h"
+#include "setup/settings.h"
 
 /* Is it a key of that server section, with a valid value? -EINVAL: *why. Plugin sections are not known yet:
  * 0. */

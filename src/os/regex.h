@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The implementation of regular expressions is src/regex, a build option (MK_PCRE2). */
+/* The implementation of regular expressions is src/os/regex_pcre2.c, a build option (MK_PCRE2). */
 #ifndef MK_OS_REGEX_H
 #define MK_OS_REGEX_H
 

@@ -8,8 +8,8 @@
 #include "os/crash_probe.h"
 #include "os/fd.h"
 #include "server/report_output.h"
-#include "settings/shared_state.h"
 #include "setup/plugins.h"
+#include "setup/shared_state.h"
 
 enum { TRIAL_S = 60, SPARE_MS = 1000, ASK_MS = 32, PROBLEMS_MAX = 256 * 1024 };
 

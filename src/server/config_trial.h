@@ -4,7 +4,7 @@
 #ifndef MK_SERVER_CONFIG_TRIAL_H
 #define MK_SERVER_CONFIG_TRIAL_H
 
-#include "net/loop.h"
+#include "event/loop.h"
 #include "setup/config_generation.h"
 
 struct mk_config_trial {

@@ -4,7 +4,7 @@
 #ifndef MK_SERVER_MASTER_HOUSEKEEPING_H
 #define MK_SERVER_MASTER_HOUSEKEEPING_H
 
-#include "net/loop.h"
+#include "event/loop.h"
 #include "setup/config_generation.h"
 
 struct mk_master_housekeeping {

@@ -8,7 +8,7 @@
 
 #include "base/num.h"
 #include "os/fd.h"
-#include "settings/server_secret.h"
+#include "setup/server_secret.h"
 
 #define PREDECESSOR "MONKEY_PREDECESSOR"
 #define SECRET      "MONKEY_SECRET"

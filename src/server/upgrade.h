@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "settings/shared_state.h"
+#include "setup/shared_state.h"
 #include "worker/listeners.h"
 
 struct mk_upgrade {

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_CACHE_CONTROL_H
 #define MK_SETUP_CACHE_CONTROL_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Sets the cache rules of site->host. Errors go to the report. */
 void mk_cache_control_build(struct mk_arena *arena, struct mk_vhost_config *site,

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "conf/table.h"
-#include "settings/keys.h"
-#include "settings/keys_tls.h"
+#include "setup/keys.h"
+#include "setup/keys_tls.h"
 #include "setup/listen_addresses.h"
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };

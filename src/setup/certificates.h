@@ -4,7 +4,7 @@
 #define MK_SETUP_CERTIFICATES_H
 
 #include "base/log.h"
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* A TLS context with the settings it was created from: hosts with equal settings share it. */
 struct mk_shared_tls_context {

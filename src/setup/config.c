@@ -9,8 +9,8 @@
 #include "conf/bind.h"
 #include "conf/path.h"
 #include "conf/suggest.h"
-#include "settings/server_secret.h"
 #include "setup/plugin_sections.h"
+#include "setup/server_secret.h"
 #include "web/static.h"
 
 void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after)

@@ -4,7 +4,7 @@
 #ifndef MK_SETUP_CONFIG_H
 #define MK_SETUP_CONFIG_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 #include "setup/plugin_list.h"
 
 struct mk_config {

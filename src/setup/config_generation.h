@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_CONFIG_GENERATION_H
 #define MK_SETUP_CONFIG_GENERATION_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Parses, validates and builds everything; opens document roots and logs. NULL on any error (see the report);
  * success may come with warnings. `report` is allocated in `report_arena`. */

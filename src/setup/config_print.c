@@ -3,7 +3,7 @@
 #include "setup/config_print.h"
 
 #include "conf/print.h"
-#include "settings/keys.h"
+#include "setup/keys.h"
 #include "setup/plugin_sections.h"
 #include "setup/plugins.h"
 #include "setup/sandbox_rules.h"

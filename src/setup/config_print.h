@@ -4,7 +4,7 @@
 #ifndef MK_SETUP_CONFIG_PRINT_H
 #define MK_SETUP_CONFIG_PRINT_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 void mk_config_print_effective(const struct mk_config_generation *g, struct mk_buf *out);
 

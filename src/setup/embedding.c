@@ -2,8 +2,8 @@
 #include "setup/embedding.h"
 
 #include "conf/table.h"
-#include "settings/keys.h"
 #include "setup/conf_disk_io.h"
+#include "setup/keys.h"
 
 static bool is_server_section(const struct mk_conf_section *s)
 {

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_EMBEDDING_H
 #define MK_SETUP_EMBEDDING_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* File name of the program's configuration lines in messages. */
 #define MK_EMBEDDING_NAME MK_STR("the program")

@@ -3,7 +3,7 @@
 
 #include "conf/table.h"
 #include "os/fd.h"
-#include "settings/keys.h"
+#include "setup/keys.h"
 
 enum {
     FIXED = 16,       /* per process: loop, timers, signals, pid file, reserve */

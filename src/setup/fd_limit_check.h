@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_FD_LIMIT_CHECK_H
 #define MK_SETUP_FD_LIMIT_CHECK_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Warns if the master would run out of descriptors, or if its workers would have too few for connections.
  * Call when everything except the listening sockets is open. */

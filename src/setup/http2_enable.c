@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/http2_enable.h"
 
-#include "proto/http2.h"
+#include "connection/http2.h"
 
 /* The first HTTP/2-only address. */
 static const struct mk_listen *first_http2_listen(const struct mk_config_generation *g)

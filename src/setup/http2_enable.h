@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_HTTP2_ENABLE_H
 #define MK_SETUP_HTTP2_ENABLE_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Sets g->http2 and the HTTP/2 data of its hosts; call after addresses and hosts are known. Errors go to the
  * report: an HTTP/2-only `Listen` in a build without HTTP/2. Otherwise such builds use HTTP/1. */

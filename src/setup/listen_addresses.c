@@ -2,7 +2,7 @@
 #include "setup/listen_addresses.h"
 
 #include "conf/table.h"
-#include "settings/keys.h"
+#include "setup/keys.h"
 
 enum { LISTENS_MAX = 64 }; /* MK_LISTENERS_MAX of the layer above */
 

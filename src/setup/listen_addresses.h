@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_LISTEN_ADDRESSES_H
 #define MK_SETUP_LISTEN_ADDRESSES_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Collects the addresses in g->listens: from the command line or, without any, from [SERVER] and every
  * [HOST]. Call after all host settings are known. */

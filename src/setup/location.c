@@ -5,8 +5,8 @@
 
 #include "conf/path.h"
 #include "conf/table.h"
-#include "settings/keys.h"
 #include "setup/conf_regex.h"
+#include "setup/keys.h"
 #include "web/effective_limits.h"
 
 void mk_location_set_limits(struct mk_config_generation *g, const struct mk_request_settings *settings,

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_LOCATION_H
 #define MK_SETUP_LOCATION_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Converts settings to limits, with this access log (NULL: none). */
 void mk_location_set_limits(struct mk_config_generation *g, const struct mk_request_settings *settings,

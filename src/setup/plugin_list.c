@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/plugin_list.h"
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 #include "web/hooks.h"
 
 const struct mk_loaded_plugin *mk_plugin_list_find(const struct mk_config_generation *g,

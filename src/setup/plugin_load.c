@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "settings/keys.h"
 #include "setup/builtin_handlers.h"
+#include "setup/keys.h"
 #include "setup/plugins.h"
 
 /* ---- Loaded plugins ---- */

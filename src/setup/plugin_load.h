@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_PLUGIN_LOAD_H
 #define MK_SETUP_PLUGIN_LOAD_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Errors go to the report. */
 void mk_plugin_load_configured(struct mk_config_generation *g, struct mk_conf_report *report);

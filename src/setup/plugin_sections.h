@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_PLUGIN_SECTIONS_H
 #define MK_SETUP_PLUGIN_SECTIONS_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* A plugin's section and its settings. */
 struct mk_plugin_section {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/plugins.h"
 
-#include "proto/conn_manager_type.h"
+#include "connection/conn_manager_type.h"
 #include "setup/config.h"
 
 /* ---- Which are loaded ---- */

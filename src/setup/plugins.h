@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_PLUGINS_H
 #define MK_SETUP_PLUGINS_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 #include "setup/plugin_list.h"
 
 /* Calls each load(). All sections must be bound. */

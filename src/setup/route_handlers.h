@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_ROUTE_HANDLERS_H
 #define MK_SETUP_ROUTE_HANDLERS_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 #include "web/route.h"
 
 /* Sets handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False: error,

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_SANDBOX_RULES_H
 #define MK_SETUP_SANDBOX_RULES_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* "read ", to be followed by a path, or "resolve names". */
 const char *mk_sandbox_rules_describe(enum mk_sandbox_permission what);

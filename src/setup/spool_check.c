@@ -3,7 +3,7 @@
 
 #include "conf/table.h"
 #include "conf/value.h"
-#include "settings/keys.h"
+#include "setup/keys.h"
 #include "web/spool_quota.h"
 
 /* An error in [SERVER] is reported once for all hosts. */

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_SPOOL_CHECK_H
 #define MK_SETUP_SPOOL_CHECK_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Warns if MaxBodySize allows more than one client may ever spool. Call after all routes are bound. */
 void mk_spool_check_body_limits(const struct mk_config_generation *g, struct mk_conf_report *report);

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_VHOST_CONFIG_H
 #define MK_SETUP_VHOST_CONFIG_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Builds site->host from the rest of *site. Errors go to the report; faulty parts are omitted. */
 void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,

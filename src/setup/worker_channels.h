@@ -5,7 +5,7 @@
 #ifndef MK_SETUP_WORKER_CHANNELS_H
 #define MK_SETUP_WORKER_CHANNELS_H
 
-#include "settings/config_generation_type.h"
+#include "setup/config_generation_type.h"
 
 /* Opens one per configured worker if a plugin wants messages; otherwise none, which is not an error. After an
  * error, sockets already opened stay open until mk_worker_channels_close(). */

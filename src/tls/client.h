@@ -5,7 +5,7 @@
 
 #include <openssl/ssl.h>
 
-#include "net/tls.h"
+#include "event/tls.h"
 
 /* Its streams need only the SSL_CTX, of which they hold a reference. */
 struct mk_tls_client {

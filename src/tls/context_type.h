@@ -6,7 +6,7 @@
 
 #include <openssl/ssl.h>
 
-#include "net/tls.h"
+#include "event/tls.h"
 
 enum { MK_TLS_KEYPAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
 

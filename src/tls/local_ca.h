@@ -3,7 +3,7 @@
 #ifndef MK_TLS_LOCAL_CA_H
 #define MK_TLS_LOCAL_CA_H
 
-#include "net/tls_authority.h"
+#include "event/tls_authority.h"
 
 extern const struct mk_tls_local_ca_ops mk_tls_local_ca_ops_openssl;
 

@@ -4,7 +4,7 @@
 #define MK_TLS_SETTINGS_ERROR_H
 
 #include "base/err.h"
-#include "net/tls.h"
+#include "event/tls.h"
 
 /* Returns -EINVAL and sets *p for this file of the settings; NULL: none. */
 MK_COLD mk_err mk_tls_settings_error_set(struct mk_tls_settings_error *p, const char *file, const char *fmt,

@@ -5,7 +5,7 @@
 
 #include <openssl/ssl.h>
 
-#include "net/tls.h"
+#include "event/tls.h"
 
 /* Ciphertext that the socket has not accepted. */
 struct mk_tls_unsent {

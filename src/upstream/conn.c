@@ -5,7 +5,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-#include "net/tls.h"
+#include "event/tls.h"
 
 #define TO(state) MK_SM_TO(MK_UPSTREAM_CONN_##state)
 

@@ -8,7 +8,7 @@
 #include <monkey/sm.h>
 
 #include "base/list.h"
-#include "net/stream.h"
+#include "event/stream.h"
 #include "upstream/resolver.h"
 
 struct mk_backend;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "net/tls.h"
+#include "event/tls.h"
 #include "upstream/balance.h"
 #include "upstream/cancelled_conn.h"
 #include "upstream/client_share.h"

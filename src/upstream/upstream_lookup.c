@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sha1.h"
-#include "net/tls.h"
+#include "event/tls.h"
 #include "upstream/endpoint.h"
 #include "upstream/resolver.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/arena.h"
 #include "base/compiler.h"
+#include "event/tls.h"
 #include "http/header.h"
 #include "http/target.h"
-#include "net/tls.h"
 #include "os/sockaddr.h"
 
 /* The target of a request, first as received, then after each rewrite by a hook, handler or route. Each step

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
-#include "net/offload.h"
+#include "event/offload.h"
 
 enum { MK_SPOOL_BUCKETS = 64 };
 

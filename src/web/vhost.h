@@ -6,10 +6,10 @@
 #include <monkey/host.h>
 
 #include "base/map.h"
+#include "event/tls.h"
 #include "files/mime.h"
 #include "files/open_file.h"
 #include "http/path_variants.h"
-#include "net/tls.h"
 #include "web/hooks.h"
 #include "web/route.h"
 #include "web/route_index.h"

@@ -8,7 +8,7 @@
 #define MK_WORKER_LISTENERS_H
 
 #include "base/log.h"
-#include "settings/settings.h"
+#include "setup/settings.h"
 
 enum { MK_LISTENERS_MAX = 64, MK_LISTENER_SOCKETS_MAX = 512, MK_LISTENERS_BACKLOG = 4096 };
 

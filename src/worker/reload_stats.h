@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/str.h"
-#include "proto/counters.h"
+#include "connection/counters.h"
 
 enum { MK_RELOAD_STATS_REASON_MAX = 4096 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/scoreboard.h"
 
+#include "connection/conn.h"
 #include "os/shared_memory.h"
-#include "proto/conn.h"
 
 /* Layout of the shared memory. */
 struct scoreboard_memory {

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "proto/counters.h"
+#include "connection/counters.h"
 #include "worker/reload_stats.h"
 
 /* Written by the master, except for the counters, which the slot's worker writes. */

@@ -5,7 +5,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "net/loop.h"
+#include "event/loop.h"
 #include "worker/spawner.h"
 
 struct mk_subprocesses {

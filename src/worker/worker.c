@@ -3,10 +3,10 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "connection/conn_manager.h"
 #include "logs/errorlog.h"
 #include "os/fd.h"
 #include "os/sock.h"
-#include "proto/conn_manager.h"
 #include "setup/plugins.h"
 #include "worker/listeners.h"
 #include "worker/subprocess.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/worker_async.h"
 
-#include "net/deferred.h"
-#include "net/watcher.h"
+#include "event/deferred.h"
+#include "event/watcher.h"
 
 enum {
     ASIDE_MAX = 1024,                    /* waiting or running jobs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker and server information for plugins: monkey/worker.h. */
 #include "base/stats.h"
-#include "proto/h1_types.h"
+#include "connection/h1_types.h"
 #include "setup/config_print.h"
 #include "worker/worker.h"
 

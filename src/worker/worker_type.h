@@ -3,11 +3,11 @@
 #ifndef MK_WORKER_WORKER_TYPE_H
 #define MK_WORKER_WORKER_TYPE_H
 
+#include "connection/acceptor.h"
+#include "event/post_queue.h"
+#include "event/thread_pool.h"
 #include "logs/accesslog.h"
 #include "logs/logwriter.h"
-#include "net/post_queue.h"
-#include "net/thread_pool.h"
-#include "proto/acceptor.h"
 #include "setup/config_generation.h"
 #include "worker/scoreboard.h"
 #include "worker/subprocess_type.h"

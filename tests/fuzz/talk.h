@@ -7,8 +7,8 @@
 
 #include <sys/eventfd.h>
 
-#include "proto/conn_manager.h"
-#include "proto/h1.h"
+#include "connection/conn_manager.h"
+#include "connection/h1.h"
 #include "unit/handlers.h"
 #include "unit/site.h"
 

@@ -26,7 +26,7 @@ def read_table(path, flags, _):
     return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
 # LAYER/FILE -> a further beginning of its names.
-ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
+ALSO = {"server/features": "mkabout", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
         "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin"}
 
 

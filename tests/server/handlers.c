@@ -13,11 +13,11 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "connection/acceptor.h"
+#include "connection/conn_manager.h"
+#include "connection/http2.h"
 #include "os/fd.h"
 #include "os/sock.h"
-#include "proto/acceptor.h"
-#include "proto/conn_manager.h"
-#include "proto/http2.h"
 
 enum { ROOM = 4096, WAIT_MS = 100, PIECE_MAX = 1000 };
 

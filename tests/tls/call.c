@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
-#include "net/tls.h"
+#include "event/tls.h"
 
 enum { PATIENCE_MS = 20000, ROOM = 65536 };
 

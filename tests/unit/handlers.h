@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "net/offload.h"
+#include "event/offload.h"
 #include "web/route.h"
 
 /* Data of every route made here. `slow` needs a loop and `thread` needs a thread pool. */

@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
-#include "net/stream.h"
+#include "event/stream.h"
 
 enum { FAKE_STREAM_ROOM = 1 << 22 };
 

@@ -47,7 +47,7 @@ def lines(case):
 
 
 SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets, "fuzz_web_flow": flows,
-         "fuzz_proto_h1": connections, "fuzz_setup_accesslog": lines}
+         "fuzz_connection_h1": connections, "fuzz_setup_accesslog": lines}
 
 
 def main():

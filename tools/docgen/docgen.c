@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/options.h"
 #include "conf/reference.h"
-#include "settings/keys.h"
+#include "server/options.h"
 #include "setup/builtin.h"
+#include "setup/keys.h"
 #include "setup/plugin_object.h"
 
 enum { TEXT_MAX = 1024 * 1024, PLUGINS_MAX = 64, COMMANDS_MAX = 32 };
@@ -426,7 +426,7 @@ static void write_config_reference(struct mk_buf *out)
     mk_buf_add(
         out,
         MK_STR(
-            "# Configuration reference\n\n<!-- Generated from the tables in src/settings/keys.c by `make "
+            "# Configuration reference\n\n<!-- Generated from the tables in src/setup/keys.c by `make "
             "docs`. -->\n\n[The configuration format](configuration-format.md) explains the syntax. `monkey "
             "-t` checks a configuration; `monkey -T` prints what is in effect, including defaults.\n\nFor a "
             "folder, Monkey reads its `monkey.conf`. If that contains no [HOST], Monkey also reads the files "

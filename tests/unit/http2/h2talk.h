@@ -5,9 +5,9 @@
 
 #include "http2/h2.h"
 #include "http2/h2_stream.h"
+#include "unit/connection/talk.h"
 #include "unit/h2client.h"
 #include "unit/harness.h"
-#include "unit/proto/talk.h"
 
 extern const struct mk_http2_module mk_http2_module;
 

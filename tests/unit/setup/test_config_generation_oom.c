@@ -12,9 +12,9 @@ static void drop(struct mk_regex *r)
     mk_mem_free(r);
 }
 
-extern mk_regex_compile mk_pcre2_compile;
+extern mk_regex_compile mk_regex_pcre2_compile;
 
-struct mk_regex *mk_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
 {
     static const struct mk_regex_ops ops = {.free = drop};
     struct mk_regex *r = mk_mem_alloc(sizeof *r);

@@ -2,7 +2,7 @@
 /* HTTP/2 in a program that was built without it, as this one. */
 #include "setup/http2_enable.h"
 
-#include "proto/http2.h"
+#include "connection/http2.h"
 #include "unit/setup/configured.h"
 
 static struct configured c;

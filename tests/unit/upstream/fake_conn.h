@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "net/stream.h"
+#include "event/stream.h"
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"

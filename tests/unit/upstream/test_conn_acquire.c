@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "net/tls.h"
+#include "event/tls.h"
 #include "unit/upstream/set.h"
 #include "upstream/failover.h"
 #include "upstream/wait_queue.h"

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #include "base/stats.h"
-#include "net/deferred.h"
-#include "net/loop.h"
-#include "net/watcher.h"
+#include "event/deferred.h"
+#include "event/loop.h"
+#include "event/watcher.h"
 #include "unit/test.h"
 #include "upstream/health.h"
 #include "upstream/pool.h"

@@ -3,8 +3,8 @@
 #ifndef MK_UNIT_WEB_SPOOLED_CASE_H
 #define MK_UNIT_WEB_SPOOLED_CASE_H
 
-#include "net/offload.h"
-#include "unit/net/loop.h"
+#include "event/offload.h"
+#include "unit/event/loop.h"
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/spool_quota.h"

@@ -2,7 +2,7 @@
 /* Counts of processes outlive them; the results of reloads are recorded. */
 #include "worker/scoreboard.h"
 
-#include "proto/conn.h"
+#include "connection/conn.h"
 #include "unit/test.h"
 
 static struct mk_scoreboard scoreboard;

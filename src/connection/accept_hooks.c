@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "connection/accept_hooks.h"
+
+#include <monkey/connection.h>
+
+#include "connection/h1.h"
+#include "connection/h1_output.h"
+#include "connection/http2.h"
+#include "connection/tls_handshake.h"
+
+/* Maximum share (1/n) of connections that may wait in accept hooks. */
+enum { AWAITING_FRACTION = 4 };
+
+MK_COLD static void reject_connection(struct mk_conn *c)
+{
+    mk_counter_add(&c->service->counters->dropped, 1);
+    mk_conn_reset(c, MK_OUTCOME_REJECTED);
+}
+
+bool mk_accept_hooks_sends_rejection(const struct mk_conn_manager *s, unsigned status)
+{
+    return status == 429 ? s->limits->overcapacity != MK_OVERCAPACITY_DROP
+                         : s->limits->overcapacity == MK_OVERCAPACITY_TOOBUSY;
+}
+
+MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
+{
+    bool sends_status = !c->wants_tls && !c->wants_h2 && mk_accept_hooks_sends_rejection(c->service, status);
+    if (!sends_status) {
+        reject_connection(c);
+        return;
+    }
+    mk_counter_add(&c->service->counters->dropped, 1);
+    if (mk_conn_input(c).len < MK_INPUT_BUFFER_SIZE)
+        (void)mk_conn_fill_input(c); /* closing with unread input would reset the response */
+    (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(status), false);
+    c->stream.ops->shutdown(&c->stream);
+    mk_conn_close(c, MK_OUTCOME_REJECTED);
+}
+
+/* Until the PROXY header is read, the connection is charged to no client address, so that silent clients
+ * behind a proxy do not use up the limits of others. The number of such connections has its own limit. */
+static void wait_for_client(struct mk_conn *c)
+{
+    struct mk_conn_manager *s = c->service;
+    if (c->admission == MK_CONN_NOT_COUNTED) {
+        if (s->n_awaiting_hooks >= mk_max(s->limits->connections_max / AWAITING_FRACTION, 1)) {
+            reject_connection(c);
+            return;
+        }
+        c->admission = MK_CONN_AWAITS_HOOK;
+        s->n_awaiting_hooks++;
+    }
+    mk_conn_set_timeout(c, MK_TIMEOUT_ACCEPT_HOOK);
+}
+
+/* Charges the connection to its current client address. */
+static mk_err count_for_address(struct mk_conn *c, const struct mk_addr *peer)
+{
+    struct mk_conn_manager *s = c->service;
+    mk_err e = c->admission == MK_CONN_COUNTED ? mk_client_limits_transfer(&s->peers, &c->peer, peer)
+                                               : mk_client_limits_acquire(&s->peers, peer);
+    if (e)
+        return e;
+    s->n_awaiting_hooks -= c->admission == MK_CONN_AWAITS_HOOK;
+    c->admission = MK_CONN_COUNTED;
+    c->peer = *peer;
+    return 0;
+}
+
+/* True: more input arrived. */
+static bool read_more_input(struct mk_conn *c)
+{
+    if (mk_conn_input(c).len == MK_INPUT_BUFFER_SIZE) {
+        reject_connection(c);
+        return false;
+    }
+    ssize_t n = mk_conn_fill_input(c);
+    if (n == -EAGAIN)
+        wait_for_client(c);
+    else if (n <= 0)
+        mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
+    return n > 0;
+}
+
+/* True: continue with the next hook. */
+static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook)
+{
+    enum mk_verdict verdict;
+    while ((verdict = hook->on_accept(c, hook->data)) == MK_WAIT)
+        if (!read_more_input(c))
+            return false;
+    if (verdict == MK_NEXT)
+        return true;
+    if (verdict != MK_ERROR)
+        mk_log_error(c->service->log,
+                     "the plugin %s returned %d from on_accept: expected MK_NEXT, MK_WAIT or MK_ERROR; the "
+                     "connection was refused",
+                     hook->name, (int)verdict);
+    reject_connection(c);
+    return false;
+}
+
+/* While a hook waits, the timeout runs: the hook is called again only when more input has arrived. */
+static void advance(struct mk_conn *c)
+{
+    const struct mk_conn_manager *s = c->service;
+    mk_conn_begin_serving(c);
+    bool go = c->clock == MK_TIMEOUT_NONE || read_more_input(c);
+    while (go && c->hooks_passed < s->n_accept_hooks) {
+        go = run_accept_hook(c, &s->accept_hooks[c->hooks_passed]);
+        c->hooks_passed += go;
+    }
+    if (!go) {
+        mk_conn_end_serving(c);
+        return;
+    }
+    mk_err e = c->admission == MK_CONN_COUNTED ? 0 : count_for_address(c, &c->peer);
+    if (e) {
+        reject_with_status(c, e == -EDQUOT ? 429 : 503);
+        mk_conn_end_serving(c);
+        return;
+    }
+    if (c->wants_tls) {
+        mk_tls_handshake_serve(c);
+        return;
+    }
+    if (c->wants_h2) {
+        c->service->http2->serve(c);
+        return;
+    }
+    c->ops = &mk_h1_ops;
+    mk_h1_serve(c);
+}
+
+static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+{
+    (void)clock;
+    mk_conn_close(c, MK_OUTCOME_TIMEOUT);
+}
+
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
+{
+    (void)c;
+    (void)ending;
+}
+
+const struct mk_conn_ops mk_accept_hooks_ops = {
+    .advance = advance, .on_timeout = on_timeout, .on_close = on_close};
+
+/* ---- Queries for hooks ---- */
+
+const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
+{
+    return &c->peer;
+}
+
+int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer)
+{
+    return count_for_address(c, peer);
+}
+
+void mk_conn_set_secure(struct mk_conn *c)
+{
+    c->forwarded_is_secure = true;
+}
+
+mk_str mk_conn_peek(struct mk_conn *c)
+{
+    return mk_conn_input(c);
+}
+
+void mk_conn_consume(struct mk_conn *c, size_t n)
+{
+    mk_conn_consume_input(c, mk_min(n, mk_conn_input(c).len));
+}
+
+struct mk_worker *mk_conn_worker(const struct mk_conn *c)
+{
+    return c->service->worker;
+}

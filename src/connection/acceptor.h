@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accepts connections from a listening socket, and handles overload. */
+#ifndef MK_CONNECTION_ACCEPTOR_H
+#define MK_CONNECTION_ACCEPTOR_H
+
+#include "connection/conn.h"
+
+struct mk_acceptor {
+    struct mk_fd_watch watch;
+    struct mk_conn_manager *service;
+    int fd;         /* not owned */
+    int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
+    bool paused;    /* removed from the loop: no capacity */
+    bool wants_tls; /* set after the start: accept only TLS, */
+    bool wants_h2;  /* or only HTTP/2 */
+    const struct mk_vhosts *hosts; /* virtual hosts of its connections; NULL: the service's */
+    struct mk_timer retry;
+};
+
+/* Starts accepting connections from `fd`, a non-blocking listener that must stay open. */
+mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd) MK_MUST_USE;
+/* Accepts the pending connections of the kernel's queue as capacity allows: the queue is lost with the
+ * socket. */
+void mk_acceptor_accept_queued(struct mk_acceptor *a);
+/* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. */
+void mk_acceptor_stop(struct mk_acceptor *a);
+/* A connection was closed: resumes accepting if possible. */
+void mk_acceptor_resume(struct mk_acceptor *a);
+
+#endif

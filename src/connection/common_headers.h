@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Server and Date headers of every response as prepared text. Formatted at most once a second. */
+#ifndef MK_CONNECTION_COMMON_HEADERS_H
+#define MK_CONNECTION_COMMON_HEADERS_H
+
+#include "base/str.h"
+#include "web/response.h"
+
+enum { MK_COMMON_HEADERS_MAX = 128 };
+
+struct mk_common_headers {
+    int64_t written; /* second of the last formatting */
+    size_t len, server_len, date_at;
+    char text[MK_COMMON_HEADERS_MAX];
+    size_t packed_len; /* 0: HTTP/2 is not available */
+    size_t packed_server_len;
+    char packed[MK_COMMON_HEADERS_MAX]; /* the same headers, HPACK-encoded; the date is last */
+};
+
+/* Truncates a name that is too long. */
+void mk_common_headers_init(struct mk_common_headers *s, mk_str server_name);
+void mk_common_headers_update_date(struct mk_common_headers *s, int64_t now);
+
+/* The Server value. */
+static inline mk_str mk_common_headers_server_name(const struct mk_common_headers *s)
+{
+    size_t from = sizeof "Server: " - 1;
+    return mk_str_of(s->text + from, s->server_len - from - (sizeof "\r\n" - 1));
+}
+
+/* "Server: ...\r\nDate: ...\r\n", valid until the next call. The empty line that ends a head follows
+ * directly in memory. */
+static inline mk_str mk_common_headers_at(struct mk_common_headers *s, int64_t now)
+{
+    if (s->written != now)
+        mk_common_headers_update_date(s, now);
+    return mk_str_of(s->text, s->len);
+}
+
+/* The same headers, HPACK-encoded; valid until the next call. Only with HTTP/2. */
+static inline mk_str mk_common_headers_hpack_at(struct mk_common_headers *s, int64_t now)
+{
+    if (s->written != now)
+        mk_common_headers_update_date(s, now);
+    return mk_str_of(s->packed, s->packed_len);
+}
+
+/* Removes headers that the response sets itself (`own`: MK_OWN_...) from such a text; its Server line has
+ * `server_len` bytes. */
+static inline mk_str mk_common_headers_without_own(mk_str stamp, size_t server_len, unsigned own)
+{
+    if (MK_UNLIKELY(own & MK_RESPONSE_OWN_DATE))
+        stamp.len = server_len;
+    return MK_UNLIKELY(own & MK_RESPONSE_OWN_SERVER) ? mk_str_skip(stamp, server_len) : stamp;
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection: its state machine, its timeouts, its memory. The protocol (HTTP/1 or HTTP/2) parses and writes
+ * its bytes; the connection knows it only as mk_conn_ops.
+ *
+ *            +------------------------------- request served ------------------------------+
+ *            v                                                                              |
+ *   open -> IDLE -> HEAD -> FLOW -> SEND -----------------------------------> (keep alive) -+
+ *            |        |      |        |  \-> DRAIN (unread body) -----------> (keep alive) -+
+ *            |        |      |        |         |
+ *            |        |      |        +-> TUNNEL (another protocol) -+
+ *            |        |      |        |         |                  v
+ *            |        |      |        +---------+-> LINGER (all data sent, input is discarded)
+ *            v        v      v        v         v     |
+ *           DEAD <----+------+--------+---------+-----+
+ */
+#ifndef MK_CONNECTION_CONN_H
+#define MK_CONNECTION_CONN_H
+
+#include <monkey/sm.h>
+
+#include "connection/conn_manager_type.h"
+
+enum mk_conn_state {
+    MK_CONN_IDLE,   /* no byte of a request received */
+    MK_CONN_HEAD,   /* part of a request head received */
+    MK_CONN_FLOW,   /* the request is being dispatched */
+    MK_CONN_SEND,   /* the response is being sent */
+    MK_CONN_DRAIN,  /* response sent, discarding the rest of the request body */
+    MK_CONN_LINGER, /* all data sent; waiting for the peer to read it */
+    MK_CONN_SECURE, /* TLS handshake */
+    MK_CONN_TUNNEL, /* another protocol has replaced HTTP/1 */
+    MK_CONN_MULTI,  /* HTTP/2: streams have their own states */
+    MK_CONN_DEAD,   /* closed; freed at the end of the loop iteration */
+    MK_CONN_STATES
+};
+
+/* What a connection waits for; selects the timeout. */
+enum mk_conn_timeout {
+    MK_TIMEOUT_NONE,
+    MK_TIMEOUT_IDLE,    /* the next request */
+    MK_TIMEOUT_HEAD,    /* the rest of a head; never restarted */
+    MK_TIMEOUT_RATE,    /* data from or to the peer: at least MinRate? */
+    MK_TIMEOUT_HANDLER, /* a handler or body source */
+    MK_TIMEOUT_LINGER,
+    MK_TIMEOUT_TUNNEL,      /* either side of a tunnel */
+    MK_TIMEOUT_ACCEPT_HOOK, /* what an accept hook waits for */
+};
+
+/* Whether the connection is counted for its client's address. */
+enum mk_conn_admission {
+    MK_CONN_NOT_COUNTED,
+    MK_CONN_AWAITS_HOOK, /* an accept hook waits for more of the client's data: counted in
+                          * service->n_awaiting_hooks */
+    MK_CONN_COUNTED,
+};
+
+extern const struct mk_sm_machine mk_conn_machine;
+
+struct mk_conn;
+
+/* A client's transfer rate, compared with MinRate. */
+struct mk_conn_rate {
+    int64_t credit;      /* bytes ahead of the minimum */
+    uint64_t progressed; /* bytes transferred at the last check */
+};
+
+/* `progress`: total bytes transferred. Call once per interval. */
+bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
+                               const struct mk_request_limits *limits);
+/* The more lenient of the two settings. */
+const struct mk_request_limits *mk_conn_rate_more_lenient(const struct mk_request_limits *a,
+                                                          const struct mk_request_limits *b);
+
+/* Protocol callbacks. Called only while the connection is open. */
+struct mk_conn_ops {
+    /* Progress may be possible: data arrived, the socket became writable, or a request was resumed. */
+    void (*advance)(struct mk_conn *c);
+    /* The timeout set by the protocol expired. */
+    void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout clock);
+    /* The connection is being closed: end everything in progress. */
+    void (*on_close)(struct mk_conn *c, enum mk_outcome ending);
+    /* Limits for the timeouts RATE, HANDLER and TUNNEL. If the function or its result is NULL: the server's
+     * limits. */
+    const struct mk_request_limits *(*limits)(const struct mk_conn *c);
+    /* The worker is shutting down: notify the peer, if the protocol supports it. NULL: it does not. */
+    void (*on_drain)(struct mk_conn *c);
+    /* Can the connection be closed without a reset: does the peer notice an incomplete response anyway, or is
+     * there only a tunnel? NULL: no. */
+    bool (*may_close_without_reset)(const struct mk_conn *c);
+};
+
+/* An idle connection costs only this struct: keep it within 256 bytes. Members needed for each tunnel event
+ * come first: with thousands of tunnels they are fetched from memory. */
+struct mk_conn {
+    struct mk_fd_watch watch;
+    const struct mk_conn_ops *ops;
+    struct mk_conn_manager *service;
+    struct mk_stream stream;
+    union {
+        struct mk_h1 *h1; /* the request in MK_CONN_FLOW and later; NULL between requests */
+        struct mk_h2 *h2; /* in MK_CONN_MULTI, and while lingering afterwards */
+    };
+    struct mk_loop_task task; /* frees or resumes the connection */
+    struct mk_timer timer;
+    struct mk_send_queue out;
+    uint64_t progress; /* bytes transferred in both directions */
+    uint32_t span;     /* duration of the timeout: restarting it need not look up the limits again */
+    uint32_t n_saved;
+    char *saved;        /* unconsumed input of the last iteration */
+    struct mk_sm state; /* enum mk_conn_state */
+    uint8_t clock;
+    uint8_t admission; /* enum mk_conn_admission */
+    bool knows_local;
+    bool watched; /* registered in epoll */
+    bool task_set;
+    bool wants_tls : 1;            /* accepts only TLS, */
+    bool wants_h2 : 1;             /* or only HTTP/2 */
+    bool forwarded_is_secure : 1;  /* a trusted proxy reports that its client uses TLS */
+    uint16_t hooks_passed;         /* number of accept hooks passed */
+    uint32_t seen;                 /* saved bytes already seen by the head parser */
+    const struct mk_vhosts *hosts; /* virtual hosts of this listener */
+    struct mk_list link;           /* in service->conns */
+    uint64_t moves;                /* the last 16 states, the latest in the lowest four bits */
+    struct mk_conn_rate rate;
+    uint32_t n_requests;
+    struct mk_addr peer;
+    struct mk_addr local; /* local address, once requested: see knows_local */
+};
+
+/* Takes ownership of the descriptor. NULL: out of memory (the caller keeps the descriptor). */
+struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops *ops, int fd,
+                             const struct mk_addr *peer) MK_MUST_USE;
+/* Closes immediately; freed at the end of the loop iteration. */
+void mk_conn_close(struct mk_conn *c, enum mk_outcome ending);
+/* Closes with a reset and discards unsent data: the peer notices that it is incomplete. */
+void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending);
+
+static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
+{
+    mk_sm_move(&c->state, &mk_conn_machine, c, to);
+    c->moves = c->moves << 4 | (unsigned)to;
+    c->service->counters->moves = c->moves;
+}
+
+/* Timeout in ms; 0: none. */
+uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout clock);
+/* The same for a request's timeouts: RATE, HANDLER and TUNNEL. */
+uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout clock);
+/* Starts the timeout. A running one continues, except that MK_TIMEOUT_IDLE and MK_TIMEOUT_TUNNEL restart. */
+void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout clock);
+/* Disarms lazily: the timer may still fire and is then ignored, which is cheaper than removing it for each
+ * request. */
+static inline void mk_conn_stop_timeout(struct mk_conn *c)
+{
+    c->clock = MK_TIMEOUT_NONE;
+}
+
+/* The local address; the first call for a connection is a system call. */
+mk_err mk_conn_local_addr(struct mk_conn *c, struct mk_addr *out) MK_MUST_USE;
+/* Properties of the TLS session; left unchanged (all zero) for a plain connection. */
+void mk_conn_tls_info(const struct mk_conn *c, struct mk_tls_conn_info *out);
+
+/* Lingering close: shuts down our side, unless it `is_shut` already, then discards input until the peer
+ * closes. */
+void mk_conn_linger(struct mk_conn *c, bool is_shut);
+/* Discards input. False: no more input now, or the peer has closed. */
+bool mk_conn_discard_input(struct mk_conn *c);
+
+/* Calls ops->advance at the end of this loop iteration. */
+void mk_conn_resume(struct mk_conn *c);
+/* The same, queued after earlier handshakes in service->handshakes. */
+void mk_conn_queue_handshake(struct mk_conn *c);
+
+/* Between begin and leave, the input window holds this connection's data; leaving saves the unconsumed rest
+ * and registers the connection with the loop if necessary. */
+void mk_conn_begin_serving(struct mk_conn *c);
+void mk_conn_end_serving(struct mk_conn *c);
+/* Reads into `buf`. Returns the number of bytes; 0 at EOF, -EAGAIN, or another error. A peer that sends
+ * faster than we read also gets -EAGAIN once its share of the iteration is used up: the connection is resumed
+ * after the others. */
+ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap);
+/* The same into the input window, which must have free space. */
+ssize_t mk_conn_fill_input(struct mk_conn *c);
+
+/* Has the client closed its sending side (RFC 9112, section 9.6)? Its FIN has arrived, or a read has returned
+ * EOF. Bytes that arrived before the FIN may still be unread: use mk_http_stream_request_received() to see
+ * whether a request body is complete, and MK_H2_REMOTE_CLOSED whether HTTP/2 has read all frames. */
+static inline bool mk_conn_is_half_closed(const struct mk_conn *c)
+{
+    return c->stream.ended;
+}
+
+static inline mk_str mk_conn_input(const struct mk_conn *c)
+{
+    const struct mk_input_buffer *w = &c->service->window;
+    return mk_str_of(w->in + w->from, w->to - w->from);
+}
+
+static inline void mk_conn_consume_input(struct mk_conn *c, size_t n)
+{
+    c->service->window.from += n;
+}
+
+void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome ending);
+void mk_conn_free_freelist(struct mk_conn_manager *s);
+/* Buffers that connections share while their input is processed, allocated for the first connection. */
+bool mk_conn_alloc_buffers(struct mk_conn_manager *s) MK_MUST_USE;
+
+#endif

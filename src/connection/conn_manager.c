@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "connection/conn_manager.h"
+
+#include "base/mem.h"
+#include "connection/http2.h"
+#include "os/fd.h"
+
+enum { SPARE_ARENA_BLOCKS = 64 };
+
+mk_err mk_conn_manager_init(struct mk_conn_manager *s, struct mk_loop *loop, struct mk_web_ctx *web,
+                            const struct mk_conn_manager_limits *limits, struct mk_counters *counters,
+                            mk_str server_name)
+{
+    *s = (struct mk_conn_manager){
+        .loop = loop, .web = web, .limits = limits, .counters = counters, .log = web->log};
+    web->limits = &limits->request;
+    web->now_ms = &loop->now_ms;
+    mk_arena_cache_init(&s->arenas, SPARE_ARENA_BLOCKS);
+    mk_client_limits_init(&s->peers, limits->per_peer_max);
+    mk_common_headers_init(&s->stamp, server_name);
+    mk_list_init(&s->conns);
+    mk_handshake_queue_init(&s->handshakes, loop);
+    s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
+    mk_err e = mk_offload_init(&s->helper, loop);
+    if (!e && !s->fields)
+        e = -ENOMEM;
+    if (e)
+        mk_conn_manager_fini(s);
+    return e;
+}
+
+void mk_conn_manager_fini(struct mk_conn_manager *s)
+{
+    mk_offload_fini(&s->helper);
+    mk_conn_free_freelist(s);
+    mk_mem_free(s->window.in);
+    mk_mem_free(s->out.p);
+    mk_mem_free(s->fields);
+    mk_client_limits_fini(&s->peers);
+    mk_arena_cache_fini(&s->arenas);
+    *s = (struct mk_conn_manager){0};
+}
+
+void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_module *module)
+{
+    s->http2 = module;
+    if (module)
+        module->encode_common_headers(&s->stamp);
+}
+
+void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome ending,
+                                    uint64_t content_sent)
+{
+    struct mk_counters *n = s->counters;
+    unsigned class = x->response.sealed ? x->response.status / 100 : 0;
+    mk_counter_add(&n->requests, 1);
+    mk_counter_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
+    mk_counter_add(&n->by_ending[ending], 1);
+    mk_dispatch_end(x, ending, content_sent, s->loop->now_ms);
+}
+
+void mk_conn_manager_note_request_line(struct mk_conn_manager *s, mk_str line)
+{
+    size_t n = mk_min(line.len, MK_COUNTERS_LINE_MAX - 1);
+    if (n)
+        memcpy(s->counters->line, line.p, n);
+    s->counters->line[n] = '\0';
+}
+
+void mk_conn_manager_note_request(struct mk_conn_manager *s, mk_str method, mk_str target)
+{
+    char buf[MK_COUNTERS_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add(&line, mk_str_first(method, 16));
+    mk_buf_add_char(&line, ' ');
+    mk_buf_add(&line, mk_str_first(target, MK_COUNTERS_LINE_MAX - 18));
+    mk_conn_manager_note_request_line(s, mk_buf_str(&line));
+}
+
+void mk_conn_manager_limit_open_files(struct mk_conn_manager *s)
+{
+    unsigned left = s->limits->descriptors > s->n_conns ? s->limits->descriptors - s->n_conns : 0;
+    mk_file_cache_set_max_entries(&s->web->files, left - left / 4);
+}

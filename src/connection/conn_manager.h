@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connection manager of a worker: lifecycle, and accounting for requests and connections. */
+#ifndef MK_CONNECTION_CONN_MANAGER_H
+#define MK_CONNECTION_CONN_MANAGER_H
+
+#include "connection/conn_manager_type.h"
+
+/* `server_name`: value of the Server header. All pointers must outlive the manager. */
+mk_err mk_conn_manager_init(struct mk_conn_manager *s, struct mk_loop *loop, struct mk_web_ctx *web,
+                            const struct mk_conn_manager_limits *limits, struct mk_counters *counters,
+                            mk_str server_name) MK_MUST_USE;
+/* All connections must be closed before (mk_conn_close_all). */
+void mk_conn_manager_fini(struct mk_conn_manager *s);
+
+/* Enables HTTP/2; NULL: disabled. Call before connections are accepted. */
+void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_module *module);
+
+/* Writes the access-log entry of a request: counts it and passes it to hooks and logs. */
+void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome ending,
+                                    uint64_t content_sent);
+/* Limits open files to three quarters of the descriptors not used by connections. */
+void mk_conn_manager_limit_open_files(struct mk_conn_manager *s);
+/* Stores the request line (method, space, target) for crash reports. */
+void mk_conn_manager_note_request_line(struct mk_conn_manager *s, mk_str line);
+void mk_conn_manager_note_request(struct mk_conn_manager *s, mk_str method, mk_str target);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Body of an HTTP/1 request: read only on a handler's demand. */
+#ifndef MK_CONNECTION_H1_INPUT_H
+#define MK_CONNECTION_H1_INPUT_H
+
+#include "connection/h1_types.h"
+
+/* As mk_request_read. Only while the connection is being served (between mk_conn_begin_serving and leave). */
+ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap);
+/* Sends the 100 Continue that the client waits for (MK_INPUT_AWAITS_CONTINUE), unless it has started sending
+ * already. */
+mk_err mk_h1_input_send_100_continue(struct mk_h1 *h) MK_MUST_USE;
+
+#endif

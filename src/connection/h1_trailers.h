@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1 trailers, after the last chunk (RFC 9112, section 7.1.2). */
+#ifndef MK_CONNECTION_H1_TRAILERS_H
+#define MK_CONNECTION_H1_TRAILERS_H
+
+#include "connection/h1_types.h"
+
+/* Request trailers: appends a piece of the section (MK_CHUNKED_TRAILERS); at the end, parses the whole
+ * section. 0, -EBADMSG: too many, or -ENOMEM. */
+mk_err mk_h1_trailers_append(struct mk_h1 *h, mk_str piece) MK_MUST_USE;
+mk_err mk_h1_trailers_parse(struct mk_h1 *h) MK_MUST_USE;
+
+/* Response trailers, in place of mk_serialize_last_chunk(). An empty output buffer has enough space. */
+void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out);
+
+#endif

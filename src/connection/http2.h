@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 interface for the layers that do not know nghttp2. The implementation is src/http2, a build option
+ * (MK_HTTP2). */
+#ifndef MK_CONNECTION_HTTP2_H
+#define MK_CONNECTION_HTTP2_H
+
+#include "connection/conn.h"
+
+/* Client preface (RFC 9113, section 3.4). */
+#define MK_H2_PREFACE MK_STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+
+struct mk_http2_module {
+    const char *vendor;            /* name and version of the library */
+    const struct mk_conn_ops *ops; /* for connections that start with HTTP/2 */
+    /* Takes over a connection being served, and leaves it. Its state is IDLE or HEAD, and the input starts
+     * with the preface or its first bytes. */
+    void (*serve)(struct mk_conn *c);
+    mk_h2_head_writer *pack_head;
+    /* HPACK-encodes initialised common headers. */
+    void (*encode_common_headers)(struct mk_common_headers *stamp);
+};
+
+/* NULL: built without HTTP/2. */
+const struct mk_http2_module *mk_http2_get_module(void);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP stream: the common part of HTTP/1 and HTTP/2 exchanges, between dispatch and connection. Reads the
+ * response body, counts bytes of both directions, waits for handlers and uncached files, and writes the
+ * access-log entry. Framing is up to the protocol, whose own struct begins with this one. */
+#ifndef MK_CONNECTION_HTTP_STREAM_H
+#define MK_CONNECTION_HTTP_STREAM_H
+
+#include <monkey/sm.h>
+
+#include "base/assert.h"
+#include "connection/conn.h"
+#include "connection/prefetch.h"
+
+/* Which directions are open, in the terms of RFC 9113, section 5.1. An idle stream has no object yet. The two
+ * half-closed states are bits, and CLOSED has both. */
+enum mk_http_stream_state {
+    MK_HTTP_STREAM_OPEN,
+    MK_HTTP_STREAM_HALF_CLOSED_REMOTE, /* the request body has been received completely */
+    MK_HTTP_STREAM_HALF_CLOSED_LOCAL,  /* the response has been written completely, at least to the output
+                                        * buffer */
+    MK_HTTP_STREAM_CLOSED = MK_HTTP_STREAM_HALF_CLOSED_REMOTE | MK_HTTP_STREAM_HALF_CLOSED_LOCAL,
+    MK_HTTP_STREAM_STATES
+};
+
+/* What happens to incoming body data. */
+enum mk_http_stream_input {
+    MK_INPUT_WANTED,
+    MK_INPUT_AWAITS_CONTINUE, /* the client waits for 100 Continue before it sends the body */
+    MK_INPUT_UNWANTED,        /* discarded */
+    MK_INPUT_STATES
+};
+
+/* Progress of the response beyond the states above. */
+enum mk_http_stream_response {
+    MK_RESPONSE_PENDING,    /* nothing written */
+    MK_RESPONSE_BUFFERED,   /* head in the output buffer, nothing sent: can still be replaced */
+    MK_RESPONSE_HEAD_SENT,  /* head sent */
+    MK_RESPONSE_BODY_ENDED, /* body source ended; the end of the message is not written yet */
+    MK_RESPONSE_RECORDED,   /* access-log entry written */
+    MK_RESPONSE_STATES
+};
+
+/* Condition for the next call of dispatch or the body source. */
+enum mk_http_stream_awaits {
+    MK_AWAITS_NOTHING,
+    MK_AWAITS_RESUME, /* mk_request_resume(), or an uncached file being read */
+    MK_AWAITS_BODY,   /* the same, or request body data */
+};
+
+struct mk_http_stream {
+    struct mk_conn *conn;
+    struct mk_exchange *x;
+    struct mk_sm state, input, reply; /* enum mk_http_stream_state, _input, _response */
+    uint8_t awaits;
+    uint64_t received;                    /* request body bytes received */
+    uint64_t content_max;                 /* body limit: -EMSGSIZE above it */
+    uint64_t content_cap;                 /* no handler can raise content_max above this: MaxRequestSize */
+    uint64_t to_send;                     /* response body bytes left; MK_RESPONSE_BODY_UNKNOWN */
+    uint64_t sent;                        /* response body bytes sent */
+    struct mk_prefetch *pending_prefetch; /* the disk read that the response waits for */
+    enum mk_outcome ending;               /* 0: determined when the access-log entry is written */
+};
+
+/* ---- States ---- */
+
+extern const struct mk_sm_machine mk_http_stream_machine, mk_http_stream_input_machine,
+    mk_http_stream_response_machine;
+
+static inline void mk_http_stream_set_state(struct mk_http_stream *d, enum mk_http_stream_state to)
+{
+    mk_sm_move(&d->state, &mk_http_stream_machine, d, to);
+}
+
+static inline void mk_http_stream_set_input_state(struct mk_http_stream *d, enum mk_http_stream_input to)
+{
+    mk_sm_move(&d->input, &mk_http_stream_input_machine, d, to);
+}
+
+static inline void mk_http_stream_set_response_state(struct mk_http_stream *d,
+                                                     enum mk_http_stream_response to)
+{
+    mk_sm_move(&d->reply, &mk_http_stream_response_machine, d, to);
+}
+
+/* Has the request body been received completely? */
+static inline bool mk_http_stream_request_received(const struct mk_http_stream *d)
+{
+    return d->state.is & MK_HTTP_STREAM_HALF_CLOSED_REMOTE;
+}
+
+/* Has the response been written completely? */
+static inline bool mk_http_stream_response_written(const struct mk_http_stream *d)
+{
+    return d->state.is & MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
+}
+
+/* Closes one direction, if still open. */
+static inline void mk_http_stream_close_remote(struct mk_http_stream *d)
+{
+    mk_http_stream_set_state(d, d->state.is | MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
+}
+
+static inline void mk_http_stream_close_local(struct mk_http_stream *d)
+{
+    mk_http_stream_set_state(d, d->state.is | MK_HTTP_STREAM_HALF_CLOSED_LOCAL);
+}
+
+/* ---- Life ---- */
+
+/* Creates a request with its exchange. Returns `size` bytes in the exchange's arena that begin with the
+ * stream; the rest is uninitialised. `room`: expected further memory of the exchange; 0: unknown. NULL: out
+ * of memory. */
+void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
+                         size_t room) MK_MUST_USE;
+/* Writes the access-log entry, unless already written. */
+void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome ending);
+/* Frees the exchange and with it the stream. The access-log entry must have been written. */
+void mk_http_stream_free(struct mk_http_stream *d);
+
+/* ---- The request ---- */
+
+/* The effective limits of the request. */
+static inline const struct mk_request_limits *mk_http_stream_limits(const struct mk_http_stream *d)
+{
+    return mk_dispatch_limits(d->x);
+}
+/* Checks the size of a head without body: 0 or 413. */
+static inline unsigned mk_http_stream_check_head_size(const struct mk_http_stream *d, size_t head_len)
+{
+    uint64_t max = d->conn->service->limits->request_max;
+    return max && head_len > max ? 413 : 0;
+}
+/* Checks body limits: 0, or 413 if a head of `head_len` bytes with a body of `length` bytes (0: unknown) is
+ * too large. Call after the target is set, because hosts and paths have their own limits. */
+unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_len,
+                                        uint64_t length) MK_MUST_USE;
+/* As mk_request_ops.limit_body. */
+mk_err mk_http_stream_set_body_max(void *ctx, uint64_t max);
+/* The client disconnected before its request body was complete: aborts the request. */
+void mk_http_stream_abort_body(struct mk_http_stream *d);
+/* Dispatch or the body source may be called again. */
+static inline void mk_http_stream_allow_call(struct mk_http_stream *d)
+{
+    d->awaits = MK_AWAITS_NOTHING;
+}
+/* Call before dispatch or the body source: it then waits for a resume unless told otherwise. */
+static inline void mk_http_stream_begin_call(struct mk_http_stream *d)
+{
+    d->awaits = MK_AWAITS_RESUME;
+}
+/* A read found no body data: the next call is due when some arrives. A resume in the meantime is kept. */
+static inline void mk_http_stream_await_body(struct mk_http_stream *d)
+{
+    if (d->awaits == MK_AWAITS_RESUME)
+        d->awaits = MK_AWAITS_BODY;
+}
+/* The timeout for the current wait. */
+static inline enum mk_conn_timeout mk_http_stream_timeout(const struct mk_http_stream *d)
+{
+    return d->awaits == MK_AWAITS_BODY ? MK_TIMEOUT_RATE : MK_TIMEOUT_HANDLER;
+}
+/* Has the client closed its sending side while the handler waits for something else, and does the handler
+ * follow the client or wait without limit? See mk_request_cancel_on_disconnect(). */
+bool mk_http_stream_is_client_gone(const struct mk_http_stream *d);
+/* Does the response body depend on request body data that the client holds back? After the response head, 100
+ * Continue would be too late. */
+bool mk_http_stream_needs_100_continue(const struct mk_http_stream *d);
+
+/* request ops of both protocols; `ctx` is the stream. */
+mk_err mk_http_stream_local_addr(void *ctx, struct mk_addr *out);
+void mk_http_stream_tls_info(void *ctx, struct mk_tls_conn_info *out);
+
+/* ---- The response ---- */
+
+/* Does a body follow its head? */
+static inline bool mk_http_stream_response_has_body(const struct mk_http_stream *d)
+{
+    return d->x->request.asked->method != MK_METHOD_HEAD && mk_status_has_content(d->x->response.status);
+}
+
+enum mk_http_stream_pull_body {
+    MK_PULL_DATA,  /* *n bytes */
+    MK_PULL_END,   /* the body is complete */
+    MK_PULL_WAITS, /* waits for the source or a disk */
+    MK_PULL_AGAIN, /* no data yet, but call again immediately */
+    MK_PULL_FAILED /* the body cannot be completed */
+};
+
+/* Reads at most `cap` bytes of the response body. */
+enum mk_http_stream_pull_body mk_http_stream_pull_body(struct mk_http_stream *d, char *room, size_t cap,
+                                                       size_t *n);
+/* The body has ended. Does its length match the head? */
+static inline bool mk_http_stream_is_body_complete(const struct mk_http_stream *d)
+{
+    return d->to_send == MK_RESPONSE_BODY_UNKNOWN || d->to_send == 0;
+}
+/* Counts n body bytes as written. */
+static inline void mk_http_stream_count_body_sent(struct mk_http_stream *d, uint64_t n)
+{
+    d->sent += n;
+    if (d->to_send != MK_RESPONSE_BODY_UNKNOWN)
+        d->to_send -= n;
+}
+/* Can the part be sent without waiting for a disk? False: a read was started in d->pending_prefetch. */
+bool mk_http_stream_is_file_cached(struct mk_http_stream *d, struct mk_response_body_part *part);
+
+/* The body cannot be completed. Sets and returns the outcome. */
+enum mk_outcome mk_http_stream_fail_response(struct mk_http_stream *d);
+/* Replaces an unsent response with an error: the status requested by its body source, by default 500, or 400
+ * if the client did not send its complete body. The head must be written again. */
+void mk_http_stream_replace_with_error(struct mk_http_stream *d);
+
+/* ---- Tunnels ---- */
+
+/* Is the response the outgoing direction of a tunnel, not replaced by an error? */
+static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
+{
+    return mk_response_body_is_tunnel(&d->x->response.content) && d->x->step == MK_DISPATCH_READY;
+}
+/* Passes the client's bytes to the tunnel handler, or discards them if it wants no more. */
+void mk_http_stream_deliver_tunnel(struct mk_http_stream *d);
+/* Has the client's direction ended, or does the handler not want the rest? `unread`: unread bytes have
+ * arrived. */
+bool mk_http_stream_is_tunnel_input_over(const struct mk_http_stream *d, bool unread);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "connection/tls_handshake.h"
+
+#include "connection/h1.h"
+#include "connection/http2.h"
+
+/* TLS record (RFC 8446, 5.1): type, version, length. */
+enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
+
+#define PLAIN_TEXT "This port speaks HTTPS, and the request came without TLS. Use https:// instead.\n"
+
+static bool wait_for_client(struct mk_conn *c)
+{
+    mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
+    return false;
+}
+
+MK_COLD static bool reject_handshake(struct mk_conn *c, const char *why)
+{
+    char buf[64];
+    struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
+    mk_addr_format(&c->peer, &peer);
+    mk_counter_add(&c->service->counters->unsecured, 1);
+    mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
+    mk_conn_close(c, MK_OUTCOME_REJECTED);
+    return false;
+}
+
+/* ---- The first record ---- */
+
+/* The client sent plain HTTP to a TLS port. */
+MK_COLD static bool answer_plain_http(struct mk_conn *c)
+{
+    mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"
+                         "Connection: close\r\n\r\n" PLAIN_TEXT);
+    _Static_assert(sizeof PLAIN_TEXT - 1 == 80, "its length is written in the head");
+    mk_counter_add(&c->service->counters->unsecured, 1);
+    mk_conn_consume_input(c, mk_conn_input(c).len);
+    (void)c->stream.ops->write(&c->stream, text, false);
+    mk_conn_linger(c, false);
+    c->ops = &mk_h1_ops;
+    return false;
+}
+
+/* Size of the first record, or the bytes needed to determine it: TLS state is allocated only when a whole
+ * record has arrived. 0: not TLS. */
+static size_t first_record_size(mk_str in)
+{
+    if (in.len < RECORD_HEAD)
+        return in.len && in.p[0] != RECORD_HANDSHAKE ? 0 : RECORD_HEAD;
+    size_t len = (size_t)(uint8_t)in.p[3] << 8 | (uint8_t)in.p[4];
+    return in.p[0] != RECORD_HANDSHAKE || len > RECORD_MAX ? 0 : RECORD_HEAD + len;
+}
+
+/* True: the first record is complete. */
+static bool read_first_record(struct mk_conn *c)
+{
+    for (;;) {
+        mk_str in = mk_conn_input(c);
+        size_t n = first_record_size(in);
+        if (!n)
+            return mk_char_is_alpha(in.p[0]) ? answer_plain_http(c)
+                                             : reject_handshake(c, "the peer does not speak TLS");
+        if (in.len >= n)
+            return true;
+        ssize_t got = mk_conn_fill_input(c);
+        if (got == -EAGAIN)
+            return wait_for_client(c);
+        if (got <= 0 && in.len)
+            return reject_handshake(c, "the peer is gone");
+        if (got <= 0) {
+            mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
+            return false;
+        }
+    }
+}
+
+static bool open_tls_stream(struct mk_conn *c)
+{
+    const struct mk_conn_manager *s = c->service;
+    mk_str in = mk_conn_input(c);
+    mk_err e = s->tls ? s->tls->open(&c->stream, c->stream.fd, &c->hosts->tls, in) : -ENOSYS;
+    if (e) {
+        mk_log_warn(s->log, "a connection was closed: TLS cannot begin: %s", mk_err_text(e));
+        mk_conn_reset(c, MK_OUTCOME_FAILED);
+        return false;
+    }
+    mk_conn_consume_input(c, in.len);
+    return true;
+}
+
+/* ---- The handshake ---- */
+
+static bool run_handshake(struct mk_conn *c)
+{
+    const char *why;
+    mk_err e = c->service->tls->handshake(&c->stream, &why);
+    if (e == -EAGAIN && c->stream.holds)
+        mk_conn_resume(c);
+    if (e == -EAGAIN)
+        return wait_for_client(c);
+    return e ? reject_handshake(c, why) : true;
+}
+
+/* True: the handshake is complete; HTTP takes over. */
+static bool advance_handshake(struct mk_conn *c)
+{
+    if (!c->stream.tls && !read_first_record(c))
+        return false;
+    bool is_cheap =
+        c->stream.tls && c->stream.dry; /* no input arrived: only pending output needs to be sent */
+    if (!is_cheap && !mk_handshake_queue_try_start(&c->service->handshakes)) {
+        mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
+        mk_conn_queue_handshake(c);
+        return false;
+    }
+    return (c->stream.tls || open_tls_stream(c)) && run_handshake(c);
+}
+
+static void hand_over_to_http(struct mk_conn *c)
+{
+    struct mk_tls_conn_info facts;
+    mk_conn_tls_info(c, &facts);
+    mk_counter_add(&c->service->counters->secured, 1);
+    mk_conn_stop_timeout(c); /* the first request gets its full timeout */
+    if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
+        c->ops = &mk_h1_ops; /* the ACME server has received the challenge certificate (RFC 8737) */
+        mk_conn_linger(c, false);
+        mk_conn_end_serving(c);
+        return;
+    }
+    mk_conn_set_state(c, MK_CONN_IDLE);
+    if (mk_str_eq(facts.protocol, MK_STR("h2"))) {
+        c->service->http2->serve(c);
+        return;
+    }
+    c->ops = &mk_h1_ops;
+    mk_h1_serve(c);
+}
+
+void mk_tls_handshake_serve(struct mk_conn *c)
+{
+    c->ops = &mk_tls_handshake_ops;
+    if (c->state.is == MK_CONN_IDLE)
+        mk_conn_set_state(c, MK_CONN_SECURE);
+    if (advance_handshake(c))
+        hand_over_to_http(c);
+    else
+        mk_conn_end_serving(c);
+}
+
+static void advance(struct mk_conn *c)
+{
+    if (c->task_set)
+        return; /* queued */
+    mk_conn_begin_serving(c);
+    mk_tls_handshake_serve(c);
+}
+
+static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+{
+    (void)clock;
+    if (c->stream.tls || c->n_saved)
+        mk_counter_add(&c->service->counters->unsecured, 1);
+    mk_conn_close(c, MK_OUTCOME_TIMEOUT);
+}
+
+static void on_close(struct mk_conn *c, enum mk_outcome ending)
+{
+    (void)c;
+    (void)ending;
+}
+
+const struct mk_conn_ops mk_tls_handshake_ops = {
+    .advance = advance, .on_timeout = on_timeout, .on_close = on_close};

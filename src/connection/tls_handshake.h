@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protocol of a connection that requires TLS, until the handshake is complete; then HTTP takes over. */
+#ifndef MK_CONNECTION_TLS_HANDSHAKE_H
+#define MK_CONNECTION_TLS_HANDSHAKE_H
+
+#include "connection/conn.h"
+
+extern const struct mk_conn_ops mk_tls_handshake_ops;
+
+/* ops->advance for a connection that mk_conn_begin_serving() was called for; leaves it. */
+void mk_tls_handshake_serve(struct mk_conn *c);
+
+#endif

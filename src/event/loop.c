@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/loop.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "os/fd.h"
+
+static void read_clocks(struct mk_loop *loop)
+{
+    uint64_t now_ms = mk_clock_ms();
+    if (now_ms == loop->now_ms && loop->now_unix)
+        return; /* both clocks tick together */
+    loop->now_ms = now_ms;
+    loop->now_unix = mk_clock_unix();
+}
+
+static void on_wakeup(struct mk_fd_watch *w, uint32_t events)
+{
+    struct mk_loop *loop = MK_CONTAINER(w, struct mk_loop, bell);
+    uint64_t n;
+    (void)events;
+    (void)!read(loop->wakeup_fd, &n, sizeof n);
+    if (loop->on_wakeup)
+        loop->on_wakeup(loop);
+}
+
+mk_err mk_loop_init(struct mk_loop *loop)
+{
+    *loop = (struct mk_loop){.bell = {.on_ready = on_wakeup},
+                             .wakeup_fd = -1,
+                             .alarm_fd = -1,
+                             .clock_step_ms = mk_clock_ms_step()};
+    read_clocks(loop);
+    mk_timer_wheel_init(&loop->wheel, loop->now_ms);
+    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_fd < 0)
+        return mk_err_last();
+    loop->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mk_err e = loop->wakeup_fd < 0 ? mk_err_last() : mk_loop_add(loop, loop->wakeup_fd, &loop->bell, EPOLLIN);
+    if (e)
+        mk_loop_fini(loop);
+    return e;
+}
+
+void mk_loop_fini(struct mk_loop *loop)
+{
+    mk_fd_close(&loop->alarm_fd);
+    mk_fd_close(&loop->wakeup_fd);
+    mk_fd_close(&loop->epoll_fd);
+}
+
+mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+    return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? mk_err_last() : 0;
+}
+
+mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+    return epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &ev) < 0 ? mk_err_last() : 0;
+}
+
+void mk_loop_remove(struct mk_loop *loop, int fd)
+{
+    (void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void prepend_task(struct mk_loop *loop, struct mk_loop_task **list, struct mk_loop_task *t)
+{
+    t->next = *list;
+    *list = t;
+    if (MK_UNLIKELY(loop->rests))
+        mk_loop_wakeup(loop);
+}
+
+void mk_loop_defer(struct mk_loop *loop, struct mk_loop_task *t)
+{
+    prepend_task(loop, &loop->tasks, t);
+}
+
+void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_loop_task *t)
+{
+    prepend_task(loop, &loop->ends, t);
+}
+
+void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t)
+{
+    prepend_task(loop, &loop->last, t);
+}
+
+/* Tasks deferred by these run in the next iteration, so that a task that always defers itself cannot starve
+ * the rest. */
+static void run_task_list(struct mk_loop_task **list)
+{
+    struct mk_loop_task *t = *list;
+    *list = NULL;
+    while (t) {
+        struct mk_loop_task *next = t->next; /* running it may defer it again or free it */
+        if (next)
+            __builtin_prefetch(next->next); /* with thousands of tasks, each one is a cache miss */
+        t->run(t);
+        t = next;
+    }
+}
+
+static void run_deferred_tasks(struct mk_loop *loop)
+{
+    run_task_list(&loop->tasks);
+    run_task_list(&loop->ends);
+    run_task_list(&loop->last);
+}
+
+static bool has_tasks(const struct mk_loop *loop)
+{
+    return loop->tasks || loop->ends || loop->last;
+}
+
+void mk_loop_run_tasks(struct mk_loop *loop)
+{
+    while (has_tasks(loop))
+        run_deferred_tasks(loop);
+}
+
+int mk_loop_timeout_ms(const struct mk_loop *loop)
+{
+    int until_timer = has_tasks(loop) ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
+    /* The clock may lag by one step: avoids repeated early wakeups. */
+    return until_timer > 0 ? until_timer + (int)loop->clock_step_ms : until_timer;
+}
+
+static int poll_timeout(const struct mk_loop *loop, int max_wait_ms)
+{
+    int patience = max_wait_ms == 0 ? 0 : mk_loop_timeout_ms(loop);
+    if (patience < 0)
+        return max_wait_ms;
+    return max_wait_ms < 0 || patience < max_wait_ms ? patience : max_wait_ms;
+}
+
+/* Each iteration has numbers of its own, so that another process can see whether it is still the same one. */
+void mk_loop_heartbeat(struct mk_loop *loop, bool works)
+{
+    if (loop->pulse)
+        __atomic_store_n(loop->pulse, ((*loop->pulse + 1) & ~UINT64_C(1)) + works, __ATOMIC_RELAXED);
+}
+
+mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms)
+{
+    struct epoll_event ready[MK_LOOP_BATCH];
+    mk_loop_heartbeat(loop, false);
+    int n = epoll_wait(loop->epoll_fd, ready, MK_LOOP_BATCH, poll_timeout(loop, max_wait_ms));
+    mk_loop_heartbeat(loop, true);
+    if (n < 0 && errno != EINTR)
+        return mk_err_last();
+    read_clocks(loop);
+    for (int i = 0; i < n; i++) {
+        struct mk_fd_watch *w = ready[i].data.ptr;
+        w->on_ready(w, ready[i].events);
+    }
+    mk_timer_wheel_turn(&loop->wheel, loop->now_ms);
+    run_deferred_tasks(loop);
+    return 0;
+}
+
+mk_err mk_loop_run(struct mk_loop *loop)
+{
+    mk_err e = 0;
+    while (!loop->stopped && !e)
+        e = mk_loop_run_once(loop, -1);
+    mk_loop_heartbeat(loop, false);
+    return e;
+}
+
+void mk_loop_stop(struct mk_loop *loop)
+{
+    loop->stopped = true;
+}
+
+void mk_loop_wakeup(struct mk_loop *loop)
+{
+    uint64_t one = 1;
+    (void)!write(loop->wakeup_fd, &one, sizeof one);
+}

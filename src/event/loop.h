@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One thread's event loop: epoll, timers, deferred tasks, and an eventfd that any thread can signal. */
+#ifndef MK_EVENT_LOOP_H
+#define MK_EVENT_LOOP_H
+
+#include <sys/epoll.h>
+
+#include "base/err.h"
+#include "event/timer_wheel.h"
+
+/* Watches a descriptor's events. The owner keeps it in memory until the end of the iteration in which it was
+ * removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
+struct mk_fd_watch {
+    void (*on_ready)(struct mk_fd_watch *w, uint32_t events);
+};
+
+/* A call deferred until all events of this iteration are handled; if deferred inside such a call, until the
+ * next iteration. */
+struct mk_loop_task {
+    struct mk_loop_task *next;
+    void (*run)(struct mk_loop_task *t);
+};
+
+enum { MK_LOOP_BATCH = 256 };
+
+struct mk_loop {
+    int epoll_fd;
+    int wakeup_fd;
+    struct mk_fd_watch bell;
+    void (*on_wakeup)(struct mk_loop *loop); /* in the loop's thread, after mk_loop_wakeup; may be NULL */
+    uint64_t now_ms;                         /* read once per iteration */
+    int64_t now_unix;
+    unsigned clock_step_ms; /* the clock may lag by this much */
+    struct mk_loop_task *tasks;
+    struct mk_loop_task *ends; /* run after the tasks of an iteration */
+    struct mk_loop_task *last; /* run after these */
+    uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
+    struct mk_timer_wheel wheel;
+    bool stopped;
+    /* For a loop embedded in another loop (loop_embed.h): */
+    bool rests; /* between two iterations: deferring a task wakes the outer loop */
+    int alarm_fd;
+    struct mk_fd_watch alarm;
+    uint64_t alarm_ms; /* current timerfd time; 0: not set */
+};
+
+mk_err mk_loop_init(struct mk_loop *loop) MK_MUST_USE;
+void mk_loop_fini(struct mk_loop *loop);
+
+/* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLET... as for epoll_ctl. */
+mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events) MK_MUST_USE;
+/* Changes the events for the same descriptor and watch. */
+mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events) MK_MUST_USE;
+/* Only for a descriptor that stays open; closing one removes it. */
+void mk_loop_remove(struct mk_loop *loop, int fd);
+
+void mk_loop_defer(struct mk_loop *loop, struct mk_loop_task *t);
+/* Like mk_loop_defer(), after everything deferred in this iteration; inside such a call, in the next
+ * iteration. */
+void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_loop_task *t);
+/* After everything deferred by these two: sends what an iteration has gathered. */
+void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t);
+/* Runs all deferred tasks now; only after the last iteration. */
+void mk_loop_run_tasks(struct mk_loop *loop);
+
+/* One iteration: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles them. */
+mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
+/* Runs until mk_loop_stop(). */
+mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;
+void mk_loop_stop(struct mk_loop *loop);
+/* How long the next iteration may wait, in milliseconds; -1: no limit. */
+int mk_loop_timeout_ms(const struct mk_loop *loop);
+
+/* Outside of iterations: the following code counts as work that has just begun or, if false, has ended. */
+void mk_loop_heartbeat(struct mk_loop *loop, bool works);
+
+/* Wakes the loop; from any thread and from signal handlers. */
+void mk_loop_wakeup(struct mk_loop *loop);
+
+/* Fires the timer `ms` after the time of this iteration. Replaces an earlier setting. */
+static inline void mk_loop_set_timer(struct mk_loop *loop, struct mk_timer *t, uint32_t ms)
+{
+    bool is_sooner = mk_timer_wheel_set(&loop->wheel, t, loop->now_ms, ms);
+    if (is_sooner && MK_UNLIKELY(loop->rests)) /* the outer loop must be notified */
+        mk_loop_wakeup(loop);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loop embedded in another loop: its epoll descriptor becomes readable whenever there is something to do,
+ * including timers and tasks. */
+#ifndef MK_EVENT_LOOP_EMBED_H
+#define MK_EVENT_LOOP_EMBED_H
+
+#include "event/loop.h"
+
+/* Undone by mk_loop_fini(). */
+mk_err mk_loop_embed_start(struct mk_loop *loop) MK_MUST_USE;
+/* One non-blocking iteration. */
+mk_err mk_loop_embed_step(struct mk_loop *loop) MK_MUST_USE;
+
+#endif

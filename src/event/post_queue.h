@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls posted to a loop by other threads, run in order. */
+#ifndef MK_EVENT_POST_QUEUE_H
+#define MK_EVENT_POST_QUEUE_H
+
+#include "event/loop.h"
+
+struct mk_post;
+
+struct mk_post_queue {
+    struct mk_loop *loop;
+    struct mk_post *_Atomic last; /* each links to its predecessor */
+};
+
+void mk_post_queue_init(struct mk_post_queue *b, struct mk_loop *loop);
+/* From any thread: posts fn(ctx) and wakes the loop, whose wakeup handler must call mk_post_queue_run(). 0:
+ * fn(ctx) will be called. -ENOMEM; -ESHUTDOWN: the queue is closed. */
+mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *ctx) MK_MUST_USE;
+/* Runs the posted calls in the loop's thread. Calls that they post run next time. */
+void mk_post_queue_run(struct mk_post_queue *b);
+/* Runs the posted calls and closes the queue. */
+void mk_post_queue_close(struct mk_post_queue *b);
+
+#endif

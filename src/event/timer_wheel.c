@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/timer_wheel.h"
+
+/* Plugins embed it in their structs. */
+_Static_assert(sizeof(struct mk_timer) == 3 * sizeof(void *) + 2 * sizeof(uint32_t),
+               "the binary interface fixes the size of a timer");
+
+/* ---- Timer rings; an unlinked timer has NULL links ---- */
+
+static void init_ring(struct mk_timer_link *head)
+{
+    head->next = head->prev = head;
+}
+
+static bool is_empty(const struct mk_timer_link *head)
+{
+    return head->next == head;
+}
+
+static void add_last(struct mk_timer_link *head, struct mk_timer_link *link)
+{
+    link->prev = head->prev;
+    link->next = head;
+    head->prev->next = link;
+    head->prev = link;
+}
+
+static void move_all(struct mk_timer_link *to, struct mk_timer_link *from)
+{
+    if (is_empty(from))
+        return;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
+    init_ring(from);
+}
+
+void mk_timer_stop(struct mk_timer *t)
+{
+    if (!t->link.next)
+        return;
+    t->link.prev->next = t->link.next;
+    t->link.next->prev = t->link.prev;
+    t->link.next = NULL;
+}
+
+/* ---- Slots ---- */
+
+static uint32_t slot_of(uint32_t time)
+{
+    return time / MK_TIMER_TICK_MS % MK_TIMER_SLOTS;
+}
+
+static void mark(struct mk_timer_wheel *w, uint32_t slot)
+{
+    w->used[slot / 64] |= (uint64_t)1 << slot % 64;
+}
+
+static void unmark(struct mk_timer_wheel *w, uint32_t slot)
+{
+    w->used[slot / 64] &= ~((uint64_t)1 << slot % 64);
+}
+
+void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
+{
+    *w = (struct mk_timer_wheel){.now = (uint32_t)now_ms};
+    for (size_t i = 0; i < MK_TIMER_SLOTS; i++)
+        init_ring(&w->slots[i]);
+    init_ring(&w->late);
+}
+
+/* Inserts the timer into the slot after its time, or into the farthest slot of the wheel. */
+void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
+{
+    enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };
+    uint32_t ahead = t->due_ms - w->now;
+    if ((int32_t)ahead < 0)
+        ahead = 0;
+    if (ahead > REACH_MS - MK_TIMER_TICK_MS)
+        ahead = REACH_MS - MK_TIMER_TICK_MS;
+    uint32_t tick = (w->now + ahead) / MK_TIMER_TICK_MS + 1;
+    mk_timer_stop(t);
+    t->slot_ms = tick * MK_TIMER_TICK_MS;
+    add_last(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
+    mark(w, tick % MK_TIMER_SLOTS);
+    if (!w->waits || t->slot_ms - w->now < w->next - w->now)
+        w->next = t->slot_ms;
+    w->waits = true;
+}
+
+static void find_next(struct mk_timer_wheel *w)
+{
+    uint32_t from = slot_of(w->now) + 1;
+    w->waits = false;
+    for (uint32_t i = 0; i < MK_TIMER_SLOTS && !w->waits;) {
+        uint32_t slot = (from + i) % MK_TIMER_SLOTS;
+        uint64_t rest = w->used[slot / 64] >> slot % 64;
+        if (rest) {
+            uint32_t tick = w->now / MK_TIMER_TICK_MS + 1 + i + (uint32_t)__builtin_ctzll(rest);
+            w->next = tick * MK_TIMER_TICK_MS;
+            w->waits = true;
+        }
+        i += 64 - slot % 64;
+    }
+}
+
+static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
+{
+    move_all(&w->late, &w->slots[slot]);
+    unmark(w, slot);
+}
+
+/* Empties all slots that are due. */
+MK_NOINLINE static void advance(struct mk_timer_wheel *w, uint32_t now)
+{
+    uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
+    if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
+        ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
+    uint32_t first = slot_of(w->now) + 1;
+    w->now = now;
+    bool emptied = false;
+    for (uint32_t i = 0; i < ticks && i < MK_TIMER_SLOTS; i++) {
+        uint32_t slot = (first + i) % MK_TIMER_SLOTS;
+        if (w->used[slot / 64] >> slot % 64 & 1) {
+            empty_slot(w, slot);
+            emptied = true;
+        }
+    }
+    if (emptied)
+        find_next(w);
+}
+
+MK_NOINLINE static void fire(struct mk_timer_wheel *w)
+{
+    unsigned left = MK_TIMER_WHEEL_AT_ONCE;
+    while (left && !is_empty(&w->late)) {
+        struct mk_timer *t = MK_CONTAINER(w->late.next, struct mk_timer, link);
+        mk_timer_stop(t);
+        if ((int32_t)(t->due_ms - w->now) <= 0) {
+            left--;
+            t->on_due(t);
+        } else {
+            mk_timer_wheel_insert(w, t);
+        }
+    }
+}
+
+void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
+{
+    if ((uint32_t)now_ms != w->now)
+        advance(w, (uint32_t)now_ms);
+    if (!is_empty(&w->late))
+        fire(w);
+}
+
+int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
+{
+    int32_t wait = (int32_t)(w->next - (uint32_t)now_ms);
+    if (!is_empty(&w->late))
+        return 0;
+    return !w->waits ? -1 : wait > 0 ? wait : 0;
+}

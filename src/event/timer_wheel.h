@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timers of a loop (monkey/timer.h), cheap to postpone, which is what happens to nearly all of them.
+ *
+ * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
+ * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24
+ * days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only when more than
+ * MK_TIMER_WHEEL_AT_ONCE are due in one turn. */
+#ifndef MK_EVENT_TIMER_WHEEL_H
+#define MK_EVENT_TIMER_WHEEL_H
+
+#include <monkey/timer.h>
+
+#include "base/compiler.h"
+
+enum {
+    MK_TIMER_TICK_MS = 32,
+    MK_TIMER_SLOTS = 512,
+    /* Timers fired per iteration. A million timers of the same moment must not delay events. */
+    MK_TIMER_WHEEL_AT_ONCE = 256
+};
+
+struct mk_timer_wheel {
+    struct mk_timer_link slots[MK_TIMER_SLOTS];
+    uint64_t used[MK_TIMER_SLOTS / 64]; /* bitmap of slots that may contain timers */
+    struct mk_timer_link late;          /* timers of slots that are due */
+    uint32_t now;                       /* all timers up to this time have fired or are late */
+    uint32_t next;                      /* time of the first used slot, if any: */
+    bool waits;
+};
+
+void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
+/* Fires due timers, at most MK_TIMER_WHEEL_AT_ONCE, the others in the next iterations. Handlers may set and
+ * stop any timer. */
+void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
+/* How long a loop may sleep: milliseconds until the next used slot, 0 while timers are late, -1: none. */
+int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
+
+/* Inserts the timer into the slot of its time. */
+void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
+
+/* Fires `after_ms` after `now_ms`. Replaces an earlier setting. False: its current slot is due before that,
+ * so only the time was recorded. */
+static inline bool mk_timer_wheel_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
+                                      uint32_t after_ms)
+{
+    t->due_ms = (uint32_t)now_ms + after_ms;
+    if (mk_timer_is_set(t) && (int32_t)(t->due_ms - t->slot_ms) >= 0)
+        return false;
+    mk_timer_wheel_insert(w, t);
+    return true;
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TLS interface. Only one loadable object (src/tls) links the TLS library; it is loaded when a configuration
+ * uses TLS, so that a plain HTTP server does not need it. */
+#ifndef MK_EVENT_TLS_H
+#define MK_EVENT_TLS_H
+
+#include "event/stream.h"
+#include "event/tls_authority.h"
+
+/* Certificates and rules of one host; shared by all its connections, read-only once created. */
+struct mk_tls_context;
+
+/* ---- Keys of session tickets ---- */
+
+enum { MK_TLS_TICKET_KEYS = 4 };
+
+struct mk_tls_ticket_key {
+    uint8_t name[16], cipher[32], mac[32];
+};
+
+/* In memory shared by the master and all workers. Only the master writes: first the next key, then `newest`.
+ * The previous key is still accepted, older ones are not. */
+struct mk_tls_tickets {
+    struct mk_tls_ticket_key keys[MK_TLS_TICKET_KEYS];
+    uint32_t newest; /* a counter; its key is at newest % MK_TLS_TICKET_KEYS; access it atomically */
+};
+
+/* ---- Contexts ---- */
+
+enum mk_tls_clients {
+    MK_TLS_CLIENTS_OFF, /* request no certificate */
+    MK_TLS_CLIENTS_OPTIONAL,
+    MK_TLS_CLIENTS_REQUIRED,
+};
+
+/* PEM files. */
+struct mk_tls_keypair {
+    const char *certificate; /* followed by its chain */
+    const char *key;         /* NULL: in the same file */
+    const char *ocsp;        /* stapled OCSP response (DER) for the certificate; NULL: none */
+    bool brought; /* from a plugin, in a folder that other users may write to: do not follow links */
+    /* Use this context's copy of the same certificate file, with its key and OCSP response, instead of
+     * reading the files. NULL: read them. */
+    const struct mk_tls_context *kept_by;
+};
+
+struct mk_tls_server_settings {
+    const struct mk_tls_keypair *pairs; /* one per key type */
+    size_t n_pairs;
+    unsigned oldest;     /* 12 or 13 */
+    const char *ciphers; /* for TLS 1.2, in OpenSSL's syntax; NULL: our default */
+    const char *suites;  /* for TLS 1.3 */
+    const char *groups;  /* for key exchange */
+    enum mk_tls_clients clients;
+    const char *client_authority; /* PEM file; clients with a certificate from it are accepted */
+    bool h2;                      /* offer h2 besides http/1.1 */
+    const char
+        *challenges; /* folder with NAME.pem (certificate and key) for acme-tls/1 (RFC 8737); NULL: none */
+    const struct mk_tls_tickets *tickets; /* outlives the context; NULL: send no tickets */
+};
+
+/* An error or a warning about a context. */
+struct mk_tls_settings_error {
+    const char *file; /* the file of the settings that caused it; NULL: none */
+    char text[512];
+};
+
+/* ---- Connections ---- */
+
+/* Selects a context by the requested server name, absent if there is none. NULL: reject the client. */
+struct mk_tls_domain {
+    const struct mk_tls_context *(*choose)(void *ctx, mk_str name);
+    void *ctx;
+};
+
+/* What was negotiated; valid as long as the stream. Absent texts are unknown. */
+struct mk_tls_conn_info {
+    mk_str protocol;    /* by ALPN */
+    mk_str server_name; /* as requested by the client */
+    mk_str version;     /* "TLSv1.3" */
+    mk_str cipher;
+    bool resumed;
+    bool kernel; /* the kernel encrypts our output */
+    const struct mk_tls_context *context;
+    /* From the client's certificate, if it presented a trusted one. */
+    mk_str client_subject; /* RFC 2253: "CN=name,O=..." */
+    mk_str client_issuer;
+    mk_str client_serial;      /* hexadecimal */
+    mk_str client_fingerprint; /* SHA-256, hexadecimal */
+    mk_str client_certificate; /* DER */
+    int64_t client_expires;    /* seconds since 1970 */
+};
+
+/* ---- As a client ---- */
+
+struct mk_tls_client;  /* TLS client settings for the servers of one upstream, shared by all its
+                        * connections */
+struct mk_tls_session; /* a session to resume */
+
+struct mk_tls_client_settings {
+    const char *authority;   /* PEM file of trusted CAs; NULL: the system's */
+    const char *certificate; /* PEM, followed by its chain; NULL: none */
+    const char *key;         /* NULL: in the same file */
+    bool verifies;           /* verifies the certificate and the name */
+};
+
+enum { MK_TLS_ABI = 5 };
+
+/* The functions of the loaded object. */
+struct mk_tls_module {
+    unsigned abi;       /* MK_TLS_ABI: object and program are from the same build */
+    const char *vendor; /* its library and version */
+    /* 0, or *problem describes the error. */
+    mk_err (*context_new)(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
+                          struct mk_tls_settings_error *problem);
+    void (*context_free)(struct mk_tls_context *context);
+    /* Was the certificate of that file loaded into it? */
+    bool (*context_has)(const struct mk_tls_context *context, const char *certificate);
+    /* Start and end of the validity common to all its certificates: seconds since 1970; 0: no certificate. */
+    int64_t (*context_begins)(const struct mk_tls_context *context);
+    int64_t (*context_expires)(const struct mk_tls_context *context);
+    /* Opens a stream that takes ownership of the descriptor; `early`: data already read from it. -ENOMEM: the
+     * caller keeps the descriptor. `domain` must outlive the stream. */
+    mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
+    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise it failed for the reason in *why, valid as long as
+     * the stream. A server may reject our certificate after the handshake: a client may therefore call this
+     * once more after a failed read or write to get the reason. */
+    mk_err (*handshake)(struct mk_stream *s, const char **why);
+    /* Only after the handshake. */
+    void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
+    const struct mk_tls_local_ca_ops *authority;
+    /* The function that sends from a file if the kernel encrypts; a library hides SIGPIPE there. The loader
+     * calls this first, once. */
+    void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
+                                               size_t len));
+    /* 0, or *problem describes the error. */
+    mk_err (*client_new)(const struct mk_tls_client_settings *rules, struct mk_tls_client **out,
+                         struct mk_tls_settings_error *problem);
+    void (*client_free)(struct mk_tls_client *client);
+    /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for
+     * and to verify; an address is verified as an address, and not sent. *session: NULL, or the last one,
+     * which is resumed (if it is of this client and name) and replaced by each new ticket; `session` must
+     * outlive the stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
+     *
+     * After a write has failed, reads go on: the server may have answered before it left. If the connection
+     * ends without the server's close_notify, reads return -ECONNRESET, never 0: what ends with the
+     * connection may have been cut off. Our last flight goes out with the first write, or when a read finds
+     * nothing. */
+    mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
+                      struct mk_tls_session **session);
+    void (*session_free)(struct mk_tls_session *session);
+};
+
+/* Loads the object once; NULL: unavailable, with the reason in *why (may be NULL). */
+const struct mk_tls_module *mk_tls_load(const char **why);
+
+#endif

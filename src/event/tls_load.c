@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
+#include "event/tls.h"
+#include "os/module.h"
+
+/* Defined in programs with TLS built in. */
+extern const struct mk_tls_module mk_tls_module __attribute__((weak));
+
+static const struct mk_tls_module *module;
+static char why_not[MK_MODULE_WHY];
+
+static void load_once(void)
+{
+    module = mk_module_load(&(struct mk_module){.name = "tls",
+                                                .symbol = "mk_tls_module",
+                                                .needs = "OpenSSL",
+                                                .abi = MK_TLS_ABI,
+                                                .built_in = &mk_tls_module},
+                            why_not);
+    if (module)
+        module->use_send_file(mk_stream_plain_send_file);
+}
+
+const struct mk_tls_module *mk_tls_load(const char **why)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_once);
+    if (why)
+        *why = module ? NULL : why_not;
+    return module;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types of route parameters. */
+#ifndef MK_HTTP_ROUTER_PARAM_TYPE_H
+#define MK_HTTP_ROUTER_PARAM_TYPE_H
+
+#include <monkey/router.h>
+
+/* Type by name, as in `<int>`; MK_ROUTER_TYPES: unknown. */
+enum mk_router_type mk_router_type_find(mk_str name);
+/* Lists all names, comma-separated, for messages. */
+void mk_router_type_list(struct mk_buf *out);
+
+/* Does the segment match? Sets the parameter, except for its name. */
+bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_router_param *out);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/router_pattern.h"
+
+#include "http/router_param_type.h"
+
+enum { SHOWN = 40 }; /* shown bytes of an invalid text */
+
+struct pattern_parser {
+    struct mk_router_pattern *out;
+    char *room; /* where the next decoded byte goes */
+    struct mk_buf *why;
+};
+
+static bool reject_pattern(const struct pattern_parser *r, const char *why)
+{
+    mk_buf_add(r->why, mk_str_from_c(why));
+    return false;
+}
+
+/* ---- Methods ---- */
+
+static bool is_method_name(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!((s.p[i] >= 'A' && s.p[i] <= 'Z') || mk_char_is_digit(s.p[i]) || s.p[i] == '-' || s.p[i] == '_'))
+            return false;
+    return s.len > 0;
+}
+
+/* Moves *route to its pattern. */
+static bool parse_methods(struct pattern_parser *r, mk_str *route)
+{
+    r->out->methods = MK_STR("");
+    if (route->len && route->p[0] != '/') {
+        r->out->methods = mk_str_first(*route, mk_str_find(*route, ' '));
+        *route = mk_str_trim(mk_str_skip(*route, r->out->methods.len));
+        for (mk_str rest = r->out->methods; rest.p;)
+            if (!is_method_name(mk_str_cut(&rest, ',')))
+                return reject_pattern(
+                    r, "its methods are no words in capitals with commas between them, as in GET,POST");
+    }
+    if (route->len == 0 || route->p[0] != '/')
+        return reject_pattern(r, "its path does not begin with a slash");
+    return true;
+}
+
+/* ---- Segments ---- */
+
+static bool is_name(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!mk_char_is_alpha(s.p[i]) && s.p[i] != '_' && !(i && mk_char_is_digit(s.p[i])))
+            return false;
+    return s.len > 0;
+}
+
+static bool has_param_named(const struct mk_router_pattern *p, mk_str name)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->segments[i].type != MK_ROUTER_TYPES && mk_str_eq(p->segments[i].text, name))
+            return true;
+    return false;
+}
+
+static bool add_param(struct pattern_parser *r, mk_str name, enum mk_router_type type)
+{
+    struct mk_router_pattern *p = r->out;
+    if (!is_name(name))
+        return reject_pattern(
+            r, "a parameter is a whole segment: a name of letters, digits and _, and perhaps a type, "
+               "as in :id<int>");
+    if (has_param_named(p, name))
+        return reject_pattern(r, "two of its parameters have the same name");
+    if (p->n_params == MK_ROUTER_PARAMS) {
+        mk_buf_addf(r->why, "it has more than %d parameters", MK_ROUTER_PARAMS);
+        return false;
+    }
+    p->n_params++;
+    p->segments[p->n++] = (struct mk_router_segment){name, type};
+    return true;
+}
+
+/* Parses what follows the colon. */
+static bool parse_param(struct pattern_parser *r, mk_str s)
+{
+    size_t at = mk_str_find(s, '<');
+    if (at == MK_STR_NONE || !mk_str_ends(s, MK_STR(">")))
+        return add_param(r, s, MK_ROUTER_TEXT);
+    mk_str name = mk_str_first(s, at), type = mk_str_skip(s, at + 1);
+    type.len--;
+    enum mk_router_type found = mk_router_type_find(type);
+    if (found != MK_ROUTER_TYPES)
+        return add_param(r, name, found);
+    mk_buf_addf(r->why,
+                "<%.*s> is no type of a parameter; these are: ", MK_STR_ARG(mk_str_first(type, SHOWN)));
+    mk_router_type_list(r->why);
+    return false;
+}
+
+/* The byte of the escape at s.p[i]; negative: none. */
+static int decode_escape(mk_str s, size_t i)
+{
+    int high = i + 2 < s.len ? mk_char_hex(s.p[i + 1]) : -1,
+        low = i + 2 < s.len ? mk_char_hex(s.p[i + 2]) : -1;
+    return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+static bool is_dot_segment(mk_str s)
+{
+    return mk_str_eq(s, MK_STR(".")) || mk_str_eq(s, MK_STR(".."));
+}
+
+static bool parse_text(struct pattern_parser *r, mk_str s)
+{
+    char *begin = r->room;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.p[i];
+        if (c == '?' || c == '#' || (unsigned char)c <= ' ' || c == 127)
+            return reject_pattern(
+                r, "it has a space, a ?, a # or a control character, which no path of a route has; write "
+                   "%20, %3F, %23");
+        if (c == '*')
+            return reject_pattern(
+                r, "a * is allowed at the beginning of the last segment only, before a name, as in "
+                   "/files/*path; write %2A for a star");
+        int byte = c == '%' ? decode_escape(s, i) : (unsigned char)c;
+        if (byte <= 0 || (c == '%' && byte == '/'))
+            return reject_pattern(
+                r, "a % is not followed by the two hexadecimal digits of a byte other than NUL and /");
+        i += c == '%' ? 2 : 0;
+        *r->room++ = (char)byte;
+    }
+    mk_str text = mk_str_of(begin, (size_t)(r->room - begin));
+    if (is_dot_segment(text))
+        return reject_pattern(
+            r, "no path has a segment . or ..: requests for it are answered for the folder it leads to");
+    r->out->segments[r->out->n++] = (struct mk_router_segment){text, MK_ROUTER_TYPES};
+    return true;
+}
+
+static bool parse_segment(struct pattern_parser *r, mk_str s, bool is_last)
+{
+    if (r->out->n == MK_ROUTER_SEGMENTS) {
+        mk_buf_addf(r->why, "it has more than %d segments", MK_ROUTER_SEGMENTS);
+        return false;
+    }
+    if (s.len == 0 && !is_last)
+        return reject_pattern(r, "it has two slashes in a row, which no path has");
+    if (s.len && s.p[0] == ':')
+        return parse_param(r, mk_str_skip(s, 1));
+    if (s.len && s.p[0] == '*' && is_last)
+        return add_param(r, mk_str_skip(s, 1), MK_ROUTER_REST);
+    return parse_text(r, s);
+}
+
+bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why)
+{
+    struct pattern_parser r = {out, room, why};
+    out->n = out->n_params = 0;
+    if (route.len > MK_ROUTER_PATTERN) {
+        mk_buf_addf(why, "it has more than %d bytes", MK_ROUTER_PATTERN);
+        return false;
+    }
+    if (!parse_methods(&r, &route))
+        return false;
+    for (mk_str rest = mk_str_skip(route, 1); rest.p;) {
+        mk_str segment = mk_str_cut(&rest, '/');
+        if (!parse_segment(&r, segment, rest.p == NULL))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses a route. */
+#ifndef MK_HTTP_ROUTER_PATTERN_H
+#define MK_HTTP_ROUTER_PATTERN_H
+
+#include <monkey/router.h>
+
+/* Segment of a pattern: text, or a parameter. */
+struct mk_router_segment {
+    mk_str text;              /* decoded, a slice of `room`; for a parameter, its name, a slice of the
+                               * route */
+    enum mk_router_type type; /* MK_ROUTER_TYPES: text */
+};
+
+struct mk_router_pattern {
+    mk_str methods; /* as written: GET,POST; empty: any */
+    size_t n, n_params;
+    struct mk_router_segment segments[MK_ROUTER_SEGMENTS];
+};
+
+/* Parses a route; `room` holds MK_ROUTER_PATTERN bytes. False: error, described in `why`. */
+bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why);
+
+#endif

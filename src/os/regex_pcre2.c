@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions with PCRE2, JIT-compiled if the system allows it. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <errno.h>
+#include <monkey/mem.h>
+#include <pcre2.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "os/regex.h"
+
+enum {
+    /* A path pattern needs some hundred steps. PCRE2 counts them again for each start position: a pattern
+     * without an anchor shares STEPS_SHARED among these. If that is not enough, as for one `.*` in a long
+     * text, it gets SLOW_US more. */
+    STEPS_MAX = 20000,
+    STEPS_SHARED = 500000,
+    SLOW_US = 10000,
+    HEAP_MAX_KB = 4096, /* interpreter frames: STEPS_MAX of them for a pattern with few groups */
+    NAME_MAX_LEN = 32,  /* limit of PCRE2 */
+};
+
+struct pattern {
+    struct mk_regex regex;
+    pcre2_code *code;
+    unsigned groups;
+    bool anchored;
+};
+
+static const struct pattern *pattern_of(const struct mk_regex *r)
+{
+    return (const struct pattern *)(const void *)r; /* first member of struct pattern */
+}
+
+static void *pcre2_alloc_memory(PCRE2_SIZE size, void *data)
+{
+    (void)data;
+    return mk_mem_alloc(size);
+}
+
+static void pcre2_free_memory(void *p, void *data)
+{
+    (void)data;
+    mk_mem_free(p);
+}
+
+static void free_pattern(struct mk_regex *r)
+{
+    struct pattern *p = (struct pattern *)(void *)r;
+    pcre2_code_free(p->code);
+    mk_mem_free(p);
+}
+
+static unsigned groups(const struct mk_regex *r)
+{
+    return pattern_of(r)->groups;
+}
+
+static unsigned group(const struct mk_regex *r, mk_str name)
+{
+    char room[NAME_MAX_LEN + 1];
+    if (name.len > NAME_MAX_LEN)
+        return 0;
+    memcpy(room, name.p, name.len);
+    room[name.len] = '\0';
+    int n = pcre2_substring_number_from_name(pattern_of(r)->code, (PCRE2_SPTR)room);
+    return n > 0 ? (unsigned)n : 0;
+}
+
+/* ---- Matching ---- */
+
+/* Match state: one per worker for all patterns, so that requests do not allocate. */
+struct match_context {
+    pcre2_match_data *data;
+    pcre2_match_context *limits;
+};
+
+static _Thread_local struct match_context thread_context;
+
+/* Threads of an embedding program come and go. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_exit_of_thread;
+static bool has_key;
+
+static void free_match_context(void *p)
+{
+    struct match_context *match_context = p;
+    pcre2_match_data_free(match_context->data);
+    pcre2_match_context_free(match_context->limits);
+    *match_context = (struct match_context){0};
+}
+
+static void create_thread_key(void)
+{
+    has_key = pthread_key_create(&at_exit_of_thread, free_match_context) == 0;
+}
+
+static struct match_context *thread_match_context(void)
+{
+    if (thread_context.data)
+        return &thread_context;
+    pthread_once(&once, create_thread_key);
+    pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
+    thread_context.limits = memory ? pcre2_match_context_create(memory) : NULL;
+    thread_context.data = thread_context.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
+    pcre2_general_context_free(memory); /* copied by the others */
+    if (!thread_context.data) {
+        pcre2_match_context_free(thread_context.limits);
+        return NULL;
+    }
+    if (has_key)
+        (void)pthread_setspecific(at_exit_of_thread, &thread_context);
+    pcre2_set_depth_limit(thread_context.limits, STEPS_MAX);
+    pcre2_set_heap_limit(thread_context.limits, HEAP_MAX_KB);
+    return &thread_context;
+}
+
+static uint32_t match_limit_for(const struct pattern *p, size_t len)
+{
+    size_t share = p->anchored ? STEPS_MAX : STEPS_SHARED / (len + 1);
+    return share < STEPS_MAX ? (uint32_t)share : STEPS_MAX;
+}
+
+static int64_t clock_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Deadline of a search. Based on processor time, so that a search does not fail on a busy machine. Reading it
+ * is a system call, so it is read only after the same wall-clock time. */
+struct deadline {
+    int64_t cpu_us, us;
+};
+
+static struct deadline set_deadline(void)
+{
+    return (struct deadline){.cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID) + SLOW_US,
+                             .us = clock_us(CLOCK_MONOTONIC) + SLOW_US};
+}
+
+static bool deadline_has_passed(struct deadline *d)
+{
+    int64_t now = clock_us(CLOCK_MONOTONIC);
+    if (now <= d->us)
+        return false;
+    int64_t left = d->cpu_us - clock_us(CLOCK_THREAD_CPUTIME_ID);
+    d->us = now + left;
+    return left < 0;
+}
+
+/* Each start position gets all steps until the deadline. */
+static int match_with_deadline(const struct pattern *p, mk_str text,
+                               const struct match_context *match_context)
+{
+    struct deadline end = set_deadline();
+    int n = PCRE2_ERROR_NOMATCH;
+    pcre2_set_match_limit(match_context->limits, STEPS_MAX);
+    for (size_t at = 0; at <= text.len && n == PCRE2_ERROR_NOMATCH; at++) {
+        if (deadline_has_passed(&end))
+            return PCRE2_ERROR_MATCHLIMIT;
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, at, PCRE2_ANCHORED, match_context->data,
+                        match_context->limits);
+    }
+    return n;
+}
+
+/* The first n pairs are set, some of them as "did not participate". */
+static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
+{
+    const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);
+    for (unsigned i = 0; i < MK_REGEX_CAPTURES; i++) {
+        bool took_part = i < n && pairs[2 * i] != PCRE2_UNSET && pairs[2 * i] <= pairs[2 * i + 1];
+        out->at[i] =
+            took_part ? mk_str_of(text.p + pairs[2 * i], pairs[2 * i + 1] - pairs[2 * i]) : MK_STR("");
+    }
+}
+
+static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+{
+    const struct pattern *p = pattern_of(r);
+    const struct match_context *match_context = thread_match_context();
+    if (!match_context)
+        return MK_REGEX_LIMIT;
+    if (!text.p)
+        text = MK_STR("");
+    pcre2_set_match_limit(match_context->limits, match_limit_for(p, text.len));
+    int n =
+        pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, match_context->data, match_context->limits);
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has more stack */
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, match_context->data,
+                        match_context->limits);
+    if (n == PCRE2_ERROR_MATCHLIMIT && !p->anchored)
+        n = match_with_deadline(p, text, match_context);
+    if (n < 0)
+        return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
+    if (out)
+        copy_captures(match_context->data, n ? (unsigned)n : MK_REGEX_CAPTURES, text,
+                      out); /* 0: more groups than pairs */
+    return MK_REGEX_MATCH;
+}
+
+static const struct mk_regex_ops ops = {
+    .free = free_pattern, .groups = groups, .group = group, .match = match};
+
+/* ---- Compiling ---- */
+
+static void fill_compile_error(int number, PCRE2_SIZE at, mk_str pattern, struct mk_regex_error *why)
+{
+    why->code = number == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
+    why->at = at < pattern.len ? at : pattern.len;
+    if (pcre2_get_error_message(number, (PCRE2_UCHAR *)why->text, sizeof why->text) < 0)
+        why->text[0] = '\0';
+}
+
+/* Paths are bytes: patterns must not enable UTF-8, since a client's path may be invalid. */
+static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_context *memory,
+                                struct mk_regex_error *why)
+{
+    uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOTALL;
+    pcre2_compile_context *context = pcre2_compile_context_create(memory);
+    int number = 0;
+    PCRE2_SIZE at = 0;
+    if (!context)
+        return NULL;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.len,
+                                     options | (nocase ? PCRE2_CASELESS : 0), &number, &at, context);
+    pcre2_compile_context_free(context);
+    if (!code)
+        fill_compile_error(number, at, pattern, why);
+    return code;
+}
+
+static void finish_pattern(struct pattern *p)
+{
+    uint32_t n = 0, all = 0;
+    pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &n);
+    pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &all);
+    p->regex.ops = &ops;
+    p->groups = n;
+    p->anchored = all & PCRE2_ANCHORED;
+    (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* otherwise the interpreter is used */
+}
+
+extern mk_regex_compile mk_regex_pcre2_compile;
+
+struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+{
+    *why = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
+    pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
+    struct pattern *p = memory ? mk_mem_zalloc(1, sizeof *p) : NULL;
+    if (p)
+        p->code = compile_code(pattern.p ? pattern : MK_STR(""), nocase, memory, why);
+    pcre2_general_context_free(memory);
+    if (p && p->code) {
+        finish_pattern(p);
+        return &p->regex;
+    }
+    mk_mem_free(p);
+    return NULL;
+}

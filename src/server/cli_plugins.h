@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plugins on the command line: available ones, how a configuration uses them, and their commands. */
+#ifndef MK_SERVER_CLI_PLUGINS_H
+#define MK_SERVER_CLI_PLUGINS_H
+
+#include "conf/suggest.h"
+#include "setup/config_generation.h"
+
+/* Can the plugin with that name be loaded? */
+bool mk_cli_plugins_can_load(const char *name);
+/* Lists the plugins that can be loaded by name. */
+void mk_cli_plugins_write_all(struct mk_buf *out);
+/* Lists the configured plugins: their hooks in call order, and their hosts. */
+void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk_buf *out);
+
+/* Plugin commands: rows of the help, and candidates for an unknown word. */
+void mk_cli_plugins_write_commands(struct mk_buf *out);
+enum { MK_CLI_PLUGINS_COMMAND_MAX = 64 };
+void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char room[MK_CLI_PLUGINS_COMMAND_MAX]);
+
+bool mk_cli_plugins_has_command(const char *word);
+/* Runs the plugin command argv[0]; false: no such command. */
+bool mk_cli_plugins_run_command(int argc, char **argv, int *code);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/https.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#include "conf/print.h"
+#include "conf/words.h"
+#include "os/sockaddr.h"
+#include "server/master.h"
+
+#define DEFAULT_PORT "8443"
+
+enum { WHY_MAX = 8 * 1024 };
+
+/* ---- Listen addresses ---- */
+
+/* An address that browsers may use although no interface has it: 127.0.0.5. */
+static bool add_certified_address(struct mk_https *h, const char *listen, size_t *n)
+{
+    struct mk_sockaddr a;
+    char room[INET6_ADDRSTRLEN];
+    if (mk_sockaddr_parse(mk_str_from_c(listen), MK_STR("127.0.0.1"), &a) || mk_sockaddr_is_any(&a))
+        return true; /* the reader of the configuration reports its errors */
+    if (a.any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &a.v4.sin_addr, room, sizeof room);
+    else if (a.any.sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, room, sizeof room);
+    else
+        return true;
+    mk_str copy = mk_arena_copy(&h->arena, mk_str_from_c(room));
+    h->extra[*n] = copy.p;
+    *n += copy.p != NULL;
+    return copy.p != NULL;
+}
+
+static bool collect_listens(struct mk_https *h, const struct mk_arguments *a)
+{
+    size_t n_extra = 0;
+    if (a->n_listens == 0)
+        h->listens[0] = DEFAULT_PORT " tls";
+    for (size_t i = 0; i < a->n_listens; i++) {
+        mk_str text = mk_arena_printf(&h->arena, "%s tls", a->listens[i]);
+        h->listens[i] = text.p;
+        if (!text.p || !add_certified_address(h, a->listens[i], &n_extra))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Starting ---- */
+
+static int print_error(const struct mk_buf *why)
+{
+    fprintf(stderr, "monkey: %.*s", MK_STR_ARG(mk_buf_str(why)));
+    return MK_EXIT_FAILED;
+}
+
+bool mk_https_init(struct mk_https *h, const struct mk_arguments *a)
+{
+    char room[WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    *h = (struct mk_https){0};
+    mk_arena_init(&h->arena, NULL);
+    bool ok = collect_listens(h, a);
+    if (!ok)
+        mk_buf_add(&why, MK_STR("out of memory\n"));
+    ok = ok && mk_local_ca_ensure(h->extra, MK_LOCAL_CA_WAIT_MS, &h->arena, &h->authority, &why);
+    if (ok)
+        return true;
+    (void)print_error(&why);
+    mk_https_fini(h);
+    return false;
+}
+
+void mk_https_fini(struct mk_https *h)
+{
+    mk_arena_fini(&h->arena);
+}
+
+void mk_https_write_config(const struct mk_https *h, struct mk_buf *out)
+{
+    struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
+    mk_conf_words_quote_text(&quoted, mk_str_from_c(h->authority.leaf));
+    mk_conf_print_entry(MK_STR("Certificate"), mk_buf_str(&quoted), out);
+    if (quoted.failed)
+        out->failed = true;
+    mk_buf_free(&quoted);
+}
+
+/* ---- While serving ---- */
+
+void mk_https_renew(struct mk_https *h, struct mk_log *log)
+{
+    char room[WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    struct mk_local_ca now;
+    struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    bool ok = mk_local_ca_ensure(h->extra, 0, &arena, &now, &why);
+    mk_str first = mk_str_first(mk_buf_str(&why), mk_str_find(mk_buf_str(&why), '\n'));
+    if (!ok && !h->failed)
+        mk_log_warn(log, "cannot renew the certificate: %.*s", MK_STR_ARG(first));
+    if (ok && now.is_new)
+        mk_log_warn(log, "created a new authority, which every device must trust again: SHA-256 %s",
+                    now.facts.fingerprint);
+    if (ok && now.issued_why)
+        mk_log_info(log, "issued a new certificate for HTTPS: %s", now.issued_why);
+    h->failed = !ok;
+    mk_arena_fini(&arena);
+}
+
+/* ---- Telling people ---- */
+
+static void write_uncertified_names(const struct mk_local_ca *a, struct mk_buf *out)
+{
+    for (size_t i = 0; i < a->foreign.n; i++)
+        mk_buf_addf(out, "%s%s",
+                    i ? ", "
+                      : "Its authority was created for another name of this machine and cannot certify ",
+                    a->foreign.at[i]);
+    if (a->foreign.n)
+        mk_buf_addf(out, ":\nto create another one, delete %s/authority.key\n", a->folder);
+}
+
+void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out)
+{
+    const struct mk_local_ca *a = &h->authority;
+    if (a->is_new) {
+        mk_buf_add(
+            out,
+            MK_STR("A private authority of this machine, created just now, issued the certificate. Browsers "
+                   "warn\nuntil you make them trust that authority, here and on other devices:\n"));
+        mk_local_ca_write_trust_help(a, out);
+    } else {
+        mk_buf_addf(out,
+                    "Issued by the authority: %s, SHA-256 %s\nTo trust it: curl --cacert %s, and `monkey "
+                    "authority` for browsers.\n",
+                    a->facts.name, a->facts.fingerprint, a->certificate);
+    }
+    write_uncertified_names(a, out);
+}
+
+int mk_https_show_authority(void)
+{
+    char room[WHY_MAX], text_room[4 * WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(room, sizeof room), text = mk_buf_fixed(text_room, sizeof text_room);
+    struct mk_local_ca a;
+    struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    bool ok = mk_local_ca_ensure(NULL, MK_LOCAL_CA_WAIT_MS, &arena, &a, &why);
+    int code = MK_EXIT_OK;
+    if (ok) {
+        mk_buf_addf(&text, "%s\n", a.certificate);
+        mk_local_ca_write_trust_help(&a, &text);
+        write_uncertified_names(&a, &text);
+        mk_str s = mk_buf_str(&text);
+        if (fwrite(s.p, 1, s.len, stdout) != s.len || fflush(stdout) != 0)
+            code = MK_EXIT_FAILED;
+    } else {
+        code = print_error(&why);
+    }
+    mk_arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Serves a folder over HTTPS, with a certificate of the machine's local CA. */
+#ifndef MK_SERVER_HTTPS_H
+#define MK_SERVER_HTTPS_H
+
+#include "base/log.h"
+#include "server/local_ca.h"
+#include "server/options.h"
+
+struct mk_https {
+    struct mk_arena arena;
+    struct mk_local_ca authority;
+    const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* as in a configuration; NULL-terminated */
+    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* their addresses */
+    bool failed;                                     /* the last check failed */
+};
+
+/* Creates what is missing. False: error, printed on standard error. */
+bool mk_https_init(struct mk_https *h, const struct mk_arguments *a) MK_MUST_USE;
+void mk_https_fini(struct mk_https *h);
+
+/* Writes the host's TLS settings. */
+void mk_https_write_config(const struct mk_https *h, struct mk_buf *out);
+/* Explains the local CA to the user, once serving. */
+void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out);
+/* Renews the files if necessary; the server detects the change. */
+void mk_https_renew(struct mk_https *h, struct mk_log *log);
+
+/* Command: shows where the CA is, and how to trust it. Returns the exit code. */
+int mk_https_show_authority(void);
+
+#endif

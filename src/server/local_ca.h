@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Local CA in the state folder: created once; renews the certificate that it issues for this machine. */
+#ifndef MK_SERVER_LOCAL_CA_H
+#define MK_SERVER_LOCAL_CA_H
+
+#include <limits.h>
+
+#include "event/tls_authority.h"
+#include "os/local_names.h"
+
+struct mk_local_ca {
+    char folder[PATH_MAX];
+    char certificate[PATH_MAX + 80]; /* CA certificate to trust */
+    char leaf[PATH_MAX + 80];        /* certificate and key of our servers */
+    struct mk_tls_local_ca_info facts;
+    bool is_new;                   /* just created */
+    const char *issued_why;        /* why a new server certificate was issued (static text); NULL: not
+                                    * issued */
+    struct mk_local_names foreign; /* names of the machine that the CA may not certify */
+};
+
+/* How long to wait for another process doing the same. */
+enum { MK_LOCAL_CA_WAIT_MS = 10000 };
+
+/* Checks existing files, and creates or replaces what is missing or due. `extra` (NULL-terminated, or NULL):
+ * further listen addresses; each different set gets its own certificate. False: error, explained in `why`. */
+bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
+                        struct mk_local_ca *out, struct mk_buf *why) MK_MUST_USE;
+
+/* Explains how browsers and programs can trust it. */
+void mk_local_ca_write_trust_help(const struct mk_local_ca *a, struct mk_buf *out);
+
+#endif

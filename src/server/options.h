@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line as one table: parsing, help, man page and shell completion all come from it. */
+#ifndef MK_SERVER_OPTIONS_H
+#define MK_SERVER_OPTIONS_H
+
+#include "base/buf.h"
+
+/* Argument type of an option, for completion. */
+enum mk_option_arg { MK_ARG_NONE, MK_ARG_FILE, MK_ARG_FOLDER, MK_ARG_WORD };
+
+struct mk_option {
+    char letter; /* also the parser's result; below a space: long name only */
+    const char *name;
+    enum mk_option_arg arg;
+    const char *arg_name;
+    const char *help; /* one sentence */
+};
+
+static inline bool mk_option_has_letter(const struct mk_option *o)
+{
+    return o->letter > ' ';
+}
+
+extern const struct mk_option mk_options[];
+extern const size_t mk_options_n;
+
+/* A command in place of the folder. */
+struct mk_cli_command {
+    const char *name, *args, *help;
+    int n_args;
+};
+
+extern const struct mk_cli_command mk_options_commands[];
+extern const size_t mk_options_commands_n;
+
+const struct mk_cli_command *mk_options_find_command(const char *word);
+
+enum { MK_OPTIONS_LISTENS_MAX = 16 };
+
+/* Parsed command line. Texts point into argv. */
+struct mk_arguments {
+    const char *config, *folder, *pid_file;
+    const char *root;                                /* folder of -o combined with -c */
+    const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* NULL-terminated */
+    size_t n_listens;
+    unsigned workers;
+    bool test, print, daemon, open_to_all, https, version, build, help;
+    bool one_shot; /* the folder is given by -o */
+    const struct mk_cli_command *verb;
+    char **words; /* arguments after the options, NULL-terminated */
+    int n_words;
+};
+
+/* The first argument that is neither an option nor an option's argument; NULL: none. */
+const char *mk_options_first_operand(int argc, char **argv);
+/* False: invalid, reason printed on standard error. */
+bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
+
+/* `add_commands` appends plugin commands with mk_options_write_command(). */
+void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_buf *out));
+void mk_options_write_command(struct mk_buf *out, const char *name, const char *args, const char *help);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generation: one loaded configuration, ready to serve. The master creates it, its workers inherit it, and
+ * the master frees it after the next generation has replaced it. Everything is allocated in its arena. */
+#ifndef MK_SETUP_CONFIG_GENERATION_TYPE_H
+#define MK_SETUP_CONFIG_GENERATION_TYPE_H
+
+#include "conf/read.h"
+#include "event/tls.h"
+#include "logs/logset.h"
+#include "os/identity.h"
+#include "setup/file_watch.h"
+#include "setup/settings.h"
+#include "setup/shared_state.h"
+#include "setup/tls_ticket_keys.h"
+#include "web/vhost.h"
+
+/* Command-line options that override the configuration. */
+struct mk_config_overrides {
+    const char *const *listens; /* -p, as in Listen; NULL-terminated, or NULL */
+    mk_str listen_host;         /* host for bare ports in `listens` and for the default port */
+    unsigned workers;           /* -w, 0: as configured */
+    const char *pid_file;       /* -I */
+    const char *root;           /* -o with -c: root for hosts without DocumentRoot; absolute, or NULL */
+};
+
+/* A program that embeds the server. It may have no DocumentRoot and no error log. */
+struct mk_embedding {
+    const struct mk_plugin *const *plugins; /* plugins of the program, loaded before configured ones */
+    size_t n_plugins;
+    void *ctx;            /* their context */
+    bool listens_if_told; /* without a Listen, it does not listen */
+    bool listens_nowhere; /* never listens, whatever the configuration says */
+};
+
+struct mk_config_generation;
+
+/* Source of the configuration: a file or folder, or text generated from the command line. */
+struct mk_config_source {
+    const char *path; /* NULL: `text` */
+    mk_str text;
+    const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
+    struct mk_config_overrides overrides;
+    struct mk_shared_state *shared;              /* outlives generations; NULL: each generation has its own */
+    bool tried;                                  /* another process has just loaded it without errors */
+    const struct mk_config_generation *previous; /* the active generation; NULL: none. Needed only during the
+                                                  * load */
+};
+
+/* A certificate assigned to a host by a plugin. Its files may be missing. */
+struct mk_plugin_certificate {
+    struct mk_plugin_certificate *next;
+    struct mk_tls_keypair pair;
+    const struct mk_conf_entry *entry; /* `Load` entry of the plugin */
+    bool failed;
+};
+
+/* A [LOCATION] of a host. */
+struct mk_location_config {
+    struct mk_location_config *next;
+    struct mk_location_settings settings; /* merged with the host's settings */
+    const struct mk_conf_section *section;
+};
+
+/* Plugin sections of one host, in configuration order. */
+struct mk_plugin_sections {
+    struct mk_plugin_section *first, *last;
+};
+
+/* A host and its parsed sections, kept for printing. */
+struct mk_vhost_config {
+    struct mk_vhost host;
+    struct mk_vhost_settings settings;
+    struct mk_conf_pairs routes, error_pages, cache_control, handlers;
+    struct mk_location_config *locations; /* in configuration order */
+    size_t n_locations;
+    const struct mk_conf_section *section;
+    struct mk_plugin_certificate *brought;
+    const struct mk_vhosts *hosts; /* virtual hosts of its first address */
+    struct mk_plugin_sections sections;
+    bool spools;       /* one of its routes spools request bodies */
+    bool has_conflict; /* shares a name with another host, reported */
+    struct mk_vhost_config *next;
+};
+
+enum { MK_PLUGINS_MAX = 64 };
+
+struct mk_available_feature;
+struct mk_loaded_plugin;
+struct mk_plugin_section;
+struct mk_accept_hook;
+struct mk_shared_tls_context;
+
+enum mk_sandbox_permission {
+    MK_SANDBOX_READ,
+    MK_SANDBOX_WRITE,
+    MK_SANDBOX_RESOLVE_NAMES,
+    MK_SANDBOX_READ_TRUST_STORE
+};
+
+/* A sandbox permission requested by a plugin. */
+struct mk_sandbox_rule {
+    struct mk_sandbox_rule *next; /* in call order */
+    const struct mk_loaded_plugin *by;
+    enum mk_sandbox_permission what;
+    mk_str path; /* to read, or to write below; NUL-terminated */
+};
+
+/* Message channel of one worker index: all workers send, one receives. */
+struct mk_worker_channel {
+    int send_fd, receive_fd;
+};
+
+struct mk_config;
+
+/* A condition that a plugin waits for before workers start. */
+struct mk_readiness_check {
+    struct mk_readiness_check *next;
+    const struct mk_loaded_plugin *by;
+    int (*ready)(struct mk_config *config, void *data);
+    void *data;
+};
+
+struct mk_config_generation {
+    struct mk_arena arena;
+    const struct mk_config_generation *previous; /* as in mk_config_source, during the load */
+    const struct mk_embedding *embedding;        /* NULL: none */
+    struct mk_conf_tree tree;
+    struct mk_server_settings server;
+    struct mk_vhost_config *sites;
+    size_t n_sites;
+    struct mk_listens listens; /* of the server and all hosts, without duplicates */
+    struct mk_vhosts hosts;    /* hosts without a Listen of their own */
+    struct mk_mime mime;
+    struct mk_conf_pairs mime_types;
+    struct mk_loaded_plugin *plugins;                          /* in `Load` order */
+    struct mk_loaded_plugin *plugins_by_order[MK_PLUGINS_MAX]; /* in on_request order */
+    size_t n_plugins;
+    struct mk_available_feature *available; /* features of plugins that can be loaded by a word */
+    bool has_listed_available;              /* `available` is filled */
+    struct mk_accept_hook *accept_hooks;
+    size_t n_accept_hooks;
+    struct mk_plugin_sections sections; /* outside of hosts, or of the server */
+    struct mk_map sections_by_settings; /* including those of hosts; key: pointer to the settings */
+    mk_str folder;                      /* base of relative paths; NUL-terminated */
+    struct mk_logset logs;
+    struct mk_logfile *error_log, *access_log;
+    struct mk_request_limits limits; /* defaults for hosts without limits of their own */
+    bool logs_access;                /* some access log is enabled */
+    bool listens_by_default;         /* default address: inherited sockets may replace it */
+    struct mk_shared_state *shared, own_shared;
+    struct mk_sandbox_rule *allowed;
+    struct mk_worker_channel *worker_channels; /* indexed by worker */
+    unsigned n_worker_channels;                /* 0: no plugin wants messages, or there is no master */
+    const struct mk_tls_module *tls;           /* NULL: no TLS listener */
+    const struct mk_http2_module *http2;       /* NULL: no client can use HTTP/2 */
+    struct mk_tls_tickets *tickets;            /* of the server; NULL: no tickets */
+    struct mk_shared_tls_context *contexts;
+    mk_str tls_challenges;             /* folder of ACME challenge certificates, NUL-terminated; absent:
+                                        * none */
+    struct mk_file_watch *watched;     /* a change of these files reloads the configuration */
+    struct mk_readiness_check *awaits; /* pending checks */
+    bool tried;                        /* as in mk_config_source */
+    uint64_t serial;                   /* serial number among the master's generations */
+    bool wants_children;               /* workers may start subprocesses */
+    bool wants_spool; /* plugins spool bodies: workers may write files in `server.spool_folder` */
+    bool has_identity;
+    bool lacks_descriptors; /* descriptors ran out while opening host folders, reported */
+    struct mk_identity identity;
+};
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker without processes: a loop, a service and a site, with a client at the other end of a socket pair.
+ */
+#ifndef MK_UNIT_CONNECTION_TALK_H
+#define MK_UNIT_CONNECTION_TALK_H
+
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "connection/accept_hooks.h"
+#include "connection/conn_manager.h"
+#include "connection/h1.h"
+#include "connection/h1_types.h"
+#include "unit/handlers.h"
+#include "unit/harness.h"
+#include "unit/reply.h"
+#include "unit/site.h"
+#include "unit/test.h"
+
+enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 512, TALK_QUIET_TURNS = 3 };
+
+struct talk {
+    struct site site;
+    struct mk_loop loop;
+    struct mk_conn_manager_limits limits;
+    struct mk_counters counters;
+    struct mk_conn_manager service;
+    struct handlers handlers;
+    struct handlers_routes routes;
+    struct mk_conn *conn; /* the last connection opened; it may be closed and freed */
+    int fd;               /* the client's end; -1: closed */
+    bool ended, reset;    /* how the server closed its side, once the client noticed */
+    struct mk_buf heard;  /* everything received */
+    size_t read;          /* bytes of it already parsed as responses */
+    /* Access records. */
+    unsigned n_records, statuses[TALK_RECORDS];
+    enum mk_outcome endings[TALK_RECORDS];
+    uint64_t content_sent[TALK_RECORDS];
+};
+
+static const struct mk_conn_manager_limits talk_limits = {
+    .head = {.head_max = 4096, .target_max = 1024, .fields_max = 32},
+    .request.content_max = 1 << 20,
+    .connections_max = 100,
+    .descriptors = 1000,
+    .keep_alive = true,
+    .head_ms = 10000,
+    .idle_ms = 10000,
+    .linger_ms = 10000,
+    .request.tunnel_ms = 10000,
+    .request.handler_ms = 10000,
+    .request.rate_ms = 10000,
+};
+
+static inline void talk_on_done(const struct mk_access_record *record, void *data)
+{
+    struct talk *t = data;
+    assert_true(t->n_records < TALK_RECORDS);
+    t->statuses[t->n_records] = record->status;
+    t->endings[t->n_records] = record->ending;
+    t->content_sent[t->n_records++] = record->content_sent;
+}
+
+static inline void talk_init(struct talk *t)
+{
+    memset(t, 0, sizeof *t);
+    site_init(&t->site);
+    assert_int_equal(mk_loop_init(&t->loop), 0);
+    t->limits = talk_limits;
+    t->site.web.on_record = talk_on_done;
+    t->site.web.on_record_data = t;
+    assert_int_equal(
+        mk_conn_manager_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")),
+        0);
+    assert_true(mk_conn_alloc_buffers(&t->service)); /* the buffers outlive connections */
+    t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};
+    t->site.host.n_routes = handlers_route(&t->routes, &t->handlers, &mk_static);
+    t->site.host.routes = t->routes.at;
+    t->fd = -1;
+    t->heard = mk_buf_growing(TALK_HEARD);
+}
+
+static inline void talk_fini(struct talk *t)
+{
+    mk_fd_close(&t->fd);
+    mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
+    mk_loop_run_tasks(&t->loop);
+    assert_int_equal(t->service.n_conns, 0);
+    assert_int_equal(t->service.out.len, 0);
+    mk_conn_manager_fini(&t->service);
+    mk_loop_fini(&t->loop);
+    site_fini(&t->site);
+    mk_buf_free(&t->heard);
+}
+
+HARNESS_FIXTURE(talk, struct talk);
+
+/* ---- Client ---- */
+
+static inline void talk_say_bytes(struct talk *t, mk_str bytes)
+{
+    while (bytes.len) {
+        ssize_t n = send(t->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
+        assert_true(n > 0);
+        bytes = mk_str_skip(bytes, (size_t)n);
+    }
+}
+
+static inline void talk_say(struct talk *t, const char *text)
+{
+    talk_say_bytes(t, mk_str_from_c(text));
+}
+
+/* Connects through `ends` (the server's end first), with `text` sent already, and lets the server see it, as
+ * an acceptor does. */
+static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
+                                const int ends[2], const char *text)
+{
+    mk_fd_close(&t->fd);
+    t->fd = ends[1];
+    t->ended = t->reset = false;
+    mk_buf_clear(&t->heard);
+    t->read = 0;
+    assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
+    talk_say(t, text);
+    bool counts = ops != &mk_accept_hooks_ops;
+    assert_int_equal(counts ? mk_client_limits_acquire(&t->service.peers, peer) : 0, 0);
+    t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
+    assert_non_null(t->conn);
+    t->conn->admission = counts ? MK_CONN_COUNTED : MK_CONN_NOT_COUNTED;
+    t->conn->ops->advance(t->conn);
+}
+
+static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
+                                const char *text)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    talk_open_by(t, ops, peer, ends, text);
+}
+
+static inline void talk_open(struct talk *t, const char *text)
+{
+    const struct mk_addr peer = {.is_unix = 1};
+    talk_open_as(t, &mk_h1_ops, &peer, text);
+}
+
+/* Limits the bytes that the server can send before it has to wait. */
+static inline void talk_set_room(struct talk *t, int bytes)
+{
+    assert_int_equal(setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+}
+
+/* Receives what has arrived. Returns false if nothing has. */
+static inline bool talk_listen(struct talk *t)
+{
+    char room[64 * 1024];
+    if (t->fd < 0 || t->ended || t->reset)
+        return false;
+    ssize_t n = recv(t->fd, room, sizeof room, MSG_DONTWAIT);
+    if (n > 0)
+        mk_buf_add(&t->heard, mk_str_of(room, (size_t)n));
+    t->ended = n == 0;
+    t->reset = n < 0 && errno == ECONNRESET;
+    assert_true(n >= 0 || errno == EAGAIN || errno == ECONNRESET);
+    assert_false(t->heard.failed);
+    return n > 0 || t->ended || t->reset;
+}
+
+/* Runs the server; the client does not receive. */
+static inline void talk_work(struct talk *t)
+{
+    for (int i = 0; i < TALK_QUIET_TURNS; i++)
+        assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
+}
+
+/* Runs both sides until nothing more happens. */
+static inline void talk_on(struct talk *t)
+{
+    for (int quiet = 0; quiet < TALK_QUIET_TURNS; quiet++) {
+        assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
+        while (talk_listen(t))
+            quiet = -1;
+    }
+}
+
+/* Like talk_on(), until the client has received so many more bytes or the server has closed. */
+static inline void talk_wait(struct talk *t, size_t more)
+{
+    size_t until = t->heard.len + more;
+    for (int i = 0; i < 2000 && t->heard.len < until && !t->ended && !t->reset; i++) {
+        assert_int_equal(mk_loop_run_once(&t->loop, 5), 0);
+        while (talk_listen(t))
+            ;
+    }
+    talk_on(t);
+}
+
+/* Lets time pass while the client receives. */
+static inline void talk_pass(struct talk *t, unsigned ms)
+{
+    uint64_t until = mk_clock_ms() + ms;
+    do {
+        assert_int_equal(mk_loop_run_once(&t->loop, 5), 0);
+        while (talk_listen(t))
+            ;
+    } while (mk_clock_ms() < until);
+}
+
+static inline mk_str talk_heard(const struct talk *t)
+{
+    return mk_str_skip(mk_buf_str(&t->heard), t->read);
+}
+
+/* ---- Responses ---- */
+
+static inline enum reply_result talk_reply(struct talk *t, struct reply *r, bool is_head)
+{
+    mk_str rest = talk_heard(t), before = rest;
+    enum reply_result got = reply_next(r, &rest, is_head, t->ended);
+    if (got == REPLY_BAD)
+        fail_msg("%s is wrong: \"%.*s\"", r->why, MK_STR_ARG(before));
+    t->read += before.len - rest.len;
+    return got;
+}
+
+/* Expects that the next response is complete and has this status; NULL content: any. */
+static inline void talk_expect_for(struct talk *t, bool is_head, unsigned status, const char *content)
+{
+    struct reply r;
+    mk_str before = talk_heard(t);
+    enum reply_result got = talk_reply(t, &r, is_head);
+    if (got != REPLY_WHOLE || r.status != status)
+        fail_msg("no answer %u: \"%.*s\"", status, MK_STR_ARG(before));
+    if (content)
+        assert_str(mk_buf_str(&r.content), content);
+    reply_fini(&r);
+}
+
+static inline void talk_expect(struct talk *t, unsigned status, const char *content)
+{
+    talk_expect_for(t, false, status, content);
+}
+
+static inline void talk_expect_nothing(struct talk *t)
+{
+    if (talk_heard(t).len)
+        fail_msg("it said \"%.*s\"", MK_STR_ARG(talk_heard(t)));
+}
+
+/* Expects no further response and a record of every request: the last one with this status and outcome. */
+static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned status,
+                                   enum mk_outcome ending)
+{
+    talk_expect_nothing(t);
+    assert_true(t->ended || t->reset);
+    assert_int_equal(t->n_records, n_records);
+    assert_int_equal(t->statuses[n_records - 1], status);
+    assert_int_equal(t->endings[n_records - 1], ending);
+}
+
+static inline void talk_expect_state(struct talk *t, enum mk_conn_state state)
+{
+    assert_int_equal(t->service.n_conns, 1);
+    if (t->conn->state.is != state)
+        fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.is],
+                 mk_conn_machine.states->names[state]);
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests in which each case has its own fresh talk `t`. */
+#ifndef MK_UNIT_CONNECTION_TALK_CASE_H
+#define MK_UNIT_CONNECTION_TALK_CASE_H
+
+#include "unit/connection/talk.h"
+
+#define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
+
+HARNESS_EACH(talk, struct talk, t);
+
+#endif

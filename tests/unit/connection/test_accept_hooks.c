@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accept hooks, which decide about connections before HTTP begins. */
+#include "connection/accept_hooks.h"
+
+#include <monkey/connection.h>
+
+#include "unit/connection/talk.h"
+
+#define REQUEST "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
+
+enum { SHORT_MS = 60, HOOKS_MAX = 3 };
+
+static struct talk t;
+static struct mk_addr client; /* as reported by the kernel */
+static struct mk_accept_hook hooks[HOOKS_MAX];
+static unsigned n_calls[HOOKS_MAX], n_errors;
+static enum mk_verdict verdicts[HOOKS_MAX];
+static mk_err set_error;
+static char error[256];
+
+/* Returns the verdict in `data`. */
+static enum mk_verdict obey(struct mk_conn *c, void *data)
+{
+    enum mk_verdict *v = data;
+    (void)c;
+    n_calls[v - verdicts]++;
+    return *v;
+}
+
+/* Reads "PEER address\n" before the request, which names the client. */
+static enum mk_verdict read_peer(struct mk_conn *c, void *data)
+{
+    struct mk_addr peer;
+    mk_str in = mk_conn_peek(c);
+    size_t end = mk_str_find(in, '\n');
+    n_calls[0]++;
+    assert_null(data);
+    if (!mk_str_starts(mk_str_first(MK_STR("PEER "), in.len), mk_str_first(in, 5)))
+        return MK_ERROR;
+    if (end == MK_STR_NONE)
+        return MK_WAIT;
+    assert_true(mk_addr_parse(mk_str_skip(mk_str_first(in, end), 5), &peer));
+    mk_conn_consume(c, end + 1);
+    set_error = mk_conn_set_client_addr(c, &peer);
+    return set_error ? MK_ERROR : MK_NEXT;
+}
+
+static void write_log(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    (void)log;
+    assert_int_equal(level, MK_LOG_ERROR);
+    n_errors++;
+    snprintf(error, sizeof error, "%.*s", MK_STR_ARG(text));
+}
+
+static struct mk_log error_log = {.level = MK_LOG_ERROR, .write = write_log};
+
+static void use(size_t n)
+{
+    t.service.accept_hooks = hooks;
+    t.service.n_accept_hooks = n;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    talk_begin(&t);
+    memset(n_calls, 0, sizeof n_calls);
+    n_errors = 0;
+    set_error = 0;
+    t.service.log = &error_log;
+    client = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 7}};
+    for (size_t i = 0; i < HOOKS_MAX; i++) {
+        hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[i]};
+        verdicts[i] = MK_NEXT;
+    }
+    return 0;
+}
+
+static int start_with_peers(void **state)
+{
+    start(state);
+    hooks[0] = (struct mk_accept_hook){.name = "peers", .on_accept = read_peer};
+    use(1);
+    return 0;
+}
+
+static void knock(const char *text)
+{
+    talk_open_as(&t, &mk_accept_hooks_ops, &client, text);
+}
+
+static void expect_refused(void)
+{
+    talk_on(&t);
+    talk_expect_nothing(&t);
+    assert_true(t.ended || t.reset);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.counters.dropped, 1);
+    assert_int_equal(t.n_records, 0);
+}
+
+/* ---- Verdicts ---- */
+
+static void accept_hooks_run_in_order_before_first_byte(void **state)
+{
+    (void)state;
+    use(3);
+    verdicts[2] = MK_ERROR;
+    knock("");
+    for (int i = 0; i < HOOKS_MAX; i++)
+        assert_int_equal(n_calls[i], 1);
+    expect_refused();
+    assert_int_equal(n_errors, 0);
+}
+
+static void accept_hooks_stop_after_refusal(void **state)
+{
+    (void)state;
+    use(2);
+    verdicts[0] = MK_ERROR;
+    knock(REQUEST);
+    assert_int_equal(n_calls[1], 0);
+    expect_refused();
+}
+
+static void accept_hooks_accepted_client_is_served_in_same_iteration(void **state)
+{
+    (void)state;
+    use(2);
+    knock(REQUEST REQUEST);
+    assert_int_equal(t.n_records, 2);
+    assert_ptr_equal(t.conn->ops, &mk_h1_ops);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(n_calls[0], 1);
+    assert_int_equal(n_calls[1], 1);
+    assert_int_equal(t.counters.dropped, 0);
+    talk_say(&t, REQUEST);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(n_calls[0], 1); /* called for the connection, not for its requests */
+}
+
+static void accept_hooks_accepted_silent_client_times_out(void **state)
+{
+    (void)state;
+    use(1);
+    t.limits.head_ms = SHORT_MS;
+    knock("");
+    assert_ptr_equal(t.conn->ops, &mk_h1_ops);
+    talk_pass(&t, SHORT_MS * 3);
+    talk_expect_nothing(&t);
+    assert_true(t.ended);
+    assert_int_equal(t.counters.dropped, 0);
+}
+
+static void accept_hooks_invalid_verdict_is_refused_and_reported(void **state)
+{
+    (void)state;
+    use(1);
+    verdicts[0] = MK_DONE;
+    knock(REQUEST);
+    expect_refused();
+    assert_int_equal(n_errors, 1);
+    assert_contains(mk_str_from_c(error), "sample returned 1 from on_accept: expected MK_NEXT");
+    verdicts[0] = (enum mk_verdict)77;
+    knock(REQUEST);
+    talk_on(&t);
+    assert_true(t.ended || t.reset);
+    assert_int_equal(n_errors, 2);
+    assert_int_equal(t.service.n_conns, 0);
+}
+
+static void accept_hooks_can_query_worker_and_address(void **state)
+{
+    (void)state;
+    t.service.worker = (struct mk_worker *)(void *)&t;
+    use(1);
+    verdicts[0] = MK_WAIT;
+    knock("");
+    assert_ptr_equal(mk_conn_worker(t.conn), &t);
+    assert_memory_equal(mk_conn_client_addr(t.conn)->ip, client.ip, 16);
+    t.service.worker = NULL;
+}
+
+/* ---- Hooks that wait for input ---- */
+
+static void accept_hooks_consumed_input_is_not_part_of_request(void **state)
+{
+    (void)state;
+    knock("PEER 198.51.100.9\n" REQUEST);
+    assert_int_equal(n_calls[0], 2);
+    assert_int_equal(t.n_records, 1); /* all in the loop iteration in which it arrived */
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(t.conn->peer.ip[12], 198);
+}
+
+static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
+{
+    (void)state;
+    static const char all[] = "PEER 2001:db8::1\n" REQUEST;
+    knock("");
+    assert_int_equal(n_calls[0], 1);
+    for (size_t i = 0; all[i]; i++) {
+        talk_expect_nothing(&t);
+        talk_say_bytes(&t, mk_str_of(&all[i], 1));
+        talk_on(&t);
+    }
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(n_calls[0], 1 + 17); /* for each of its own bytes, and never without input */
+    assert_int_equal(t.conn->peer.ip[0], 0x20);
+}
+
+static void accept_hooks_are_not_called_without_new_input(void **state)
+{
+    (void)state;
+    knock("PEER ");
+    unsigned before = n_calls[0];
+    for (int i = 0; i < 3; i++) {
+        t.conn->ops->advance(t.conn);
+        talk_on(&t);
+    }
+    assert_int_equal(n_calls[0], before);
+    assert_int_equal(t.conn->n_saved, 5);
+}
+
+static void accept_hooks_next_hook_sees_remaining_input(void **state)
+{
+    (void)state;
+    hooks[1] = hooks[0];
+    use(2);
+    knock("PEER 198.51.100.9\nPEER 198.51.100.10\n" REQUEST);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(n_calls[0], 3);
+    assert_int_equal(t.conn->peer.ip[15], 10);
+}
+
+static void accept_hooks_earlier_hooks_are_not_repeated(void **state)
+{
+    (void)state;
+    hooks[1] = hooks[0];
+    hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[1]};
+    use(2);
+    knock("PEER 198");
+    talk_say(&t, ".51.100.9\n" REQUEST);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(n_calls[1], 1);
+}
+
+static void accept_hooks_slow_client_is_closed(void **state)
+{
+    (void)state;
+    t.limits.head_ms = SHORT_MS * 2;
+    knock("PEER 1");
+    uint64_t began = mk_clock_ms();
+    for (int i = 0; i < 4 && !t.ended; i++) { /* a byte now and then does not restart the timeout */
+        talk_say(&t, "1");
+        talk_pass(&t, SHORT_MS / 3);
+    }
+    talk_pass(&t, SHORT_MS * 3);
+    assert_true(t.ended || t.reset);
+    assert_true(mk_clock_ms() - began >= SHORT_MS * 2);
+    talk_expect_nothing(&t);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.n_records, 0);
+}
+
+static void accept_hooks_have_separate_timeout(void **state)
+{
+    (void)state;
+    t.limits.head_ms = 10000;
+    knock("PEER 1");
+    assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 5000);
+    assert_int_equal(t.conn->clock, MK_TIMEOUT_ACCEPT_HOOK);
+    talk_say(&t, ".2.3.4\nGET / ");
+    talk_on(&t);
+    assert_ptr_equal(t.conn->ops, &mk_h1_ops);
+    talk_expect_state(&t, MK_CONN_HEAD);
+    assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
+    t.limits.head_ms = 1000;
+    assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 1000);
+}
+
+static void accept_hooks_disconnect_leaves_no_record(void **state)
+{
+    (void)state;
+    knock("PEER 1");
+    shutdown(t.fd, SHUT_WR);
+    talk_on(&t);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.n_records, 0);
+    assert_int_equal(t.counters.dropped, 0);
+    knock("PEER 1");
+    mk_fd_close(&t.fd);
+    talk_work(&t);
+    assert_int_equal(t.service.n_conns, 0);
+}
+
+static void accept_hooks_half_closed_client_is_served(void **state)
+{
+    (void)state;
+    knock("");
+    talk_say(&t, "PEER 1.2.3.4\nGET /early HTTP/1.0\r\n\r\n");
+    shutdown(t.fd, SHUT_WR);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+}
+
+static void accept_hooks_full_input_buffer_ends_wait(void **state)
+{
+    (void)state;
+    static char much[MK_INPUT_BUFFER_SIZE + 1];
+    use(1);
+    hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[1]};
+    verdicts[1] = MK_WAIT;
+    memset(much, 'x', sizeof much);
+    knock("");
+    talk_say_bytes(&t, mk_str_of(much, MK_INPUT_BUFFER_SIZE - 1));
+    talk_on(&t);
+    assert_int_equal(t.service.n_conns, 1);
+    assert_int_equal(t.conn->n_saved, MK_INPUT_BUFFER_SIZE - 1);
+    talk_say(&t, "x");
+    expect_refused();
+}
+
+static enum mk_verdict take_too_much(struct mk_conn *c, void *data)
+{
+    (void)data;
+    if (!mk_conn_peek(c).len)
+        return MK_WAIT;
+    mk_conn_consume(c, SIZE_MAX);
+    assert_int_equal(mk_conn_peek(c).len, 0);
+    return MK_NEXT;
+}
+
+static void accept_hooks_cannot_consume_more_than_input(void **state)
+{
+    (void)state;
+    use(1);
+    hooks[0].on_accept = take_too_much;
+    knock("some noise");
+    talk_say(&t, REQUEST);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+}
+
+static void accept_hooks_wait_ends_with_server(void **state)
+{
+    (void)state;
+    knock("PEER 1");
+    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.n_records, 0);
+}
+
+/* ---- Connections on behalf of another client ---- */
+
+static int start_with_shares(void **state)
+{
+    start_with_peers(state);
+    mk_client_limits_init(&t.service.peers, 2);
+    return 0;
+}
+
+static void accept_hooks_named_client_over_limit_is_refused(void **state)
+{
+    (void)state;
+    int before[2];
+    for (int i = 0; i < 2; i++) {
+        knock("PEER 198.51.100.9\n");
+        assert_int_equal(set_error, 0);
+        before[i] = t.fd;
+        t.fd = -1;
+    }
+    assert_int_equal(t.service.peers.n, 1); /* a proxy that names its clients is not counted itself */
+    knock("PEER 198.51.100.9\n");
+    assert_int_equal(set_error, -EDQUOT);
+    talk_on(&t);
+    assert_true(t.ended || t.reset);
+    assert_int_equal(t.counters.dropped, 1);
+    knock("PEER 198.51.100.10\n");
+    assert_int_equal(set_error, 0);
+    mk_fd_close(&t.fd);
+    mk_fd_close(&before[0]);
+    talk_work(&t);
+    knock("PEER 198.51.100.9\n"); /* there is room again */
+    assert_int_equal(set_error, 0);
+    mk_fd_close(&before[1]);
+    mk_fd_close(&t.fd);
+    talk_work(&t);
+    assert_int_equal(t.service.peers.n, 0);
+}
+
+static void accept_hooks_peer_naming_itself_counts_once(void **state)
+{
+    (void)state;
+    mk_client_limits_fini(&t.service.peers);
+    mk_client_limits_init(&t.service.peers, 1);
+    knock("PEER 192.0.2.7\n" REQUEST);
+    assert_int_equal(set_error, 0);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(accept_hooks_run_in_order_before_first_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_stop_after_refusal, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_accepted_client_is_served_in_same_iteration, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_accepted_silent_client_times_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_invalid_verdict_is_refused_and_reported, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_can_query_worker_and_address, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_consumed_input_is_not_part_of_request, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_input_may_arrive_byte_by_byte, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_are_not_called_without_new_input, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_next_hook_sees_remaining_input, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_earlier_hooks_are_not_repeated, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_slow_client_is_closed, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_have_separate_timeout, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_disconnect_leaves_no_record, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_half_closed_client_is_served, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_full_input_buffer_ends_wait, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_cannot_consume_more_than_input, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_wait_ends_with_server, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_named_client_over_limit_is_refused, start_with_shares,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_peer_naming_itself_counts_once, start_with_shares,
+                                        harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

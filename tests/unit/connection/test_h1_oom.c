@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1 connections when memory runs out: the output stays valid HTTP to the last byte, every request that
+ * began leaves one record, and nothing leaks. */
+#include "unit/connection/talk.h"
+#include "unit/oom.h"
+
+enum { HEARD = 1 << 20 };
+
+static struct talk t;
+static char heard[HEARD];
+
+/* What a client sends at once, and the number of responses without a failed allocation. */
+static const struct dialogue {
+    const char *said;
+    unsigned n_answers;
+    enum { AS_USUAL, HALF_CLOSES, IS_SLOW } manner;
+} dialogues[] = {
+    {"GET /early HTTP/1.1\r\nHost: a\r\n\r\n", 1, AS_USUAL},
+    {"GET /page.html HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
+     "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
+     "GET /large HTTP/1.1\r\nHost: a\r\nRange: bytes=0-9,20-29\r\n\r\n",
+     3, AS_USUAL},
+    {"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc",
+     2, AS_USUAL},
+    {"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /source?n=100000 HTTP/1.1\r\nHost: "
+     "a\r\n\r\n",
+     2, AS_USUAL},
+    {"GET /early HTTP/1.1\r\nHost: a\r\n\r\nGET / HT", 1, HALF_CLOSES},
+    {"nonsense\r\n\r\n", 1, AS_USUAL},
+    {"GET /mad?n=100000 HTTP/1.1\r\nHost: a\r\n\r\n", 1, AS_USUAL},
+    {"GET /source?n=5000 HTTP/1.1\r\nHost: a\r\n\r\nGET /source?n=5000 HTTP/1.1\r\nHost: a\r\n\r\n"
+     "GET /thread HTTP/1.1\r\nHost: a\r\n\r\n",
+     3, IS_SLOW},
+    {"POST /trailers HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nTransfer-Encoding: "
+     "chunked\r\n\r\n3\r\nabc\r\n0\r\nA: "
+     "1\r\nB: 2\r\n\r\n",
+     1, AS_USUAL},
+    {"GET /tunnel?n=100 HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nhello",
+     1, HALF_CLOSES},
+    {"GET /tunnel?n=100000 HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello", 1,
+     IS_SLOW},
+};
+
+static int start(void **state)
+{
+    (void)state;
+    talk_begin(&t);
+    t.heard = mk_buf_fixed(heard, sizeof heard);
+    site_add(&t.site, "page.html", MK_STR("page"));
+    site_add(&t.site, "page.html.gz", MK_STR("gzip"));
+    static char large[5000];
+    site_add(&t.site, "large", mk_str_of(large, sizeof large));
+    return 0;
+}
+
+static bool open_talk(const struct dialogue *d)
+{
+    int ends[2];
+    const struct mk_addr peer = {.is_unix = 1};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
+    t.fd = ends[1];
+    t.ended = t.reset = false;
+    t.n_records = 0;
+    mk_buf_clear(&t.heard);
+    t.read = 0;
+    talk_say(&t, d->said);
+    if (d->manner == HALF_CLOSES)
+        shutdown(t.fd, SHUT_WR);
+    t.conn = mk_conn_open(&t.service, &mk_h1_ops, ends[0], &peer);
+    if (!t.conn) {
+        mk_fd_close(&ends[0]);
+        return false;
+    }
+    if (d->manner == IS_SLOW)
+        talk_set_room(&t, 1);
+    t.conn->ops->advance(t.conn);
+    return true;
+}
+
+/* Counts well-formed responses, all complete except possibly the last. */
+static unsigned count_answers(void)
+{
+    unsigned n = 0;
+    for (;;) {
+        struct reply r;
+        enum reply_result got = talk_reply(&t, &r, false);
+        reply_fini(&r);
+        if (got == REPLY_PART)
+            assert_true(t.ended || t.reset);
+        if (got != REPLY_WHOLE)
+            return n;
+        n++;
+        if (r.status == 101)
+            t.read = t.heard.len; /* the rest belongs to the tunnel */
+    }
+}
+
+static const struct dialogue *current;
+
+static bool waits_for_thread(void)
+{
+    return strstr(current->said, "/thread");
+}
+
+/* Frees everything that the dialogue allocated. */
+static void forget_all(void)
+{
+    mk_fd_close(&t.fd);
+    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+    mk_offload_fini(&t.service.helper); /* a thread may still be running */
+    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
+    mk_loop_run_tasks(&t.loop);
+    mk_conn_free_freelist(&t.service);
+    mk_arena_cache_fini(&t.service.arenas);
+    mk_file_cache_evict_idle(&t.site.web.files);
+    mk_file_cache_evict_idle(&t.site.web.files); /* cached files that finished requests had kept in use */
+    assert_int_equal(t.site.web.files.n, 0);
+}
+
+static bool talk_it_over(void)
+{
+    bool opened = open_talk(current);
+    if (opened && current->manner == IS_SLOW)
+        talk_work(&t);
+    for (int i = 0; opened && waits_for_thread() && i < 200; i++) {
+        talk_pass(&t, 1);
+        if (t.n_records == current->n_answers || t.service.n_conns == 0 || t.ended)
+            break;
+    }
+    if (opened)
+        talk_on(&t);
+    bool well = oom.n_failed == 0;
+    size_t at = oom.fail_at;
+    oom.fail_at = 0; /* allocations of the test itself succeed */
+    unsigned n = opened ? count_answers() : 0;
+    assert_true(t.n_records <= current->n_answers + 1);
+    if (well && n != current->n_answers)
+        fail_msg("%u answers to %s", n, current->said);
+    talk_expect_nothing(&t);
+    oom.fail_at = at;
+    forget_all();
+    assert_int_equal(t.service.out.len, 0);
+    assert_null(t.service.serving);
+    return well && oom.n_failed == 0;
+}
+
+static void h1_oom_every_dialogue_survives(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(dialogues); i++) {
+        current = &dialogues[i];
+        oom_at_each_allocation(talk_it_over);
+    }
+}
+
+static bool make_a_service(void)
+{
+    struct mk_conn_manager s;
+    if (mk_conn_manager_init(&s, &t.loop, &t.site.web, &t.limits, &t.counters, MK_STR("Monkey")))
+        return false;
+    bool ok = mk_conn_alloc_buffers(&s);
+    assert_true(ok == (s.window.in && s.out.p));
+    mk_conn_manager_fini(&s);
+    return ok;
+}
+
+static void h1_oom_service_fails_cleanly(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(make_a_service);
+}
+
+static bool let_peers_in(void)
+{
+    struct mk_client_limits p;
+    bool ok = true;
+    mk_client_limits_init(&p, 2);
+    for (unsigned i = 0; i < 100; i++) {
+        const struct mk_addr peer = {.ip = {[0] = 0x20, [6] = (uint8_t)i}};
+        mk_err e = mk_client_limits_acquire(&p, &peer);
+        assert_true(e == 0 || e == -ENOMEM);
+        ok &= e == 0;
+        if (!e)
+            mk_client_limits_release(&p, &peer);
+        if (!e && i % 2)
+            ok &= mk_client_limits_acquire(&p, &peer) == 0;
+    }
+    mk_client_limits_fini(&p);
+    return ok;
+}
+
+static void h1_oom_client_limits_fail_cleanly(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(let_peers_in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(h1_oom_every_dialogue_survives, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_oom_service_fails_cleanly, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_oom_client_limits_fail_cleanly, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1 responses: framing, failing sources, files, and slow clients. */
+#include "unit/connection/talk_case.h"
+#include "unit/death.h"
+
+enum { SCRATCH = MK_SEND_QUEUE_BUFFER };
+
+static void ask(const char *target, const char *version)
+{
+    char head[256];
+    snprintf(head, sizeof head, "GET %s HTTP/%s\r\nHost: a\r\n\r\n", target, version);
+    talk_open(&t, head);
+}
+
+/* Expects a response of n bytes from a source. */
+static void expect_source(size_t n, bool chunked, bool closes)
+{
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 200);
+    assert_int_equal(r.content.len, n);
+    for (size_t i = 0; i < n; i++)
+        if (r.content.p[i] != handlers_byte(i))
+            fail_msg("byte %zu is wrong", i);
+    assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_TRANSFER_ENCODING), chunked);
+    assert_int_equal(r.closes, closes);
+    reply_fini(&r);
+}
+
+/* ---- Framing ---- */
+
+static const size_t sizes[] = {0, 1, 100, 4096, 60000, SCRATCH - 200, SCRATCH, SCRATCH + 1, 500000};
+
+static void h1_output_known_length_uses_content_length(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/source?n=%zu", sizes[i]);
+        ask(target, "1.1");
+        talk_on(&t);
+        expect_source(sizes[i], false, false);
+        talk_expect_state(&t, MK_CONN_IDLE);
+        mk_fd_close(&t.fd);
+        talk_work(&t);
+    }
+}
+
+static void h1_output_unknown_length_is_chunked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
+        ask(target, "1.1");
+        talk_say(&t, GET("/early"));
+        talk_on(&t);
+        expect_source(sizes[i], true, false);
+        talk_expect(&t, 200, "early\n");
+        talk_expect_nothing(&t);
+    }
+}
+
+static void h1_output_http10_body_ends_with_connection(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
+        t.n_records = 0;
+        ask(target, "1.0");
+        talk_on(&t);
+        assert_true(t.ended && !t.reset);
+        expect_source(sizes[i], false, true);
+        talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+        assert_int_equal(t.content_sent[0], sizes[i]);
+    }
+}
+
+static void h1_output_source_may_wait(void **state)
+{
+    (void)state;
+    ask("/drip?n=5&ms=10", "1.1");
+    talk_say(&t, GET("/early"));
+    while (t.n_records < 2)
+        talk_pass(&t, 10);
+    expect_source(5, true, false);
+    talk_expect(&t, 200, "early\n");
+}
+
+/* ---- Sources that break their promises ---- */
+
+static void h1_output_short_source_truncates_response(void **state)
+{
+    (void)state;
+    struct reply r;
+    talk_open(&t, GET("/liar?n=200000&has=100000") GET("/early"));
+    talk_on(&t);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    assert_true(r.content.len <= 100000);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
+}
+
+/* Expects the error page of this status. Returns whether its connection closes. */
+static bool expect_page(unsigned status)
+{
+    struct reply r;
+    char number[16];
+    snprintf(number, sizeof number, "<h1>%u", status);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, status);
+    assert_non_null(memmem(r.content.p, r.content.len, number, strlen(number)));
+    bool closes = r.closes;
+    reply_fini(&r);
+    return closes;
+}
+
+static void h1_output_source_failing_early_gets_500(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {
+        GET("/liar?n=1000&has=600") GET("/early"),
+        GET("/liar?n=1000&has=0") GET("/early"),
+        GET("/broken?n=1000&unknown=1") GET("/early"),
+        "GET /broken?n=1000&unknown=1 HTTP/1.0\r\n\r\n",
+    };
+    for (size_t i = 0; i < MK_LEN(requests); i++) {
+        t.n_records = 0;
+        talk_open(&t, requests[i]);
+        talk_on(&t);
+        assert_true(expect_page(500));
+        talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
+    }
+}
+
+static void h1_output_source_failing_early_gets_status_of_handler(void **state)
+{
+    (void)state;
+    static const unsigned statuses[] = {400, 413, 502, 504, 599};
+    for (size_t i = 0; i < MK_LEN(statuses); i++) {
+        char target[128];
+        snprintf(target, sizeof target, "/broken?n=%u&unknown=%d&status=%u", i % 2 ? 1 : 1000, i > 2,
+                 statuses[i]);
+        t.n_records = 0;
+        ask(target, "1.1");
+        talk_say(&t, GET("/early"));
+        talk_on(&t);
+        assert_false(expect_page(statuses[i]));
+        talk_expect(&t, 200, "early\n");
+        assert_int_equal(t.statuses[0], statuses[i]);
+        assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+    }
+    ask("/broken?status=502", "1.0");
+    talk_on(&t);
+    assert_true(expect_page(502));
+}
+
+static void h1_output_source_failing_late_keeps_status(void **state)
+{
+    (void)state;
+    struct reply r;
+    ask("/broken?n=200000&status=502", "1.1");
+    talk_on(&t);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+}
+
+static void h1_output_unread_body_closes_connection_after_error(void **state)
+{
+    (void)state;
+    talk_open(&t, "POST /broken?status=502 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    talk_on(&t);
+    assert_true(expect_page(502));
+    talk_say(&t, "hello");
+    talk_on(&t);
+    talk_expect_end(&t, 1, 502, MK_OUTCOME_OK);
+}
+
+static void h1_output_failure_keeps_earlier_responses(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {
+        GET("/early") GET("/early") GET("/broken?n=1000"),
+        GET("/early") GET("/early") GET("/broken?n=200000&unknown=1"),
+    };
+    for (size_t i = 0; i < MK_LEN(requests); i++) {
+        talk_open(&t, requests[i]);
+        talk_on(&t);
+        talk_expect(&t, 200, "early\n");
+        talk_expect(&t, 200, "early\n");
+        assert_true(t.ended || t.reset);
+    }
+}
+
+static void h1_output_long_source_is_cut(void **state)
+{
+    (void)state;
+    ask("/liar?n=1000&has=2000", "1.1");
+    talk_say(&t, GET("/early"));
+    talk_on(&t);
+    expect_source(1000, false, false);
+    talk_expect(&t, 200, "early\n");
+    ask("/liar?n=100000&has=200000", "1.1");
+    talk_on(&t);
+    expect_source(100000, false, false);
+}
+
+static void h1_output_source_failing_late_truncates_response(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {GET("/broken?n=200000") GET("/early"),
+                                           GET("/broken?n=200000&unknown=1") GET("/early")};
+    for (size_t i = 0; i < MK_LEN(requests); i++) {
+        struct reply r;
+        t.n_records = 0;
+        talk_open(&t, requests[i]);
+        talk_on(&t);
+        assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+        assert_true(r.content.len < 100001);
+        reply_fini(&r);
+        talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+        assert_true(t.content_sent[0] <= 100000);
+    }
+}
+
+/* ---- Heads ---- */
+
+static void h1_output_oversized_head_becomes_500(void **state)
+{
+    (void)state;
+    ask("/mad?n=100000", "1.1");
+    talk_say(&t, GET("/early"));
+    talk_on(&t);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 500);
+    assert_true(r.closes);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
+}
+
+static void h1_output_large_head_is_sent(void **state)
+{
+    (void)state;
+    ask("/mad?n=50000", "1.1");
+    talk_on(&t);
+    talk_expect(&t, 200, "mad\n");
+}
+
+static void h1_output_large_head_is_sent_after_others(void **state)
+{
+    (void)state;
+    talk_open(&t, GET("/source?n=30000") GET("/mad?n=50000") GET("/source?n=30000") GET("/mad?n=100000")
+                      GET("/early"));
+    talk_on(&t);
+    expect_source(30000, false, false);
+    talk_expect(&t, 200, "mad\n");
+    expect_source(30000, false, false);
+    assert_true(expect_page(500));
+    talk_expect_end(&t, 4, 500, MK_OUTCOME_FAILED);
+}
+
+static enum mk_verdict answer_with(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    assert_int_equal(mk_response_set_status(response, *(unsigned *)data), 0);
+    assert_int_equal(mk_response_set_body(response, MK_STR("text")), 0);
+    return MK_DONE;
+}
+
+static void h1_output_some_statuses_have_no_body(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "status", .handle = answer_with};
+    static unsigned statuses[] = {204, 304, 205, 200, 599, 418, 299};
+    struct mk_route route = {.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &handler};
+    t.site.host.routes = &route;
+    t.site.host.n_routes = 1;
+    for (size_t i = 0; i < MK_LEN(statuses); i++) {
+        struct reply r;
+        route.data = &statuses[i];
+        talk_open(&t, GET("/") GET("/"));
+        talk_on(&t);
+        for (int twice = 0; twice < 2; twice++) {
+            assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+            assert_int_equal(r.status, statuses[i]);
+            assert_int_equal(r.content.len, i < 2 ? 0 : 4);
+            assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_CONTENT_LENGTH), i >= 2);
+            reply_fini(&r);
+        }
+        talk_expect_nothing(&t);
+    }
+}
+
+/* ---- Interim responses ---- */
+
+#define HINT "HTTP/1.1 103 Early Hints\r\nX-Hint: "
+
+/* Parses the interim responses received, each with a header of `size` bytes. Returns their number. */
+static unsigned take_hints(size_t size)
+{
+    unsigned n = 0;
+    for (; mk_str_starts(talk_heard(&t), MK_STR(HINT)); n++) {
+        mk_str rest = mk_str_skip(talk_heard(&t), sizeof HINT - 1 + size);
+        assert_true(mk_str_starts(rest, MK_STR("\r\n\r\n")));
+        t.read += sizeof HINT - 1 + size + 4;
+    }
+    return n;
+}
+
+static void h1_output_interim_responses_precede_head(void **state)
+{
+    (void)state;
+    talk_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(take_hints(10), 3); /* while the handler waits */
+    talk_expect_nothing(&t);
+    while (t.n_records < 4)
+        talk_pass(&t, 10);
+    talk_expect(&t, 200, "3\n");
+    talk_expect(&t, 200, "0\n");
+    talk_expect(&t, 200, "early\n");
+    talk_open(&t, "HEAD /hint?n=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (t.n_records < 5)
+        talk_pass(&t, 10);
+    assert_int_equal(take_hints(10), 1);
+    talk_expect_for(&t, true, 200, "");
+}
+
+static void h1_output_http10_gets_no_interim_responses(void **state)
+{
+    (void)state;
+    ask("/hint?n=3", "1.0");
+    while (t.n_records < 1)
+        talk_pass(&t, 10);
+    talk_expect(&t, 200, "0\n");
+}
+
+static void h1_output_interim_responses_are_bounded(void **state)
+{
+    (void)state;
+    char text[16];
+    unsigned n = 0;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/hint?n=100&size=8000&ms=1"));
+    while (t.n_records < 1)
+        talk_pass(&t, 10);
+    n = take_hints(8000);
+    assert_true(n > 1 && n < 10);
+    snprintf(text, sizeof text, "%u\n", n);
+    talk_expect(&t, 200, text);
+}
+
+/* ---- Files ---- */
+
+static void add_file(const char *name, size_t n)
+{
+    struct mk_buf text = mk_buf_growing(1 << 22);
+    assert_true(mk_buf_reserve(&text, n));
+    for (size_t i = 0; i < n; i++)
+        mk_buf_add_char(&text, handlers_byte(i));
+    site_add(&t.site, name, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
+static void h1_output_files_are_sent_from_memory_and_disk(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {0, 1, 1000, 1024, 1025, 100000, 3000000};
+    for (size_t i = 0; i < MK_LEN(lengths); i++) {
+        char name[32], target[64];
+        snprintf(name, sizeof name, "f%zu.bin", i);
+        add_file(name, lengths[i]);
+        snprintf(target, sizeof target, "/%s", name);
+        for (int twice = 0; twice < 2; twice++) {
+            ask(target, "1.1");
+            talk_say(&t, GET("/early"));
+            talk_wait(&t, lengths[i]);
+            expect_source(lengths[i], false, false);
+            talk_expect(&t, 200, "early\n");
+        }
+        ask(target, "1.0");
+        talk_wait(&t, lengths[i]);
+        expect_source(lengths[i], false, true);
+    }
+}
+
+static void h1_output_cached_response_equals_uncached(void **state)
+{
+    (void)state;
+    struct reply ready, other;
+    add_file("f.html", 100);
+    talk_open(&t, GET("/f.html") "GET /f.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    talk_on(&t);
+    assert_int_equal(talk_reply(&t, &ready, false), REPLY_WHOLE);
+    assert_int_equal(talk_reply(&t, &other, false), REPLY_WHOLE);
+    assert_int_equal(ready.fields.n + 1, other.fields.n);
+    for (unsigned i = 0; i < ready.fields.n; i++)
+        assert_true(
+            mk_str_eq(mk_headers_find(&other.fields, ready.fields.at[i].name), ready.fields.at[i].value));
+    assert_true(mk_str_eq(mk_buf_str(&ready.content), mk_buf_str(&other.content)));
+    reply_fini(&ready);
+    reply_fini(&other);
+}
+
+static void h1_output_ranges_of_file_are_sent(void **state)
+{
+    (void)state;
+    struct reply r;
+    add_file("f.bin", 100000);
+    talk_open(&t, "GET /f.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=10-19,50000-50009\r\n\r\n" GET("/early"));
+    talk_wait(&t, 300);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 206);
+    char part[10];
+    for (size_t i = 0; i < sizeof part; i++)
+        part[i] = handlers_byte(50000 + i);
+    assert_non_null(memmem(r.content.p, r.content.len, part, sizeof part));
+    reply_fini(&r);
+    talk_expect(&t, 200, "early\n");
+}
+
+static void h1_output_shrinking_file_truncates_response(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    add_file("f.bin", 3000000);
+    ask("/f.bin", "1.1");
+    talk_work(&t);
+    talk_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
+    assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", room), 1000), 0);
+    talk_wait(&t, 4000000);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    assert_int_equal(r.content.len, t.content_sent[0]);
+    assert_true(t.content_sent[0] < 3000000);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+    ask("/f.bin", "1.1"); /* a new request gets the current file */
+    talk_on(&t);
+    expect_source(1000, false, false);
+}
+
+/* ---- Slow clients ---- */
+
+static void h1_output_source_is_pulled_at_client_speed(void **state)
+{
+    (void)state;
+    talk_open(&t, "");
+    talk_set_room(&t, 10000);
+    talk_say(&t, GET("/source?n=3000000&unknown=1"));
+    talk_work(&t);
+    talk_expect_state(&t, MK_CONN_SEND);
+    const struct handlers_source *s = t.conn->h1->d.x->response.content.source_ctx;
+    uint64_t pulled = s->at;
+    assert_in_range(pulled, 1, 300000);
+    talk_work(&t);
+    assert_true(s->at == pulled); /* the source stands still */
+    talk_wait(&t, 3000000);
+    expect_source(3000000, true, false);
+    assert_int_equal(t.n_records, 1);
+}
+
+static void h1_output_echo_stops_reading_when_client_does(void **state)
+{
+    (void)state;
+    static char piece[4096];
+    talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    talk_set_room(&t, 10000);
+    size_t said = 0;
+    for (int i = 0; i < 2000 && said < 1000000; i++) {
+        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
+        said += n > 0 ? (size_t)n : 0;
+        assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
+    }
+    assert_true(said < 900000); /* the send blocks: the kernel holds what the server does not read */
+    while (said < 1000000) {
+        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
+        said += n > 0 ? (size_t)n : 0;
+        talk_on(&t);
+    }
+    while (t.n_records == 0)
+        talk_pass(&t, 5);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.content.len, 1000000);
+    reply_fini(&r);
+}
+
+static void h1_output_any_socket_buffer_size_works(void **state)
+{
+    (void)state;
+    static const int rooms[] = {1, 5000, 20000, 100000};
+    for (size_t i = 0; i < MK_LEN(rooms); i++) {
+        talk_open(&t, "");
+        talk_set_room(&t, rooms[i]);
+        talk_say(&t, GET("/source?n=200000") GET("/source?n=100000&unknown=1") GET("/early"));
+        talk_wait(&t, 300000);
+        expect_source(200000, false, false);
+        expect_source(100000, true, false);
+        talk_expect(&t, 200, "early\n");
+        talk_expect_nothing(&t);
+    }
+}
+
+/* Fills the socket with small responses until some of them are queued, after the first letter of another
+ * request. */
+static void fill_up(void)
+{
+    add_file("small.bin", 900);
+    talk_open(&t, "G");
+    talk_set_room(&t, 1);
+    for (int i = 0; i < 100 && mk_send_queue_is_empty(&t.conn->out); i++) {
+        talk_say(&t, "ET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n" GET("/small.bin") "G");
+        talk_work(&t);
+    }
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
+    talk_expect_state(&t, MK_CONN_HEAD);
+}
+
+static unsigned count_answers(void)
+{
+    unsigned n = 0;
+    for (struct reply r; talk_reply(&t, &r, false) == REPLY_WHOLE; n++)
+        reply_fini(&r);
+    return n;
+}
+
+static void h1_output_response_waits_for_queued_ones(void **state)
+{
+    (void)state;
+    char request[] = GET("/small.bin");
+    struct mk_buf all = mk_buf_growing(1 << 16);
+    add_file("small.bin", 900);
+    /* A single batch whose last request waits: its head follows while the batch is unsent. */
+    for (int i = 0; i < 25; i++)
+        mk_buf_add(&all, mk_str_from_c(request));
+    mk_buf_add(&all, MK_STR(GET("/slow?ms=40") GET("/early")));
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&all));
+    talk_work(&t);
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
+    talk_expect_state(&t, MK_CONN_FLOW);
+    uint64_t until = mk_clock_ms() + 100;
+    while (mk_clock_ms() < until)
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
+    talk_expect_state(&t, MK_CONN_SEND);
+    talk_wait(&t, 25 * 900);
+    for (int i = 0; i < 25; i++)
+        expect_source(900, false, false);
+    talk_expect(&t, 200, "slow\n");
+    talk_expect(&t, 200, "early\n");
+    mk_buf_free(&all);
+}
+
+static void h1_output_queued_responses_do_not_wait_for_handler(void **state)
+{
+    (void)state;
+    char request[] = GET("/small.bin");
+    struct mk_buf all = mk_buf_growing(1 << 16);
+    add_file("small.bin", 900);
+    for (int i = 0; i < 25; i++)
+        mk_buf_add(&all, mk_str_from_c(request));
+    mk_buf_add(&all, MK_STR(GET("/never")));
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&all));
+    talk_work(&t);
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
+    talk_on(&t);
+    for (int i = 0; i < 25; i++)
+        expect_source(900, false, false);
+    talk_expect_state(&t, MK_CONN_FLOW);
+    mk_buf_free(&all);
+}
+
+static void h1_output_queued_response_never_reaches_other_client(void **state)
+{
+    (void)state;
+    char request[] = GET("/small.bin");
+    struct mk_buf all = mk_buf_growing(1 << 16);
+    add_file("small.bin", 900);
+    for (int i = 0; i < 25; i++)
+        mk_buf_add(&all, mk_str_from_c(request));
+    mk_buf_add(&all, MK_STR(GET("/never")));
+    t.limits.request.handler_ms = 40;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&all));
+    talk_work(&t);
+    assert_false(mk_send_queue_is_empty(&t.conn->out));
+    int slow = t.fd;
+    t.fd = -1;
+    uint64_t until = mk_clock_ms() + 150;
+    while (mk_clock_ms() < until) /* the handler times out; its 504 has to wait */
+        assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
+    assert_int_equal(t.service.out.len, 0);
+    talk_open(&t, GET("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_expect_nothing(&t);
+    mk_fd_close(&t.fd);
+    talk_work(&t);
+    t.fd = slow;
+    mk_buf_clear(&t.heard);
+    t.read = 0;
+    talk_wait(&t, 25 * 900);
+    for (int i = 0; i < 25; i++)
+        expect_source(900, false, false);
+    talk_expect(&t, 504, NULL);
+    talk_expect_nothing(&t);
+    mk_buf_free(&all);
+}
+
+static void h1_output_full_queue_delays_next_request(void **state)
+{
+    (void)state;
+    fill_up();
+    unsigned before = t.n_records;
+    t.site.web.on_record = NULL;
+    uint64_t requests = t.counters.requests;
+    talk_say(&t, "ET /early HTTP/1.1\r\nHost: a\r\n\r\n");
+    talk_work(&t);
+    assert_int_equal(t.counters.requests, requests);
+    assert_null(t.conn->h1);
+    talk_wait(&t, 1);
+    assert_int_equal(count_answers(), before + (unsigned)(t.counters.requests - requests));
+    assert_true(t.counters.requests > requests);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(h1_output_known_length_uses_content_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_unknown_length_is_chunked, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_http10_body_ends_with_connection, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_may_wait, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_short_source_truncates_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_early_gets_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_early_gets_status_of_handler, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_late_keeps_status, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_unread_body_closes_connection_after_error, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_failure_keeps_earlier_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_long_source_is_cut, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_failing_late_truncates_response, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_oversized_head_becomes_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_large_head_is_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_large_head_is_sent_after_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_some_statuses_have_no_body, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_interim_responses_precede_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_http10_gets_no_interim_responses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_interim_responses_are_bounded, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_files_are_sent_from_memory_and_disk, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_cached_response_equals_uncached, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_ranges_of_file_are_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_shrinking_file_truncates_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_source_is_pulled_at_client_speed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_echo_stops_reading_when_client_does, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_any_socket_buffer_size_works, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_response_waits_for_queued_ones, start, harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_queued_responses_do_not_wait_for_handler, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_queued_response_never_reaches_other_client, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(h1_output_full_queue_delays_next_request, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1 trailers: the trailers of the request are sent back with the response. */
+#include "unit/connection/talk_case.h"
+
+#define POST                                                                                                 \
+    "POST /trailers HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nTransfer-Encoding: "                              \
+    "chunked\r\n\r\n3\r\nabc\r\n0\r\n"
+
+static void expect(const char *trailers)
+{
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 200);
+    assert_str(mk_buf_str(&r.content), "abc");
+    assert_str(mk_buf_str(&r.trailers), trailers);
+    assert_true(*trailers == '\0' || mk_str_eq(reply_field(&r, MK_HEADER_TRAILER), MK_STR("X-First")));
+    reply_fini(&r);
+}
+
+static void h1_trailers_are_received_and_sent(void **state)
+{
+    (void)state;
+    talk_open(&t, POST "A: 1\r\nHost: b\r\nb:  two \r\n\r\n" POST "\r\n");
+    talk_on(&t);
+    expect("X-First: known\r\nA: 1\r\nb: two\r\n");
+    expect("X-First: known\r\n");
+    talk_expect_state(&t, MK_CONN_IDLE);
+}
+
+static void h1_trailers_may_arrive_byte_by_byte(void **state)
+{
+    (void)state;
+    const char *text = POST "A: 1\r\nB: 2\r\n\r\n";
+    talk_open(&t, "");
+    for (const char *p = text; *p; p++) {
+        talk_say_bytes(&t, mk_str_of(p, 1));
+        talk_work(&t);
+    }
+    talk_on(&t);
+    expect("X-First: known\r\nA: 1\r\nB: 2\r\n");
+}
+
+/* As many trailers as allowed, then more than the buffer can hold after the body. */
+static void h1_trailers_over_limit_get_error(void **state)
+{
+    (void)state;
+    static char said[16384], expected[16384];
+    struct mk_buf out = mk_buf_fixed(said, sizeof said), in = mk_buf_fixed(expected, sizeof expected);
+    t.limits.head.fields_max = 100;
+    mk_buf_add(&out, MK_STR(POST));
+    mk_buf_add(&in, MK_STR("X-First: known\r\n"));
+    for (int i = 0; i < 100; i++)
+        for (unsigned to = 0; to < 2; to++)
+            mk_buf_addf(to ? &out : &in, "Name-%d: %070d\r\n", i, i);
+    mk_buf_add(&out, MK_STR("\r\n"));
+    mk_buf_add_char(&in, '\0');
+    assert_false(in.failed);
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&out));
+    talk_on(&t);
+    expect(expected);
+    t.limits.head.fields_max = 99;
+    talk_say_bytes(&t, mk_buf_str(&out));
+    talk_on(&t);
+    talk_expect(&t, 500, NULL); /* chosen by the handler for -EBADMSG */
+    assert_true(t.ended);
+}
+
+static void h1_trailers_are_sent_only_if_accepted(void **state)
+{
+    (void)state;
+    talk_open(&t, "POST /trailers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                  "chunked\r\n\r\n3\r\nabc\r\n0\r\nA: 1\r\n\r\n"
+                  "POST /trailers HTTP/1.0\r\nHost: a\r\nTE: trailers\r\nContent-Length: 3\r\n\r\nabc");
+    talk_on(&t);
+    expect("");
+    expect("");
+    assert_true(t.ended);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
+    const struct CMUnitTest tests[] = {
+        T(h1_trailers_are_received_and_sent), T(h1_trailers_may_arrive_byte_by_byte),
+        T(h1_trailers_over_limit_get_error), T(h1_trailers_are_sent_only_if_accepted)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The start of a connection with TLS before HTTP; the TLS layer is faked by the test. */
+#include "connection/tls_handshake.h"
+
+#include "unit/connection/talk.h"
+
+#define HELLO "\x16\x03\x01\x00\x05hello"
+
+static struct talk t;
+static struct {
+    mk_err opens, answers;
+    const char *protocol;
+    unsigned n_opened, n_steps;
+    char early[64];
+} tls;
+
+static mk_err fake_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early)
+{
+    (void)domain;
+    tls.n_opened++;
+    snprintf(tls.early, sizeof tls.early, "%.*s", MK_STR_ARG(mk_str_skip(early, 5)));
+    if (tls.opens)
+        return tls.opens;
+    assert_int_equal(s->fd, fd);
+    s->tls = &tls;
+    return 0;
+}
+
+static mk_err fake_handshake(struct mk_stream *s, const char **why)
+{
+    tls.n_steps++;
+    *why = "the test says so";
+    s->holds = !tls.answers;
+    return tls.answers;
+}
+
+static void fake_facts(const struct mk_stream *s, struct mk_tls_conn_info *out)
+{
+    (void)s;
+    *out = (struct mk_tls_conn_info){.protocol = mk_str_from_c(tls.protocol)};
+}
+
+static const struct mk_tls_module fake = {
+    .open = fake_open, .handshake = fake_handshake, .facts = fake_facts};
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&tls, 0, sizeof tls);
+    talk_begin(&t);
+    t.service.tls = &fake;
+    site_add(&t.site, "page", MK_STR("content"));
+    return 0;
+}
+
+static void open_with(mk_str said)
+{
+    const struct mk_addr peer = {.is_unix = 1};
+    talk_open_as(&t, &mk_tls_handshake_ops, &peer, "");
+    talk_say_bytes(&t, said);
+    talk_on(&t);
+}
+
+static void tls_handshake_is_followed_by_http(void **state)
+{
+    (void)state;
+    open_with(MK_STR(HELLO));
+    assert_string_equal(tls.early, "hello");
+    assert_int_equal(t.counters.secured, 1);
+    talk_say(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
+    talk_on(&t);
+    talk_expect(&t, 200, "content");
+}
+
+static void tls_handshake_starts_after_first_complete_record(void **state)
+{
+    (void)state;
+    open_with(MK_STR("\x16\x03"));
+    talk_expect_state(&t, MK_CONN_SECURE);
+    talk_say_bytes(&t, MK_STR("\x01\x00\x05hel"));
+    talk_on(&t);
+    assert_int_equal(tls.n_opened, 0);
+    talk_say(&t, "lo");
+    talk_on(&t);
+    assert_int_equal(tls.n_opened, 1);
+    assert_string_equal(tls.early, "hello");
+}
+
+static void tls_handshake_may_wait(void **state)
+{
+    (void)state;
+    tls.answers = -EAGAIN;
+    open_with(MK_STR(HELLO));
+    talk_expect_state(&t, MK_CONN_SECURE);
+    assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
+    tls.answers = 0;
+    talk_say(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
+    talk_on(&t);
+    talk_expect(&t, 200, "content");
+}
+
+static void tls_handshake_times_out(void **state)
+{
+    (void)state;
+    t.limits.head_ms = 50;
+    tls.answers = -EAGAIN;
+    open_with(MK_STR(HELLO));
+    talk_pass(&t, 200);
+    assert_true(t.ended || t.reset);
+    assert_int_equal(t.counters.unsecured, 1);
+}
+
+static void tls_handshake_failure_closes_connection(void **state)
+{
+    (void)state;
+    tls.answers = -EPROTO;
+    open_with(MK_STR(HELLO));
+    assert_true(t.ended || t.reset);
+    talk_expect_nothing(&t);
+    assert_int_equal(t.counters.unsecured, 1);
+    assert_int_equal(t.n_records, 0);
+}
+
+static void tls_handshake_that_cannot_start_closes_connection(void **state)
+{
+    (void)state;
+    tls.opens = -ENOMEM;
+    open_with(MK_STR(HELLO));
+    assert_true(t.ended || t.reset);
+    t.service.tls = NULL;
+    open_with(MK_STR(HELLO));
+    assert_true(t.ended || t.reset);
+}
+
+static void tls_handshake_plain_http_gets_400(void **state)
+{
+    (void)state;
+    open_with(MK_STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    assert_contains(talk_heard(&t), "HTTP/1.1 400 Bad Request\r\n");
+    assert_contains(talk_heard(&t), "HTTPS");
+    talk_expect_state(&t, MK_CONN_LINGER);
+    assert_int_equal(tls.n_opened, 0);
+}
+
+static void tls_handshake_other_input_is_closed(void **state)
+{
+    (void)state;
+    static const mk_str others[] = {MK_STR_INIT("\x15\x03\x01\x00\x02\x02\x28"), MK_STR_INIT("\0\0\0\0"),
+                                    MK_STR_INIT("\x16\x03\x01\xff\xff"), MK_STR_INIT("\x80\x2e\x01")};
+    for (unsigned i = 0; i < MK_LEN(others); i++) {
+        open_with(others[i]);
+        assert_true(t.ended || t.reset);
+        talk_expect_nothing(&t);
+        assert_int_equal(t.counters.unsecured, i + 1);
+    }
+    assert_int_equal(tls.n_opened, 0);
+}
+
+static void tls_handshake_acme_challenge_closes_connection(void **state)
+{
+    (void)state;
+    tls.protocol = "acme-tls/1";
+    open_with(MK_STR(HELLO));
+    talk_expect_state(&t, MK_CONN_LINGER);
+    assert_true(t.ended);
+}
+
+static void tls_handshake_quota_delays_handshake(void **state)
+{
+    (void)state;
+    tls.answers = -EAGAIN;
+    open_with(MK_STR(HELLO));
+    t.service.handshakes.left = 0; /* other handshakes were first */
+    unsigned before = tls.n_steps;
+    t.conn->stream.dry = false; /* data has arrived */
+    t.conn->ops->advance(t.conn);
+    t.conn->ops->advance(t.conn); /* an event in the meantime changes nothing */
+    assert_int_equal(tls.n_steps, before);
+    assert_true(t.conn->task_set);
+    tls.answers = 0;
+    talk_on(&t);
+    assert_int_equal(tls.n_steps, before + 1);
+    assert_int_equal(t.counters.secured, 1);
+}
+
+static void tls_handshake_queued_connection_may_close(void **state)
+{
+    (void)state;
+    tls.answers = -EAGAIN;
+    open_with(MK_STR(HELLO));
+    t.service.handshakes.left = 0;
+    t.conn->stream.dry = false;
+    t.conn->ops->advance(t.conn);
+    assert_true(t.conn->task_set);
+    mk_conn_close(t.conn, MK_OUTCOME_CLIENT_ABORTED);
+    talk_on(&t);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_null(t.service.handshakes.first);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
+    const struct CMUnitTest tests[] = {
+        CASE(tls_handshake_is_followed_by_http),
+        CASE(tls_handshake_starts_after_first_complete_record),
+        CASE(tls_handshake_may_wait),
+        CASE(tls_handshake_times_out),
+        CASE(tls_handshake_failure_closes_connection),
+        CASE(tls_handshake_that_cannot_start_closes_connection),
+        CASE(tls_handshake_plain_http_gets_400),
+        CASE(tls_handshake_other_input_is_closed),
+        CASE(tls_handshake_acme_challenge_closes_connection),
+        CASE(tls_handshake_quota_delays_handshake),
+        CASE(tls_handshake_queued_connection_may_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/deferred.h"
+
+#include "unit/event/loop.h"
+#include "unit/test.h"
+
+static struct mk_loop loop;
+static struct mk_deferred *end;
+static unsigned n_ends, n_tasks, again;
+
+static void on_end(void *ctx)
+{
+    assert_ptr_equal(ctx, &n_ends);
+    assert_int_equal(n_tasks, n_ends + 1); /* what was deferred in this turn has run */
+    n_ends++;
+    if (again > 0) {
+        again--;
+        mk_deferred_post(end);
+    }
+}
+
+static int start(void **state)
+{
+    (void)state;
+    n_ends = n_tasks = again = 0;
+    loop_begin(&loop);
+    end = mk_deferred_new_on(&loop, on_end, &n_ends);
+    assert_non_null(end);
+    return 0;
+}
+
+static void turn(void)
+{
+    assert_int_equal(mk_loop_run_once(&loop, 0), 0);
+}
+
+static void set_it(struct mk_loop_task *t)
+{
+    (void)t;
+    n_tasks++;
+    mk_deferred_post(end);
+    mk_deferred_post(end);
+}
+
+static struct mk_loop_task task = {.run = set_it};
+
+static void it_is_called_once_behind_the_tasks(void **state)
+{
+    (void)state;
+    turn();
+    assert_int_equal(n_ends, 0);
+    mk_deferred_post(end);
+    mk_loop_defer(&loop, &task);
+    turn();
+    assert_int_equal(n_ends, 1);
+    turn();
+    assert_int_equal(n_ends, 1);
+    mk_deferred_free(end);
+}
+
+static void set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait(void **state)
+{
+    (void)state;
+    again = 1;
+    mk_loop_defer(&loop, &task);
+    turn();
+    assert_int_equal(n_ends, 1);
+    n_tasks++;
+    assert_int_equal(mk_loop_run_once(&loop, -1), 0);
+    assert_int_equal(n_ends, 2);
+    mk_deferred_free(end);
+}
+
+static void free_it(void *ctx)
+{
+    (void)ctx;
+    n_ends++;
+    mk_deferred_post(end);
+    mk_deferred_free(end);
+}
+
+static void freed_it_is_not_called(void **state)
+{
+    (void)state;
+    mk_deferred_post(end);
+    mk_deferred_free(end);
+    turn();
+    assert_int_equal(n_ends, 0);
+    end = mk_deferred_new_on(&loop, free_it, NULL);
+    mk_deferred_post(end);
+    turn();
+    turn();
+    assert_int_equal(n_ends, 1);
+    assert_null(loop.ends);
+    mk_deferred_free(NULL);
+}
+
+static void count_last(struct mk_loop_task *t)
+{
+    (void)t;
+    assert_int_equal(n_ends, 1);
+    n_tasks = 7;
+}
+
+static struct mk_loop_task last = {.run = count_last};
+
+static void defer_last(void *ctx)
+{
+    (void)ctx;
+    n_ends++;
+    mk_loop_defer_last(&loop, &last);
+}
+
+static void what_is_last_follows_in_the_same_turn(void **state)
+{
+    (void)state;
+    mk_deferred_free(end);
+    end = mk_deferred_new_on(&loop, defer_last, NULL);
+    mk_deferred_post(end);
+    turn();
+    assert_int_equal(n_tasks, 7);
+    n_tasks = 0;
+    mk_loop_defer_last(&loop, &last);
+    assert_int_equal(mk_loop_run_once(&loop, -1), 0); /* which does not wait */
+    assert_int_equal(n_tasks, 7);
+    mk_deferred_free(end);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_called_once_behind_the_tasks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait,
+                                        start, harness_stop),
+        cmocka_unit_test_setup_teardown(freed_it_is_not_called, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_last_follows_in_the_same_turn, start, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

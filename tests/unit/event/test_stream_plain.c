@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "event/stream.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct mk_stream s;
+static int peer;
+
+static int start(void **state)
+{
+    (void)state;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0)
+        return -1;
+    mk_stream_plain_open(&s, ends[0]);
+    peer = ends[1];
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (s.fd >= 0)
+        s.ops->close(&s);
+    mk_fd_close(&peer);
+    return 0;
+}
+
+static void check_peer(const char *text)
+{
+    char room[256];
+    ssize_t n = recv(peer, room, sizeof room, 0);
+    assert_true(n >= 0);
+    assert_str(mk_str_of(room, (size_t)n), text);
+}
+
+static void bytes_go_both_ways(void **state)
+{
+    (void)state;
+    char room[16];
+    assert_int_equal(s.ops->write(&s, MK_STR("hello"), false), 5);
+    assert_int_equal(s.ops->write(&s, MK_STR(" world"), true), 6);
+    check_peer("hello world");
+    assert_int_equal(s.ops->read(&s, room, sizeof room), -EAGAIN);
+    assert_int_equal(send(peer, "answer", 6, 0), 6);
+    assert_int_equal(s.ops->read(&s, room, 4), 4);
+    assert_memory_equal(room, "answ", 4);
+    assert_int_equal(s.ops->read(&s, room, sizeof room), 2);
+}
+
+static void a_full_socket_says_so(void **state)
+{
+    (void)state;
+    static char much[1 << 20];
+    ssize_t n = s.ops->write(&s, mk_str_of(much, sizeof much), false);
+    assert_true(n > 0 && (size_t)n < sizeof much);
+    assert_int_equal(s.ops->write(&s, mk_str_of(much, sizeof much), false), -EAGAIN);
+}
+
+static void it_says_how_much_room_it_has(void **state)
+{
+    (void)state;
+    static const char some[4096];
+    size_t empty = s.ops->room(&s);
+    assert_int_equal(s.ops->write(&s, mk_str_of(some, sizeof some), false), sizeof some);
+    assert_in_range(s.ops->room(&s), 1, empty - sizeof some);
+    mk_fd_close(&s.fd);
+    assert_int_equal(s.ops->room(&s), 0);
+}
+
+static void the_end_of_the_peer_is_zero(void **state)
+{
+    (void)state;
+    char room[16];
+    send(peer, "last", 4, 0);
+    shutdown(peer, SHUT_WR);
+    assert_int_equal(s.ops->read(&s, room, sizeof room), 4);
+    assert_int_equal(s.ops->read(&s, room, sizeof room), 0);
+    assert_int_equal(s.ops->write(&s, MK_STR("still heard"), false), 11);
+    check_peer("still heard");
+}
+
+static void a_peer_that_is_gone_is_an_error_and_no_signal(void **state)
+{
+    (void)state;
+    mk_fd_close(&peer);
+    assert_int_equal(s.ops->write(&s, MK_STR("x"), false), -EPIPE);
+}
+
+static void our_end_reaches_the_peer(void **state)
+{
+    (void)state;
+    char room[16];
+    s.ops->shutdown(&s);
+    check_peer("");
+    assert_int_equal(send(peer, "heard", 5, 0), 5);
+    assert_int_equal(s.ops->read(&s, room, sizeof room), 5);
+    int fd = s.fd;
+    s.ops->close(&s);
+    assert_int_equal(s.fd, -1);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+static void a_file_is_sent_from_its_offset(void **state)
+{
+    (void)state;
+    struct folder f;
+    folder_init(&f);
+    folder_add(&f, "file", MK_STR("0123456789"));
+    int file = openat(f.fd, "file", O_RDONLY);
+    assert_int_equal(s.ops->send_file(&s, file, 3, 4), 4);
+    check_peer("3456");
+    assert_int_equal(s.ops->send_file(&s, file, 0, 2), 2);
+    check_peer("01");
+    assert_int_equal(s.ops->send_file(&s, file, 8, 100), 2); /* it ends before */
+    check_peer("89");
+    assert_int_equal(s.ops->send_file(&s, file, 10, 100), 0);
+    assert_int_equal(lseek(file, 0, SEEK_CUR), 0); /* others send it too */
+    close(file);
+    assert_int_equal(s.ops->send_file(&s, file, 0, 2), -EBADF);
+    folder_fini(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
+        cmocka_unit_test_setup_teardown(a_full_socket_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(it_says_how_much_room_it_has, start, stop),
+        cmocka_unit_test_setup_teardown(the_end_of_the_peer_is_zero, start, stop),
+        cmocka_unit_test_setup_teardown(a_peer_that_is_gone_is_an_error_and_no_signal, start, stop),
+        cmocka_unit_test_setup_teardown(our_end_reaches_the_peer, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_is_sent_from_its_offset, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/timer_wheel.h"
+
+#include <stdlib.h>
+
+#include "unit/test.h"
+
+enum { FIRED_MAX = 64 };
+
+static const uint64_t starts[] = {0, 31, 1000000, UINT32_MAX - 700, UINT32_MAX, ((uint64_t)7 << 32) - 1};
+
+/* A timer that tells when it fired, and may do something then. */
+struct bell {
+    struct mk_timer timer;
+    char name;
+    uint64_t fired_ms;
+    unsigned n_fired;
+    struct mk_timer *stops, *sets;
+    uint32_t after_ms;
+};
+
+static struct mk_timer_wheel wheel;
+static uint64_t now;
+static char fired[FIRED_MAX];
+static size_t n_fired;
+
+static void on_due(struct mk_timer *t)
+{
+    struct bell *b = MK_CONTAINER(t, struct bell, timer);
+    b->fired_ms = now;
+    b->n_fired++;
+    assert_true(n_fired < FIRED_MAX - 1);
+    fired[n_fired++] = b->name;
+    if (b->stops)
+        mk_timer_stop(b->stops);
+    if (b->sets)
+        mk_timer_wheel_set(&wheel, b->sets, now, b->after_ms);
+}
+
+static size_t n_silent;
+
+static void on_silent_due(struct mk_timer *t)
+{
+    (void)t;
+    n_silent++;
+}
+
+static void begin_at(uint64_t time)
+{
+    now = time;
+    n_fired = 0;
+    memset(fired, 0, sizeof fired);
+    mk_timer_wheel_init(&wheel, now);
+}
+
+static struct bell bell(char name)
+{
+    return (struct bell){.name = name};
+}
+
+static void set(struct bell *b, uint32_t after_ms)
+{
+    if (!b->timer.on_due)
+        mk_timer_init(&b->timer, on_due);
+    mk_timer_wheel_set(&wheel, &b->timer, now, after_ms);
+}
+
+static void turn_at(uint64_t time)
+{
+    now = time;
+    mk_timer_wheel_turn(&wheel, now);
+}
+
+/* As a loop does: sleeps as long as the wheel says, `steps` times at most. False: there was nothing to wait
+ * for. */
+static bool sleep_until(const struct bell *b, unsigned steps)
+{
+    while (!b->n_fired && steps-- > 0) {
+        int wait = mk_timer_wheel_wait(&wheel, now);
+        if (wait < 0)
+            return false;
+        turn_at(now + (unsigned)wait);
+    }
+    return b->n_fired > 0;
+}
+
+static void a_timer_fires_at_its_time_or_a_tick_later(void **state)
+{
+    (void)state;
+    static const uint32_t spans[] = {0, 1, 31, 32, 33, 1000, 16000, 16383, 16384, 16385, 60000, 86400000};
+    for (size_t i = 0; i < MK_LEN(starts); i++)
+        for (size_t j = 0; j < MK_LEN(spans); j++) {
+            struct bell b = bell('b');
+            begin_at(starts[i]);
+            set(&b, spans[j]);
+            uint64_t due = now + spans[j];
+            assert_true(sleep_until(&b, 6000));
+            if (b.fired_ms < due || b.fired_ms > due + MK_TIMER_TICK_MS)
+                fail_msg("set at %llu for %u: %lld late", (unsigned long long)starts[i], spans[j],
+                         (long long)(b.fired_ms - due));
+            assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
+        }
+}
+
+static void a_timer_may_be_24_days_ahead(void **state)
+{
+    (void)state;
+    const uint32_t farthest = INT32_MAX;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell b = bell('b');
+        begin_at(starts[i]);
+        set(&b, farthest);
+        assert_true(sleep_until(&b, farthest / (MK_TIMER_TICK_MS * (MK_TIMER_SLOTS - 2)) + 2));
+        assert_in_range(b.fired_ms - starts[i], farthest, (uint64_t)farthest + MK_TIMER_TICK_MS);
+    }
+}
+
+static void nothing_to_wait_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        begin_at(starts[i]);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
+        turn_at(now + 100000);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
+    }
+}
+
+static void the_wait_ends_where_the_first_timer_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell late = bell('l'), early = bell('e');
+        begin_at(starts[i]);
+        set(&late, 5000);
+        set(&early, 500);
+        int wait = mk_timer_wheel_wait(&wheel, now);
+        assert_in_range(wait, 500, 500 + MK_TIMER_TICK_MS);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now + 100), wait - 100);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now + 10000), 0);
+    }
+}
+
+/* A timer that is set when the wheel has slept long, as it does while nothing runs. */
+static void a_wheel_that_slept_long(void **state)
+{
+    (void)state;
+    static const uint64_t sleeps[] = {100, 20000, 3600000, (uint64_t)1 << 31, (uint64_t)40 * 86400000};
+    for (size_t i = 0; i < MK_LEN(starts); i++)
+        for (size_t j = 0; j < MK_LEN(sleeps); j++) {
+            struct bell b = bell('b');
+            begin_at(starts[i]);
+            now += sleeps[j];
+            uint64_t due = now + 1000;
+            set(&b, 1000);
+            turn_at(now); /* an event set the timer, its turn ends */
+            assert_int_equal(b.n_fired, 0);
+            assert_true(sleep_until(&b, 10));
+            assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
+        }
+}
+
+static void all_that_is_due_fires_in_order(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell a = bell('a'), b = bell('b'), c = bell('c'), d = bell('d');
+        begin_at(starts[i]);
+        set(&c, 3000);
+        set(&a, 1000);
+        set(&d, 9000);
+        set(&b, 2000);
+        turn_at(now + 999);
+        assert_string_equal(fired, "");
+        turn_at(now + 4000);
+        assert_string_equal(fired, "abc");
+        turn_at(now + 9000);
+        assert_string_equal(fired, "abcd");
+        turn_at(now + 100000);
+        assert_string_equal(fired, "abcd");
+    }
+}
+
+static void after_a_long_turn_none_is_left(void **state)
+{
+    (void)state;
+    static struct mk_timer timers[MK_TIMER_SLOTS];
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        begin_at(starts[i]);
+        for (uint32_t j = 0; j < MK_TIMER_SLOTS; j++) {
+            mk_timer_init(&timers[j], on_silent_due);
+            mk_timer_wheel_set(&wheel, &timers[j], now, j * MK_TIMER_TICK_MS);
+        }
+        n_silent = 0;
+        turn_at(now + 2 * MK_TIMER_SLOTS * MK_TIMER_TICK_MS);
+        while (mk_timer_wheel_wait(&wheel, now) == 0)
+            turn_at(now);
+        assert_int_equal(n_silent, MK_TIMER_SLOTS);
+    }
+}
+
+enum { CROWD = 3 * MK_TIMER_WHEEL_AT_ONCE };
+
+static struct mk_timer crowd[CROWD];
+
+/* All are due at the same moment. */
+static void crowd_due_in(uint32_t ms)
+{
+    n_silent = 0;
+    for (size_t i = 0; i < CROWD; i++) {
+        mk_timer_init(&crowd[i], on_silent_due);
+        mk_timer_wheel_set(&wheel, &crowd[i], now, ms);
+    }
+}
+
+static void many_at_once_fire_in_several_turns(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell b = bell('b');
+        begin_at(starts[i]);
+        crowd_due_in(100);
+        set(&b, 1000);
+        turn_at(now + 200);
+        assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0); /* the loop does not sleep */
+        turn_at(now);                                          /* and its clock may stand still */
+        assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
+        turn_at(now + 1);
+        assert_int_equal(n_silent, CROWD);
+        assert_in_range(mk_timer_wheel_wait(&wheel, now), 1, 1000);
+        assert_true(sleep_until(&b, 2));
+    }
+}
+
+/* What is late is on the wheel as anything else. */
+static void late_ones_are_stopped_and_set_again(void **state)
+{
+    (void)state;
+    struct bell stopped = bell('s'), postponed = bell('p'), again = bell('a');
+    begin_at(0);
+    crowd_due_in(100);
+    set(&stopped, 100);
+    set(&postponed, 100);
+    set(&again, 100);
+    turn_at(200);
+    mk_timer_stop(&stopped.timer);
+    set(&postponed, 1000);
+    set(&again, 0);
+    for (int i = 0; i < 4; i++)
+        turn_at(now + 1);
+    assert_int_equal(n_silent, CROWD);
+    assert_string_equal(fired, "a");
+    turn_at(1199);
+    assert_string_equal(fired, "a");
+    turn_at(1200 + MK_TIMER_TICK_MS);
+    assert_string_equal(fired, "ap");
+}
+
+/* Connections that live put their timers off: moving these does not count. */
+static void postponed_ones_take_nobodys_turn(void **state)
+{
+    (void)state;
+    struct bell b = bell('b');
+    begin_at(0);
+    crowd_due_in(100);
+    for (size_t i = 0; i < CROWD; i++)
+        mk_timer_wheel_set(&wheel, &crowd[i], now, 5000);
+    set(&b, 100);
+    turn_at(200);
+    assert_string_equal(fired, "b");
+    assert_int_equal(n_silent, 0);
+}
+
+static void what_is_overdue_fires_soon(void **state)
+{
+    (void)state;
+    struct mk_timer timer;
+    mk_timer_init(&timer, on_silent_due);
+    begin_at(100000);
+    mk_timer_wheel_set(&wheel, &timer, now - 5000, 100);
+    n_silent = 0;
+    turn_at(now + MK_TIMER_TICK_MS);
+    assert_int_equal(n_silent, 1);
+}
+
+static void pushing_back_only_notes_the_time(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell b = bell('b');
+        begin_at(starts[i]);
+        set(&b, 1000);
+        const struct mk_timer_link *before = b.timer.link.next;
+        uint32_t slot_ms = b.timer.slot_ms;
+        for (int n = 0; n < 50; n++) {
+            turn_at(now + 500);
+            set(&b, 1000);
+            if (n == 0) {
+                assert_ptr_equal(b.timer.link.next, before);
+                assert_int_equal(b.timer.slot_ms, slot_ms);
+            }
+        }
+        assert_int_equal(b.n_fired, 0);
+        uint64_t due = now + 1000;
+        assert_true(sleep_until(&b, 10));
+        assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
+        assert_int_equal(b.n_fired, 1);
+    }
+}
+
+static void pulling_forward_counts_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell b = bell('b');
+        begin_at(starts[i]);
+        set(&b, 60000);
+        turn_at(now + 100);
+        set(&b, 50);
+        uint64_t due = now + 50;
+        assert_true(sleep_until(&b, 2));
+        assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
+        turn_at(now + 100000);
+        assert_int_equal(b.n_fired, 1);
+    }
+}
+
+static void a_stopped_timer_is_silent(void **state)
+{
+    (void)state;
+    struct bell b = bell('b');
+    begin_at(0);
+    set(&b, 100);
+    mk_timer_stop(&b.timer);
+    mk_timer_stop(&b.timer);
+    turn_at(1000);
+    assert_int_equal(b.n_fired, 0);
+    set(&b, 100);
+    turn_at(2000);
+    assert_int_equal(b.n_fired, 1);
+    mk_timer_stop(&b.timer);
+}
+
+static void a_timer_of_zeros_is_not_set(void **state)
+{
+    (void)state;
+    struct mk_timer t = {.on_due = on_due};
+    assert_false(mk_timer_is_set(&t));
+    mk_timer_stop(&t);
+    begin_at(0);
+    mk_timer_wheel_set(&wheel, &t, now, 100);
+    assert_true(mk_timer_is_set(&t));
+    mk_timer_stop(&t);
+    assert_false(mk_timer_is_set(&t));
+}
+
+static void a_handler_stops_others(void **state)
+{
+    (void)state;
+    struct bell a = bell('a'), same_slot = bell('s'), later = bell('l');
+    begin_at(0);
+    set(&a, 100);
+    set(&same_slot, 100);
+    a.stops = &same_slot.timer;
+    turn_at(1000);
+    assert_string_equal(fired, "a");
+    set(&a, 100);
+    set(&later, 500);
+    a.stops = &later.timer;
+    turn_at(5000);
+    assert_string_equal(fired, "aa");
+    a.stops = &a.timer;
+    set(&a, 100);
+    turn_at(6000);
+    assert_string_equal(fired, "aaa");
+}
+
+static void a_handler_sets_itself_again(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell a = bell('a');
+        begin_at(starts[i]);
+        set(&a, 100);
+        a.sets = &a.timer;
+        a.after_ms = 0; /* in the next turn, not without end in this one */
+        turn_at(now + 200);
+        assert_string_equal(fired, "a");
+        turn_at(now + MK_TIMER_TICK_MS);
+        assert_string_equal(fired, "aa");
+        a.after_ms = 1000;
+        turn_at(now + MK_TIMER_TICK_MS);
+        turn_at(now + 999);
+        assert_string_equal(fired, "aaa");
+        turn_at(now + 1 + MK_TIMER_TICK_MS);
+        assert_string_equal(fired, "aaaa");
+    }
+}
+
+static void a_handler_sets_others(void **state)
+{
+    (void)state;
+    struct bell a = bell('a'), b = bell('b'), c = bell('c');
+    begin_at(0);
+    set(&a, 100);
+    set(&b, 100);
+    a.sets = &b.timer; /* due in this very turn, and put off */
+    a.after_ms = 1000;
+    turn_at(200);
+    assert_string_equal(fired, "a");
+    turn_at(1200 + MK_TIMER_TICK_MS);
+    assert_string_equal(fired, "ab");
+    a.sets = &c.timer; /* not on the wheel so far */
+    mk_timer_init(&c.timer, on_due);
+    a.after_ms = 50;
+    set(&a, 10);
+    turn_at(2000);
+    assert_string_equal(fired, "aba");
+    turn_at(2050 + MK_TIMER_TICK_MS);
+    assert_string_equal(fired, "abac");
+}
+
+/* What the wheel does, told by a list of times. */
+enum { BELLS = 40, STEPS = 20000 };
+
+struct model {
+    struct bell bells[BELLS];
+    uint64_t due[BELLS]; /* 0: not set */
+};
+
+static void check_model(struct model *m)
+{
+    for (size_t i = 0; i < BELLS; i++) {
+        struct bell *b = &m->bells[i];
+        if (b->n_fired) {
+            assert_int_equal(b->n_fired, 1);
+            assert_true(m->due[i] && now >= m->due[i]);
+            m->due[i] = 0;
+            b->n_fired = 0;
+        }
+        if (m->due[i] && now >= m->due[i] + MK_TIMER_TICK_MS)
+            fail_msg("timer %zu is %llu ms late", i, (unsigned long long)(now - m->due[i]));
+    }
+    n_fired = 0;
+}
+
+static void move_something(struct model *m)
+{
+    size_t i = (size_t)rand() % BELLS;
+    if (rand() % 4 == 0) {
+        if (m->due[i])
+            mk_timer_stop(&m->bells[i].timer);
+        m->due[i] = 0;
+        return;
+    }
+    uint32_t span = (uint32_t)rand() % (rand() % 3 ? 2000 : 40000);
+    set(&m->bells[i], span);
+    m->due[i] = now + span;
+}
+
+static void whatever_happens_each_fires_once_and_in_time(void **state)
+{
+    (void)state;
+    for (size_t start = 0; start < MK_LEN(starts); start++) {
+        static struct model m;
+        memset(&m, 0, sizeof m);
+        srand((unsigned)start);
+        begin_at(starts[start]);
+        for (int step = 0; step < STEPS; step++) {
+            for (int n = rand() % 4; n > 0; n--)
+                move_something(&m);
+            int wait = mk_timer_wheel_wait(&wheel, now), other = rand() % 100;
+            turn_at(now + (unsigned)(wait >= 0 && wait < other ? wait : other));
+            check_model(&m);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_fires_at_its_time_or_a_tick_later),
+        cmocka_unit_test(a_timer_may_be_24_days_ahead),
+        cmocka_unit_test(nothing_to_wait_for),
+        cmocka_unit_test(the_wait_ends_where_the_first_timer_is),
+        cmocka_unit_test(a_wheel_that_slept_long),
+        cmocka_unit_test(all_that_is_due_fires_in_order),
+        cmocka_unit_test(after_a_long_turn_none_is_left),
+        cmocka_unit_test(many_at_once_fire_in_several_turns),
+        cmocka_unit_test(late_ones_are_stopped_and_set_again),
+        cmocka_unit_test(postponed_ones_take_nobodys_turn),
+        cmocka_unit_test(what_is_overdue_fires_soon),
+        cmocka_unit_test(pushing_back_only_notes_the_time),
+        cmocka_unit_test(pulling_forward_counts_at_once),
+        cmocka_unit_test(a_stopped_timer_is_silent),
+        cmocka_unit_test(a_timer_of_zeros_is_not_set),
+        cmocka_unit_test(a_handler_stops_others),
+        cmocka_unit_test(a_handler_sets_itself_again),
+        cmocka_unit_test(a_handler_sets_others),
+        cmocka_unit_test(whatever_happens_each_fires_once_and_in_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

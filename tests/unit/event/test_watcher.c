@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/watcher.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "unit/test.h"
+
+static struct mk_loop loop;
+static int ours[2], theirs[2];
+static struct mk_watcher *watchers[2];
+static unsigned n_calls, last;
+
+static int start(void **state)
+{
+    (void)state;
+    n_calls = last = 0;
+    watchers[0] = watchers[1] = NULL;
+    for (int i = 0; i < 2; i++) {
+        int ends[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+        ours[i] = ends[0];
+        theirs[i] = ends[1];
+    }
+    return mk_loop_init(&loop);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_loop_run_tasks(&loop);
+    mk_loop_fini(&loop);
+    for (int i = 0; i < 2; i++) {
+        mk_fd_close(&ours[i]);
+        mk_fd_close(&theirs[i]);
+    }
+    return 0;
+}
+
+static void turn(void)
+{
+    assert_int_equal(mk_loop_run_once(&loop, 0), 0);
+}
+
+static void note(void *ctx, unsigned which)
+{
+    assert_ptr_equal(ctx, &n_calls);
+    n_calls++;
+    last = which;
+}
+
+static struct mk_watcher *watch(int fd, unsigned events)
+{
+    struct mk_watcher *w = mk_watcher_new_on(&loop, fd, events, note, &n_calls);
+    assert_non_null(w);
+    return w;
+}
+
+static void wanted_events_are_reported(void **state)
+{
+    (void)state;
+    struct mk_watcher *w = watch(ours[0], MK_READABLE);
+    turn();
+    assert_int_equal(n_calls, 0); /* that it could write is not its business */
+    assert_int_equal(send(theirs[0], "a", 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 1);
+    assert_int_equal(last, MK_READABLE);
+    turn();
+    assert_int_equal(n_calls, 1); /* edges: told once, though it was not read */
+    assert_int_equal(send(theirs[0], "b", 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    mk_watcher_free(w);
+}
+
+static void pending_events_are_reported(void **state)
+{
+    (void)state;
+    assert_int_equal(send(theirs[0], "a", 1, 0), 1);
+    struct mk_watcher *w = watch(ours[0], MK_READABLE | MK_WRITABLE);
+    turn();
+    assert_int_equal(n_calls, 1);
+    assert_int_equal(last, MK_READABLE | MK_WRITABLE);
+    mk_watcher_free(w);
+}
+
+static void the_end_of_input_is_read(void **state)
+{
+    (void)state;
+    struct mk_watcher *w = watch(ours[0], MK_READABLE);
+    shutdown(theirs[0], SHUT_WR);
+    turn();
+    assert_int_equal(last, MK_READABLE | MK_ENDED); /* we may still answer */
+    mk_watcher_free(w);
+}
+
+static void a_hang_up_is_always_reported(void **state)
+{
+    (void)state;
+    struct mk_watcher *w = watch(ours[0], 0), *r = watch(ours[1], MK_READABLE);
+    turn();
+    assert_int_equal(n_calls, 0);
+    mk_fd_close(&theirs[0]);
+    turn();
+    assert_int_equal(n_calls, 1);
+    assert_int_equal(last, MK_HUNG_UP);
+    mk_fd_close(&theirs[1]);
+    turn();
+    assert_int_equal(n_calls, 2);
+    assert_int_equal(last, MK_HUNG_UP | MK_READABLE | MK_ENDED);
+    mk_watcher_free(w);
+    mk_watcher_free(r);
+}
+
+static void a_level_is_reported_until_it_is_read(void **state)
+{
+    (void)state;
+    char room[2];
+    struct mk_watcher *w = watch(ours[0], MK_READABLE | MK_LEVEL);
+    assert_int_equal(send(theirs[0], "ab", 2, 0), 2);
+    turn();
+    assert_int_equal(recv(ours[0], room, 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    assert_int_equal(recv(ours[0], room, 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    mk_watcher_free(w);
+}
+
+static void its_events_can_change(void **state)
+{
+    (void)state;
+    struct mk_watcher *w = watch(ours[0], MK_READABLE);
+    assert_int_equal(mk_watcher_change(w, MK_READABLE | MK_WRITABLE), 0);
+    turn();
+    assert_int_equal(last, MK_WRITABLE);
+    assert_int_equal(send(theirs[0], "a", 1, 0), 1);
+    assert_int_equal(mk_watcher_change(w, 0), 0);
+    turn();
+    assert_int_equal(n_calls, 1); /* nothing is asked for */
+    assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
+    turn();
+    assert_int_equal(n_calls, 2); /* what came meanwhile */
+    assert_int_equal(last, MK_READABLE);
+    assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
+    turn();
+    assert_int_equal(n_calls, 3); /* again, since it was not read */
+    mk_watcher_free(w);
+}
+
+static void not_everything_can_be_watched(void **state)
+{
+    (void)state;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_null(mk_watcher_new_on(&loop, file, MK_READABLE, note, NULL));
+    assert_null(mk_watcher_new_on(&loop, -1, MK_READABLE, note, NULL));
+    struct mk_watcher *w = watch(ours[0], MK_READABLE);
+    assert_null(mk_watcher_new_on(&loop, ours[0], MK_READABLE, note, NULL));
+    mk_watcher_free(w);
+    turn();
+    w = watch(ours[0], MK_READABLE); /* again, now that it is free */
+    mk_watcher_free(w);
+    mk_watcher_free(NULL);
+    mk_fd_close(&file);
+}
+
+static void free_both(void *ctx, unsigned which)
+{
+    (void)ctx;
+    (void)which;
+    n_calls++;
+    mk_watcher_free(watchers[0]);
+    mk_watcher_free(watchers[1]);
+}
+
+/* The event of the other one is on its way by then. */
+static void one_that_is_called_may_free_itself_and_others(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_WRITABLE, free_both, NULL);
+    turn();
+    assert_int_equal(n_calls, 1);
+    turn();
+    assert_int_equal(n_calls, 1);
+    assert_null(loop.tasks); /* their memory is gone */
+}
+
+static void freed_between_turns_it_is_not_called(void **state)
+{
+    (void)state;
+    struct mk_watcher *w = watch(ours[0], MK_WRITABLE);
+    mk_watcher_free(w);
+    turn();
+    assert_int_equal(n_calls, 0);
+}
+
+/* Its descriptor is closed first. The number may be another's by the end of the turn. */
+static void close_and_drop_both(void *ctx, unsigned which)
+{
+    note(ctx, which);
+    for (int i = 0; i < 2; i++) {
+        mk_fd_close(&ours[i]);
+        mk_watcher_free_closed(watchers[i]);
+    }
+}
+
+static void dropped_ones_report_nothing_more(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_READABLE, close_and_drop_both, &n_calls);
+        assert_non_null(watchers[i]);
+        assert_int_equal(send(theirs[i], "a", 1, 0), 1);
+    }
+    turn();
+    assert_int_equal(n_calls, 1);
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    struct mk_watcher *next = watch(ends[0], MK_READABLE);
+    assert_int_equal(send(ends[1], "b", 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    mk_watcher_free(next);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(wanted_events_are_reported, start, stop),
+        cmocka_unit_test_setup_teardown(pending_events_are_reported, start, stop),
+        cmocka_unit_test_setup_teardown(the_end_of_input_is_read, start, stop),
+        cmocka_unit_test_setup_teardown(a_hang_up_is_always_reported, start, stop),
+        cmocka_unit_test_setup_teardown(a_level_is_reported_until_it_is_read, start, stop),
+        cmocka_unit_test_setup_teardown(its_events_can_change, start, stop),
+        cmocka_unit_test_setup_teardown(not_everything_can_be_watched, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_called_may_free_itself_and_others, start, stop),
+        cmocka_unit_test_setup_teardown(freed_between_turns_it_is_not_called, start, stop),
+        cmocka_unit_test_setup_teardown(dropped_ones_report_nothing_more, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

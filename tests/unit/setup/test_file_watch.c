@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/file_watch.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit/arena.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct folder folder;
+static struct mk_arena arena;
+static struct mk_file_watch *list;
+static char path[PATH_MAX];
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder_begin(&folder);
+    arena_begin(&arena);
+    list = NULL;
+    folder_path(&folder, "a.pem", path);
+    return 0;
+}
+
+static void unchanged_files_are_not_reported(void **state)
+{
+    (void)state;
+    assert_false(mk_file_watch_poll(list));
+    folder_add(&folder, "a.pem", MK_STR("one"));
+    assert_true(mk_file_watch_add(&list, &arena, path));
+    assert_true(mk_file_watch_add(&list, &arena, path));
+    assert_null(list->next);
+    assert_false(mk_file_watch_poll(list));
+}
+
+static void coming_and_going_is_reported_once(void **state)
+{
+    (void)state;
+    assert_true(mk_file_watch_add(&list, &arena, path));
+    assert_false(mk_file_watch_poll(list));
+    folder_add(&folder, "a.pem", MK_STR("one"));
+    assert_true(mk_file_watch_poll(list));
+    assert_false(mk_file_watch_poll(list));
+    assert_int_equal(unlink(path), 0);
+    assert_true(mk_file_watch_poll(list));
+    assert_false(mk_file_watch_poll(list));
+}
+
+static void another_file_of_that_name_is_reported(void **state)
+{
+    char other[PATH_MAX];
+    (void)state;
+    folder_add(&folder, "a.pem", MK_STR("one"));
+    folder_add(&folder, "b.pem", MK_STR("two"));
+    assert_true(mk_file_watch_add(&list, &arena, path));
+    assert_int_equal(rename(folder_path(&folder, "b.pem", other), path), 0);
+    assert_true(mk_file_watch_poll(list));
+    assert_int_equal(chmod(path, 0600), 0); /* a user that could not read it may now */
+    assert_true(mk_file_watch_poll(list));
+}
+
+static void links_are_followed(void **state)
+{
+    char link[PATH_MAX], next[PATH_MAX];
+    (void)state;
+    folder_add(&folder, "a.pem", MK_STR("one"));
+    folder_add(&folder, "b.pem", MK_STR("one"));
+    assert_int_equal(symlink("a.pem", folder_path(&folder, "live", link)), 0);
+    assert_true(mk_file_watch_add(&list, &arena, link));
+    assert_int_equal(symlink("b.pem", folder_path(&folder, "next", next)), 0);
+    assert_false(mk_file_watch_poll(list));
+    assert_int_equal(rename(next, link), 0);
+    assert_true(mk_file_watch_poll(list));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(coming_and_going_is_reported_once, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(another_file_of_that_name_is_reported, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(links_are_followed, set_up, harness_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

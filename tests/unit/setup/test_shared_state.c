@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/shared_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+#include "unit/test.h"
+
+static void name_and_size_are_one_place(void **state)
+{
+    (void)state;
+    struct mk_shared_state s = {0};
+    char *a = mk_shared_state_get_memory(&s, MK_STR("a"), 100),
+         *b = mk_shared_state_get_memory(&s, MK_STR("b"), 100);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_ptr_not_equal(a, b);
+    for (size_t i = 0; i < 100; i++)
+        assert_int_equal(a[i], 0);
+    a[0] = 'x';
+    assert_ptr_equal(mk_shared_state_get_memory(&s, MK_STR("a"), 100), a);
+    assert_int_equal(a[0], 'x');
+    char *larger = mk_shared_state_get_memory(&s, MK_STR("a"), 101);
+    assert_ptr_not_equal(larger, a);
+    assert_int_equal(larger[0], 0);
+    assert_non_null(mk_shared_state_get_memory(&s, MK_STR(""), 0));
+    mk_shared_state_fini(&s);
+    mk_shared_state_fini(&s);
+}
+
+static void processes_share_it(void **state)
+{
+    (void)state;
+    struct mk_shared_state s = {0};
+    volatile char *a = mk_shared_state_get_memory(&s, MK_STR("a"), 1);
+    assert_non_null(a);
+    pid_t child = fork();
+    if (child == 0) {
+        *a = 'x';
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(*a, 'x');
+    mk_shared_state_fini(&s);
+}
+
+static void what_cannot_be_is_null(void **state)
+{
+    (void)state;
+    struct mk_shared_state s = {0};
+    char name[MK_SHARED_STATE_NAME_MAX + 1];
+    memset(name, 'n', sizeof name);
+    assert_null(mk_shared_state_get_memory(&s, mk_str_of(name, sizeof name), 1));
+    assert_non_null(mk_shared_state_get_memory(&s, mk_str_of(name, sizeof name - 1), 1));
+    assert_null(mk_shared_state_get_memory(&s, MK_STR("huge"), SIZE_MAX - 100000));
+    mk_shared_state_fini(&s);
+}
+
+static int n_made;
+
+static int make(void)
+{
+    n_made++;
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int make_none(void)
+{
+    return -EMFILE;
+}
+
+static void a_descriptor_is_made_once(void **state)
+{
+    (void)state;
+    struct mk_shared_state s = {0};
+    char name[MK_SHARED_STATE_NAME_MAX + 1];
+    memset(name, 'n', sizeof name);
+    assert_int_equal(mk_shared_state_fd(&s, MK_STR("a"), make_none), -EMFILE);
+    int a = mk_shared_state_fd(&s, MK_STR("a"), make), b = mk_shared_state_fd(&s, MK_STR("b"), make);
+    assert_true(a >= 0 && b >= 0 && a != b);
+    assert_int_equal(mk_shared_state_fd(&s, MK_STR("a"), make), a);
+    assert_int_equal(n_made, 2);
+    assert_int_equal(mk_shared_state_fd(&s, mk_str_of(name, sizeof name), make), -ENAMETOOLONG);
+    mk_shared_state_fini(&s);
+    assert_int_equal(fcntl(a, F_GETFD), -1);
+}
+
+/* It exits with 0 if it sees its series, and at the address of before. */
+static void count_apart(struct mk_shared_state *s, const struct mk_stat_table *table)
+{
+    struct mk_stat_registry *r = s->statistics;
+    mk_str value = MK_STR("tried");
+    bool parted = mk_shared_state_detach_statistics(s) && mk_shared_state_get_statistics(s) == r;
+    uint32_t series = parted ? mk_stat_series(r, mk_stat_define(r, table), &value) : 0;
+    mk_stat_add(mk_stat_cells(r, series, 0), 1);
+    _exit(!series || mk_stat_sum(r, series, 0) != 1);
+}
+
+static void statistics_of_a_trial_stay_with_it(void **state)
+{
+    (void)state;
+    static const struct mk_stat_metric one[] = {{.name = "n"}}, other[] = {{.name = "m"}};
+    static const struct mk_stat_table table = {"t", {"name"}, one, 1}, changed = {"t", {"name"}, other, 1};
+    struct mk_shared_state s = {0};
+    assert_true(mk_shared_state_detach_statistics(&s)); /* there are none yet */
+    struct mk_stat_registry *r = mk_shared_state_get_statistics(&s);
+    mk_str value = MK_STR("serves");
+    int status = -1;
+    assert_non_null(r);
+    uint32_t series = mk_stat_series(r, mk_stat_define(r, &table), &value);
+    mk_stat_add(mk_stat_cells(r, series, 0), 7);
+    pid_t child = fork();
+    if (child == 0)
+        count_apart(&s, &changed);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(mk_stat_find(r, "t"), 1); /* not replaced */
+    assert_int_equal(mk_stat_next(r, 1, 0), series);
+    assert_int_equal(mk_stat_next(r, 1, series), 0);
+    assert_int_equal(mk_stat_sum(r, series, 0), 7);
+    mk_shared_state_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(name_and_size_are_one_place),
+        cmocka_unit_test(processes_share_it),
+        cmocka_unit_test(what_cannot_be_is_null),
+        cmocka_unit_test(a_descriptor_is_made_once),
+        cmocka_unit_test(statistics_of_a_trial_stay_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
