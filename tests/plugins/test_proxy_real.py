@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reverse proxy in front of Node.js, gunicorn, uvicorn and websockets, with clients of all protocols, and WebSockets over
-HTTP/1.1 and by extended CONNECT over HTTP/2."""
+"""The reverse proxy in front of Node.js, gunicorn, uvicorn and websockets: clients of every protocol, and WebSockets over
+HTTP/1.1 and over HTTP/2 (extended CONNECT).
+"""
 import json
 import os
 
@@ -48,14 +49,14 @@ CONTENT = os.urandom(700_000)
 
 @node
 @every_protocol
-def test_node_answers(server):
+def test_node_responds_over_kept_connection(server):
     before = json.loads(server.get("/node/seen").text)["connections"]
     with server.connect() as c:
         for _ in range(5):
             seen = json.loads(c.get("/node/seen?x=%20").text)
     assert seen["url"] == "/node/seen?x=%20" and seen["fields"]["x-forwarded-for"] == "127.0.0.1"
     assert seen["fields"]["x-forwarded-proto"] == ("https" if server.encrypts[0] else "http")
-    assert seen["connections"] == before, "it is kept"
+    assert seen["connections"] == before, "the connection is reused"
 
 
 @node
@@ -89,7 +90,7 @@ def test_node_sends_early_hints(server):
 
 @node
 @every_protocol
-def test_events_of_node_come_at_once_and_end_with_their_client(server):
+def test_node_events_arrive_at_once_and_end_with_client(server):
     with server.connect() as c, server.connect() as other:
         c.ask("/node/events")
         assert c.read_head()["Content-Type"] == "text/event-stream"
@@ -98,12 +99,12 @@ def test_events_of_node_come_at_once_and_end_with_their_client(server):
         for i in range(3):
             assert int(other.get(f"/node/tell?{i}").text) == 1
             assert first_of(c, server.is_h2) == b"data: %d\n\n" % i
-    while int(server.get("/node/tell?").text):  # it learns of it when the proxy does
+    while int(server.get("/node/tell?").text):  # the backend notices when the proxy does
         pass
 
 
 def first_of(c, is_h2):
-    """The content of the next chunk."""
+    """The data of the next chunk."""
     if is_h2:
         return c.read_some()
     data = c.read_exactly(int(c.read_until(b"\r\n"), 16))
@@ -112,14 +113,14 @@ def first_of(c, is_h2):
 
 
 @node
-def test_cookies_and_redirects_of_node(server):
+def test_node_cookies_and_redirects_are_passed(server):
     reply = server.get("/node/cookies")
     assert reply.status == 302 and reply["Location"] == "/node/seen" and reply.all("Set-Cookie") == ["a=1", "b=2"]
 
 
 @node
 @every_protocol
-def test_a_response_of_node_that_breaks_off(server):
+def test_node_truncated_response_is_detected(server):
     try:
         assert server.get("/node/die").status == 502
     except Closed:
@@ -130,7 +131,7 @@ def test_a_response_of_node_that_breaks_off(server):
 # ---- gunicorn and uvicorn ----
 
 @every_protocol
-def test_gunicorn(server):
+def test_gunicorn_gets_request_and_body(server):
     seen = json.loads(server.get("/wsgi/a%20b?x=1", fields=[("X-Own", "2")]).text)["environ"]
     assert (seen["PATH_INFO"], seen["QUERY_STRING"], seen["HTTP_X_OWN"]) == ("/wsgi/a b", "x=1", "2")
     assert seen["wsgi.url_scheme"] == ("https" if server.encrypts[0] else "http")
@@ -144,7 +145,7 @@ def test_gunicorn(server):
 
 
 @every_protocol
-def test_uvicorn(server):
+def test_uvicorn_gets_request_and_body(server):
     seen = json.loads(server.get("/asgi/%C3%A4?q").text)
     assert (seen["path"], seen["query"], seen["client"][0]) == ("/asgi/ä", "q", "127.0.0.1")
     assert seen["scheme"] == ("https" if server.encrypts[0] else "http")
@@ -154,7 +155,7 @@ def test_uvicorn(server):
 # ---- WebSockets ----
 
 def dial(server, path, **how):
-    """Over HTTP/1.1."""
+    """Opens a WebSocket over HTTP/1.1."""
     tls = {"ssl": server.encryption.context("http/1.1")} if server.encrypts[0] else {}
     if tls:
         how["server_hostname"] = "localhost"
@@ -162,7 +163,7 @@ def dial(server, path, **how):
 
 
 class Stream:
-    """A WebSocket on a stream of HTTP/2."""
+    """A WebSocket on an HTTP/2 stream."""
 
     def __init__(self, client, path, fields=()):
         self.client = client
@@ -181,7 +182,7 @@ class Stream:
                 self.client.more(data, self.stream)
 
     def receive(self):
-        """The next message or close."""
+        """The next message or close frame."""
         while not self.frames:
             self.client.current = self.stream
             self.protocol.receive_data(self.client.read_some())
@@ -204,9 +205,9 @@ class Stream:
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
-def test_a_websocket(server):
+def test_websocket_passes_messages_and_close(server):
     with dial(server, "/ws/x") as ws:
-        assert ws.protocol.extensions, "it was negotiated through us"
+        assert ws.protocol.extensions, "negotiated through the proxy"
         for message in ("hello", "", "ä" * 100_000, bytes(range(256)) * 300):
             ws.send(message)
             assert [ws.recv(), ws.recv()] == [message, str(len(message))]
@@ -216,7 +217,7 @@ def test_a_websocket(server):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
-def test_websockets_of_uvicorn_and_node(server):
+def test_websocket_works_with_uvicorn_and_node(server):
     with dial(server, "/asgi/x", subprotocols=["chat", "other"]) as ws:
         ws.send("hello")
         assert (ws.recv(), ws.subprotocol) == ("HELLO", "chat")
@@ -230,8 +231,8 @@ def test_websockets_of_uvicorn_and_node(server):
 
 
 @pytest.mark.parametrize("protocol", ["h2", "h2-tls"], indirect=True)
-def test_a_websocket_over_http2(server):
-    """RFC 8441; the server behind speaks HTTP/1.1."""
+def test_websocket_works_over_http2(server):
+    """RFC 8441; the backend uses HTTP/1.1."""
     with server.connect() as c:
         ws, other = Stream(c, "/ws/x"), Stream(c, "/asgi/x", [("sec-websocket-protocol", "chat")])
         assert ws.head.status == other.head.status == 200 and other.head["sec-websocket-protocol"] == "chat"
@@ -241,7 +242,7 @@ def test_a_websocket_over_http2(server):
             other.send(text)
             assert [ws.read(), ws.read()] == [text, str(len(text))]
             assert other.read() == text.upper()
-        assert c.get("/wsgi/x").status == 200, "others go on beside them"
+        assert c.get("/wsgi/x").status == 200, "other streams continue beside them"
         assert ws.close().opcode == Opcode.CLOSE and other.close().opcode == Opcode.CLOSE
         assert Stream(c, "/asgi/refused").head.status == 403
         assert Stream(c, "/node/x").head.status == 200 or not NODE
@@ -249,8 +250,8 @@ def test_a_websocket_over_http2(server):
 
 @pytest.mark.skipif(not browser.FOUND, reason="no chromium here")
 @pytest.mark.parametrize("protocol", ["h1", "h2-tls"], indirect=True)
-def test_a_browser_speaks_websocket(server, tmp_path):
-    """Over TLS by extended CONNECT on the connection that it has."""
+def test_websocket_works_in_browser(server, tmp_path):
+    """Over TLS, the browser uses extended CONNECT on its existing connection."""
     flags = [f"--ignore-certificate-errors-spki-list={server.encryption.key_hash}"] if server.encrypts[0] else []
     with browser.Browser(tmp_path, *flags) as page:
         page.goto(server.url + "/")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redirects and cookies of a backend, as the clients of the proxy need them."""
+"""Rewriting of a backend's redirects and cookies for the clients of the proxy."""
 import pytest
 
 from backend import Backend, response
@@ -23,7 +23,7 @@ def proxy(monkey, site):
 @pytest.mark.parametrize("location, expected", [
     ("http://{}/app/x", "/web/x"), ("/app/x?y", "/web/x?y"), ("http://elsewhere.example/app/x",) * 2,
     ("http://{}0/app/x",) * 2, ("x", "x"), ("//other/app/", "//other/app/")])
-def test_redirects_lead_back_here(proxy, location, expected):
+def test_proxy_redirect_to_backend_is_rewritten(proxy, location, expected):
     with Backend(lambda asked: response("", "302 Found", [("Location", location.format(asked.get("Host")))])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/ host=upstream")
         assert server.get("/web/")["Location"] == expected.format(backend.address)
@@ -36,8 +36,8 @@ def test_redirects_lead_back_here(proxy, location, expected):
     ("", "", "https://{host}/web/x", None), ("", "", "http://{host}/web/x", None),
     ("/app/", "host=b.example", "{scheme}://b.example/app/x", "/web/x"), ("", "host=b.example", "{scheme}://b.example/web/x", "/web/x"),
     ("/app/", "host=b.example", "{other}://b.example/app/x", None), ("/app/", "host=b.example", "{scheme}://{host}/app/x", None)])
-def test_redirects_by_the_name_that_was_asked_for(proxy, target, options, location, expected):
-    """A change of the scheme is passed on: without it, a redirect to HTTPS would lead to itself."""
+def test_proxy_redirect_to_requested_host_is_rewritten(proxy, target, options, location, expected):
+    """A change of the scheme is preserved: otherwise a redirect to HTTPS would become a redirect loop."""
     with Backend(lambda asked: response("", "302 Found", [("Location", places[0])])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}{target} {options}")
         scheme, other = ("https", "http") if server.protocol.endswith("-tls") else ("http", "https")
@@ -46,7 +46,7 @@ def test_redirects_by_the_name_that_was_asked_for(proxy, target, options, locati
         assert server.get("/web/", host=names["host"])["Location"] == (expected or location).format(**names)
 
 
-def test_redirects_and_cookies_are_left_or_rewritten_on_wish(proxy):
+def test_proxy_redirects_and_cookies_options_control_rewriting(proxy):
     fields = [("Location", "/app/x"), ("Set-Cookie", "a=1; Path=/app/y; Domain=b.example; Secure")]
     with Backend(lambda asked: response("", "302 Found", fields)) as backend:
         server = proxy(f"/1/* proxy http://{backend.address}/app/ redirects=off",
@@ -55,7 +55,7 @@ def test_redirects_and_cookies_are_left_or_rewritten_on_wish(proxy):
         assert server.get("/2/")["Location"] == "/2/x" and server.get("/2/")["Set-Cookie"] == "a=1; Path=/2/y; Secure"
 
 
-AUTHORITIES = [  # target, what the backend says, what the client gets
+AUTHORITIES = [  # target, Location of the backend, Location for the client
     ("http://b.example/app/", "http://b.example/app", "/web"), ("http://b.example/app/", "http://b.example/app?x", "/web?x"),
     ("http://b.example/app/", "http://b.example/app#f", "/web#f"), ("http://b.example/app/", "HTTP://B.Example/app/x", "/web/x"),
     ("http://b.example/app/", "http://b.example:80/app/x", "/web/x"), ("http://b.example/app/", "http://[::1]/app/x", None),
@@ -72,7 +72,7 @@ AUTHORITIES = [  # target, what the backend says, what the client gets
     ("http://b.example/app/", "http://u@b.example/app/x", None), ("http://b.example/app/", "http://b.example:80x/app", None),
     ("http://b.example/app/", "ftp://b.example/app/x", None), ("http://b.example/app/", "//other/app", None),
     ("http://b.example/app/", "app/x", None), ("http://b.example/app/", "?x", None),
-    # Nothing becomes the name of a host.
+    # No part of the path may become a host name.
     ("http://b.example", "http://b.example//evil.example/", "/.//evil.example/"),
     ("http://b.example", "http://b.example/\\evil.example/", "/./\\evil.example/"),
     ("http://b.example/app/", "/app///evil.example", "/web//evil.example"),
@@ -81,8 +81,8 @@ AUTHORITIES = [  # target, what the backend says, what the client gets
 
 @pytest.mark.parametrize("target, said, expected", AUTHORITIES)
 @pytest.mark.parametrize("name", ["Location", "Content-Location", "Refresh"])
-def test_every_way_to_name_the_backend_leads_back_here(proxy, name, target, said, expected):
-    """The name is that of an [UPSTREAM], so that it may have any port."""
+def test_proxy_rewrites_every_form_of_backend_url(proxy, name, target, said, expected):
+    """The backend's name is that of an [UPSTREAM], so that it may have any port."""
     before = "5; url=" if name == "Refresh" else ""
     if name == "Refresh" and expected and "%" in expected:
         pytest.skip("a refresh is trimmed by browsers themselves")
@@ -95,7 +95,7 @@ def test_every_way_to_name_the_backend_leads_back_here(proxy, name, target, said
 @pytest.mark.parametrize("said, expected", [
     ("http://{}/app/x", "/web/x"), ("HTTP://{}/app", "/web"), ("https://{}/app#f", "/web#f"), ("http://127.0.0.1/app/x",) * 2,
     ("http://127.0.0.1:1/app/x",) * 2, ("http://{}0/app/x",) * 2, ("http://{}@evil.example/app/x",) * 2])
-def test_a_backend_with_a_port_is_known_by_it(proxy, said, expected):
+def test_proxy_rewrites_backend_url_with_port(proxy, said, expected):
     with Backend(lambda asked: response("", "302 Found", [("Location", said.format(backend.address))])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/")
         assert server.get("/web/", host="a.example")["Location"] == expected.format(backend.address)
@@ -103,8 +103,8 @@ def test_a_backend_with_a_port_is_known_by_it(proxy, said, expected):
 
 @pytest.mark.parametrize("path, expected", [("/app", "/web"), ("/app/", "/web/"), ("/app/x", "/web/x"), ("/apple", "/apple"),
                                             ("/", "/"), ("app", "app")])
-def test_cookies_of_the_folder_come_back(proxy, path, expected):
-    """Java programs write the path of their context without its last slash."""
+def test_proxy_cookie_path_is_rewritten(proxy, path, expected):
+    """Java applications write their context path without the final slash."""
     with Backend(lambda asked: response("", fields=[("Set-Cookie", f"J=1;path={path}")])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/ cookies=on", f"/* proxy http://{backend.address}/app/ cookies=on")
         assert server.get("/web/")["Set-Cookie"] == (f"J=1; Path={expected}" if path[0] == "/" else f"J=1;path={path}")
@@ -116,7 +116,7 @@ def test_cookies_of_the_folder_come_back(proxy, path, expected):
     ("0;URL='/app/x'", "0; url=/web/x"), ('0; url = "/app/x" more', "0; url=/web/x"), ("1.5, url=http://{}/app/x", "1.5; url=/web/x"),
     ("0 url=/app/x", "0; url=/web/x"), ("0;/app/x", "0; url=/web/x"), ("0; url='/app/x", "0; url=/web/x"), ("5", "5"), ("5;", "5;"),
     ("x; url=/app/x",) * 2, ("0; url=//other/app/",) * 2, ("0;url='x'",) * 2, ("0;URL='/elsewhere'",) * 2])
-def test_a_refresh_as_browsers_read_it_leads_back_here(proxy, said, expected):
+def test_proxy_refresh_header_is_rewritten(proxy, said, expected):
     with Backend(lambda asked: response("", fields=[("Refresh", said.format(backend.address))])) as backend:
         assert proxy(f"/web/* proxy http://{backend.address}/app/").get("/web/")["Refresh"] == expected
 
@@ -126,7 +126,7 @@ def test_a_refresh_as_browsers_read_it_leads_back_here(proxy, said, expected):
     ("<http://{}/app/p?x>; rel=next,</app/y>; rel=prev", "</web/p?x>; rel=next,</web/y>; rel=prev"),
     ('</app/x>; title="<a> \\"</app/y>"; rel=a, </app>', '</web/x>; title="<a> \\"</app/y>"; rel=a, </web>'),
     ("</elsewhere>, <x>, <//other/app/>, <mailto:a@b>",) * 2, ("</app/x",) * 2, ("",) * 2, ("<>", "<>")])
-def test_links_lead_back_here(proxy, said, expected):
+def test_proxy_link_header_is_rewritten(proxy, said, expected):
     with Backend(lambda asked: response("", fields=[("Link", said.format(backend.address))])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/", f"/1/* proxy http://{backend.address}/app/ redirects=off")
         assert server.get("/web/")["Link"] == expected
@@ -134,7 +134,7 @@ def test_links_lead_back_here(proxy, said, expected):
 
 
 @every_protocol
-def test_early_hints_lead_here(proxy):
+def test_proxy_early_hints_are_rewritten(proxy):
     hints = b"HTTP/1.1 103 Early Hints\r\nLink: </app/a.css>; rel=preload\r\n\r\n"
     with Backend(lambda asked: [hints, response("late")]) as backend:
         got = proxy(f"/web/* proxy http://{backend.address}/app/").get("/web/")
@@ -148,8 +148,8 @@ def test_early_hints_lead_here(proxy):
     ("a=1; Domain=b.example; Domain=c.example; Secure", "a=1; Secure"), ("a=1;;Secure;", "a=1;;Secure;"), ("Path=/app/", "Path=/app/"),
     ("a=1; XPath=/app/; Path=", "a=1; XPath=/app/; Path="), ("a=1" + "; Path=/app/" * 9, "a=1" + "; Path=/web/" * 9),
     ("a=1" + ";Path=/" * 20 + "; Domain=b.example", "a=1" + "; Path=/" * 20), ("", "")])
-def test_attributes_of_cookies_are_those_that_browsers_read(proxy, said, expected):
-    """RFC 6265, section 5.2: `;` ends each, and white space around names and values does not count."""
+def test_proxy_cookie_attributes_are_parsed_like_browsers(proxy, said, expected):
+    """RFC 6265, section 5.2: `;` ends each attribute, and white space around names and values is ignored."""
     with Backend(lambda asked: response("", fields=[("Set-Cookie", said)])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/ cookies=on")
         assert server.get("/web/")["Set-Cookie"] == expected

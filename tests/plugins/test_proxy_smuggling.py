@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two servers could understand in two ways: responses of a server behind ours, and requests of clients. Each is refused, or
-passed on in a form that has one meaning, and the connection it came over serves no other request."""
+"""Request and response smuggling: backend responses and client requests that two servers could parse differently. Each is
+refused, or forwarded in an unambiguous form, and its connection serves no other request.
+"""
 import re
 
 import pytest
@@ -26,7 +27,7 @@ def chunked(data):
 
 
 REFUSED, CUT = "refused", "cut"
-# What the server sends, and what the client gets: refused is a 502, cut one that ends early; or the content.
+# The backend's response, and the client's result: REFUSED is a 502, CUT is a truncated response; otherwise the body.
 RESPONSES = {
     # The framing
     "length and chunks": (OK + b"Content-Length: 5\r\n" + with_coding(b"chunked", line=b""), REFUSED),
@@ -79,7 +80,7 @@ RESPONSES = {
     "a huge head": (OK + b"X: y\r\n" * 30_000, REFUSED),
     "a huge line": (OK + b"X: " + b"y" * 200_000, REFUSED),
     "a flood of interim responses": (b"HTTP/1.1 100 Continue\r\n\r\n" * 3000 + with_length(b"5"), (REFUSED, b"hello")),
-    # More or less than was said
+    # Too few or too many bytes
     "less than its length": (with_length(b"50"), CUT),
     "more than its length": (with_length(b"5") + EVIL, b"hello"),
     "more than its chunks": (chunked(b"5\r\nhello\r\n0\r\n\r\n") + EVIL, b"hello"),
@@ -102,7 +103,7 @@ RESPONSES = {
 
 
 class Scripted(Backend):
-    """Answers what a test has set, and notes over which connections it was asked for what."""
+    """Sends the response that a test has set, and records the connection and target of each request."""
 
     def __init__(self):
         self.raw, self.seen, self.ends = None, [], False
@@ -147,7 +148,7 @@ def server(prepared, lasting, backend):
 
 
 def outcome(server, method="GET"):
-    """Of one request on a connection of its own."""
+    """The result of one request on its own connection."""
     try:
         reply = server.get("/", method)
     except Closed:
@@ -157,7 +158,7 @@ def outcome(server, method="GET"):
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
 @pytest.mark.parametrize("what", RESPONSES)
-def test_responses(server, backend, what):
+def test_proxy_ambiguous_response_is_refused_or_normalised(server, backend, what):
     backend.raw, wanted = RESPONSES[what]
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
     backend.ends = CUT in wanted or what in ("HTTP/0.9", "HTTP/2")
@@ -170,14 +171,14 @@ def test_responses(server, backend, what):
     assert second == third and (is_plain or first != second)
 
 
-def test_content_behind_the_head_that_a_head_got(server, backend):
+def test_proxy_body_after_head_response_is_dropped(server, backend):
     backend.raw, backend.ends = with_length(b"5"), False
     assert outcome(server, "HEAD") == b""
     assert server.get("/next").text == "next"
     assert backend.seen[-2][0] != backend.seen[-1][0]
 
 
-def test_a_connection_that_was_to_close_and_does_not(server, backend):
+def test_proxy_connection_close_without_close_is_not_reused(server, backend):
     backend.raw, backend.ends = OK + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello", False
     assert outcome(server) == b"hello"
     assert server.get("/next").text == "next"
@@ -226,8 +227,8 @@ CONNECTIONS = {"connection", "keep-alive", "upgrade", "http2-settings", "te", "e
 
 
 @pytest.mark.parametrize("what", REQUESTS)
-def test_requests(server, backend, what):
-    """The server behind is asked once, in one way only; what follows is a request of its own."""
+def test_proxy_ambiguous_request_is_refused_or_normalised(server, backend, what):
+    """The backend receives one unambiguous request; the bytes after it form a separate request."""
     backend.raw, backend.ends = response("hello"), False
     with server.connect() as c:
         c.send(REQUESTS[what] + SMUGGLED)
@@ -254,7 +255,7 @@ def test_requests(server, backend, what):
     [("content-length", "0"), ("content-length", "5")], [("host", "a"), ("host", "b")], [(":path", "/a b")],
     [(":path", "/a\r\nX: 1")], [(":method", "GET /x HTTP/1.1\r\nX: 1\r\n\r\nGET")], [(":authority", "a\r\nX: 1")],
     [(":authority", "a b")], [(":scheme", "http://x/?")], [("te", "gzip")]], ids=lambda pairs: repr(pairs[0])[:40])
-def test_requests_of_http2(server, backend, pairs):
+def test_proxy_ambiguous_http2_request_is_refused_or_normalised(server, backend, pairs):
     backend.raw, backend.ends = response("hello"), False
     first = {":method": "POST", ":scheme": "http", ":authority": "a", ":path": "/"}
     first |= {name: value for name, value in pairs if name.startswith(":")}
@@ -271,8 +272,8 @@ def test_requests_of_http2(server, backend, pairs):
         assert not asked.get("X") and not asked.get("x-b") and not asked.get("Transfer-Encoding")
 
 
-def test_an_upgrade_that_is_none_is_not_passed(server, backend):
-    """A server that obeys would let the client past all rules of ours."""
+def test_proxy_upgrade_to_h2c_is_not_forwarded(server, backend):
+    """A backend that upgrades would let the client bypass all rules of this server."""
     backend.raw, backend.ends = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", True
     with server.connect() as c:
         c.send(REQUESTS["an upgrade to HTTP/2"])
@@ -281,8 +282,8 @@ def test_an_upgrade_that_is_none_is_not_passed(server, backend):
 
 
 @pytest.mark.parametrize("name", ["X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "Via_", "_Host"])
-def test_fields_that_look_like_ours(server, backend, name):
-    """Programs that read variables take one for the other."""
+def test_proxy_headers_that_imitate_ours_are_dropped(server, backend, name):
+    """CGI-style variables make both names equal."""
     server.get("/next", fields=[(name, "6.6.6.6")])
     (_, asked), = backend.seen
     assert not asked.get(name)

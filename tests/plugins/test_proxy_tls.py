@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reverse proxy in front of servers that speak TLS, and behind clients that do, with certificates of their own."""
+"""The reverse proxy with TLS to its backends, and with client certificates."""
 import base64
 import re
 import ssl
@@ -23,7 +23,7 @@ def authority(tmp_path):
 
 @pytest.fixture
 def backend(monkey, site, authority):
-    """Another Monkey, which says what it knows of its connections."""
+    """Another Monkey, which reports the TLS facts of its connection."""
     site.add("index.html", "hello")
 
     def start(server="", **how):
@@ -51,7 +51,7 @@ def facts(server):
     return dict(line.partition("=")[::2] for line in reply.text.splitlines())
 
 
-def test_pages_and_much_content(proxy, backend, site):
+def test_proxy_tls_passes_small_and_large_bodies(proxy, backend, site):
     much = bytes(i % 251 for i in range(3_000_000))
     site.add("much", much)
     server = proxy(backend().port)
@@ -61,25 +61,25 @@ def test_pages_and_much_content(proxy, backend, site):
     assert "failed" not in server.err.text
 
 
-def test_the_address_is_verified_and_the_name_asked_for(proxy, backend):
+def test_proxy_tls_verifies_address_and_sends_configured_name(proxy, backend):
     port = backend().port
     plain = facts(proxy(port))
     assert plain["protocol"] == "http/1.1" and "name" not in plain
     assert facts(proxy(port, "TLSName back.example"))["name"] == "back.example"
 
 
-def test_each_connection_resumes_the_session(proxy, backend):
+def test_proxy_tls_resumes_session_on_new_connections(proxy, backend):
     server = proxy(backend().port, "KeepAliveConnections 0")
     assert [facts(server)["resumed"] for _ in range(4)] == ["no", "yes", "yes", "yes"]
 
 
-def test_workers_trust_what_the_system_does(proxy, backend, authority):
-    """They cannot open its files: the master has read them."""
+def test_proxy_tls_uses_system_trust_store(proxy, backend, authority):
+    """Workers cannot open its files: the master has loaded them."""
     system = {"SSL_CERT_FILE": str(authority.file), "SSL_CERT_DIR": "/nowhere"}
     assert proxy(backend().port, trusts=False, environment=system).get("/").text == "hello"
 
 
-def test_a_wrong_name_is_a_502_and_says_so(proxy, backend):
+def test_proxy_tls_wrong_name_gets_502_with_reason(proxy, backend):
     server = proxy(backend().port, "TLSName other.example")
     assert server.get("/").status == 502
     server.err.wait_for(r"\[error\] .*TLS with the server 127\.0\.0\.1:\d+ failed: its certificate is for back\.example, 127\.0\.0\.1 "
@@ -87,7 +87,7 @@ def test_a_wrong_name_is_a_502_and_says_so(proxy, backend):
     assert proxy(backend().port, "TLSName other.example", "TLSVerify off").get("/").text == "hello"
 
 
-def test_a_certificate_that_has_expired_is_a_502_and_says_so(proxy, start, authority):
+def test_proxy_tls_expired_certificate_gets_502_with_reason(proxy, start, authority):
     server = proxy(start(authority.issue(days=-1), "-www").port, "TLSName localhost")
     assert server.get("/").status == 502
     server.err.wait_for(r"\[error\] .*TLS with the server 127\.0\.0\.1:\d+ failed: the certificate CN=localhost,O=tests expired on "
@@ -95,7 +95,7 @@ def test_a_certificate_that_has_expired_is_a_502_and_says_so(proxy, start, autho
 
 
 @pytest.mark.parametrize("version", ("1.2", "1.3"))
-def test_a_server_that_requires_a_certificate(proxy, start, authority, version):
+def test_proxy_tls_sends_configured_client_certificate(proxy, start, authority, version):
     server = start(authority.issue(), "-www", "-Verify", 1, "-CAfile", authority.file, "-verify_return_error",
                    f"-tls{version.replace('.', '_')}")
     bare = proxy(server.port, "TLSName localhost")
@@ -106,7 +106,7 @@ def test_a_server_that_requires_a_certificate(proxy, start, authority, version):
 
 
 class Raw:
-    """openssl s_server: what it gets goes to the client, and `k` in a line of its own changes the keys."""
+    """openssl s_server: it passes its input to the client, and `k` on a separate line updates the keys."""
 
     def __init__(self, pair, *options):
         self.process = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", pair.certificate, "-key", pair.key,
@@ -143,7 +143,7 @@ def start():
         server.stop()
 
 
-def test_an_idle_connection_outlives_new_keys(proxy, start, authority):
+def test_proxy_tls_idle_connection_survives_key_update(proxy, start, authority):
     raw = start(authority.issue(), "-crlf", "-msg")
     server = proxy(raw.port, "TLSName localhost")
     for n in range(1, 4):
@@ -157,7 +157,7 @@ def test_an_idle_connection_outlives_new_keys(proxy, start, authority):
     assert raw.said.count(b"BEGIN SSL SESSION") == 1
 
 
-# ---- Certificates of clients ----
+# ---- Client certificates ----
 
 FORGED = [("Client-Cert", ":QQ==:"), ("client_cert", ":QQ==:"), ("Client-Cert-Chain", ":QQ==:"), ("Client-CERT_Chain", ":QQ==:")]
 
@@ -183,25 +183,25 @@ def told(asked):
 
 
 @pytest.mark.parametrize("option", ["", "certificate=off", "certificate=on", "certificate=pass"])
-def test_a_certificate_of_the_client_is_told_on_wish(secure, authority, behind, option):
+def test_proxy_certificate_option_forwards_client_certificate(secure, authority, behind, option):
     mine = authority.issue(["me"], client=True)
     server = secure(option)
     assert server.get(fields=FORGED, context=authority.client_context(mine)).status == 200
     assert server.get(fields=FORGED).status == 200
     own = ("Client-Cert", f":{base64.b64encode(mine.x509.public_bytes(Encoding.DER)).decode()}:")
     none = ([], [])
-    passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the others only look like them
+    passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the others only look similar
     assert tuple(map(told, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
 
 
-def test_no_trailer_tells_a_certificate(secure, behind):
+def test_proxy_trailers_cannot_forge_client_certificate(secure, behind):
     chunks = b"1\r\nx\r\n0\r\nClient-Cert: :QQ==:\r\nX-Sum: 1\r\n\r\n"
     secure("certificate=on").get("/", method="POST", fields=[("Transfer-Encoding", "chunked")], body=chunks)
     assert told(behind.asked[0]) == [] and behind.asked[0].trailers == [("X-Sum", "1")]
 
 
-def test_a_cancelled_request_counts_until_its_server_is_done(proxy, authority):
-    """The server learns by close_notify of the end once it reads."""
+def test_proxy_tls_cancelled_request_counts_until_backend_is_done(proxy, authority):
+    """The backend learns of the end from close_notify as soon as it reads."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     pair = authority.issue(["127.0.0.1"])
     context.load_cert_chain(pair.certificate, pair.key)
@@ -217,7 +217,7 @@ def test_a_cancelled_request_counts_until_its_server_is_done(proxy, authority):
         server = proxy(backend.at[1], "MaxConnections 2", workers=1)
         with server.connect() as c:
             c.ask("/work")
-            wait_until(lambda: len(requests) == 1, "the server works")
+            wait_until(lambda: len(requests) == 1, "the backend has the requests")
         with server.connect() as c, server.connect(source="127.0.0.2") as other:
             c.ask("/waits")
             other.ask("/other")
@@ -225,4 +225,4 @@ def test_a_cancelled_request_counts_until_its_server_is_done(proxy, authority):
             assert b"/other" in requests[1]
             done.set()
             wait_until(lambda: len(requests) == 3, "the connection is free again")
-        wait_until(lambda: b"" in ends, "the server was told")
+        wait_until(lambda: b"" in ends, "the backend has noticed the end")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upgrades through the proxy: of requests with content, as docker and kubectl send them, and whether the backend agrees."""
+"""Upgrades through the proxy: requests with a body, as docker and kubectl send them, and backends that accept or refuse."""
 import base64
 import hashlib
 
@@ -37,7 +37,7 @@ def head_of(connection):
 
 
 class Upgrader(Backend):
-    """Reads so much content, agrees to `tcp`, greets, and then sends back what it gets, in capitals."""
+    """Reads a body of this size, accepts the upgrade to `tcp`, sends a greeting, and then echoes its input in capitals."""
 
     def __init__(self, content=0):
         self.heads, self.contents, self.content = [], [], content
@@ -60,7 +60,7 @@ def ask(c, method="POST", content=b"", fields="", protocol="tcp", early=b""):
 @pytest.mark.parametrize("method", ["POST", "GET", "PUT", "HEAD"])
 @pytest.mark.parametrize("size", [0, 1, 300, 16 * 1024])
 @pytest.mark.parametrize("options", ["", "stream"])
-def test_a_request_with_content_becomes_a_tunnel(proxy, method, size, options):
+def test_proxy_upgrade_with_body_becomes_tunnel(proxy, method, size, options):
     content = b"x" * size
     with Upgrader(size) as backend:
         server = proxy(backend, options)
@@ -76,7 +76,7 @@ def test_a_request_with_content_becomes_a_tunnel(proxy, method, size, options):
         assert "\r\nUpgrade: tcp\r\n" in backend.heads[0] and f"\r\nContent-Length: {size}\r\n" in backend.heads[0] + f"\r\nContent-Length: 0\r\n"
 
 
-def test_what_comes_early_is_of_the_tunnel(proxy):
+def test_proxy_upgrade_early_data_belongs_to_tunnel(proxy):
     with Upgrader(3) as backend:
         with proxy(backend).connect() as c:
             ask(c, content=b"{ }", early=b"early")
@@ -85,7 +85,7 @@ def test_what_comes_early_is_of_the_tunnel(proxy):
         assert backend.contents == [b"{ }"]
 
 
-def test_chunked_content_comes_with_a_length(proxy):
+def test_proxy_upgrade_chunked_body_gets_content_length(proxy):
     with Upgrader(5) as backend:
         with proxy(backend).connect() as c:
             ask(c, content=None, fields="Transfer-Encoding: chunked\r\n", early=b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\nearly")
@@ -94,7 +94,7 @@ def test_chunked_content_comes_with_a_length(proxy):
         assert backend.contents == [b"abcde"] and "chunked" not in backend.heads[0]
 
 
-def test_a_client_may_wait_for_100_continue(proxy):
+def test_proxy_upgrade_with_expect_gets_100_continue(proxy):
     with Upgrader(3) as backend:
         with proxy(backend).connect() as c:
             c.send(b"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 3\r\n"
@@ -105,7 +105,7 @@ def test_a_client_may_wait_for_100_continue(proxy):
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_more_content_goes_without_the_upgrade(proxy, chunked):
+def test_proxy_upgrade_is_dropped_for_large_body(proxy, chunked):
     content = b"x" * (16 * 1024 + 1)
     with Backend(lambda asked: response(str(len(asked.body)))) as backend:
         with proxy(backend).connect() as c:
@@ -117,7 +117,7 @@ def test_more_content_goes_without_the_upgrade(proxy, chunked):
         assert not backend.asked[0].get("Upgrade") and backend.asked[0].method == "POST"
 
 
-def test_a_backend_may_refuse_and_the_connection_stays(proxy):
+def test_proxy_upgrade_refused_by_backend_keeps_connection(proxy):
     with Backend(lambda asked: response(asked.body[::-1])) as backend:
         with proxy(backend).connect() as c:
             for _ in range(2):
@@ -127,7 +127,7 @@ def test_a_backend_may_refuse_and_the_connection_stays(proxy):
         assert [asked.get("Upgrade") for asked in backend.asked] == ["tcp", "tcp", None]
 
 
-def test_a_client_that_ends_in_the_content_upgrades_nothing(proxy):
+def test_proxy_upgrade_with_incomplete_body_is_not_sent(proxy):
     with Backend() as backend:
         server = proxy(backend)
         with server.connect() as c:
@@ -137,7 +137,7 @@ def test_a_client_that_ends_in_the_content_upgrades_nothing(proxy):
 
 
 @pytest.mark.parametrize("protocol", ["h2c", "HTTP/2.0", "TLS/1.2", "websocket"])
-def test_protocols_that_do_not_pass(proxy, protocol):
+def test_proxy_upgrade_to_unsupported_protocol_is_dropped(proxy, protocol):
     with Backend() as backend:
         with proxy(backend).connect() as c:
             ask(c, content=b"abc", protocol=protocol)
@@ -145,14 +145,14 @@ def test_protocols_that_do_not_pass(proxy, protocol):
         assert not backend.asked[0].get("Upgrade") and backend.asked[0].body == b"abc"
 
 
-# ---- What proves that a backend speaks WebSocket ----
+# ---- Proof that a backend accepts a WebSocket ----
 
 def accept_of(key):
     return base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
 
 
 def shake(server, fields, protocol="websocket"):
-    """What the client gets when the backend answers 101 with these fields."""
+    """The client's response when the backend sends 101 with these headers."""
     with server.connect() as c:
         c.send(f"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Version: 13\r\n"
                f"Sec-WebSocket-Key: {KEY}\r\n\r\n".encode())
@@ -164,7 +164,7 @@ def shake(server, fields, protocol="websocket"):
     (["Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA="], 502), ([f"Sec-WebSocket-Accept: {ACCEPT.lower()}"], 502),
     ([f"Sec-WebSocket-Accept: {ACCEPT}x"], 502), ([f"Sec-WebSocket-Accept: {ACCEPT}"] * 2, 502),
     (["Sec-WebSocket-Accept:"], 502), ([f"Sec-WebSocket-Accept: {KEY}"], 502)])
-def test_a_backend_must_have_understood_the_key(proxy, lines, status):
+def test_proxy_websocket_requires_valid_accept_key(proxy, lines, status):
     def script(connection):
         head_of(connection)
         fields = "".join(f"{each}\r\n" for each in lines)
@@ -183,8 +183,8 @@ def test_a_backend_must_have_understood_the_key(proxy, lines, status):
 
 @pytest.mark.parametrize("protocol", [each for each in PROTOCOLS if each.startswith("h2")], indirect=True)
 @pytest.mark.parametrize("right", [True, False])
-def test_so_must_one_behind_http2(proxy, right):
-    """The client has no key: the proxy makes one."""
+def test_proxy_websocket_over_http2_requires_valid_accept_key(proxy, right):
+    """HTTP/2 clients send no key: the proxy generates one."""
     def script(connection):
         head = head_of(connection)
         key = next(line.split(": ")[1] for line in head.split("\r\n") if line.lower().startswith("sec-websocket-key"))

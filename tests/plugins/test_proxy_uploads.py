@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of requests on its way through the proxy: it is received whole before a connection is taken."""
+"""Request bodies through the proxy: they are received completely before a backend connection is acquired."""
 import contextlib
 import json
 import socket
@@ -21,7 +21,7 @@ def backend():
 
 @pytest.fixture
 def proxy(monkey):
-    """Starts the server with one route, of these options."""
+    """Starts the server with one route that has these options."""
     def start(to, options="", **how):
         return monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{to.address} {options}\n", **how)
 
@@ -43,7 +43,7 @@ def framing(asked):
     ("", [b"hello", b"you"], ("8", None)), ("", [], ("0", None)), ("", [b"x" * 16383], ("16383", None)),
     ("", [b"x" * 16384], ("16384", None)), ("", [b"x" * 10_000] * 10, ("100000", None)),
     ("stream", [b"hello", b"you"], (None, "chunked")), ("stream", [], (None, "chunked"))])
-def test_the_length_of_content_is_found_out(proxy, backend, option, chunks, expected):
+def test_proxy_body_length_is_determined(proxy, backend, option, chunks, expected):
     server = proxy(backend, option)
     reply = server.get("/", "POST", CHUNKS, in_chunks(*chunks))
     assert json.loads(reply.text)["body"].encode() == b"".join(chunks)
@@ -52,7 +52,7 @@ def test_the_length_of_content_is_found_out(proxy, backend, option, chunks, expe
 
 @every_protocol
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_slow_client_with_little_content_holds_no_connection(proxy, backend, is_known):
+def test_proxy_slow_small_upload_holds_no_connection(proxy, backend, is_known):
     server = proxy(backend)
     with server.connect() as slow:
         slow.ask("/slow", "POST", [("Content-Length", "8")] if is_known else [], streamed=not is_known).more(b"hello")
@@ -66,7 +66,7 @@ def test_a_slow_client_with_little_content_holds_no_connection(proxy, backend, i
     assert framing(backend.asked[-1]) == ("8", None)
 
 
-def test_a_route_streams_little_content_on_wish(proxy):
+def test_proxy_stream_option_forwards_body_at_once(proxy):
     def script(connection):
         stream = connection.makefile("rb")
         read_fields(stream)
@@ -78,21 +78,21 @@ def test_a_route_streams_little_content_on_wish(proxy):
 
 
 @pytest.mark.parametrize("content, status", [(in_chunks(b"x" * 2000), 413), (b"5\r\nhello\r\nzz\r\n", 400)])
-def test_small_content_that_is_refused_reaches_no_server(proxy, backend, content, status):
+def test_proxy_refused_small_body_reaches_no_backend(proxy, backend, content, status):
     server = proxy(backend, server="MaxBodySize 1K")
     assert server.get("/", "POST", CHUNKS, content).status == status
     assert server.get("/end").status == 200 and [asked.target for asked in backend.asked] == ["/end"]
 
 
-def test_small_content_is_asked_for(proxy, backend):
+def test_proxy_expect_continue_is_answered_by_proxy(proxy, backend):
     with proxy(backend).connect() as c:
         c.ask("/", "POST", [("Expect", "100-continue")], streamed=True)
         c.read_exactly(len(b"HTTP/1.1 100 Continue\r\n\r\n"))
         assert json.loads(c.more(b"hello").done().read().text)["body"] == "hello"
 
 
-def test_small_content_is_repeated_with_its_trailers(monkey, backend):
-    """It is in memory: another server can have all of it."""
+def test_proxy_small_body_is_retried_with_trailers(monkey, backend):
+    """The body is in memory: another server can receive all of it."""
     with Backend(lambda asked: None) as closes:
         top = f"[UPSTREAM]\n    Name group\n    Server {closes.address}\n    Server {backend.address}\n"
         server = monkey(plugins=["proxy"], workers=1, sections=top + "[ROUTES]\n    /* proxy http://group\n")
@@ -102,10 +102,10 @@ def test_small_content_is_repeated_with_its_trailers(monkey, backend):
     assert closes.asked[0].trailers == backend.asked[0].trailers == [("X-Sum", "7")]
 
 
-# ---- Answers that come early ----
+# ---- Early responses ----
 
 def refuse_and_reset(connection):
-    """Reads some, answers, and throws the rest away: what is on its way to it is answered with a reset."""
+    """Reads a part, responds, and closes: the kernel answers data in flight with a reset."""
     connection.recv(1000)
     connection.sendall(response("too much", "413 Content Too Large"))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -113,7 +113,7 @@ def refuse_and_reset(connection):
 
 @every_protocol
 @pytest.mark.parametrize("size, streamed", [(20_000, False), (1_000_000, True)])
-def test_a_server_that_refuses_early_and_resets_is_heard(proxy, size, streamed):
+def test_proxy_early_refusal_with_reset_reaches_client(proxy, size, streamed):
     with Backend(script=refuse_and_reset) as backend:
         server = proxy(backend, "stream", server="MaxBodySize 100M")
         for _ in range(3):

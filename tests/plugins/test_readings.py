@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program may read a path otherwise than the server: no rule of the server can be passed by with that."""
+"""Ambiguous paths: a backend may parse a path differently from the server, and must not thereby bypass a rule of the server."""
 import json
 import shutil
 
@@ -14,8 +14,8 @@ from users import add, get
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 
-# Names of /admin/secret for programs that decode slashes, cut path parameters, trim names, decode twice, accept
-# overlong forms of UTF-8, or parse the target as a reference.
+# Spellings of /admin/secret for programs that decode slashes, strip path parameters, trim names, decode twice, accept overlong
+# UTF-8, or parse the target as a URL reference.
 NAMES = ["/admin%2fsecret", "/admin%2Fsecret", "/%2fadmin/secret", "/%2Fadmin%2Fsecret", "/admin;x/secret", "/admin;/secret",
          "/admin%3Bx=1/secret", "/;x/admin/secret", "/x/..;/admin/secret", "/x/%2e%2e;/admin/secret", "/admin%5csecret",
          "/admin\\secret", "/x/..%5Cadmin/secret", "/admin%20/secret", "/%20admin/secret", "/admin./secret", "/admin%09/secret",
@@ -48,7 +48,7 @@ def lines(*routes):
 # ---- Routes ----
 
 @every_protocol
-def test_a_path_that_a_backend_may_read_as_another_route_is_refused(monkey, backend):
+def test_ambiguous_path_to_backend_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for target in NAMES:
         assert server.get(target).status in (400, 403), target
@@ -57,21 +57,21 @@ def test_a_path_that_a_backend_may_read_as_another_route_is_refused(monkey, back
         assert server.get(target).status == 200, target
 
 
-def test_a_raw_route_gets_every_path(monkey, backend):
+def test_ambiguous_path_passes_with_paths_raw(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address} paths=raw"))
     for target in ("/admin%2Fsecret", "/admin;x/secret", "//x/y", "/%2561dmin/secret"):
         assert json.loads(server.get(target).text)["target"] == target
     assert server.get("/admin/secret").status == 403
 
 
-def test_a_target_never_begins_with_two_slashes(monkey, backend):
-    """`new URL(target, base)` takes what follows them for a host, and the rest for the path."""
+def test_ambiguous_target_never_begins_with_two_slashes(monkey, backend):
+    """`new URL(target, base)` takes the text after two slashes for a host, and the rest for the path."""
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for sent, got in [("//x/admin/secret", "/x/admin/secret"), ("///x//y?//z", "/x//y?//z"), ("//", "/"), ("//?x", "/?x")]:
         assert json.loads(server.get(sent).text)["target"] == got
 
 
-def test_a_path_behind_a_target_begins_with_one_slash(monkey, backend):
+def test_ambiguous_path_after_route_prefix_begins_with_one_slash(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/app/admin/* status 403", f"/app/* proxy http://{backend.address}/"))
     for sent, got in [("/app///x/admin/secret", "/x/admin/secret"), ("/app//x", "/x"), ("/app/x%2Fy", "/x%2Fy"), ("/app/", "/")]:
         assert json.loads(server.get(sent).text)["target"] == got
@@ -81,8 +81,8 @@ def test_a_path_behind_a_target_begins_with_one_slash(monkey, backend):
 
 
 @pytest.mark.parametrize("route", ["/* proxy http://{}/app/", "/app/* proxy http://{}/app/", "/* proxy http://{}", "/app/* scgi {}"])
-def test_no_path_climbs_out_of_a_folder(monkey, backend, program, route):
-    """All of these stay in the folder, and on the route, for who does not find the dots."""
+def test_ambiguous_dot_segments_never_leave_the_folder(monkey, backend, program, route):
+    """A parser that does not recognise the dots sees all these paths in the folder, and on the route."""
     gateway = route.split()[1]
     server = monkey(plugins=[gateway], sections=lines(route.format(backend.address if gateway == "proxy" else program.address)))
     for dots in ("..;/", "..%3bx/", "..%20/", "..%09/", "%252e%252e/", "..%252f", "..%255c", "%c0%ae%c0%ae/", "%25c0%25ae./", "..%3f/",
@@ -92,7 +92,7 @@ def test_no_path_climbs_out_of_a_folder(monkey, backend, program, route):
     assert not backend.asked and not program.asked
 
 
-def test_a_slash_that_a_backend_decodes_makes_no_host(monkey, backend):
+def test_ambiguous_decoded_slash_never_becomes_a_host(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/app/admin/* status 403", f"/app* proxy http://{backend.address}/"))
     for slash in ("%2F", "%2f", "%252f", "%5c", "%255C", "%09%2f", "%c0%af", "%0a%5c"):
         for target in (f"/app/{slash}x/admin/secret", f"/%61pp/{slash}x/admin/secret", f"/app{slash}x/admin/secret"):
@@ -104,14 +104,14 @@ def test_a_slash_that_a_backend_decodes_makes_no_host(monkey, backend):
 
 @pytest.mark.parametrize("guard", ["/admin/*  redirect 302 https://login.example/", "/admin/*  static", "~ ^/admin/  status 410",
                                    "/admin/secret  status 403", "*/secret  status 403"])
-def test_any_route_is_guarded(monkey, backend, guard):
+def test_ambiguous_path_is_refused_for_every_kind_of_guard(monkey, backend, guard):
     server = monkey(plugins=["proxy"], sections=lines(guard, f"/* proxy http://{backend.address}"))
     for target in ("/admin%2fsecret", "/admin%252fsecret", "/x%2f%252e%252e%252fadmin%252fsecret"):
         assert server.get(target).status == 400, target
     assert not backend.asked
 
 
-def test_a_route_by_extension_takes_no_other_path(monkey, backend):
+def test_ambiguous_path_does_not_match_extension_route(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines(f"*.php proxy http://{backend.address}", "/* status 403"))
     for target in ("/admin/;x.php", "/admin/%3f.php", "/admin/%23x.php", "/admin%2500.php", "/admin;.php"):
         assert server.get(target).status == 400, target
@@ -119,7 +119,7 @@ def test_a_route_by_extension_takes_no_other_path(monkey, backend):
     assert server.get("/a.php").status == 200
 
 
-def test_what_files_have_passed_may_follow(monkey, site, backend):
+def test_ambiguous_path_may_pass_after_static_declines(monkey, site, backend):
     site.add("index.html", "home")
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", "/* static", f"/* proxy http://{backend.address}"))
     assert server.get("/x%2Fy").status == 200
@@ -127,14 +127,14 @@ def test_what_files_have_passed_may_follow(monkey, site, backend):
     assert server.get("/index.html").text == "home"
 
 
-def test_a_long_path_that_varies_is_refused(monkey, backend):
+def test_ambiguous_path_that_is_too_long_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     assert server.get("/" + "x" * 4000).status == 200
     assert server.get("/;" + "x" * 4000).status == 414
     assert server.get("/" + "x" * 2000 + ";y").status == 200
 
 
-def test_explain_tells_why(run, monkey, backend, site, tmp_path):
+def test_ambiguous_path_is_explained(run, monkey, backend, site, tmp_path):
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot site\n"
                                           + lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     done = run("-c", "monkey.conf", "explain", "GET", "/admin;x/secret")
@@ -143,7 +143,7 @@ def test_explain_tells_why(run, monkey, backend, site, tmp_path):
 
 # ---- Every gateway ----
 
-def test_scgi(monkey, program):
+def test_ambiguous_path_to_scgi_is_refused(monkey, program):
     server = monkey(plugins=["scgi"], sections=lines("/admin/* status 403", f"/* scgi {program.address}"))
     for target in NAMES:
         assert server.get(target).status in (400, 403), target
@@ -154,7 +154,7 @@ def test_scgi(monkey, program):
     assert server.get("/admin;x/secret").status == 200
 
 
-def test_cgi(monkey, site):
+def test_ambiguous_path_to_cgi_is_refused(monkey, site):
     site.add("app", ENV, mode=0o755)
     routes = lines("/app/admin/* status 403", "/app/* cgi")
     server = monkey(plugins=["cgi"], sections=routes)
@@ -168,7 +168,7 @@ def test_cgi(monkey, site):
 
 
 @pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
-def test_a_front_controller_behind_fastcgi(monkey, site, tmp_path):
+def test_ambiguous_path_to_fastcgi_front_controller_is_refused(monkey, site, tmp_path):
     site.add("index.php", "<?php echo $_SERVER['REQUEST_URI'], ' ', $_SERVER['PATH_INFO'] ?? '';")
     with php_fpm.Fpm(tmp_path) as fpm:
         server = monkey(plugins=["fastcgi"], host="Fallback index.php", sections=lines(
@@ -176,17 +176,17 @@ def test_a_front_controller_behind_fastcgi(monkey, site, tmp_path):
         assert server.get("/api/projects/group%2Fname?x").text == "/api/projects/group%2Fname?x "
         assert server.get("/@scope%2fpkg", "PUT").text == "/@scope%2fpkg "
         assert server.get("/index.php/a%2Fb").text == "/index.php/a%2Fb /a%2Fb"
-        assert server.get("/index.php%2Fb").status == 400, "one may read it as the script"
+        assert server.get("/index.php%2Fb").status == 400, "a backend may parse it as the script"
         for target in NAMES:
             assert server.get(target).status in (400, 403), target
         for sent, got in [("/admin/../x", "/x "), ("/admin/y/%2e%2e/../x?y", "/x?y "), ("//admin/..//x", "/x "), ("/x\\y", "/x%5Cy ")]:
-            assert server.get(sent).text == got, "a controller need not resolve anything"
+            assert server.get(sent).text == got, "a controller need not normalise anything"
 
 
 # ---- Fallbacks ----
 
 @every_protocol
-def test_an_encoded_slash_reaches_the_page_of_an_application(monkey, site):
+def test_encoded_slash_gets_fallback_page(monkey, site):
     site.add("index.html", "page")
     site.add("a/b", "file")
     server = monkey(host="Fallback index.html")
@@ -197,7 +197,7 @@ def test_an_encoded_slash_reaches_the_page_of_an_application(monkey, site):
     assert server.get("/a/b").text == "file"
 
 
-def test_a_file_is_never_found_by_an_encoded_slash(monkey, site):
+def test_encoded_slash_never_matches_a_file(monkey, site):
     site.add("a/b", "file")
     site.add("x%2Fy", "odd")
     server = monkey()
@@ -209,7 +209,7 @@ def test_a_file_is_never_found_by_an_encoded_slash(monkey, site):
 
 @every_protocol
 @pytest.mark.parametrize("gateway", ["proxy", "static"])
-def test_a_password_is_asked_for_every_name(monkey, backend, tmp_path, gateway):
+def test_ambiguous_path_requires_password(monkey, backend, tmp_path, gateway):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     handler = f"proxy http://{backend.address}" if gateway == "proxy" else "static"
     server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n" + lines(f"/* {handler}"))
@@ -221,7 +221,7 @@ def test_a_password_is_asked_for_every_name(monkey, backend, tmp_path, gateway):
         assert server.get("/x%2Fy").status == 200
 
 
-def test_a_place_without_a_password_does_not_open_others(monkey, backend, tmp_path):
+def test_ambiguous_path_through_open_location_requires_password(monkey, backend, tmp_path):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     server = monkey(plugins=["auth", "proxy"], sections="""
 [AUTH]
@@ -238,14 +238,14 @@ def test_a_place_without_a_password_does_not_open_others(monkey, backend, tmp_pa
 
 
 @pytest.mark.parametrize("key", ["Requests /admin/* 3/h", "Requests 3/h by path"])
-def test_every_name_is_counted(monkey, backend, key):
+def test_ambiguous_path_counts_in_limits(monkey, backend, key):
     server = monkey(plugins=["limits", "proxy"], sections=f"[LIMITS]\n    {key}\n" + lines(f"/* proxy http://{backend.address}"))
     names = [target for target in NAMES if "secret" in target and "host" not in target]
     got = [server.get(target).status for target in names]
     assert got.count(200) == 3 and set(got) <= {200, 400, 429}, list(zip(names, got))
 
 
-def test_an_exemption_needs_every_name(monkey, backend):
+def test_ambiguous_path_is_exempt_only_if_every_reading_is(monkey, backend):
     server = monkey(plugins=["limits", "proxy"], sections="[LIMITS]\n    Requests 1/h\n    Except *.png\n"
                     + lines(f"/* proxy http://{backend.address}"))
     for _ in range(3):
@@ -255,7 +255,7 @@ def test_an_exemption_needs_every_name(monkey, backend):
 
 @pytest.mark.parametrize("rule", ["Redirect 302 prefix /admin https://login.example/", "Redirect 302 glob /admin/* /login",
                                   "Redirect 302 regex ^/admin/ /login", "Rewrite prefix /admin /denied"])
-def test_a_rewrite_that_keeps_away_does_so_for_every_name(monkey, backend, rule):
+def test_ambiguous_path_is_refused_where_rewrite_protects(monkey, backend, rule):
     server = monkey(plugins=["rewrite", "proxy"], sections=f"[REWRITE]\n    {rule}\n" + lines(f"/* proxy http://{backend.address}"))
     for target in ("/admin%2fsecret", "/admin;x/secret", "/x/..;/admin/secret", "/%2561dmin/secret", "/%2Fadmin/secret"):
         assert server.get(target).status == 400, target
@@ -263,7 +263,7 @@ def test_a_rewrite_that_keeps_away_does_so_for_every_name(monkey, backend, rule)
     assert server.get("/x%2Fy").status == 200
 
 
-def test_limits_of_a_location_hold_for_every_name(monkey, backend):
+def test_ambiguous_path_obeys_limits_of_location(monkey, backend):
     server = monkey(plugins=["proxy"], host="MaxBodySize 1M", sections="[LOCATION]\n    Path /admin/*\n    MaxBodySize 10\n"
                     + lines(f"/* proxy http://{backend.address}"))
     assert server.get("/x", "POST", body=b"x" * 100).status == 200
@@ -273,20 +273,20 @@ def test_limits_of_a_location_hold_for_every_name(monkey, backend):
     assert server.get("/admin;" + "x" * 4000, "POST", body=b"x" * 100).status == 413
 
 
-# ---- What follows a script ----
+# ---- Script and PATH_INFO ----
 
-# Names of /admin/secret for the application behind index.php.
+# Spellings of /admin/secret for an application behind index.php.
 BEHIND_SCRIPTS = ["/index.php/admin/secret", "/index.PHP/admin/secret", "/%69ndex%2ephp/admin/secret", "/index.php%2Fadmin/secret",
                   "/index.php;x=1/admin/secret", "/index.php/admin%2Fsecret", "/index.php/admin;x/secret", "/index.php%20/admin/secret",
                   "/index.phpadmin/secret", "/index.php%20admin/secret", "/index.php%2F/host/admin/secret", "/a.php/index.php/admin/secret", "/index.php/%2fhost/admin/secret", "/index%252ephp/admin/secret",
                   "/index.phtml/admin/secret", "/index.php7/admin/secret", "//index.php//admin//secret", "/x/../index.php/./admin/secret"]
-# No rule of these tests covers these.
+# No rule of these tests matches these.
 HARMLESS = ["/index.php/api", "/index.php", "/index.php/", "/index.php/api/x%2Fy", "/index.php;jsessionid=1/api", "/shop/index.php/api",
             "/v1.php.html", "/files/a.php", "/index.php/administer"]
 
 
 @every_protocol
-def test_what_a_script_gets_is_refused_as_the_path_itself(monkey, backend):
+def test_path_info_to_guarded_path_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for target in BEHIND_SCRIPTS:
         assert server.get(target).status == 400, target
@@ -295,8 +295,8 @@ def test_what_a_script_gets_is_refused_as_the_path_itself(monkey, backend):
         assert server.get(target).status == 200, target
 
 
-def test_a_script_gets_no_two_slashes(monkey, backend):
-    """What parses the rest of the path as a URL takes what follows them for a host."""
+def test_path_info_never_begins_with_two_slashes(monkey, backend):
+    """URL parsers take the text after two slashes for a host."""
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for sent, got in [("/index.php//host/admin/x?a//b", "/index.php/host/admin/x?a//b"), ("/index.php/.///host/admin", "/index.php/host/admin"),
                       ("/index%2ephp//x;y", "/index.php/x;y"), ("/a//index.html", "/a//index.html")]:
@@ -304,7 +304,7 @@ def test_a_script_gets_no_two_slashes(monkey, backend):
         assert backend.asked[-1].target == got
 
 
-def test_the_folder_of_a_script_counts(monkey, backend):
+def test_path_info_is_relative_to_folder_of_script(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/shop/admin/* status 403", f"/* proxy http://{backend.address}"))
     for target in ("/shop/index.php/admin/x", "/shop/index.phpadmin/x", "/shop%2Findex.php/admin/x"):
         assert server.get(target).status == 400, target
@@ -312,21 +312,21 @@ def test_the_folder_of_a_script_counts(monkey, backend):
 
 
 @pytest.mark.parametrize("guard", ["/admin/* redirect 302 https://login.example/", "~ ^/admin/ status 410"])
-def test_routes_that_refuse_what_a_script_gets(monkey, backend, guard):
+def test_path_info_is_refused_where_routes_refuse(monkey, backend, guard):
     server = monkey(plugins=["proxy"], sections=lines("*.php/* " + f"proxy http://{backend.address}", guard, f"/* proxy http://{backend.address}"))
     assert server.get("/index.php/admin/secret").status == 400
     assert not backend.asked
     assert server.get("/index.php/api").status == 200
 
 
-def test_routes_for_every_path_refuse_nothing_in_particular(monkey, backend):
+def test_path_info_is_not_refused_by_catch_all_routes(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines(f"*.php/* proxy http://{backend.address}", "/* status 404"))
     assert server.get("/index.php/api").status == 200
     assert server.get("/api").status == 404
 
 
 @pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
-def test_a_front_controller_gets_no_path_that_a_rule_refuses(monkey, site, tmp_path):
+def test_path_info_to_fastcgi_front_controller_is_refused(monkey, site, tmp_path):
     site.add("index.php", "<?php echo $_SERVER['REQUEST_URI'], ' ', $_SERVER['PATH_INFO'] ?? '';")
     with php_fpm.Fpm(tmp_path) as fpm:
         routes = ["/admin/* status 403", f"*.php fastcgi {fpm.address}", f"*.php/* fastcgi {fpm.address}", "/* static"]
@@ -338,7 +338,7 @@ def test_a_front_controller_gets_no_path_that_a_rule_refuses(monkey, site, tmp_p
             assert server.get("/index.php/api").text in ("/index.php/api /api", "/index.php/api ")
 
 
-def test_routes_and_the_fallback_name_other_scripts(monkey, site):
+def test_path_info_applies_to_scripts_of_routes_and_fallback(monkey, site):
     site.add("app.py", ENV, mode=0o755)
     site.add("run/main", ENV, mode=0o755)
     server = monkey(plugins=["cgi"], host="Fallback run/main",
@@ -351,7 +351,7 @@ def test_routes_and_the_fallback_name_other_scripts(monkey, site):
 @pytest.mark.parametrize("regex", ["^/[a-z]+\\.py(/|$)", "\\.(?:pl|py)(/.*)?$", "[.](pyw?|pl)", "\\.pyw?/", "(?i)\\.PY",
                                    "\\.p[yl](/|$)", "\\.[a-z]+(/|$)", "\\.p\\w/", "\\.(p[^h]|pl)/", "\\.p(y|l)(/|$)", "\\.py[0-9]?(/|$)",
                                    "\\.[^./]*/"])
-def test_routes_by_regular_expressions_name_scripts(monkey, site, regex):
+def test_path_info_applies_to_scripts_of_regex_routes(monkey, site, regex):
     site.add("app.py", ENV, mode=0o755)
     server = monkey(plugins=["cgi"], sections=lines("/admin/* status 403", f"~ {regex} cgi", "/* static"))
     for target in ("/app.py/admin/x", "/app.PY/admin/x", "/app.py%2Fadmin/x"):
@@ -360,7 +360,7 @@ def test_routes_by_regular_expressions_name_scripts(monkey, site, regex):
     assert environment(server.get("/app.py/api"))["PATH_INFO"] == "/api"
 
 
-def test_regular_expressions_without_scripts_name_none(monkey, backend):
+def test_path_info_does_not_apply_to_regex_routes_without_scripts(monkey, backend):
     routes = [f"~ {regex} proxy http://{backend.address}" for regex in ("^/v1\\.2-beta/", "^/\\.well-known/", "^/(a|b)/", "\\\\.py")]
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", *routes, f"/* proxy http://{backend.address}"))
     for target in ("/v1.2-beta/admin/x", "/.well-known/admin/x", "/a/x.py/admin/y"):
@@ -368,7 +368,7 @@ def test_regular_expressions_without_scripts_name_none(monkey, backend):
 
 
 @every_protocol
-def test_a_password_is_asked_for_what_a_script_gets(monkey, backend, tmp_path):
+def test_path_info_to_protected_path_requires_password(monkey, backend, tmp_path):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n"
                     + lines(f"/* proxy http://{backend.address}"))
@@ -380,13 +380,13 @@ def test_a_password_is_asked_for_what_a_script_gets(monkey, backend, tmp_path):
         assert server.get(target).status == 200, target
 
 
-def test_what_a_script_gets_is_counted(monkey, backend):
+def test_path_info_counts_in_limits(monkey, backend):
     server = monkey(plugins=["limits", "proxy"], sections="[LIMITS]\n    Requests /admin/* 3/h\n" + lines(f"/* proxy http://{backend.address}"))
     got = [server.get(target).status for target in BEHIND_SCRIPTS]
     assert got.count(200) == 3 and set(got) == {200, 429}, list(zip(BEHIND_SCRIPTS, got))
 
 
-def test_what_a_script_gets_is_denied(monkey, backend):
+def test_path_info_obeys_security_rules(monkey, backend):
     server = monkey(plugins=["security", "proxy"], sections="[SECURITY]\n    Deny /admin/*\n" + lines(f"/* proxy http://{backend.address}"))
     for target in BEHIND_SCRIPTS:
         assert server.get(target).status == 403, target
@@ -394,7 +394,7 @@ def test_what_a_script_gets_is_denied(monkey, backend):
         assert server.get(target).status == 200, target
 
 
-def test_a_list_of_what_is_allowed_may_name_a_script(monkey, backend):
+def test_path_info_may_be_allowed_by_naming_the_script(monkey, backend):
     server = monkey(plugins=["security", "proxy"], sections="[SECURITY]\n    Deny /admin/*\n    Allow /index.php/*\n    Deny /*\n"
                     + lines(f"/* proxy http://{backend.address}"))
     assert server.get("/index.php/api").status == 200
@@ -402,7 +402,7 @@ def test_a_list_of_what_is_allowed_may_name_a_script(monkey, backend):
         assert server.get(target).status in (400, 403), target
 
 
-def test_a_rewrite_keeps_what_a_script_gets_away(monkey, backend):
+def test_path_info_is_refused_where_rewrite_protects(monkey, backend):
     server = monkey(plugins=["rewrite", "proxy"], sections="[REWRITE]\n    Redirect 302 prefix /admin https://login.example/\n"
                     "    Rewrite prefix /old /gone\n" + lines(f"/* proxy http://{backend.address}"))
     for target in ("/index.php/admin/x", "/index.php/old/x", "/index.phpadmin/x"):
@@ -412,7 +412,7 @@ def test_a_rewrite_keeps_what_a_script_gets_away(monkey, backend):
 
 
 @pytest.mark.parametrize("rule", ["Rewrite regex ^/(?!index\\.php)(.*)$ /index.php/$1", "Rewrite regex ^/(?!index\\.php)(.*)$ /index.php?q=$1"])
-def test_a_rewrite_leads_to_a_front_controller(monkey, backend, rule):
+def test_path_info_after_rewrite_to_front_controller_is_allowed(monkey, backend, rule):
     server = monkey(plugins=["rewrite", "limits", "security", "proxy"], sections=f"[REWRITE]\n    {rule}\n[LIMITS]\n    Requests 3/h by path\n"
                     "[SECURITY]\n    Deny /admin/*\n" + lines(f"/* proxy http://{backend.address}"))
     assert [server.get("/api").status for _ in range(4)] == [200, 200, 200, 429], "each is counted once"
@@ -421,9 +421,9 @@ def test_a_rewrite_leads_to_a_front_controller(monkey, backend, rule):
         assert server.get(target).status == 403, target
 
 
-# ---- Destinations ----
+# ---- The Destination header ----
 
-# Where a MOVE may lead: /admin/y, and other readings of it.
+# Destinations of a MOVE: /admin/y, and other spellings of it.
 DESTINATIONS = ["/admin/y", "http://{}/admin/y", "https://{}/admin/y", "HTTP://{}/%61dmin/y", "http://{}/admin%2Fy", "/admin;x/y", "/x/../admin/y",
                 "/x/..;/admin/y", "/x/%2e%2e/admin/y", "/index.php/admin/y", "/%2561dmin/y", "http://{}/x\\..\\admin/y", "/admin/y?z"]
 MALFORMED = ["", "x", "admin/y", "//other/admin/y", "ftp://{}/x", "http:/x", "http://{}/x#y", "/x y", "/%zz", "/%00", "/../x", "http://u@{}/x",
@@ -436,7 +436,7 @@ def move(server, to, source="/public/x", method="MOVE"):
 
 
 @every_protocol
-def test_a_route_refuses_a_destination(monkey, backend):
+def test_destination_on_guarded_path_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for to in DESTINATIONS:
         assert move(server, to).status == 400, to
@@ -447,16 +447,16 @@ def test_a_route_refuses_a_destination(monkey, backend):
 
 
 @every_protocol
-def test_a_malformed_destination_reaches_no_backend(monkey, backend):
+def test_destination_that_is_malformed_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines(f"/* proxy http://{backend.address}"))
     for to in MALFORMED:
         assert move(server, to).status == 400, to
     assert move(server, "http://other.example/public/y").status == 502
     assert not backend.asked
-    assert server.get("/x", fields=[("Destination", "somewhere")]).status == 200, "it means nothing to GET"
+    assert server.get("/x", fields=[("Destination", "somewhere")]).status == 200, "Destination has no meaning for GET"
 
 
-def test_a_backend_gets_the_path_of_the_destination(monkey, backend):
+def test_destination_is_rewritten_for_backend(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines(f"/dav/* proxy http://{backend.address}/app/", f"/* proxy http://{backend.address}"))
 
     def seen(to, source="/dav/x"):
@@ -471,7 +471,7 @@ def test_a_backend_gets_the_path_of_the_destination(monkey, backend):
     assert seen("/dav/..;/y") == 400
 
 
-def test_a_password_is_asked_for_a_destination(monkey, backend, tmp_path):
+def test_destination_on_protected_path_requires_password(monkey, backend, tmp_path):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n"
                     + lines(f"/* proxy http://{backend.address}"))
@@ -481,7 +481,7 @@ def test_a_password_is_asked_for_a_destination(monkey, backend, tmp_path):
     assert move(server, "/public/y").status == 200
 
 
-def test_a_destination_is_denied_and_counted(monkey, backend):
+def test_destination_obeys_security_rules_and_limits(monkey, backend):
     server = monkey(plugins=["security", "limits", "proxy"], sections="[SECURITY]\n    IgnoreCase on\n    Deny /admin/*\n[LIMITS]\n"
                     "    Requests /files/* 2/h\n" + lines(f"/* proxy http://{backend.address}"))
     for to in [*DESTINATIONS, "/ADMIN/a/path/that/is/much/longer/than/that/of/the/request"]:
@@ -490,7 +490,7 @@ def test_a_destination_is_denied_and_counted(monkey, backend):
 
 
 @every_protocol
-def test_limits_of_a_location_hold_for_a_destination(monkey, backend):
+def test_destination_obeys_limits_of_location(monkey, backend):
     server = monkey(plugins=["proxy"], host="MaxBodySize 1M", sections="[LOCATION]\n    Path /admin/*\n    MaxBodySize 10\n"
                     + lines(f"/* proxy http://{backend.address}"))
 
@@ -504,7 +504,7 @@ def test_limits_of_a_location_hold_for_a_destination(monkey, backend):
     assert copy("/public/y") == 200
 
 
-def test_a_rewrite_keeps_a_destination_away(monkey, backend):
+def test_destination_is_refused_where_rewrite_protects(monkey, backend):
     server = monkey(plugins=["rewrite", "proxy"], sections="[REWRITE]\n    Redirect 302 prefix /admin https://login.example/\n"
                     "    Rewrite prefix /dav /remote\n" + lines(f"/* proxy http://{backend.address}"))
     assert move(server, "/admin/y").status == 400

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request fields that only the server may set, through every gateway: programs take `X_Real_IP` for `X-Real-IP`."""
+"""Request headers that only the server may set, through every gateway: programs confuse `X_Real_IP` with `X-Real-IP`."""
 import contextlib
 import json
 
@@ -13,7 +13,7 @@ from scgi_server import Program
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 
-# Names that never come from a client.
+# Headers that are never accepted from a client.
 NEVER = ["Proxy", "proxy", "Proxy-Authorization", "Proxy_Authorization", "Client-Cert", "client-cert-chain", "Client_Cert",
          "Client.Cert", "X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "X_Original_URL", "Transfer_Encoding", "Content_Length",
          "Transfer.Encoding", "Proxy_Connection", "Max_Forwards", "X_Forwarded_Anything", "Client_IP", "X.Host"]
@@ -35,7 +35,7 @@ def claims(names):
 
 
 class Gateway:
-    """`read(reply)` is what a program sees: values by variable. `seen(names)` are the variables that hold the claim."""
+    """`read(reply)` returns the program's values by variable. `seen(names)` returns the variables that contain the claim."""
 
     def __init__(self, server, path, read):
         self.server, self.path, self.read = server, path, read
@@ -85,7 +85,7 @@ def gateway(request, monkey, site):
         yield lambda options="", first="": GATEWAYS[request.param](monkey, site, stack, options, first), request.param
 
 
-def test_a_client_sets_none_of_ours(gateway):
+def test_request_headers_of_server_cannot_be_forged(gateway):
     start, _ = gateway
     seen = start()
     for name in NEVER + FORWARDED + UNDERSCORES:
@@ -93,21 +93,21 @@ def test_a_client_sets_none_of_ours(gateway):
     assert seen.seen(CLIENTS) == {variable(name) for name in CLIENTS}
 
 
-def test_underscores_pass_on_wish_but_never_look_like_ours(gateway):
+def test_request_headers_with_underscores_pass_if_enabled(gateway):
     start, kind = gateway
     seen = start("underscores=on")
     for name in NEVER + FORWARDED:
         assert seen.seen([name]) == set(), name
     for name in UNDERSCORES:
         assert seen.seen([name]) == {variable(name)}, name
-    if kind != "proxy":  # two fields would be one variable: the one without underscores counts
+    if kind != "proxy":  # two headers map to one variable: the one without underscores wins
         with seen.server.connect() as c:
             assert seen.ask(c, [("X_User", CLAIM), ("X-User", "good")]) == set()
             assert seen.ask(c, [("X-User", "good"), ("X_User", CLAIM)]) == set()
             assert seen.ask(c, [("X_A-B", "first"), ("X-A_B", CLAIM)]) == set()
 
 
-def test_what_a_proxy_in_front_says_passes_on_wish(gateway):
+def test_request_headers_of_trusted_proxy_pass_if_enabled(gateway):
     start, kind = gateway
     seen = start("forwarded=off" if kind == "proxy" else "forwarded=pass")
     for name in FORWARDED:
@@ -116,8 +116,8 @@ def test_what_a_proxy_in_front_says_passes_on_wish(gateway):
         assert seen.seen([name]) == set(), name
 
 
-def test_after_a_local_redirect_no_field_describes_content(gateway):
-    """The request has become a GET without content (RFC 9110, section 15.4)."""
+def test_request_headers_about_body_are_dropped_on_local_redirect(gateway):
+    """The request has become a GET without a body (RFC 9110, section 15.4)."""
     start, _ = gateway
     names = ["Content-Type", "Content-Encoding", "content-language", "Content-Location", "Content-Range", "Content-MD5", "Content-Digest",
              "Digest", "Repr-Digest", "Last-Modified", "Trailer"]
@@ -133,14 +133,14 @@ def test_after_a_local_redirect_no_field_describes_content(gateway):
 
 
 @every_protocol
-def test_over_every_protocol(monkey):
+def test_request_headers_are_filtered_over_every_protocol(monkey):
     with Backend() as backend:
         server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
         got = json.loads(server.get("/", fields=claims(["X_User", "X_Real_IP", "Client-Cert", "Proxy", "X-User"])).text)["fields"]
         assert [name.lower() for name, value in got if value == CLAIM] == ["x-user"]
 
 
-def test_certificates_pass_on_wish(monkey):
+def test_request_headers_with_certificates_pass_if_enabled(monkey):
     with Backend() as backend:
         server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address} certificate=pass\n")
         got = json.loads(server.get("/", fields=claims(["Client-Cert", "Client-Cert-Chain", "Client_Cert"])).text)["fields"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REQUEST_URI, through every gateway: path and query, also of a target that is a whole URL (RFC 9112, section 3.2.2)."""
+"""REQUEST_URI through every gateway: path and query, also for an absolute target (RFC 9112, section 3.2.2)."""
 import contextlib
 import json
 
@@ -9,7 +9,7 @@ import php_fpm
 from cgi_scripts import ENV, environment
 from scgi_server import Program
 
-# What a client sends, and REQUEST_URI of the program. Routers of frameworks read it as a path.
+# The client's target, and the program's REQUEST_URI, which framework routers parse as a path.
 ABSOLUTE = [("http://h.example/app?x=1", "/app?x=1"), ("http://h.example:81/app/a%20b/%2e?x=%20&y", "/app/a%20b/?x=%20&y"),
             ("HTTP://H.EXAMPLE/app/http://other.example/?/x", "/app/http://other.example/?/x"), ("http://h.example/app?", "/app?"),
             ("http://h.example/app", "/app"), ("http://h.example//app", "/app"), ("https://h.example/app?x", "/app?x")]
@@ -17,7 +17,7 @@ BARE = [("http://h.example", "/"), ("http://h.example?x=1", "/?x=1"), ("http://h
 
 
 def read_uwsgi(stream):
-    """The variables (uwsgi-docs.readthedocs.io/en/latest/Protocol.html)."""
+    """Parses the variables (uwsgi-docs.readthedocs.io/en/latest/Protocol.html)."""
     block = stream.read(int.from_bytes(stream.read(4)[1:3], "little"))
     texts = []
     while block:
@@ -61,7 +61,7 @@ GATEWAYS = {"cgi": through_cgi, "fastcgi": through_fastcgi, "scgi": through("scg
 
 
 @pytest.mark.parametrize("kind", GATEWAYS)
-def test_a_whole_url_is_path_and_query(monkey, site, kind):
+def test_request_uri_of_absolute_target_is_path_and_query(monkey, site, kind):
     with contextlib.ExitStack() as stack:
         server, uri_of = GATEWAYS[kind](monkey, site, stack)
         for sent, seen in ABSOLUTE + BARE * (kind != "cgi"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin rewrite: where requests are sent, what they become, and what no client can make of it."""
+"""The rewrite plugin: redirects and rewrites, and attempts of clients to abuse them."""
 import random
 import re
 import subprocess
@@ -16,7 +16,7 @@ regex = pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
 
 @pytest.fixture
 def start(monkey, site):
-    """`start(rules)`: a server whose host has them."""
+    """`start(rules)` starts a server whose host has these rules."""
     for name in ("index.html", "new/index.html", "new/a.txt", "files/x.jpg", "a b.txt", "user.php", "ümlaut.txt"):
         site.add(name, name)
 
@@ -36,7 +36,7 @@ def location(server, target, **how):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_prefix_takes_along_what_is_below(start, status):
+def test_redirect_prefix_keeps_rest_of_path(start, status):
     server = start([f"Redirect {status} prefix /old /new"])
     for target, to in (("/old", "/new"), ("/old/", "/new/"), ("/old/a/b.txt", "/new/a/b.txt"), ("/old?q=1", "/new?q=1"),
                        ("/old/x?", "/new/x?"), ("/%6fld/a%20b", "/new/a%20b")):
@@ -86,7 +86,7 @@ def test_a_prefix_takes_along_what_is_below(start, status):
     ("prefix /old /new", "/old/%5B%7C%22%09%20", "/new/%5B%7C%22%09%20"),
     ("prefix /old /new?to=$1", "/old/a;b=c@d", "/new?to=/a%3Bb%3Dc%40d"),
 ])
-def test_what_becomes_of_a_path(start, monkey, rule, target, to):
+def test_redirect_builds_location_from_path(start, monkey, rule, target, to):
     if to is None:
         server = start([f"Redirect 301 {rule}"], expect_start=False)
         server.exit_code = 3
@@ -112,7 +112,7 @@ def test_what_becomes_of_a_path(start, monkey, rule, target, to):
     (r"^/(.)(.)(.)(.)(.)(.)(.)(.)(.)$ /$9$8$7$6$5$4$3$2$1", "/123456789", "/987654321"),
     (r"^(/(?:a|b))\K.* /k", "/a/rest", "/k"),
 ])
-def test_what_regular_expressions_make_of_a_path(start, rule, target, to):
+def test_redirect_regex_builds_location_from_captures(start, rule, target, to):
     server = start([f"Redirect 302 regex {rule}"])
     if to is None:
         assert server.get(target).status == 404
@@ -120,7 +120,7 @@ def test_what_regular_expressions_make_of_a_path(start, rule, target, to):
         assert location(server, target) == to
 
 
-def test_the_host_of_the_request(start):
+def test_redirect_host_variable_is_that_of_the_request(start):
     server = start(["Redirect 308 prefix / https://$host:8443"])
     assert location(server, "/a?b", fields={"Host": "Example.org:80"}).lower() == "https://example.org:8443/a?b"
     assert location(server, "/a", fields={"Host": "[::1]:80"}) == "https://[::1]:8443/a"
@@ -129,12 +129,12 @@ def test_the_host_of_the_request(start):
     assert reply["Location"] == "https://other.example:8443/x"
 
 
-def test_the_name_of_the_host_replaces_a_missing_one(start):
+def test_redirect_host_variable_defaults_to_server_name(start):
     server = start(["Redirect 308 prefix / https://$host"], host="ServerName example.org")
     assert server.send(b"GET /a HTTP/1.0\r\n\r\n")["Location"] == "https://example.org/a"
 
 
-# ---- What no client can do ----
+# ---- Abuse by clients ----
 
 
 HOSTILE = ["/go//evil.example", "/go/%2Fevil.example", "/go/%2f%2fevil.example/", "/go/%5Cevil.example", "/go/%5c%5cevil.example",
@@ -152,7 +152,7 @@ OPEN_REGEX = [r"regex ^/go(.*)$ $T$1", r"regex ^/go(/?)(.*)$ $T$1$2", r"regex ^/
 
 @pytest.mark.parametrize("to", ["/", "https://good.example", "https://good.example/"])
 @pytest.mark.parametrize("rule", OPEN + [pytest.param(r, marks=regex) for r in OPEN_REGEX])
-def test_no_redirect_leads_to_a_host_that_a_client_chose(start, rule, to):
+def test_redirect_never_leads_to_host_chosen_by_client(start, rule, to):
     if to == "/":
         rule = rule.replace("$T/", "$T")
     server = start(["Redirect 302 " + rule.replace("$T", to)])
@@ -170,14 +170,14 @@ def test_no_redirect_leads_to_a_host_that_a_client_chose(start, rule, to):
     assert asked > 5
 
 
-CONTROLS = [*range(1, 0x21), 0x7f]  # browsers drop some of them, wherever they are in a URL
+CONTROLS = [*range(1, 0x21), 0x7f]  # browsers remove some of them anywhere in a URL
 
 
 @pytest.mark.parametrize("rule, to", [
     ("prefix /old /new", "/new/{0}/{0}x"), ("prefix /old https://good.example", "https://good.example/{0}/{0}x"),
     ("glob /old/*/*x /$1$2", "/{0}{0}"), ("prefix /old /new?to=$1", "/new?to=/{0}/{0}x"), ("glob /old/*/* /new#$2", "/new#{0}x"),
     pytest.param(r"regex ^/old/(.*)/(.*)$ /$1/$2", "/{0}/{0}x", marks=regex)])
-def test_no_control_of_a_path_gets_into_a_redirect_as_it_is(start, rule, to):
+def test_redirect_escapes_control_characters(start, rule, to):
     server = start([f"Redirect 302 {rule}"])
     with server.connect() as c:
         for byte in CONTROLS:
@@ -191,7 +191,7 @@ BITS = ["/", "//", "%2F", "%2f", "%5C", "..", ".", "evil.example", "@", ":", "go
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_redirect_leads_elsewhere_by_chance_either(start, seed):
+def test_redirect_survives_random_targets(start, seed):
     chance = random.Random(seed)
     rules = ["Redirect 302 glob /a*.* /$1/$2", "Redirect 302 prefix /b /", "Redirect 302 glob /c*/* https://good.example$2",
              "Redirect 302 glob /d*x* /$2$1"]
@@ -210,13 +210,13 @@ def test_no_redirect_leads_elsewhere_by_chance_either(start, seed):
     assert sent > 50
 
 
-def test_a_query_is_passed_on_as_it_came(start):
+def test_redirect_passes_query_unchanged(start):
     server = start(["Redirect 302 prefix /a /b"])
     assert location(server, "/a?x=%0d%0aA:b&y=//evil") == "/b?x=%0d%0aA:b&y=//evil"
     assert server.send(b"GET /a?x=\r\nA: b HTTP/1.1\r\nHost: x\r\n\r\n").status == 400
 
 
-def test_slashes_that_were_escaped_stay_so(start):
+def test_redirect_keeps_encoded_slashes(start):
     server = start(["Redirect 302 glob /a/* /b/$1"])
     assert location(server, "/a/x%2Fy") == "/b/x%2Fy"
     assert location(server, "/a/x%252Fy") == "/b/x%252Fy"
@@ -226,7 +226,7 @@ def test_slashes_that_were_escaped_stay_so(start):
 # ---- Rewrites ----
 
 
-def test_a_path_is_rewritten(start):
+def test_rewrite_changes_the_path(start):
     server = start(["Rewrite prefix /old /new", "Rewrite glob /pictures/*.jpeg /files/$1.jpg", "Rewrite prefix /blank \"/a%20b.txt\"",
                     "Rewrite glob /u/* /%C3%BC$1"])
     for target, text in (("/old/a.txt", "new/a.txt"), ("/old/", "new/index.html"), ("/pictures/x.jpeg", "files/x.jpg"),
@@ -236,25 +236,25 @@ def test_a_path_is_rewritten(start):
     assert server.get("/older").status == 404
 
 
-def test_routes_see_the_new_path(start):
+def test_rewrite_runs_before_routes(start):
     server = start(["Rewrite prefix /a /b"], "[ROUTES]\n    /a status 403\n    /b status 451\n")
     assert server.get("/a").status == 451
 
 
-def test_rules_are_tried_in_order_and_again_for_the_new_path(start):
+def test_rewrite_rules_apply_in_order_and_restart(start):
     server = start(["Rewrite prefix /one /two", "Rewrite prefix /one /wrong", "Rewrite prefix /three /new/a.txt",
                     "Rewrite prefix /two /three", "Redirect 302 prefix /four /five", "Rewrite prefix /six /four"])
     assert server.get("/one").text == "new/a.txt"
     assert location(server, "/six") == "/five"
 
 
-def test_last_ends_it(start):
+def test_rewrite_last_ends_the_rules(start):
     server = start(["Rewrite prefix /one /two last", "Redirect 302 prefix /two /three"])
     assert server.get("/one").status == 404
     assert location(server, "/two") == "/three"
 
 
-def test_a_circle_is_a_500_and_is_logged(start):
+def test_rewrite_loop_gets_500_and_is_logged(start):
     server = start(["Rewrite prefix /a /b", "Rewrite prefix /b /a", "Rewrite prefix /grow /grow/x"])
     assert server.get("/a").status == 500
     assert server.get("/grow").status == 500
@@ -263,20 +263,20 @@ def test_a_circle_is_a_500_and_is_logged(start):
     assert server.get("/new/a.txt").status == 200
 
 
-def test_a_rule_that_changes_nothing_ends_the_search(start):
-    """So that one for everything, to one script, needs no exception for that script."""
+def test_rewrite_rule_without_change_ends_the_rules(start):
+    """A rule that maps everything to one script thus needs no exception for that script."""
     server = start(["Rewrite glob /* /new/a.txt", "Redirect 302 prefix / /never"])
     for target in ("/", "/anything", "/new/a.txt", "/x?q=1", "/new/a.txt?q"):
         assert server.get(target).text == "new/a.txt"
 
 
 @regex
-def test_captures_of_everything_need_last(start):
+def test_rewrite_capture_of_everything_needs_last(start):
     assert start([r"Rewrite regex ^/(.*)$ /new/a.txt?path=$1 last"]).get("/anything").text == "new/a.txt"
     assert start([r"Rewrite regex ^/(.*)$ /new/a.txt?path=$1"]).get("/anything").status == 500
 
 
-def test_no_way_out_of_the_root(start, site):
+def test_rewrite_never_leaves_document_root(start, site):
     (site.path.parent / "secret.txt").write_text("secret")
     server = start(["Rewrite glob /f/* /files/$1", "Rewrite glob /g* /files$1"])
     for target in ("/f/../../secret.txt", "/f/..%2F..%2Fsecret.txt", "/f/%2e%2e/%2e%2e/secret.txt", "/f/%252e%252e/secret.txt",
@@ -285,8 +285,8 @@ def test_no_way_out_of_the_root(start, site):
         assert reply.status in (400, 403, 404) and "secret" not in reply.text.replace("secret.txt", ""), target
 
 
-def test_the_query_of_a_rewrite(start):
-    """Seen by a rule of the second round, which can tell what the first one left."""
+def test_rewrite_replaces_or_extends_query(start):
+    """A rule of the second round shows which query the first one left."""
     server = start(["Rewrite prefix /a /b?one=1", "Rewrite prefix /c /b?one=1 !query", "Rewrite prefix /d /b !query",
                     "When query one=1&two=2", "Redirect 302 prefix /b /both !query",
                     "When query one=1", "Redirect 302 prefix /b /only !query",
@@ -297,7 +297,7 @@ def test_the_query_of_a_rewrite(start):
     assert location(server, "/d?two=2") == "/nothing"
 
 
-def test_methods_without_a_path_are_left_alone(start):
+def test_rewrite_ignores_options_asterisk(start):
     server = start(["Rewrite glob * /new/a.txt", "Redirect 302 prefix / /x"])
     reply = server.get("*", method="OPTIONS")
     assert reply.status in (200, 204) and "Location" not in reply
@@ -306,7 +306,7 @@ def test_methods_without_a_path_are_left_alone(start):
 # ---- Conditions ----
 
 
-def test_hosts(start):
+def test_rewrite_condition_host_selects_requests(start):
     server = start(["When host www.example.org *.example.net", "Redirect 301 prefix / https://example.org", "When !host *.test",
                     "Redirect 302 prefix /x /not-test"])
     assert location(server, "/a", fields={"Host": "WWW.example.org:8080"}) == "https://example.org/a"
@@ -315,7 +315,7 @@ def test_hosts(start):
     assert server.get("/x", fields={"Host": "a.test"}).status == 404
 
 
-def test_methods_and_schemes(start):
+def test_rewrite_conditions_method_and_scheme_select_requests(start):
     server = start(["When method GET HEAD", "When scheme http", "Redirect 302 prefix /a /get", "When method POST",
                     "Redirect 303 prefix /a /post", "When scheme https", "Redirect 302 prefix /b /tls", "When !scheme https",
                     "Redirect 302 prefix /b /plain"])
@@ -325,14 +325,14 @@ def test_methods_and_schemes(start):
     assert location(server, "/b") == "/plain"
 
 
-def test_queries(start):
+def test_rewrite_condition_query_selects_requests(start):
     server = start(["When query *id=7*", "When !query *debug*", "Redirect 302 prefix /a /seven"])
     assert location(server, "/a?id=7&x") == "/seven?id=7&x"
     assert server.get("/a?id=7&debug").status == 404 and server.get("/a?id=8").status == 404 and server.get("/a").status == 404
 
 
-def test_files(start):
-    """What is there is served, everything else goes to one script."""
+def test_rewrite_condition_file_selects_existing_files(start):
+    """Existing files are served, all other paths go to one script."""
     server = start(["When !file", "Rewrite prefix / /user.php !query last", "When file", "Redirect 302 glob *.jpg /there"])
     assert server.get("/new/a.txt").text == "new/a.txt"
     assert server.get("/new/").text == "new/index.html"
@@ -342,7 +342,7 @@ def test_files(start):
     assert server.get("/none").status == start(["Rewrite prefix /none /user.php/none"]).get("/none").status
 
 
-def test_a_condition_is_for_one_rule(start):
+def test_rewrite_condition_applies_to_one_rule(start):
     server = start(["When host never.example", "Redirect 302 prefix /a /one", "Redirect 302 prefix /a /two"])
     assert location(server, "/a") == "/two"
 
@@ -350,7 +350,7 @@ def test_a_condition_is_for_one_rule(start):
 # ---- Hosts ----
 
 
-def test_rules_above_the_hosts_are_for_those_without_their_own(monkey, site):
+def test_rewrite_rules_of_host_replace_global_rules(monkey, site):
     site.add("index.html", "hello")
     server = monkey(plugins=["rewrite"], root=None, top="[REWRITE]\n    Redirect 302 glob /a* /all\n", sections=f"""
 [HOST]
@@ -368,7 +368,7 @@ def test_rules_above_the_hosts_are_for_those_without_their_own(monkey, site):
 
 
 @regex
-def test_one_section_for_many_hosts_and_many_configurations(monkey, site):
+def test_rewrite_global_rules_survive_reloads_with_many_hosts(monkey, site):
     site.add("index.html", "hello")
     hosts = "".join(f"[HOST]\n    ServerName h{i}.example\n    DocumentRoot {site}\n" for i in range(20))
     server = monkey(plugins=["rewrite"], root=None, sections=hosts,
@@ -380,11 +380,11 @@ def test_one_section_for_many_hosts_and_many_configurations(monkey, site):
         server.err.wait_for("the new configuration serves", count=round_)
 
 
-# ---- Patterns that go astray ----
+# ---- Expensive patterns ----
 
 
 @regex
-def test_a_catastrophic_pattern_cannot_stop_the_loop(start):
+def test_rewrite_catastrophic_regex_is_stopped(start):
     server = start([r"Redirect 302 regex ^/(a+)+$ /bad", r"Redirect 302 regex ^/(?:(x+x+)+y|([a-z]*)*\d) /worse", "Redirect 302 prefix /aaa /not-reached"])
     evil = "/" + "a" * 3000 + "!"
     with server.connect() as c:
@@ -399,7 +399,7 @@ def test_a_catastrophic_pattern_cannot_stop_the_loop(start):
 
 
 @regex
-def test_deep_recursion_is_stopped(start):
+def test_rewrite_deep_recursion_is_stopped(start):
     server = start([r"Redirect 302 regex ^/(\((?:[^()]|(?1))*\))$ /balanced"])
     assert location(server, "/((()))") == "/balanced"
     assert server.get("/" + "(" * 3000 + ")" * 3000).status in (302, 404)
@@ -407,7 +407,7 @@ def test_deep_recursion_is_stopped(start):
     assert server.get("/").status == 200
 
 
-def test_stars_without_end_cost_no_more_than_both_lengths(start):
+def test_rewrite_glob_with_many_stars_is_fast(start):
     server = start(["Redirect 302 glob " + "/a*" * 30 + "b /x", "Redirect 302 glob /" + "*" * 31 + "z /y"])
     began = time.monotonic()
     for _ in range(20):
@@ -416,7 +416,7 @@ def test_stars_without_end_cost_no_more_than_both_lengths(start):
     assert time.monotonic() - began < 10
 
 
-# ---- Bad configuration ----
+# ---- Invalid configuration ----
 
 MISTAKES = [
     ("Redirect", "`Redirect` has no value"),
@@ -473,7 +473,7 @@ REGEX_MISTAKES = [
 
 
 @pytest.mark.parametrize("line,message", MISTAKES + [pytest.param(*m, marks=regex) for m in REGEX_MISTAKES])
-def test_mistakes_are_reported_with_their_place(start, line, message):
+def test_rewrite_invalid_configuration_is_rejected_with_location(start, line, message):
     server = start(line.split("\n    "), expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -481,23 +481,23 @@ def test_mistakes_are_reported_with_their_place(start, line, message):
     assert re.search(r"monkey\.conf:\d+:\d+: error: ", server.err.text)
 
 
-def test_the_configuration_that_ships_loads_as_it_is(monkey, site):
+def test_rewrite_shipped_config_loads(monkey, site):
     site.add("index.html", "hello")
     server = monkey(plugins=["rewrite"], top=f"@INCLUDE {ROOT}/plugins/rewrite/rewrite.conf\n")
     assert server.get("/").text == "hello"
 
 
 @regex
-def test_every_example_of_the_configuration_that_ships_is_valid(monkey, tmp_path):
+def test_rewrite_shipped_config_examples_are_valid(monkey, tmp_path):
     text = (ROOT / "plugins/rewrite/rewrite.conf").read_text()
     (tmp_path / "on.conf").write_text(re.sub(r"^    # (Redirect|Rewrite|When) ", r"    \1 ", text, flags=re.MULTILINE)
                                       .replace("glob *.htm $1.html", "glob *.htm /$1.html"))
-    assert "glob *.htm $1.html" not in text, "an example that is no valid one"
+    assert "glob *.htm $1.html" not in text, "an invalid example"
     monkey(plugins=["rewrite"], top="@INCLUDE on.conf\n")
 
 
 @regex
-def test_the_effective_configuration_loads_again(start, tmp_path):
+def test_rewrite_printed_config_loads_again(start, tmp_path):
     rules = [r"When !host a.example", r"Redirect 301 regex ^/(?<n>\d+)$ /$${n}", "Rewrite prefix /a /b last"]
     server = start(rules)
     text = subprocess.run([PROGRAM, "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
@@ -507,7 +507,7 @@ def test_the_effective_configuration_loads_again(start, tmp_path):
     assert more == text
 
 
-# ---- Explaining ----
+# ---- Explain ----
 
 
 def explain(server, url, method="GET"):
@@ -516,7 +516,7 @@ def explain(server, url, method="GET"):
     return done.stdout
 
 
-def test_explain_shows_the_step(start):
+def test_rewrite_steps_appear_in_explain(start):
     server = start(["Rewrite glob /old/* /new/$1", "Redirect 301 prefix /gone /new"])
     text = explain(server, f"{server.url}/old/a.txt?q")
     assert re.search(r"rewrite +Rewrite glob /old/\* /new/\$1: /new/a\.txt\?q", text), text
@@ -527,6 +527,6 @@ def test_explain_shows_the_step(start):
 
 
 @regex
-def test_explain_tells_of_a_pattern_that_was_given_up(start):
+def test_rewrite_regex_over_limit_appears_in_explain(start):
     server = start([r"Redirect 302 regex ^/(a+)+$ /bad"])
     assert "it took too many steps" in explain(server, f"{server.url}/{'a' * 3000}!")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateway scgi, in front of a small server that is written after the specification (python.ca/scgi/protocol.txt)."""
+"""The scgi plugin, in front of a small server written from the specification (python.ca/scgi/protocol.txt)."""
 import json
 
 import pytest
@@ -22,7 +22,7 @@ def serve(monkey, site):
 
 
 @every_protocol
-def test_a_program_answers(serve):
+def test_scgi_program_gets_variables_and_body(serve):
     with Program() as program:
         server = serve(program)
         got = json.loads(server.get("/app/x%20y?q=1", "POST", body=b"content").text)
@@ -36,18 +36,18 @@ def test_a_program_answers(serve):
 @pytest.mark.parametrize("route, path, name, info", [
     ("/*  scgi {}", "/a/b", "", "/a/b"), ("/app/*  scgi {}", "/app/", "/app", "/"), ("/app*  scgi {}", "/apple", "", "/apple"),
     ("/app  scgi {}", "/app", "/app", None), ("~ ^/x  scgi {}", "/x/y", "", "/x/y")])
-def test_the_path(serve, route, path, name, info):
+def test_scgi_script_name_and_path_info_follow_route(serve, route, path, name, info):
     with Program() as program:
         serve(program, route).get(path)
         assert (program.asked[0]["SCRIPT_NAME"], program.asked[0].get("PATH_INFO")) == (name, info)
 
 
-def test_a_local_redirect_is_answered_here(serve):
+def test_scgi_local_redirect_is_internal(serve):
     with Program(lambda variables, _: b"Location: /index.html\n\n") as program:
         assert serve(program).get("/app/", "POST", body=b"x").text == "home"
 
 
-def test_after_a_local_redirect_another_server_is_asked_with_get(monkey):
+def test_scgi_local_redirect_reaches_other_backend_as_get(monkey):
     with Program(lambda *_: b"Location: /to/x\n\n") as program, Backend() as backend:
         server = monkey(plugins=["scgi", "proxy"], sections=f"[ROUTES]\n    /to/* proxy http://{backend.address}\n    /* scgi {program.address}\n")
         for method, body in (("GET", b""), ("HEAD", b""), ("POST", b"content"), ("DELETE", b"")):
@@ -55,7 +55,7 @@ def test_after_a_local_redirect_another_server_is_asked_with_get(monkey):
         assert [(each.method, each.body) for each in backend.asked] == [("GET", b""), ("HEAD", b""), ("GET", b""), ("GET", b"")]
 
 
-def test_redirects_that_never_end(serve):
+def test_scgi_redirect_loop_is_an_error(serve):
     with Program(lambda variables, _: b"Location: /app/\n\n") as program:
         assert serve(program).get("/app/").status == 500
         assert len(program.asked) <= 11
@@ -65,14 +65,14 @@ def test_redirects_that_never_end(serve):
     (b"", 502), (b"nothing like a head", 502), (b"Status: 99\n\n", 502), (b"Content-Type text\n\n", 502),
     (b"X: " + b"y" * 100_000, 502), (b"Content-Length: 5\nContent-Length: 6\n\nhello", 502),
     (b"Transfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\n\r\n", 502)])
-def test_answers_that_are_none(serve, answer, status):
+def test_scgi_invalid_response_gets_502(serve, answer, status):
     with Program(lambda *_: answer) as program:
         server = serve(program)
         assert server.get("/app/").status == status
         server.err.wait_for(r"upstream 127\.0\.0\.1:\d+: ")
 
 
-def test_an_answer_that_is_cut_is_never_taken_for_a_whole_one(serve):
+def test_scgi_truncated_response_is_detected(serve):
     with Program(lambda *_: b"Content-Length: 100000\n\n" + b"x" * 50000) as program:
         server = serve(program)
         try:
@@ -83,14 +83,14 @@ def test_an_answer_that_is_cut_is_never_taken_for_a_whole_one(serve):
         assert serve(program).get("/app/").status == 200
 
 
-def test_content_of_unknown_length(serve):
+def test_scgi_chunked_body_is_accepted(serve):
     with Program() as program:
         server = serve(program)
         reply = server.get("/app/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\n\r\n")
         assert json.loads(reply.text)["content"] == "hello"
 
 
-def test_a_file_on_wish(serve, site):
+def test_scgi_route_by_extension_requires_file(serve, site):
     site.add("a.py", "")
     with Program() as program:
         server = serve(program, "*.py  scgi {}")

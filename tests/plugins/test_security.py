@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin security: which clients may request what, and which client a request is from."""
+"""The security plugin: access rules, and the client address that they apply to."""
 import functools
 import ipaddress
 import random
@@ -22,12 +22,12 @@ def guarded(monkey, site):
 # ---- Rules ----
 
 
-def test_without_rules_all_is_allowed(guarded, site):
+def test_security_without_rules_allows_everything(guarded, site):
     site.add("index.html", "index")
     assert status(guarded()) == 200
 
 
-def test_the_first_rule_that_fits_decides(guarded, site):
+def test_security_first_matching_rule_wins(guarded, site):
     for name in ("a.txt", "admin/x.txt", "admin/open/y.txt"):
         site.add(name, "text")
     server = guarded("""
@@ -43,7 +43,7 @@ def test_the_first_rule_that_fits_decides(guarded, site):
     assert status(server, "/admin/") == 403
 
 
-def test_conditions_hold_together(guarded, site):
+def test_security_conditions_of_rule_are_combined(guarded, site):
     site.add("admin/x.txt", "text")
     site.add("a.txt", "text")
     server = guarded("""
@@ -65,7 +65,7 @@ def test_conditions_hold_together(guarded, site):
         assert status(server, "/a.txt", method=method, body=b"x" if method == "POST" else b"") == expected
 
 
-def test_networks(guarded, site):
+def test_security_networks_match_client_address(guarded, site):
     site.add("index.html", "index")
     path = site.path.parent / "sock"
     server = guarded("""
@@ -84,8 +84,8 @@ def test_networks(guarded, site):
         assert c.get("/", method="HEAD").status == 403
 
 
-def test_order_of_rules_holds_among_thousands_of_networks(guarded, site):
-    """Rules are found by the client's address, but the first one that fits decides, as if all were looked at."""
+def test_security_rule_order_holds_among_thousands_of_networks(guarded, site):
+    """An index by address finds the rules, but the result equals a linear search for the first match."""
     site.add("a", "text")
     site.add("b", "text")
     rng = random.Random(4711)
@@ -122,7 +122,7 @@ def test_order_of_rules_holds_among_thousands_of_networks(guarded, site):
     assert answers == {200, 403}
 
 
-def test_each_family_has_networks_of_its_own(guarded, site):
+def test_security_network_families_are_separate(guarded, site):
     site.add("index.html", "index")
     path = site.path.parent / "sock"
     server = guarded("""
@@ -135,7 +135,7 @@ def test_each_family_has_networks_of_its_own(guarded, site):
             assert tuple(c.get(target).status for target in ("/six/a", "/four/a", "/all/a")) == expected
 
 
-def test_a_client_denied_everywhere_gets_no_answer(guarded, site):
+def test_security_client_denied_everywhere_is_disconnected(guarded, site):
     site.add("index.html", "index")
     server = guarded("""
         Allow /public/* from 127.0.0.5
@@ -147,12 +147,12 @@ def test_a_client_denied_everywhere_gets_no_answer(guarded, site):
     assert status(server, source="127.0.0.2") == 200
     assert is_refused(server, "127.0.0.3")
     assert is_refused(server, "127.0.0.7")
-    assert status(server, "/", source="127.0.0.5") == 403  # there is something for him
+    assert status(server, "/", source="127.0.0.5") == 403  # a rule allows something for this client
     assert status(server, "/public/none", source="127.0.0.5") == 404
 
 
-def test_a_host_of_its_own_mind_is_asked(guarded, site):
-    """Its own section counts, and not that above: so a connection may be for it."""
+def test_security_section_of_host_prevents_disconnect(guarded, site):
+    """The host's own section replaces the global one, so that a connection may be for that host."""
     site.add("index.html", "index")
     (site.path.parent / "other").mkdir()
     (site.path.parent / "other/index.html").write_text("other")
@@ -172,7 +172,7 @@ def test_a_host_of_its_own_mind_is_asked(guarded, site):
 
 
 @pytest.mark.parametrize("how, expected", [("403", 403), ("404", 404)])
-def test_status_of_what_is_denied(guarded, site, how, expected):
+def test_security_status_key_sets_status(guarded, site, how, expected):
     site.add("secret", "text")
     site.add("404.html", "our own page")
     server = guarded(f"Deny /secret\nStatus {how}", sections="[ERROR_PAGES]\n    404 404.html\n")
@@ -183,7 +183,7 @@ def test_status_of_what_is_denied(guarded, site, how, expected):
         assert c.get("/none").status == 404
 
 
-def test_no_answer_at_all(guarded, site):
+def test_security_status_close_sends_no_response(guarded, site):
     site.add("secret", "text")
     site.add("index.html", "index")
     server = guarded("Deny /secret\nStatus close")
@@ -209,8 +209,8 @@ ALLOWED = ["/", "/x", "/x/admin", "/administer", "/admin.html", "/x/..;/y", "/x;
 
 
 @pytest.mark.parametrize("order", ["deny", "allow"])
-def test_no_spelling_of_a_path_slips_by(guarded, site, order):
-    """Denied below /admin, or everything but what is written: no other name for /admin/secret leads there."""
+def test_security_spellings_of_path_do_not_bypass_rules(guarded, site, order):
+    """Denied below /admin, or everything but a list of paths: no spelling of /admin/secret gets through."""
     site.add("admin/secret", "secret")
     site.add("x/y", "y")
     rules = {"deny": "Deny /admin/*", "allow": "Allow / /x/* /admin.html /administer\nDeny /*"}
@@ -224,7 +224,7 @@ def test_no_spelling_of_a_path_slips_by(guarded, site, order):
             assert "security" not in explained(server, target), target
 
 
-def test_an_exact_path_has_other_spellings_too(guarded, site):
+def test_security_exact_path_matches_other_spellings(guarded, site):
     site.add("a/b.txt", "secret")
     server = guarded("Deny /a/b.txt", server="KeepAliveRequests 0")
     with server.connect() as c:
@@ -235,7 +235,7 @@ def test_an_exact_path_has_other_spellings_too(guarded, site):
             assert c.get(target).status == 404, target
 
 
-def test_what_may_be_read_in_two_ways_must_be_allowed_in_both(guarded, site):
+def test_security_ambiguous_path_must_be_allowed_in_both_readings(guarded, site):
     site.add("public/x", "text")
     server = guarded("Allow /public/*\nDeny /*")
     with server.connect() as c:
@@ -246,7 +246,7 @@ def test_what_may_be_read_in_two_ways_must_be_allowed_in_both(guarded, site):
         assert c.get("/public/%2f").status == 404
 
 
-def test_case(guarded, site):
+def test_security_ignore_case_applies(guarded, site):
     site.add("Admin/secret", "secret")
     for name, expected in (("off", 404), ("on", 403)):
         server = guarded(f"Deny /aDmin/*\nIgnoreCase {name}")
@@ -257,8 +257,8 @@ def test_case(guarded, site):
         assert status(server, "/other") == 404
 
 
-def test_random_spellings_lead_nowhere(guarded, site):
-    """Whatever is answered with 200 was not denied when it is spelled plainly."""
+def test_security_random_spellings_do_not_bypass_rules(guarded, site):
+    """No response with 200 is for a path that is denied in its plain spelling."""
     site.add("admin/secret", "secret")
     site.add("x/y", "fine")
     rng = random.Random(7)
@@ -277,7 +277,7 @@ def test_random_spellings_lead_nowhere(guarded, site):
     c.close()
 
 
-def test_long_paths(guarded, site):
+def test_security_long_paths_are_checked_or_refused(guarded, site):
     server = guarded("Deny /admin/* *.secret\nDeny contains secret\nIgnoreCase on", server="KeepAliveRequests 0")
     with server.connect() as c:
         for target in ("/" + ";" * 2000, "/;" * 1000, "/" + "%2f" * 600, "/." * 1000 + ";", "/" + "a." * 1000 + "/",
@@ -288,11 +288,11 @@ def test_long_paths(guarded, site):
         assert c.get("/a" + "/..;/a" * 300 + "/../admin").status == 403
         assert c.get("/;" * 1000 + "/admin").status == 403
         assert c.get("/" + "%2f" * 600 + "admin").status == 403
-        assert c.get("/;" * 3500 + "/admin").status == 414, "finding how else it may be read would cost too much"
+        assert c.get("/;" * 3500 + "/admin").status == 414, "checking all readings would be too expensive"
         assert c.get("/" + "a" * 7000 + "SecreT" + "b" * 100).status == 403
 
 
-def test_a_target_without_a_path(guarded, site):
+def test_security_applies_to_options_asterisk(guarded, site):
     server = guarded("Deny /admin/*\nIgnoreCase on")
     assert status(server, "*", method="OPTIONS") in (200, 404)
     server = guarded("Deny /*\nIgnoreCase on")
@@ -302,7 +302,7 @@ def test_a_target_without_a_path(guarded, site):
 # ---- Referer ----
 
 
-def test_hotlinks(guarded, site):
+def test_security_hotlinks_are_denied(guarded, site):
     site.add("img/a.jpg", "picture")
     server = guarded("deny_hotlink /img/* friend.example *.cdn.example", host="ServerName our.example www.our.example")
     cases = {
@@ -324,7 +324,7 @@ def test_hotlinks(guarded, site):
         assert c.get("/img/a.jpg", fields={"Referer": "http://asked.example/"}, host="asked.example").status == 200
 
 
-def test_a_referer_can_be_demanded(guarded, site):
+def test_security_referer_may_be_required(guarded, site):
     site.add("a.iso", "image")
     server = guarded("Deny *.iso not referer self siblings [::1]")
     with server.connect() as c:
@@ -341,10 +341,10 @@ def test_a_referer_can_be_demanded(guarded, site):
         assert c.get("/a.iso", fields={"Referer": "http://1.0.0.1/"}, host="127.0.0.1").status == 403
 
 
-# ---- Monkey 1 ----
+# ---- Rules of Monkey 1 ----
 
 
-def test_rules_of_monkey_1(guarded, site):
+def test_security_rules_of_monkey_1_apply(guarded, site):
     site.add("index.html", "index")
     site.add("imgs/a.png", "picture")
     server = guarded(other="[RULES]\n    IP 127.0.0.77\n    IP 127.0.1.9/24\n    IP 127.0.2.0/255.255.255.0\n"
@@ -361,13 +361,13 @@ def test_rules_of_monkey_1(guarded, site):
             assert c.get("/imgs/a.png", fields={"Referer": referer}, host=host).status == expected
 
 
-def test_both_kinds_of_rules(guarded, site):
+def test_security_old_and_new_rules_are_combined(guarded, site):
     site.add("a", "a")
     server = guarded("Allow /*", other="[RULES]\n    URL /a\n")
     assert status(server, "/a") == 403
 
 
-# ---- Bad configuration ----
+# ---- Invalid configuration ----
 
 WRONG = {
     "Deny": "`Deny` has no value",
@@ -395,7 +395,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_mistakes_have_a_place(guarded, line):
+def test_security_invalid_configuration_is_rejected_with_location(guarded, line):
     server = guarded(line, expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -404,7 +404,7 @@ def test_mistakes_have_a_place(guarded, line):
     assert line in server.config.read_text().splitlines()[number - 1]
 
 
-def test_mistakes_of_old_rules(guarded):
+def test_security_invalid_old_rules_are_rejected(guarded):
     server = guarded(other="[RULES]\n    IP nobody\n    Url\n    Hotlink /x\n", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -412,7 +412,7 @@ def test_mistakes_of_old_rules(guarded):
         assert part in server.err.text
 
 
-def test_the_proxy_protocol_is_for_all_hosts(guarded):
+def test_security_proxy_protocol_must_be_global(guarded):
     server = guarded(below="TrustedProxy 127.0.0.1\nProxyProtocol on", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -424,7 +424,7 @@ def test_the_proxy_protocol_is_for_all_hosts(guarded):
     ("TrustedProxy 10.0.0.1", "this does nothing without RealAddress, RealScheme or ProxyProtocol"),
     ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts every client: any of them can claim any address"),
 ])
-def test_half_a_configuration_is_warned_of(guarded, rules, said):
+def test_security_incomplete_configuration_is_warned_of(guarded, rules, said):
     server = guarded(rules)
     server.err.wait_for(rf"monkey\.conf:\d+:\d+: warning: {re.escape(said)}")
 
@@ -435,7 +435,7 @@ def effective(server):
     return done.stdout
 
 
-def test_the_effective_configuration_is_the_same_one(guarded, monkey, site):
+def test_security_printed_config_loads_again(guarded, monkey, site):
     site.add("index.html", "index")
     server = guarded("""
         Allow /a/* from 10.0.0.0/8 ::1
@@ -468,7 +468,7 @@ def explained(server, target, method="GET"):
     return done.stdout
 
 
-def test_explain_names_the_rule(guarded, site):
+def test_security_rule_appears_in_explain(guarded, site):
     site.add("admin/open", "open")
     server = guarded("Allow /admin/open\nDeny /admin/* not from 10.0.0.0/8")
     assert re.search(r"^security +Allow /admin/open$", explained(server, "/admin/open"), re.M)
@@ -481,7 +481,7 @@ def test_explain_names_the_rule(guarded, site):
     assert re.search(r"^security +Deny .*, for a path that may be read as /admin/x$", said, re.M)
 
 
-def test_a_reload_takes_new_rules(guarded, site):
+def test_security_rules_change_on_reload(guarded, site):
     site.add("index.html", "index")
     server = guarded("Deny /x")
     with server.connect() as c:

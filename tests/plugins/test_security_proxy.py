@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin security behind proxies: the clients that they speak for, by a field or by the PROXY protocol."""
+"""The security plugin behind proxies: the client address comes from a header or from the PROXY protocol."""
 import errno
 import functools
 import random
@@ -26,11 +26,11 @@ def guarded(monkey, site):
 REAL = "TrustedProxy 127.0.0.1 10.0.0.0/8 2001:db8::/32\nDeny not from " + CLIENT
 
 FORWARDED_FOR = {
-    # CLIENT counts
+    # CLIENT is the client
     CLIENT: 200, f"{CLIENT}:4711": 200, f"::ffff:{CLIENT}": 200, f" {CLIENT} ": 200, f",, {CLIENT} ,": 200,
     f"{CLIENT}, 10.1.1.1": 200, f"6.6.6.6, {CLIENT}, 10.1.1.1, 10.2.2.2,2001:db8::7": 200, f"6.6.6.6,{CLIENT}": 200,
     f"rubbish, {CLIENT}": 200, f'"6.6.6.6, {CLIENT}': 200, f"{CLIENT}, [2001:db8::1]:80": 200,
-    # or it is not
+    # CLIENT is not the client
     "6.6.6.6": 403, f"{CLIENT}, 6.6.6.6": 403, f"{CLIENT}, rubbish": 403, f"{CLIENT}, rubbish, 10.1.1.1": 403,
     f"{CLIENT}, 6.6.6.6, 10.1.1.1": 403, "": 403, ",": 403, "10.1.1.1": 403, f"{CLIENT}x": 403, f"{CLIENT}, unknown": 403,
     f"{CLIENT}, 10.1.1.1.1": 403, f"{CLIENT}, 2130706433": 403, f"{CLIENT}, 0x7f.1": 403, f"{CLIENT}/24": 403,
@@ -39,7 +39,7 @@ FORWARDED_FOR = {
 
 
 @pytest.mark.parametrize("field", ["X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP"])
-def test_the_client_behind_a_proxy(guarded, site, field):
+def test_real_address_comes_from_trusted_proxy_header(guarded, site, field):
     site.add("index.html", "index")
     server = guarded(REAL + f"\nRealAddress {field}")
     with server.connect() as c:
@@ -47,10 +47,10 @@ def test_the_client_behind_a_proxy(guarded, site, field):
             assert c.get("/", fields={field: value}).status == expected, value
         assert c.get("/").status == 403
         assert c.get("/", fields={field.upper(): CLIENT}).status == 200
-        # Each request speaks for itself
+        # Each request on the connection has its own address
         assert c.get("/", fields={field: CLIENT}).status == 200
         assert c.get("/", fields={"Forwarded": f"for={CLIENT}"}).status == 403
-        # A proxy may add a line in place of an element: the last line is its own
+        # A proxy may add a header line instead of extending the list: the last line is its own
         assert c.get("/", fields=[(field, "6.6.6.6"), ("X", "y"), (field, CLIENT)]).status == 200
         assert c.get("/", fields=[(field, CLIENT), ("X", "y"), (field, "6.6.6.6")]).status == 403
         assert c.get("/", fields=[(field, CLIENT), (field, ""), (field, "10.1.1.1")]).status == 200
@@ -58,7 +58,7 @@ def test_the_client_behind_a_proxy(guarded, site, field):
         assert c.get("/", fields={field: f"{CLIENT}, " + "10.1.1.1, " * 70 + "10.1.1.1"}).status == 403
 
 
-def test_an_untrusted_proxy_is_the_client(guarded, site):
+def test_real_address_ignores_header_of_untrusted_proxy(guarded, site):
     site.add("index.html", "index")
     server = guarded(REAL.replace("Deny", "Deny /*") + "\nRealAddress X-Forwarded-For")
     for source in ("127.0.0.2", "127.0.0.3"):
@@ -80,7 +80,7 @@ FORWARDED = {
 }
 
 
-def test_forwarded(guarded, site):
+def test_real_address_may_come_from_forwarded(guarded, site):
     site.add("index.html", "index")
     server = guarded(REAL + "\nRealAddress forwarded")
     with server.connect() as c:
@@ -89,7 +89,7 @@ def test_forwarded(guarded, site):
         assert c.get("/", fields={"X-Forwarded-For": CLIENT}).status == 403
 
 
-def test_hidden_is_no_reason_to_complain_but_rubbish_is(guarded, site):
+def test_real_address_malformed_header_is_logged_with_rate_limit(guarded, site):
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress Forwarded")
     with server.connect() as c:
         for _ in range(30):
@@ -99,10 +99,10 @@ def test_hidden_is_no_reason_to_complain_but_rubbish_is(guarded, site):
     server.err.wait_for(r"security: the proxy 127\.0\.0\.1 is trusted, but what it says of its client cannot be "
                         r"understood \(1 times\)")
     server.stop()
-    assert server.err.text.count("is trusted, but") < 10  # now and then
+    assert server.err.text.count("is trusted, but") < 10  # rate limited
 
 
-def test_all_plugins_see_the_real_address(guarded, site):
+def test_real_address_is_visible_to_all_plugins(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For",
                      server="AccessLog stdout\nAccessLogFormat short")
@@ -111,7 +111,7 @@ def test_all_plugins_see_the_real_address(guarded, site):
     server.out.wait_for(r"2001:db8::9")
 
 
-def test_hosts_may_trust_others(guarded, site):
+def test_real_address_hosts_may_trust_other_proxies(guarded, site):
     site.add("index.html", "index")
     own = "[HOST]\n    ServerName {0}\n    DocumentRoot site\n\n[SECURITY]\n    Deny not from {1}\n{2}\n"
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For", host="ServerName top.example", sections="\n".join([
@@ -128,8 +128,8 @@ def test_hosts_may_trust_others(guarded, site):
         assert c.get("/", fields={"X-Real-IP": CLIENT}, host="field.example").status == 200
 
 
-def test_a_trusted_proxy_is_let_in_for_its_clients(guarded, site):
-    """Its own address is denied, but it may speak for a client that is not."""
+def test_real_address_trusted_proxy_may_connect_for_allowed_client(guarded, site):
+    """The proxy's own address is denied, but it may connect on behalf of an allowed client."""
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For\nAllow {CLIENT}\nDeny all")
     with server.connect(source="127.0.0.1") as c:
@@ -171,7 +171,7 @@ def serve_scheme(guarded, rules, **how):
 
 
 @pytest.mark.parametrize("field", SCHEMES)
-def test_scheme_of_a_trusted_proxy_becomes_that_of_the_request(guarded, field):
+def test_real_scheme_comes_from_trusted_proxy_header(guarded, field):
     address = "Forwarded" if field == "Forwarded" else "X-Forwarded-For"
     scheme = serve_scheme(guarded, f"TrustedProxy 127.0.0.1 10.0.0.0/8\nRealAddress {address}")
     for value, expected in SCHEMES[field].items():
@@ -181,7 +181,7 @@ def test_scheme_of_a_trusted_proxy_becomes_that_of_the_request(guarded, field):
     assert scheme(fields={field: "for=6.6.6.6;proto=https" if field == "Forwarded" else "https"}, source="127.0.0.2") == "http"
 
 
-def test_scheme_of_several_proxies_is_that_of_the_first(guarded):
+def test_real_scheme_of_several_proxies_is_that_of_the_first(guarded):
     scheme = serve_scheme(guarded, "TrustedProxy 127.0.0.1 10.0.0.0/8\nRealAddress X-Forwarded-For")
     far = "6.6.6.6, 10.1.1.1"
     for value, expected in (("https, http", "https"), ("http, https", "http"), ("https", "https"), ("http, https, http", "https")):
@@ -189,7 +189,7 @@ def test_scheme_of_several_proxies_is_that_of_the_first(guarded):
     assert scheme(fields=[("X-Forwarded-For", far), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Proto", "http")]) == "https"
 
 
-def test_scheme_has_a_field_of_its_own_choice(guarded):
+def test_real_scheme_header_is_configurable(guarded):
     scheme = serve_scheme(guarded, "TrustedProxy 127.0.0.1\nRealScheme X-Forwarded-Ssl")
     assert scheme(fields={"X-Forwarded-Ssl": "on"}) == "https"
     assert scheme(fields={"X-Forwarded-Proto": "https"}) == "http"
@@ -200,7 +200,7 @@ def test_scheme_has_a_field_of_its_own_choice(guarded):
 @pytest.mark.parametrize("kind, value, expected", [
     (0x20, b"\1\0\0\0\0", "https"), (0x20, b"\7\0\0\0\0" + tlv(0x21, b"TLSv1.3"), "https"), (0x20, b"\0\0\0\0\0", "http"),
     (0x20, b"\6\0\0\0\0", "http"), (0x21, b"\1\0\0\0\0", "http")])
-def test_scheme_of_the_proxy_protocol_is_that_of_all_requests(guarded, kind, value, expected):
+def test_real_scheme_comes_from_proxy_protocol(guarded, kind, value, expected):
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", sections="[ROUTES]\n    /facts encrypted\n    /* static\n",
                      plugins=["security", secure.PLUGIN])
     with server.connect() as c:
@@ -209,7 +209,7 @@ def test_scheme_of_the_proxy_protocol_is_that_of_all_requests(guarded, kind, val
             assert f"scheme={expected}\n" in c.get("/facts").text
 
 
-def test_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
+def test_real_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
     site.add("index.html", "index")
     authority = make_authority(tmp_path / "authority")
     pair = authority.issue(["localhost"])
@@ -221,7 +221,7 @@ def test_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
         reply = c.get("/", fields=told)
         assert (reply.status, reply.all("Strict-Transport-Security")) == (200, ["max-age=86400"])
         assert c.get("/").status == c.get("/", fields=told | {"X-Forwarded-Proto": "http"}).status == 308
-        # Nothing of a challenge is left when the scheme is known
+        # The exemption of ACME challenges does not apply once the real scheme is HTTPS
         path = "/.well-known/acme-challenge/x"
         assert c.get(path, fields=told | {"X-Forwarded-For": "6.6.6.6"}).status == 403
         assert c.get(path, fields=told).status == 404
@@ -230,7 +230,7 @@ def test_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
         assert c.get("/", fields={"X-Forwarded-Proto": "http"}).status == 308
 
 
-def test_scheme_of_a_proxy_brings_no_certificate(guarded, site, tmp_path):
+def test_real_scheme_does_not_imply_client_certificate(guarded, site, tmp_path):
     site.add("index.html", "index")
     authority = make_authority(tmp_path / "authority")
     pair = authority.issue(["localhost"])
@@ -290,7 +290,7 @@ GOOD = {
     "v2 sum": with_sum(),
     "v2 sum among others": with_sum(tlv(1, b"h2"), tlv(4, b"\0\0")),
 }
-# The proxy speaks for itself, and it is denied.
+# The proxy connects for itself, and is denied.
 OWN = {
     "v1 unknown": b"PROXY UNKNOWN\r\n",
     "v1 unknown with more": f"PROXY UNKNOWN {CLIENT} {CLIENT} 1 2\r\n".encode(),
@@ -347,7 +347,7 @@ def behind(guarded, site):
 
 
 def talk(server, data, source=None):
-    """The status; None when the connection was closed without an answer."""
+    """The status; None when the connection closed without a response."""
     with server.connect(source=source) as c:
         try:
             return int(c.send(data).read_to_end()[9:12] or 0) or None
@@ -356,14 +356,14 @@ def talk(server, data, source=None):
 
 
 @pytest.mark.parametrize("kinds, expected", [(GOOD, 200), (OWN, 403), (BAD, None)])
-def test_headers_of_proxies(behind, kinds, expected):
+def test_proxy_protocol_headers_are_parsed_or_refused(behind, kinds, expected):
     for name, header in kinds.items():
         assert talk(behind, header + REQUEST) == expected, name
     assert talk(behind, GOOD["v1"] + REQUEST) == 200
 
 
 @pytest.mark.parametrize("name", ["v1", "v1 longest", "v2", "v2 sum among others"])
-def test_a_header_may_be_cut_anywhere(behind, name):
+def test_proxy_protocol_header_may_arrive_in_pieces(behind, name):
     data = GOOD[name] + REQUEST
     for at in range(1, len(GOOD[name]) + 2):
         with behind.connect() as c:
@@ -374,22 +374,22 @@ def test_a_header_may_be_cut_anywhere(behind, name):
         assert c.send_slowly(data).read_to_end().startswith(b"HTTP/1.1 200")
 
 
-def test_the_connection_is_of_the_client(behind):
+def test_proxy_protocol_applies_to_whole_connection(behind):
     with behind.connect() as c:
         c.send(GOOD["v2"])
         for _ in range(3):
             assert c.get("/").status == 200
-        assert c.send(GOOD["v2"] + REQUEST).read().status == 400  # once only
+        assert c.send(GOOD["v2"] + REQUEST).read().status == 400  # only once
 
 
-def test_a_proxy_that_says_nothing_is_not_waited_for(guarded, site):
+def test_proxy_protocol_missing_header_times_out(guarded, site):
     server = guarded(PROXY, server="Timeout 1")
     for part in (b"", b"PROXY", SIGNATURE, v2(v4_body())[:20]):
         with server.connect() as c:
             c.send(part).expect_end()
 
 
-def test_other_peers_may_not_speak_for_clients(guarded, site):
+def test_proxy_protocol_is_refused_from_other_peers(guarded, site):
     site.add("index.html", "index")
     server = guarded(PROXY)
     for name, header in (GOOD | OWN).items():
@@ -400,7 +400,7 @@ def test_other_peers_may_not_speak_for_clients(guarded, site):
     assert talk(server, GOOD["v2"] + REQUEST) == 400
 
 
-def test_whom_a_proxy_speaks_for_may_be_refused_at_once(guarded, site):
+def test_proxy_protocol_denied_client_is_disconnected(guarded, site):
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1\nProxyProtocol on\nDeny {CLIENT}")
     assert talk(server, GOOD["v1"] + REQUEST) is None
@@ -408,8 +408,8 @@ def test_whom_a_proxy_speaks_for_may_be_refused_at_once(guarded, site):
     assert talk(server, OWN["v2 local"] + REQUEST) == 200
 
 
-def test_a_proxy_behind_a_proxy(guarded, site):
-    """The connection is of a proxy that names its client in a field."""
+def test_proxy_protocol_and_header_are_combined(guarded, site):
+    """The connection belongs to a proxy that names its client in a header."""
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1 10.0.0.0/8\nProxyProtocol on\nRealAddress X-Forwarded-For\n"
                      f"Allow {CLIENT}\nDeny all")
@@ -419,7 +419,7 @@ def test_a_proxy_behind_a_proxy(guarded, site):
     assert talk(server, v2(v4_body("192.0.2.7")) + told) is None
 
 
-def test_connections_count_for_the_client(guarded, site):
+def test_proxy_protocol_connections_count_for_the_client(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2")
     clients = [server.connect() for _ in range(3)]
@@ -433,8 +433,8 @@ def test_connections_count_for_the_client(guarded, site):
             c.close()
 
 
-def test_silent_clients_take_no_place_from_others(guarded, site):
-    """A balancer may send its header late: before that it is not known which client to count."""
+def test_proxy_protocol_pending_connections_count_for_no_address(guarded, site):
+    """A load balancer may send its header late: until then the client is unknown and cannot be charged."""
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2\nTimeout 1m")
     silent = [server.connect() for _ in range(12)]
@@ -443,7 +443,7 @@ def test_silent_clients_take_no_place_from_others(guarded, site):
         for c in silent[:2]:
             c.send(v2(v4_body(CLIENT)))
             assert c.get("/").status == 200
-        assert talk(server, GOOD["v2"] + REQUEST) is None  # this client has its two
+        assert talk(server, GOOD["v2"] + REQUEST) is None  # this client has reached its limit of two
         assert talk(server, v2(v4_body("203.0.113.10")) + REQUEST) == 200
         silent[2].expect_end()  # long before Timeout
     finally:
@@ -451,7 +451,7 @@ def test_silent_clients_take_no_place_from_others(guarded, site):
             c.close()
 
 
-def test_unnamed_connections_have_a_bound(guarded, site):
+def test_proxy_protocol_pending_connections_are_limited(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnections 40\nTimeout 1m")
     silent = [server.connect() for _ in range(10)]  # a quarter
@@ -459,7 +459,7 @@ def test_unnamed_connections_have_a_bound(guarded, site):
         for c in silent:
             c.send(b"PROXY")
         assert talk(server, b"PROXY") is None
-        assert talk(server, GOOD["v2"] + REQUEST) == 200  # with its header at once it does not wait
+        assert talk(server, GOOD["v2"] + REQUEST) == 200  # a connection with an immediate header is not pending
         silent[0].send(GOOD["v1"][len(b"PROXY"):])
         assert silent[0].get("/").status == 200
         with server.connect() as more:
@@ -471,7 +471,7 @@ def test_unnamed_connections_have_a_bound(guarded, site):
             c.close()
 
 
-def test_the_share_of_a_client_holds_behind_accept_hooks(guarded, site):
+def test_proxy_protocol_limit_per_client_applies_to_untrusted_peers(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 10.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2")
     clients = [server.connect() for _ in range(2)]
@@ -483,18 +483,18 @@ def test_the_share_of_a_client_holds_behind_accept_hooks(guarded, site):
     finally:
         for c in clients:
             c.close()
-    wait_until(lambda: talk(server, REQUEST) == 200, "a place")
+    wait_until(lambda: talk(server, REQUEST) == 200, "a free connection")
 
 
-def test_curl_speaks_it(behind):
+def test_proxy_protocol_works_with_curl(behind):
     done = subprocess.run(["curl", "-s", "--max-time", "20", "--haproxy-protocol", "-w", "%{http_code}", behind.url + "/"],
                           capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("403")  # it names its own address: 127.0.0.1
+    assert done.stdout.endswith("403")  # curl sends its own address: 127.0.0.1
     done = subprocess.run(["curl", "-s", "--max-time", "20", behind.url + "/"], capture_output=True, text=True, check=False)
-    assert done.returncode in (52, 56)  # no answer, or a reset
+    assert done.returncode in (52, 56)  # no response, or a reset
 
 
-def test_curl_sends_a_proxy_header(guarded, site):
+def test_proxy_protocol_header_of_curl_names_its_address(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.0/8\nProxyProtocol on\nDeny not from 127.0.0.9")
     for source, expected in (("127.0.0.9", "index200"), ("127.0.0.8", "")):
@@ -503,7 +503,7 @@ def test_curl_sends_a_proxy_header(guarded, site):
         assert done.stdout.replace("000", "") == expected
 
 
-def test_random_headers(behind):
+def test_proxy_protocol_survives_random_headers(behind):
     rng = random.Random(11)
     headers = list((GOOD | OWN | BAD).values())
     for _ in range(400):

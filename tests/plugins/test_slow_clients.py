@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that are slower than the servers behind ours hold neither a connection nor a process of these."""
+"""Clients that are slower than the backends occupy neither their connections nor their processes."""
 import contextlib
 import pathlib
 import signal
@@ -17,11 +17,11 @@ needs_fpm = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm"
 
 SIZE = 3_000_000
 BODY = b"".join(b"%07d\n" % i for i in range(SIZE // 8))
-HUGE = BODY * 12  # more than the buffers of the kernel hold
+HUGE = BODY * 12  # more than the kernel buffers hold
 
 
 class Counting(Backend):
-    """Answers /big with SIZE bytes, and knows how many of these responses it has sent to their last byte."""
+    """Responds to /big with SIZE bytes, and counts the responses that it has sent completely."""
 
     def __init__(self, fields=(), body=BODY, **how):
         self.fields, self.body, self.sent = fields, body, 0
@@ -49,7 +49,7 @@ def upstream(address, keys=""):
 
 
 def spool_bytes(server):
-    """Of files without a name that its workers have in the SpoolFolder."""
+    """The total size of the unlinked files that the workers hold in SpoolFolder."""
     total = 0
     for pid in server.workers:
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -72,36 +72,36 @@ def proxy(monkey, tmp_path):
     return start
 
 
-# ---- Readers ----
+# ---- Downloads ----
 
 @every_protocol
 @pytest.mark.parametrize("fields", [(), [("Transfer-Encoding", "chunked")]])
-def test_clients_that_read_slowly_hold_no_connection(proxy, fields):
-    """All responses leave the backend although no client reads; then each client gets its whole response."""
+def test_slow_readers_hold_no_backend_connection(proxy, fields):
+    """The backend sends all responses although no client reads; then each client receives its complete response."""
     with Counting(fields) as backend, contextlib.ExitStack() as stack:
         server = proxy(backend, "MaxConnections 2")
         slow = [stack.enter_context(server.connect(receive_buffer=4096)) for _ in range(6)]
         for each in slow:
             each.ask("/big")
-        wait_until(lambda: backend.sent == 6, "all responses have left the server behind")
+        wait_until(lambda: backend.sent == 6, "the backend has sent all responses")
         assert server.get("/quick").text == "quick"
         for each in slow:
             assert each.read().body == BODY
         assert spool_bytes(server) == 0
 
 
-def test_streams_of_one_connection_hold_no_connection(proxy):
-    """Not even the windows of HTTP/2 are opened."""
+def test_slow_http2_streams_hold_no_backend_connection(proxy):
+    """The client does not open its HTTP/2 windows."""
     with Counting() as backend:
         server = proxy(backend, "MaxConnections 2")
         with server.connect(protocol="h2", receive_buffer=4096) as c:
             for _ in range(8):
                 c.ask("/big")
-            wait_until(lambda: backend.sent == 8, "all responses have left the server behind")
+            wait_until(lambda: backend.sent == 8, "the backend has sent all responses")
             assert server.get("/quick").text == "quick"
 
 
-def test_a_client_that_keeps_up_does_not_touch_the_spool(proxy, tmp_path):
+def test_fast_reader_uses_no_spool(proxy, tmp_path):
     with Counting() as backend:
         server = proxy(backend)
         (tmp_path / "spool").rmdir()
@@ -111,8 +111,8 @@ def test_a_client_that_keeps_up_does_not_touch_the_spool(proxy, tmp_path):
 
 
 @pytest.mark.parametrize("max_size", ["1M", "200K"])
-def test_a_response_that_does_not_fit_goes_on_at_the_speed_of_its_client(proxy, max_size):
-    """A quarter of SpoolMax is for the responses of one client."""
+def test_response_beyond_spool_limit_follows_client_speed(proxy, max_size):
+    """One client's responses may use a quarter of SpoolMax."""
     with Counting(body=HUGE) as backend:
         server = proxy(backend, server=f"SpoolMax {max_size}")
         with server.connect(receive_buffer=4096) as slow:
@@ -123,40 +123,40 @@ def test_a_response_that_does_not_fit_goes_on_at_the_speed_of_its_client(proxy, 
         assert backend.sent == 1
 
 
-def test_a_disk_that_is_gone_costs_no_byte(proxy, tmp_path):
+def test_spool_write_error_loses_no_data(proxy, tmp_path):
     with Counting() as backend:
         server = proxy(backend)
         (tmp_path / "spool").rmdir()
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
-            wait_until(lambda: "cannot write its response to the SpoolFolder" in server.log, "it was tried")
+            wait_until(lambda: "cannot write its response to the SpoolFolder" in server.log, "an attempt to write")
             assert slow.read().body == BODY
 
 
-def test_a_client_that_leaves_gives_its_spool_back(proxy):
+def test_spool_is_freed_when_client_disconnects(proxy):
     with Counting() as backend:
         server = proxy(backend)
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
-            wait_until(lambda: backend.sent == 1, "the response has left the server behind")
-            wait_until(lambda: spool_bytes(server) > 0, "a part of it is in the spool")
+            wait_until(lambda: backend.sent == 1, "the backend has sent the response")
+            wait_until(lambda: spool_bytes(server) > 0, "a part is in the spool")
         wait_until(lambda: spool_bytes(server) == 0, "the spool is empty")
 
 
 @pytest.mark.processes("it reloads")
-def test_a_reload_cuts_no_spooled_response(proxy):
+def test_spooled_response_survives_reload(proxy):
     with Counting() as backend:
         server = proxy(backend)
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
-            wait_until(lambda: backend.sent == 1 and spool_bytes(server) > 0, "a part of it is in the spool")
+            wait_until(lambda: backend.sent == 1 and spool_bytes(server) > 0, "a part is in the spool")
             server.tell(signal.SIGHUP)
             server.err.wait_for("the new configuration serves")
             assert slow.read().body == BODY
 
 
-def test_a_response_that_breaks_off_is_cut_behind_what_came(proxy):
-    """What was spooled arrives; then the client sees that it is not all."""
+def test_spooled_response_that_breaks_off_is_truncated(proxy):
+    """The spooled part arrives; then the client notices the truncation."""
     def script(connection):
         connection.recv(1000)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % SIZE + BODY[:SIZE // 2])
@@ -168,14 +168,14 @@ def test_a_response_that_breaks_off_is_cut_behind_what_came(proxy):
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
             assert sent.wait(20)
-            wait_until(lambda: spool_bytes(server) > 0, "a part of it is in the spool")
+            wait_until(lambda: spool_bytes(server) > 0, "a part is in the spool")
             slow.begin()
             got = slow.read_to_end()
         body = got.partition(b"\r\n\r\n")[2]
         assert len(body) > SIZE // 4 and (BODY[:SIZE // 2]).startswith(body)
 
 
-def test_a_route_with_stream_is_not_spooled(proxy):
+def test_stream_option_disables_spool(proxy):
     with Counting(body=HUGE) as backend:
         server = proxy(backend, options="stream")
         with server.connect(receive_buffer=4096) as slow:
@@ -189,7 +189,7 @@ def test_a_route_with_stream_is_not_spooled(proxy):
 
 @every_protocol
 @pytest.mark.parametrize("is_known", [True, False])
-def test_clients_that_upload_slowly_hold_no_connection(proxy, is_known):
+def test_slow_uploads_hold_no_backend_connection(proxy, is_known):
     with Backend() as backend, contextlib.ExitStack() as stack:
         server = proxy(backend, "MaxConnections 2")
         slow = [stack.enter_context(server.connect()) for _ in range(6)]
@@ -207,7 +207,7 @@ def test_clients_that_upload_slowly_hold_no_connection(proxy, is_known):
         assert {asked.get("Content-Length") for asked in backend.asked[1:]} == {"300000"}
 
 
-def test_a_spooled_upload_is_repeated_at_another_server(proxy, monkey):
+def test_spooled_upload_is_retried_on_another_server(proxy, monkey):
     with Backend(lambda asked: None) as closes, Backend() as backend:
         top = f"[UPSTREAM]\n    Name group\n    Server {closes.address}\n    Server {backend.address}\n"
         server = monkey(plugins=["proxy"], workers=1, sections=top + "[ROUTES]\n    /* proxy http://group\n")
@@ -215,11 +215,11 @@ def test_a_spooled_upload_is_repeated_at_another_server(proxy, monkey):
         assert closes.asked[0].body == backend.asked[0].body == b"x" * 300_000
 
 
-# ---- Children of PHP-FPM ----
+# ---- PHP-FPM children ----
 
 @needs_fpm
-def test_slow_clients_hold_no_children_of_php(monkey, site, tmp_path):
-    """Two children, and no MaxConnections: six slow readers and six slow uploads, and a seventh client is served."""
+def test_slow_clients_hold_no_php_children(monkey, site, tmp_path):
+    """There are two children and no MaxConnections: with six slow readers and six slow uploads, a further client is served."""
     done = tmp_path / "done"
     done.mkdir(mode=0o777)
     site.add("big.php", f"<?php for ($i = 0; $i < {SIZE // 8}; $i++) printf(\"%07d\\n\", $i);"
@@ -249,7 +249,7 @@ GATEWAYS = ["proxy http://group", "fastcgi group split=off", "scgi group split=o
 
 
 class Working(Backend):
-    """Works on each request until `done`, and looks at the connection only then, as a program of one process does."""
+    """Works on each request until `done`, and checks the connection only then, like a single-threaded program."""
 
     def __init__(self, **how):
         self.all, self.cancelled, self.done = [], [], threading.Event()
@@ -258,7 +258,7 @@ class Working(Backend):
     def _work(self, connection):
         request = connection.recv(65536)
         if not request:
-            return  # it was cancelled before it was sent
+            return  # cancelled before it was sent
         self.all.append(request)
         self.done.wait(20)
         if connection.recv(65536) == b"":
@@ -270,17 +270,17 @@ class Working(Backend):
 
 
 def cancel(server, target="/", until=lambda: True):
-    """Cancels a request at that moment: a stream of its connection, where there are any."""
+    """Cancels a request once `until()` holds: only the stream, if the protocol has streams."""
     with server.connect() as c:
         c.ask(target)
-        wait_until(until, "the request is where it shall be")
+        wait_until(until, "the request is in the intended state")
         if server.is_h2:
             c.cancel().ping()
             c.wait(lambda: not c.pings)
 
 
 def check_share(server, backend):
-    """The address of the clients so far has its share of the connections in use: another one is served."""
+    """The previous client address has its full share of connections: another address is served."""
     n = backend.begun
     with server.connect() as c, server.connect(source=OTHER) as other:
         c.ask("/waits")
@@ -291,8 +291,8 @@ def check_share(server, backend):
 
 @every_protocol
 @pytest.mark.parametrize("route", GATEWAYS)
-def test_cancelled_requests_count_until_the_server_is_done(monkey, route):
-    """Half of the four connections are for one address, however often it cancels."""
+def test_cancelled_request_counts_until_backend_is_done(monkey, route):
+    """One address may use half of the four connections, however often it cancels."""
     with Working() as backend:
         server = monkey(plugins=[route.split()[0]], workers=1,
                         sections=upstream(backend.address, "MaxConnections 4") + f"[ROUTES]\n    /* {route}\n")
@@ -302,24 +302,24 @@ def test_cancelled_requests_count_until_the_server_is_done(monkey, route):
             check_share(server, backend)
         assert not any(b"/waits" in each for each in backend.all)
         backend.done.set()
-        wait_until(lambda: len(backend.cancelled) == 4, "the server was told of all four")
+        wait_until(lambda: len(backend.cancelled) == 4, "the backend was told of all four")
         with server.connect() as c:
             c.ask()
             wait_until(lambda: backend.begun == 5, "its connections are free again")
 
 
-def test_a_cancelled_upload_counts_until_the_server_is_done(proxy):
+def test_cancelled_upload_counts_until_backend_is_done(proxy):
     with Working() as backend:
         server = proxy(backend, "MaxConnections 2", "stream")
         with server.connect() as c:
             c.ask("/", "POST", [("Content-Length", "1000")]).more(b"x" * 999)
-            wait_until(lambda: backend.begun == 1, "the upload has begun")
+            wait_until(lambda: backend.begun == 1, "the upload has started")
         check_share(server, backend)
         backend.done.set()
 
 
-def test_a_response_that_breaks_off_at_its_client_counts_until_its_server_is_done(proxy):
-    """The server sends a head, and works on."""
+def test_disconnected_response_counts_until_backend_is_done(proxy):
+    """The backend sends a head, and continues to work."""
     def script(connection):
         connection.recv(65536)
         begun.append(connection)
@@ -341,7 +341,7 @@ def test_a_response_that_breaks_off_at_its_client_counts_until_its_server_is_don
             assert c.read().body == b"0123456789"
 
 
-def test_a_request_that_times_out_counts_until_its_server_is_done(proxy):
+def test_timed_out_request_counts_until_backend_is_done(proxy):
     with Working() as backend:
         server = proxy(backend, "MaxConnections 2\nMaxFails 0", "response_timeout=1s")
         assert server.get("/late").status == 504
@@ -353,8 +353,8 @@ UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "chat")]
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_a_tunnel_that_its_client_leaves_counts_until_its_server_is_done(proxy, is_open):
-    """Before the server has agreed to the tunnel, and after that."""
+def test_abandoned_tunnel_counts_until_backend_is_done(proxy, is_open):
+    """The client disconnects before or after the backend has accepted the tunnel."""
     def script(connection):
         connection.recv(65536)
         begun.append(connection)
@@ -367,7 +367,7 @@ def test_a_tunnel_that_its_client_leaves_counts_until_its_server_is_done(proxy, 
         server = proxy(backend, "MaxConnections 2")
         with server.connect(protocol="h1") as c:
             c.ask("/", fields=UPGRADE)
-            wait_until(lambda: len(begun) == 1, "the server has it")
+            wait_until(lambda: len(begun) == 1, "the backend has the request")
             if is_open:
                 c.read_head()
         with server.connect(protocol="h1") as c, server.connect(source=OTHER, protocol="h1") as other:
@@ -376,10 +376,10 @@ def test_a_tunnel_that_its_client_leaves_counts_until_its_server_is_done(proxy, 
             wait_until(lambda: len(begun) == 2, "another client is served")
             other.close()
             done.set()
-            wait_until(lambda: len(begun) == 3, "its connection is free")
+            wait_until(lambda: len(begun) == 3, "the connection is free")
 
 
-def test_the_server_of_a_cancelled_event_stream_notices_with_the_next_event(proxy):
+def test_cancelled_event_stream_is_noticed_with_next_event(proxy):
     def events(asked):
         yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         try:
@@ -399,7 +399,7 @@ def test_the_server_of_a_cancelled_event_stream_notices_with_the_next_event(prox
 
 
 @pytest.mark.processes("it reloads")
-def test_a_reload_does_not_wait_for_cancelled_requests(proxy):
+def test_reload_does_not_wait_for_cancelled_requests(proxy):
     with Working() as backend:
         server = proxy(backend, "MaxConnections 1")
         cancel(server, until=lambda: backend.begun == 1)
@@ -409,14 +409,14 @@ def test_a_reload_does_not_wait_for_cancelled_requests(proxy):
         wait_until(lambda: not set(old) & set(server.workers), "the old worker has ended")
         with server.connect() as c:
             c.ask()
-            wait_until(lambda: backend.begun == 2, "its connection is free")
+            wait_until(lambda: backend.begun == 2, "the connection is free")
         backend.done.set()
 
 
 @needs_fpm
 @every_protocol
-def test_clients_that_cancel_hold_no_more_than_their_share_of_the_children_of_php(monkey, site, tmp_path):
-    """A script notices nothing of the client as long as it sends nothing."""
+def test_cancelling_clients_hold_only_their_share_of_php_children(monkey, site, tmp_path):
+    """A script does not notice the disconnect until it sends output."""
     work = tmp_path / "work"
     work.mkdir(mode=0o777)
     work.chmod(0o777)
@@ -434,7 +434,7 @@ def test_clients_that_cancel_hold_no_more_than_their_share_of_the_children_of_ph
         assert server.get("/quick.php").text == "quick"
 
 
-# ---- Limits of the spool ----
+# ---- Spool limits ----
 
 @pytest.mark.parametrize("keys, place, has_warning", [
     ("[SERVER]\n    MaxBodySize 6G\n[HOST]\n    DocumentRoot .\n", "2:17", True),
@@ -444,7 +444,7 @@ def test_clients_that_cancel_hold_no_more_than_their_share_of_the_children_of_ph
     ("[SERVER]\n    SpoolMax 0\n[HOST]\n    DocumentRoot .\n    MaxBodySize 6G\n", "", False),
     ("[HOST]\n    DocumentRoot .\n    MaxBodySize 512M\n", "", False)])
 @pytest.mark.parametrize("route", ["proxy http://127.0.0.1:1", "fastcgi 127.0.0.1:1 split=off", "scgi 127.0.0.1:1", "uwsgi 127.0.0.1:1"])
-def test_a_body_that_can_never_be_spooled_is_a_warning(run, tmp_path, keys, place, has_warning, route):
+def test_body_limit_beyond_spool_limit_is_warned_of(run, tmp_path, keys, place, has_warning, route):
     conf = tmp_path / "monkey.conf"
     text = f"{keys}[PLUGINS]\n    Load {route.split()[0]}\n"
     conf.write_text(f"{text}[ROUTES]\n    /* {route}\n")
@@ -457,7 +457,7 @@ def test_a_body_that_can_never_be_spooled_is_a_warning(run, tmp_path, keys, plac
 
 @every_protocol
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_body_that_is_longer_than_the_share_of_a_client_is_a_413(proxy, is_known):
+def test_body_beyond_client_share_of_spool_gets_413(proxy, is_known):
     with Backend() as backend:
         server = proxy(backend, server="SpoolMax 400K\nMaxBodySize 1M")
         with server.connect() as c:
@@ -471,12 +471,12 @@ def test_a_body_that_is_longer_than_the_share_of_a_client_is_a_413(proxy, is_kno
 
 
 @every_protocol
-def test_a_spool_that_is_full_is_a_503_with_retry_after(proxy):
+def test_full_spool_gets_503_with_retry_after(proxy):
     with Backend() as backend:
         server = proxy(backend, server="SpoolMax 400K\nMaxBodySize 1M")
         with server.connect() as first, server.connect() as second:
             first.ask("/", "POST", [("Content-Length", "131080")]).more(b"x" * 131_079)
-            wait_until(lambda: spool_bytes(server) >= 120_000, "the spool has the first content")
+            wait_until(lambda: spool_bytes(server) >= 120_000, "the first body is in the spool")
             second.ask("/", "POST", [("Content-Length", "190000")])
             with contextlib.suppress(OSError):
                 second.more(b"x" * 189_999)
@@ -486,12 +486,12 @@ def test_a_spool_that_is_full_is_a_503_with_retry_after(proxy):
         assert server.get("/", "POST", body=b"x" * 190_000).status == 200
 
 
-def test_a_request_that_waits_too_long_is_told_to_come_back(proxy):
+def test_queue_timeout_gets_503_with_retry_after(proxy):
     with Backend(lambda asked: None if gate.wait(20) else None) as backend:
         server = proxy(backend, "MaxConnections 1\nQueueTimeout 100ms")
         with server.connect() as first:
             first.ask("/held")
-            wait_until(lambda: backend.asked, "it is served")
+            wait_until(lambda: backend.asked, "the first request is served")
             refused = server.get("/")
             assert (refused.status, refused["Retry-After"]) == (503, "1")
             gate.set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every plugin that ships, loaded from its file and built into a program: found, listed, taken with its own configuration."""
+"""Every shipped plugin, loaded from its file and built into a program: found, listed, and working with its own configuration."""
 import os
 import re
 import subprocess
@@ -11,8 +11,8 @@ from shells import with_own_run
 
 STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
 NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))
-INNER = ["upstream", "proxy", "fastcgi", "scgi", "uwsgi", "websocket"]  # a part of every program
-OTHERS = re.compile("duda(-.*)?")  # what services need is not in the folder plugins
+INNER = ["upstream", "proxy", "fastcgi", "scgi", "uwsgi", "websocket"]  # built into every program
+OTHERS = re.compile("duda(-.*)?")  # packages of Duda, which are not in plugins/
 
 pytestmark = pytest.mark.skipif(not STATIC.exists() or PROGRAM.parent != STATIC.parents[1],
                                 reason="a program with all plugins is built with build/dev alone")
@@ -29,7 +29,7 @@ def ask(program, *args):
                           timeout=60, check=False)
 
 
-def test_all_are_there(program):
+def test_plugins_are_all_listed_with_origin(program):
     listed = re.findall(r"^(\S+) \S*  .*\n +from +(.*)$", ask(program, "plugins").stdout, re.MULTILINE)
     assert sorted(name for name, _ in listed if not OTHERS.fullmatch(name)) == NAMES
     for name, origin in listed:
@@ -37,15 +37,15 @@ def test_all_are_there(program):
         assert origin == "this program" if is_inside else origin.endswith(f"/plugins/monkey-{name}.so"), name
 
 
-def test_the_program_says_what_is_built_in():
+def test_version_details_list_builtin_plugins():
     assert re.search(rf"^built in  {' '.join(INNER)}$", ask(PROGRAM, "-V").stdout, re.MULTILINE)
     (names,) = re.findall(r"^built in  (.*)$", ask(STATIC, "-V").stdout, re.MULTILINE)
     assert sorted(name for name in names.split() if not OTHERS.fullmatch(name)) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_works_as_it_ships(monkey, site, tmp_path, program, name):
-    """The .conf of the plugin is included above the host, as its first lines say."""
+def test_plugin_works_with_its_shipped_config(monkey, site, tmp_path, program, name):
+    """The plugin's .conf file is included above the host, as its first lines recommend."""
     site.add("index.html", "home")
     conf = tmp_path / "own.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n"
@@ -53,16 +53,16 @@ def test_it_works_as_it_ships(monkey, site, tmp_path, program, name):
     server = monkey(args=["-c", conf], program=program, wrapper=with_own_run() if name == "cheetah" else ())
     assert server.get("/").text == "home"
     listed = ask(program, "plugins", "-c", conf)
-    # Behind one that it needs.
+    # Listed after a plugin that it depends on.
     assert listed.returncode == 0 and re.search(rf"^{name} ", listed.stdout, re.MULTILINE)
     printed = tmp_path / "printed.conf"
     printed.write_text(ask(program, "-T", "-c", conf).stdout)
     assert ask(program, "-T", "-c", printed).stdout == printed.read_text()
 
 
-# Their files are in src/upstream and src/websocket.
+# The sources of built-in plugins are in src/upstream and src/websocket.
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in INNER])
-def test_it_has_what_belongs_to_it(name):
+def test_plugin_folder_is_complete_and_uses_public_headers(name):
     folder = ROOT / "plugins" / name
     for each in (f"{name}.c", f"{name}.conf", "README.md", "CMakeLists.txt"):
         assert (folder / each).is_file(), each
@@ -70,4 +70,4 @@ def test_it_has_what_belongs_to_it(name):
     includes = {line.split()[1] for path in folder.glob("*.[ch]") for line in path.read_text().splitlines()
                 if line.startswith("#include")}
     own = {f'"{path.name}"' for path in folder.glob("*.h")}
-    assert not {i for i in includes if i.startswith('"')} - own, "a stranger sees <monkey/...> alone"
+    assert not {i for i in includes if i.startswith('"')} - own, "plugins include only <monkey/...>"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages between workers under load, while workers come and go: none is torn, mixed up, heard twice or by a worker that
-it is not for. The plugin is tests/plugins/api/talk.c: its workers talk all the time, and check what they hear."""
+"""Messages between workers under load, while workers start and exit: no message is truncated, mixed up, duplicated, or
+delivered to the wrong worker. The plugin tests/plugins/api/talk.c sends continuously, and checks what it receives.
+"""
 import os
 import signal
 
@@ -23,9 +24,9 @@ class Talk:
         return said, refused, heard
 
     def goes_on(self, count=500):
-        """That many more messages are heard."""
+        """Waits until this many more messages are received."""
         before = self.counts()[2]
-        wait_until(lambda: self.counts()[2] > before + count, "them to talk")
+        wait_until(lambda: self.counts()[2] > before + count, "messages")
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def talk(monkey):
     return start
 
 
-def test_none_is_lost_between_workers_that_live(talk):
+def test_messages_between_live_workers_are_never_lost(talk):
     it = talk("All off", workers=3)
     it.goes_on(5000)
     it.counts(pace=0)
@@ -49,10 +50,10 @@ def test_none_is_lost_between_workers_that_live(talk):
         said, _, heard = it.counts()
         return said == heard
 
-    wait_until(have_arrived, "the last ones to arrive")
+    wait_until(have_arrived, "the last messages")
 
 
-def test_reloads(talk):
+def test_messages_survive_reloads(talk):
     it = talk(workers=2)
     for i in range(1, 6):
         it.server.tell(signal.SIGHUP)
@@ -60,7 +61,7 @@ def test_reloads(talk):
         it.goes_on()
 
 
-def test_workers_that_are_killed(talk):
+def test_messages_survive_killed_workers(talk):
     it = talk(workers=3)
     it.server.allow("was killed by signal")
     for i in range(10):
@@ -70,12 +71,12 @@ def test_workers_that_are_killed(talk):
         it.goes_on()
 
 
-def test_a_worker_that_drains_leaves_its_place(talk):
+def test_messages_survive_draining_workers(talk):
     it = talk(workers=2)
     for _ in range(3):
         before = it.server.workers
         with it.server.connect() as client:
-            client.get("/talk")  # keeps the worker of this connection alive
+            client.get("/talk")  # keeps this connection's worker alive
             for pid in before:
                 os.kill(pid, signal.SIGQUIT)
             wait_until(lambda: len(set(it.server.workers) - set(before)) == 2, "successors")
@@ -85,33 +86,33 @@ def test_a_worker_that_drains_leaves_its_place(talk):
         it.goes_on()
 
 
-def test_a_worker_that_stands_still(talk):
+def test_messages_to_stopped_worker_are_dropped(talk):
     it = talk(workers=2)
     first, second = it.server.workers
     for pid in (first, second):
         os.kill(pid, signal.SIGSTOP)
         try:
-            wait_until(lambda: it.server.err.text.count("are lost: too many wait for it"), "the other one to be refused")
+            wait_until(lambda: it.server.err.text.count("are lost: too many wait for it"), "dropped messages of the other one")
         finally:
             os.kill(pid, signal.SIGCONT)
         it.goes_on()
 
 
-def test_an_upgrade(talk, watch):
+def test_messages_survive_upgrade(talk, watch):
     it = talk(workers=2)
     it.server.tell(signal.SIGUSR2)
     new = watch(int(it.server.err.wait_for(r"the new program is process (\d+)")[1]))
     it.server.err.wait_for(rf"{new.pid}: monkey \S+ serves with")
     assert it.server.process.wait(30) == 0
-    it.counts(pace=20)  # of the new server
+    it.counts(pace=20)  # on the new server
     it.goes_on()
     new.tell(signal.SIGTERM)
     new.wait()
 
 
 @pytest.mark.processes("it reports no end")
-def test_all_drain(talk):
-    """They talk until the last connection is closed."""
+def test_messages_continue_while_all_workers_drain(talk):
+    """Workers send until the last connection closes."""
     it = talk(workers=2)
     with it.server.connect() as client:
         client.get("/talk")
@@ -123,8 +124,9 @@ def test_all_drain(talk):
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_descriptors(monkey, site, workers):
-    """Each worker has the sending ends of all and its own receiving end; without a plugin that hears, there are none."""
+def test_message_channels_use_expected_descriptors(monkey, site, workers):
+    """Each worker has the sending ends of all channels and its own receiving end; without a plugin that receives, there are
+    none."""
     def sockets(**how):
         server = monkey(workers=workers, **how)
         found = [sum(os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:") for fd in os.listdir(f"/proc/{pid}/fd"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tunnels in the place of HTTP/1.1: what a handler says and hears, whatever the client does (tests/plugins/api/tunnels.c)."""
+"""Tunnels over HTTP/1.1 and HTTP/2: a handler's reads and writes, whatever the client does (tests/plugins/api/tunnels.c)."""
 import base64
 import hashlib
 import os
@@ -24,7 +24,7 @@ BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
 pytestmark = pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.parents[1],
                                 reason="the plugins of the tests are built with the program in build/dev")
 
-# MONKEY_PROTOCOL=h1-tls runs the others over TLS.
+# MONKEY_PROTOCOL=h1-tls runs the other tests over TLS.
 half_closes = pytest.mark.skipif(DEFAULT != "h1", reason="Python cannot end its half of TLS and still read")
 
 ROUTES = """
@@ -50,7 +50,7 @@ HANDSHAKE = [("Connection", "keep-alive, Upgrade"), ("Upgrade", "websocket"), ("
 
 @pytest.fixture
 def start(monkey, site, tmp_path):
-    """A server with all of them; small limits, of which none may matter to a tunnel."""
+    """Starts a server with all handlers and small limits, none of which may affect a tunnel."""
     site.add("index.html", "hello")
     log = f"AccessLog {tmp_path}/access.log\n"
     small = "MaxBodySize 10\nHandlerTimeout 1s\nMinRate 1M\nMinRateInterval 1s\n"
@@ -68,7 +68,7 @@ def server(start):
 
 
 def enter(c, target, fields=WISH, **how):
-    """Asks for a tunnel and gets it."""
+    """Requests a tunnel and opens it."""
     reply = c.ask(target, fields=fields, **how).read_head()
     assert reply.status == 101, reply.head
     return reply
@@ -76,14 +76,14 @@ def enter(c, target, fields=WISH, **how):
 
 def records(tmp_path, count):
     path = tmp_path / "access.log"
-    wait_until(lambda: path.exists() and path.read_text().count("\n") >= count, "the records are written")
+    wait_until(lambda: path.exists() and path.read_text().count("\n") >= count, "the log records are written")
     return path.read_text().splitlines()
 
 
 # ---- The handshake ----
 
 
-def test_what_is_agreed_upon(server):
+def test_upgrade_response_has_required_headers(server):
     with server.connect() as c:
         reply = enter(c, "/echo")
         assert (reply["Upgrade"], reply.tokens("Connection"), reply["X-Tunnel"]) == ("example/2", ["upgrade"], "example/2")
@@ -91,7 +91,7 @@ def test_what_is_agreed_upon(server):
         assert reply["Date"] and reply["Server"]
 
 
-def test_the_example_of_the_standard(server):
+def test_websocket_accept_matches_example_of_rfc(server):
     with server.connect() as c:
         reply = enter(c, "/websocket", HANDSHAKE)
         assert (reply["Sec-WebSocket-Accept"], reply["Upgrade"]) == ("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", "websocket")
@@ -103,7 +103,7 @@ def test_the_example_of_the_standard(server):
     ([("Connection", "close, upgrade"), ("Upgrade", ", a, b")], "a"),
     ([("Connection", "close"), ("Connection", "upgrade"), ("Upgrade", "a"), ("Upgrade", "b")], "a"),
 ])
-def test_the_first_protocol_counts(server, fields, tunnel):
+def test_upgrade_selects_first_supported_protocol(server, fields, tunnel):
     if tunnel == "websocket":
         fields = fields + HANDSHAKE[2:]
     with server.connect() as c:
@@ -124,13 +124,13 @@ def test_the_first_protocol_counts(server, fields, tunnel):
     {"fields": [*WISH, ("Transfer-Encoding", "chunked")], "body": b"0\r\n\r\n"},
     {"fields": WISH, "method": "POST", "body": b"content"},
 ], ids=lambda how: " ".join(map(str, how)))
-def test_a_request_without_upgrade_gets_no_tunnel(server, how):
-    """The handler declines the request: the next one answers as to any other."""
+def test_upgrade_handler_declines_request_without_upgrade(server, how):
+    """The next handler treats the declined request like any other."""
     reply = server.get("/echo", **how)
     assert reply.status in (404, 405) and "Upgrade" not in reply
 
 
-def test_a_handler_without_tunnels_answers_normally(server):
+def test_upgrade_is_ignored_by_handlers_without_tunnels(server):
     with server.connect() as c:
         assert c.get("/", fields=WISH).text == "hello"
         assert c.get("/made?size=20", fields=HANDSHAKE).status == 200
@@ -144,7 +144,7 @@ def test_a_handler_without_tunnels_answers_normally(server):
     ("Sec-WebSocket-Key", base64.b64encode(bytes(17)).decode(), 400),
 ])
 @pytest.mark.parametrize("target", ["/websocket", "/echo"])
-def test_bad_handshakes(server, target, field, value, status):
+def test_websocket_invalid_handshake_is_refused(server, target, field, value, status):
     fields = [(n, value if n == field else v) for n, v in HANDSHAKE if n != field or value is not None]
     with server.connect() as c:
         reply = c.get(target, fields=fields)
@@ -156,30 +156,30 @@ def test_bad_handshakes(server, target, field, value, status):
 
 
 @pytest.mark.parametrize("name", ["Sec-WebSocket-Version", "Sec-WebSocket-Key"])
-def test_what_is_said_twice_is_not_valid(server, name):
+def test_websocket_duplicate_handshake_header_is_refused(server, name):
     fields = HANDSHAKE + [(n, v) for n, v in HANDSHAKE if n == name]
     assert server.get("/websocket", fields=fields).status == (426 if "Version" in name else 400)
 
 
-def test_a_handler_that_accepted_cannot_answer_again(server):
+def test_upgrade_accepted_twice_is_harmless(server):
     for how in ("", "?twice"):
         with server.connect() as c:
             enter(c, f"/two{how}")
             assert c.send(b"abc").read_exactly(3) == b"abc"
 
 
-def test_a_handler_that_accepted_can_still_refuse(server):
+def test_upgrade_accepted_may_still_be_refused(server):
     with server.connect() as c:
         assert c.get("/two?next", fields=WISH).status == 404
         assert c.get("/two?refuse", fields=WISH).status == 500
         assert c.is_open()
 
 
-# ---- Bytes in both directions ----
+# ---- Data in both directions ----
 
 
 @half_closes
-def test_bytes_come_back(server):
+def test_tunnel_echoes_data(server):
     data = os.urandom(300000)
     with server.connect() as c:
         enter(c, "/echo")
@@ -192,8 +192,8 @@ def test_bytes_come_back(server):
 
 
 @half_closes
-def test_bytes_right_behind_the_head_belong_to_it(server):
-    """Even if they look like a request."""
+def test_tunnel_owns_bytes_after_the_head(server):
+    """Even when the bytes look like a request."""
     data = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000
     head = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
     with server.connect() as c:
@@ -202,14 +202,14 @@ def test_bytes_right_behind_the_head_belong_to_it(server):
         c.shut().expect_end()
 
 
-def test_each_byte_alone(server):
+def test_tunnel_head_and_data_may_arrive_byte_by_byte(server):
     with server.connect() as c:
         c.send_slowly(b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello")
         assert c.read_head().status == 101
         assert c.read_exactly(5) == b"hello"
 
 
-def test_behind_other_requests_on_the_connection(server):
+def test_tunnel_may_follow_pipelined_requests(server):
     wish = b"GET /first HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3 + wish + b"abc")
@@ -219,21 +219,21 @@ def test_behind_other_requests_on_the_connection(server):
         assert c.read_exactly(9) == b"hello\nabc"
 
 
-def test_the_handler_speaks_first(server):
+def test_tunnel_handler_may_send_first(server):
     with server.connect() as c:
         enter(c, "/first")
         assert c.read_exactly(6) == b"hello\n"
         assert c.send(b"x").read_exactly(1) == b"x"
 
 
-def test_the_handler_speaks_when_it_likes(server):
+def test_tunnel_handler_may_send_at_any_time(server):
     with server.connect() as c:
         enter(c, "/alarm?5")
         assert c.read_to_end() == b"tick\n" * 5
 
 
 @half_closes
-def test_the_client_ends_first(server):
+def test_tunnel_client_may_half_close_first(server):
     with server.connect() as c:
         enter(c, "/both?100")
         assert c.send(b"12345").shut().read_to_end() == b"x" * 100 + b"heard 5\n"
@@ -241,7 +241,7 @@ def test_the_client_ends_first(server):
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
-def test_the_handler_ends_first_and_goes_on_listening(server, which):
+def test_tunnel_handler_may_half_close_and_keep_reading(server, which):
     with server.connect(which) as c:
         enter(c, "/bye")
         assert c.read_to_end() == b"bye\n"
@@ -251,8 +251,8 @@ def test_the_handler_ends_first_and_goes_on_listening(server, which):
     server.err.wait_for("tunnel: closed, heard 10000, said 4, to the end")
 
 
-def test_input_for_a_handler_that_does_not_read_is_discarded(server):
-    """What the client still says is thrown away; it gets its bytes nevertheless, and no reset."""
+def test_tunnel_unread_input_is_discarded(server):
+    """The server discards the client's further input; the client nevertheless receives its data, without a reset."""
     with server.connect() as c:
         enter(c, "/deaf")
         c.send(b"x" * 1000)
@@ -260,7 +260,7 @@ def test_input_for_a_handler_that_does_not_read_is_discarded(server):
     server.err.wait_for("tunnel: closed, heard 0, said 4$")
 
 
-def test_a_broken_tunnel_is_reset(server):
+def test_tunnel_abort_resets_connection(server):
     with server.connect() as c:
         enter(c, "/breaks")
         c.send(b"x")
@@ -270,7 +270,7 @@ def test_a_broken_tunnel_is_reset(server):
 
 @pytest.mark.parametrize("how", ["end", "reset"])
 @pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/alarm?1000"])
-def test_a_client_that_goes_ends_it(server, target, how):
+def test_tunnel_ends_with_client_disconnect(server, target, how):
     with server.connect() as c:
         enter(c, target)
         c.send(b"x")
@@ -280,7 +280,7 @@ def test_a_client_that_goes_ends_it(server, target, how):
 
 
 @half_closes
-def test_one_record_for_each(server, tmp_path):
+def test_tunnel_has_one_log_record(server, tmp_path):
     with server.connect() as c:
         enter(c, "/both?1000", fields=WISH)
         c.send(b"abc").shut().read_to_end()
@@ -288,7 +288,7 @@ def test_one_record_for_each(server, tmp_path):
     assert '"GET /both?1000 HTTP/1.1" 101 1008 ' in line + " ", line
 
 
-def test_one_that_is_thrown_away_has_its_record_too(server, tmp_path):
+def test_tunnel_that_is_aborted_has_a_log_record(server, tmp_path):
     with server.connect() as c:
         enter(c, "/breaks")
         c.send(b"x")
@@ -299,7 +299,7 @@ def test_one_that_is_thrown_away_has_its_record_too(server, tmp_path):
 
 
 @half_closes
-def test_hooks_see_the_head_and_filters_do_not_apply(start):
+def test_tunnel_runs_hooks_and_bypasses_filters(start):
     server = start(plugins=["tunnels", "tunnel_socket", "contents", "probe"], sections="[PROBE]\n    Name a\n" + ROUTES)
     with server.connect() as c:
         assert enter(c, "/first", [*WISH, ("Accept-Encoding", "gzip")])["X-Probe"] == "a"
@@ -320,7 +320,7 @@ def flood(c, stop):
 
 
 def cut(c):
-    """No more in either direction, even in the middle of a message."""
+    """Disconnects both directions, even in the middle of a message."""
     getattr(c.sock, "raw", c.sock).shutdown(socket.SHUT_RDWR)
 
 
@@ -329,20 +329,20 @@ def worker_of(server):
 
 
 @half_closes
-def test_neither_direction_waits_for_the_other(server):
-    """A client that does not read as long as it writes, to a handler that writes as long as it can."""
+def test_tunnel_directions_are_independent(server):
+    """The client writes without reading, to a handler that writes as fast as it can."""
     with server.connect() as c:
         enter(c, "/both?50000000")
         for _ in range(300):
-            c.send(b"y" * 100000)  # would block for ever if the other direction were in the way
+            c.send(b"y" * 100000)  # would block forever if the directions depended on each other
         c.shut()
         data = c.read_to_end()
     assert len(data) == 50000000 + len(b"heard 30000000\n") and data.endswith(b"xheard 30000000\n")
 
 
 @pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/idle"])
-def test_memory_is_bounded(start, target):
-    """A peer that does not read, or whose data is not read, has to wait."""
+def test_tunnel_memory_is_bounded(start, target):
+    """A peer that does not read, or whose data is not read, is throttled."""
     server = start(environment={"ASAN_OPTIONS": ENVIRONMENT["ASAN_OPTIONS"] + ":quarantine_size_mb=1"})
     stop, clients, threads = threading.Event(), [], []
     with server.connect() as c:
@@ -354,7 +354,7 @@ def test_memory_is_bounded(start, target):
         clients.append(c)
         threads.append(threading.Thread(target=flood, args=[c, stop]))
         threads[-1].start()
-    time.sleep(1)  # nothing can be waited for: it must not grow
+    time.sleep(1)  # no event to wait for: memory must simply not grow
     after = memory_kb(worker_of(server))
     stop.set()
     for c in clients:
@@ -363,12 +363,12 @@ def test_memory_is_bounded(start, target):
         thread.join()
     for c in clients:
         getattr(c.sock, "raw", c.sock).close()
-    assert after - before < 20000, "it keeps what the peer does not take"
+    assert after - before < 20000, "buffers beyond the flow control limit"
     server.err.wait_for("tunnel: closed", count=9) if target != "/idle" else None
     assert server.get("/").status == 200
 
 
-def test_others_have_their_turn(server):
+def test_tunnel_flood_does_not_starve_others(server):
     stop = threading.Event()
     with server.connect() as c:
         enter(c, "/both?4000000000")
@@ -391,11 +391,11 @@ def drink(c, stop):
         pass
 
 
-# ---- Clocks ----
+# ---- Timeouts ----
 
 
-def test_idle_is_not_slow(server):
-    """Longer than HandlerTimeout, and MinRate's two spans."""
+def test_tunnel_is_exempt_from_handler_timeout_and_min_rate(server):
+    """The pause is longer than HandlerTimeout, and than two MinRateIntervals."""
     with server.connect() as c:
         enter(c, "/echo")
         time.sleep(2.5)
@@ -403,7 +403,7 @@ def test_idle_is_not_slow(server):
 
 
 @pytest.mark.parametrize("target", ["/echo", "/idle", "/bye"])
-def test_idle_for_too_long(start, tmp_path, target):
+def test_tunnel_timeout_closes_idle_tunnel(start, tmp_path, target):
     server = start("TunnelTimeout 600ms")
     with server.connect() as c:
         began = time.monotonic()
@@ -413,7 +413,7 @@ def test_idle_for_too_long(start, tmp_path, target):
     assert " 101 " in records(tmp_path, 1)[0]
 
 
-def test_a_path_has_its_own_time(start):
+def test_tunnel_timeout_may_differ_by_location(start):
     below = "[LOCATION]\n    Path /idle\n    TunnelTimeout 600ms\n"
     server = start("TunnelTimeout unlimited", sections=below + ROUTES)
     with server.connect() as c, server.connect() as stays:
@@ -425,7 +425,7 @@ def test_a_path_has_its_own_time(start):
         assert stays.send(b"x").read_exactly(1) == b"x"
 
 
-def test_each_byte_restarts_it(start):
+def test_tunnel_timeout_restarts_with_each_byte(start):
     server = start("TunnelTimeout 1s")
     with server.connect() as c, server.connect() as hears:
         enter(c, "/echo")
@@ -436,14 +436,14 @@ def test_each_byte_restarts_it(start):
         assert hears.read_to_end() == b"tick\n" * 40
 
 
-def test_a_client_that_reads_nothing_is_cut_off(start):
+def test_tunnel_timeout_closes_client_that_does_not_read(start):
     server = start("TunnelTimeout 600ms")
     with server.connect(receive_buffer=4096) as c:
         enter(c, "/both?1000000000")
         server.err.wait_for("tunnel: closed")
 
 
-def test_a_client_that_reads_slowly_is_not_cut_off(start):
+def test_tunnel_timeout_spares_slow_reader(start):
     server = start("TunnelTimeout 1s")
     with server.connect(receive_buffer=4096) as c:
         enter(c, "/both?1000000000")
@@ -456,7 +456,7 @@ def test_a_client_that_reads_slowly_is_not_cut_off(start):
 
 
 @pytest.mark.parametrize("value", ["0", "10ms", "x"])
-def test_what_is_no_time(run, tmp_path, value):
+def test_tunnel_timeout_invalid_value_is_rejected(run, tmp_path, value):
     path = tmp_path / "bad.conf"
     path.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    TunnelTimeout {value}\n")
     done = run("-t", "-c", path)
@@ -467,7 +467,7 @@ def test_what_is_no_time(run, tmp_path, value):
 
 
 @half_closes
-def test_it_outlives_a_reload(server):
+def test_tunnel_survives_reload(server):
     with server.connect() as c:
         enter(c, "/echo")
         server.tell(signal.SIGHUP)
@@ -475,10 +475,10 @@ def test_it_outlives_a_reload(server):
         assert server.get("/").status == 200
         assert c.send(b"still here").read_exactly(10) == b"still here"
         c.shut().expect_end()
-    wait_until(lambda: len(server.workers) == 1, "the old worker ended with its tunnel")
+    wait_until(lambda: len(server.workers) == 1, "the old worker ends with its tunnel")
 
 
-def test_drain_timeout_ends_it(start, tmp_path):
+def test_tunnel_is_closed_by_drain_timeout(start, tmp_path):
     server = start("DrainTimeout 500ms")
     with server.connect() as c:
         enter(c, "/echo")
@@ -491,7 +491,7 @@ def test_drain_timeout_ends_it(start, tmp_path):
     assert " 101 " in records(tmp_path, 1)[0]
 
 
-def test_quit_waits_for_it(server):
+def test_tunnel_delays_quit(server):
     with server.connect() as c:
         enter(c, "/echo")
         server.tell(signal.SIGQUIT)
@@ -519,7 +519,7 @@ def dial(server, **how):
     return websocket(server.url.replace("http", "ws", 1) + "/websocket", ssl=context, compression=None, proxy=None, **how)
 
 
-def test_a_common_client(server):
+def test_websocket_works_with_websockets_package(server):
     with dial(server) as ws:
         for message in ("hello", "", "ä" * 1000, bytes(range(256)) * 60):
             ws.send(message)
@@ -531,7 +531,7 @@ def test_a_common_client(server):
         assert (ws.close_code, ws.close_reason) == (1000, "enough")
 
 
-def test_many_messages_at_once(server):
+def test_websocket_echoes_many_messages(server):
     with dial(server) as ws:
         messages = [os.urandom(n % 5000) for n in range(0, 100000, 97)]
         thread = threading.Thread(target=lambda: [ws.send(m) for m in messages])
@@ -540,12 +540,12 @@ def test_many_messages_at_once(server):
         thread.join()
 
 
-def test_subprotocols(server):
+def test_websocket_subprotocol_is_negotiated(server):
     with dial(server, subprotocols=["chat", "other"]) as ws:
         assert ws.subprotocol == "chat"
 
 
-def test_a_message_that_is_too_long_breaks_it_off(server):
+def test_websocket_message_beyond_limit_closes_connection(server):
     with dial(server) as ws:
         with pytest.raises((ConnectionClosed, OSError)):
             ws.send("x" * 100000)
@@ -553,7 +553,7 @@ def test_a_message_that_is_too_long_breaks_it_off(server):
 
 
 @pytest.mark.skipif(not browser.FOUND or DEFAULT != "h1", reason="needs Chromium, which trusts no authority here")
-def test_a_browser(server, tmp_path):
+def test_websocket_works_in_browser(server, tmp_path):
     with browser.Browser(tmp_path) as page:
         page.goto(server.url + "/")
         said = page.run("""new Promise((resolve, reject) => {
@@ -567,7 +567,7 @@ def test_a_browser(server, tmp_path):
         assert not [line for line in page.console if "favicon" not in line]
 
 
-def test_the_answer_to_any_key(server):
+def test_websocket_accept_is_correct_for_random_keys(server):
     for _ in range(20):
         key = base64.b64encode(os.urandom(16)).decode()
         with server.connect() as c:

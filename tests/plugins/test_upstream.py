@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[UPSTREAM]: its mistakes, and which server gets a request. What metrics shows of it is in test_metrics_upstreams.py."""
+"""[UPSTREAM]: configuration errors, and server selection. For its metrics see test_metrics_upstreams.py."""
 import collections
 import contextlib
 import os
@@ -15,7 +15,7 @@ from behind import Slow, asking, group
 from metering import status
 from proc import sleeps, wait_until
 
-# Checks come often. HealthTimeout is the time that one may take on a busy machine.
+# Checks are frequent. HealthTimeout must allow for a busy machine.
 CHECKED = "HealthCheck /health?deep\nHealthInterval 100ms\nHealthTimeout 1s"
 
 # ---- Configuration ----
@@ -23,7 +23,7 @@ CHECKED = "HealthCheck /health?deep\nHealthInterval 100ms\nHealthTimeout 1s"
 NAME, SERVER = "    Name group\n", "    Server 127.0.0.1:1\n"
 NO_SERVER = r"expected HOST:PORT, [ADDRESS6]:PORT or unix:/path"
 WEIGHT = "expected `backup` or `weight=` with a number from 1 to 100"
-# The section, where the mistake is (line and column of the section), and what is said of it.
+# The section, the location of the error (line and column in the section), and the message.
 MISTAKES = [
     (NAME, "1:1", "[UPSTREAM] has no Server"),
     (SERVER, "1:1", "[UPSTREAM] has no Name, so no route can use it"),
@@ -54,7 +54,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("section, place, says", MISTAKES, ids=[says[:40] for _, _, says in MISTAKES])
-def test_mistakes(run, tmp_path, section, place, says):
+def test_upstream_invalid_configuration_is_rejected(run, tmp_path, section, place, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[UPSTREAM]\n{section}[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n"
                     + ("    /* proxy http://group\n" if section.startswith(NAME) else "    /* static\n"))
@@ -66,7 +66,7 @@ def test_mistakes(run, tmp_path, section, place, says):
     assert done.err.count("error:") == 1 and (not hint or f"hint: {hint}" in done.err), done.err
 
 
-def test_more_servers_than_there_is_room_for(run, tmp_path):
+def test_upstream_servers_beyond_limit_are_rejected(run, tmp_path):
     conf = tmp_path / "monkey.conf"
     groups = [f"[UPSTREAM]\n    Name g{i}\n" + "".join(f"    Server 127.0.0.1:{1 + k}\n" for k in range(60)) for i in range(5)]
     routes = "".join(f"    /{i} proxy http://g{i}\n" for i in range(5))
@@ -75,7 +75,7 @@ def test_more_servers_than_there_is_room_for(run, tmp_path):
     assert done.code == 3 and "more than 256 servers" in done.err
 
 
-def test_an_upstream_serves_one_kind_of_handler(run, tmp_path):
+def test_upstream_for_two_handlers_is_rejected(run, tmp_path):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[UPSTREAM]\n{NAME}{SERVER}[PLUGINS]\n    Load proxy\n    Load fastcgi\n[HOST]\n    DocumentRoot .\n"
                     "[ROUTES]\n    /* proxy http://group\n    *.php fastcgi group\n")
@@ -111,7 +111,7 @@ def states(server):
 
 
 def ask(server, n, target="/", **how):
-    """So many requests over one connection, all of which succeed."""
+    """Sends n requests over one connection, which must all succeed."""
     with server.connect() as c:
         for _ in range(n):
             reply = c.get(target, **how)
@@ -122,26 +122,26 @@ def shares(*backends):
     return [len(each.asked) for each in backends]
 
 
-def test_a_name_that_does_not_resolve_is_a_server_that_is_down(start, backends):
+def test_upstream_unresolved_name_counts_as_down(start, backends):
     a, = backends(1)
     server = start("nowhere.invalid:80", a)
     ask(server, 10)
-    wait_until(lambda: states(server) == ["unresolved", "up"], "it is known")
+    wait_until(lambda: states(server) == ["unresolved", "up"], "the state is shown")
 
 
-def test_no_name_resolves(start):
+def test_upstream_without_resolved_server_gets_error(start):
     server = start("nowhere.invalid:80", "neither.invalid:80")
     assert server.get("/").status in (502, 503)
 
 
-def test_a_name(start, backends):
-    """It has an address without a server, too."""
+def test_upstream_name_with_several_addresses_works(start, backends):
+    """The name also has an address without a server."""
     a, = backends(1)
     ask(start(f"localhost:{a.at[1]}"), 4)
     assert shares(a) == [4]
 
 
-def test_an_address_of_ipv6(start):
+def test_upstream_server_may_have_ipv6_address(start):
     try:
         with Backend(family=socket.AF_INET6, at=("::1", 0)) as a:
             ask(start(f"[::1]:{a.at[1]}"), 2)
@@ -149,16 +149,16 @@ def test_an_address_of_ipv6(start):
         pytest.skip("there is no IPv6")
 
 
-# ---- Balancing ----
+# ---- Load balancing ----
 
-def test_weights(start, backends):
+def test_upstream_weights_distribute_requests(start, backends):
     a, b, c = backends(3)
     ask(start(a, f"{b.address} weight=2", f"{c.address} weight=5"), 80)
     assert shares(a, b, c) == [10, 20, 50]
     assert [each.target for each in c.asked] == ["/"] * 50
 
 
-def test_least(start, backends):
+def test_upstream_least_conn_prefers_idle_server(start, backends):
     with Slow() as slow:
         a, = backends(1)
         server = start(slow, a, keys="Balance least_conn", workers=2)
@@ -172,7 +172,7 @@ def test_least(start, backends):
 
 
 def keys_of(server, backends, n=60):
-    """Which backend each key leads to."""
+    """The backend that each key is mapped to."""
     for each in backends:
         each.asked.clear()
     with server.connect() as c:
@@ -181,28 +181,28 @@ def keys_of(server, backends, n=60):
     return {asked.target: i for i, each in enumerate(backends) for asked in each.asked}
 
 
-def test_a_hash_moves_no_more_than_it_must(start, backends):
+def test_upstream_hash_remaps_only_keys_of_lost_server(start, backends):
     servers = backends(3)
     server = start(*servers, keys="Balance hash\nMaxFails 1\nHoldDown 50ms", options="hash=field:X-Key", workers=2)
     before = keys_of(server, servers)
-    assert collections.Counter(before.values()).keys() == {0, 1, 2}, "each has some"
-    assert keys_of(server, servers) == before, "it is stable"
+    assert collections.Counter(before.values()).keys() == {0, 1, 2}, "each has some keys"
+    assert keys_of(server, servers) == before, "the mapping is stable"
     servers[1].stop()
     meanwhile = keys_of(server, servers)
     assert all(meanwhile[key] == (place if place != 1 else meanwhile[key]) for key, place in before.items())
-    assert {meanwhile[key] for key, place in before.items() if place == 1} == {0, 2}, "both take some of it"
+    assert {meanwhile[key] for key, place in before.items() if place == 1} == {0, 2}, "both get some of its keys"
     with restarted(servers[1]) as again:
-        wait_until(lambda: keys_of(server, [servers[0], again, servers[2]]) == before, "all is as it was")
+        wait_until(lambda: keys_of(server, [servers[0], again, servers[2]]) == before, "the original mapping returns")
 
 
-def test_a_hash_does_not_depend_on_the_order(start, backends):
+def test_upstream_hash_is_independent_of_server_order(start, backends):
     servers = backends(3)
     by_order = [keys_of(start(*order, keys="Balance hash", options="hash=path"), servers)
                 for order in (servers, servers[::-1])]
     assert by_order[0] == by_order[1]
 
 
-def test_sticky_clients_stay_through_a_reload_that_turns_servers_round(start, backends):
+def test_upstream_sticky_survives_reload_with_reordered_servers(start, backends):
     servers = backends(3)
     server = start(*servers, options="sticky=S")
     cookie = server.get("/")["Set-Cookie"].split(";")[0]
@@ -214,7 +214,7 @@ def test_sticky_clients_stay_through_a_reload_that_turns_servers_round(start, ba
     assert shares(*servers)[place] == 7
 
 
-def test_a_socket_is_looked_for_beside_the_file_that_names_it(monkey, tmp_path):
+def test_upstream_socket_path_is_relative_to_its_config_file(monkey, tmp_path):
     folder = tmp_path / "parts"
     folder.mkdir()
     (folder / "group.conf").write_text("[UPSTREAM]\n    Name group\n    Server unix:app.sock\n")
@@ -236,8 +236,8 @@ def fnv(text):
     return f"{value:016x}"
 
 
-def test_a_cookie_tells_no_address_and_cannot_be_made(start, backends):
-    """It was a hash without a key: addresses could be tried out."""
+def test_sticky_cookie_reveals_no_address_and_cannot_be_forged(start, backends):
+    """An unkeyed hash would let clients guess addresses."""
     a, b = backends(2)
     server = start(a, f"{b.address} backup", options="sticky=S")
     assert cookie_of(server.get("/")) != f"S={fnv(f'group{chr(10)}{a.address}')}"
@@ -246,7 +246,7 @@ def test_a_cookie_tells_no_address_and_cannot_be_made(start, backends):
     assert shares(a, b) == [4, 0]
 
 
-def test_the_cookie_of_a_backup_leads_there_only_while_it_serves(start, backends):
+def test_sticky_cookie_of_backup_applies_only_while_it_serves(start, backends):
     a, b = backends(2)
     server = start(a, f"{b.address} backup", keys="MaxFails 1\nHoldDown 50ms", options="sticky=S")
     a.stop()
@@ -260,7 +260,7 @@ def test_the_cookie_of_a_backup_leads_there_only_while_it_serves(start, backends
         assert len(b.asked) == before
 
 
-def test_cookies_stay_over_a_reload_and_differ_between_servers(start, backends):
+def test_sticky_cookie_survives_reload_and_differs_between_servers(start, backends):
     a, b = backends(2)
     server, other = (start(a, b, options="sticky=S") for _ in range(2))
     first = {cookie_of(server.get("/")) for _ in range(2)}
@@ -269,7 +269,7 @@ def test_cookies_stay_over_a_reload_and_differ_between_servers(start, backends):
     assert len(first) == 2 and not first & {cookie_of(other.get("/")) for _ in range(2)}
 
 
-def test_machines_with_one_key_file_understand_each_others_cookies(start, backends, tmp_path):
+def test_sticky_cookie_is_shared_by_machines_with_one_key_file(start, backends, tmp_path):
     a, b = backends(2)
     (tmp_path / "secret").write_text("0123456789abcdef0123456789abcdef\n")
     keys = f"KeyFile {tmp_path}/secret"
@@ -278,7 +278,7 @@ def test_machines_with_one_key_file_understand_each_others_cookies(start, backen
 
 
 @pytest.mark.parametrize("text, message", [("short\n", "has 5 characters: a secret needs at least 32"), ("", "has 0 characters"), (None, "cannot be read")])
-def test_a_key_file_that_is_none(run, tmp_path, text, message):
+def test_sticky_key_file_that_is_invalid_is_rejected(run, tmp_path, text, message):
     conf = tmp_path / "monkey.conf"
     if text is not None:
         (tmp_path / "secret").write_text(text)
@@ -288,8 +288,8 @@ def test_a_key_file_that_is_none(run, tmp_path, text, message):
     assert done.code == 3 and message in done.err and f"{conf}:4:13: error" in done.err
 
 
-def test_sticky_clients_do_not_wait_for_their_server(start):
-    """They go elsewhere while all of its connections are in use."""
+def test_sticky_client_does_not_wait_for_busy_server(start):
+    """Sticky clients use another server while all connections of theirs are busy."""
     gate = threading.Event()
 
     def reply(asked):
@@ -303,7 +303,7 @@ def test_sticky_clients_do_not_wait_for_their_server(start):
         assert shares(a, b) == [1, 0]
         with server.connect() as holder:
             holder.ask("/hold", fields=[cookie])
-            wait_until(lambda: len(a.asked) == 2, "its connection is in use")
+            wait_until(lambda: len(a.asked) == 2, "the connection is in use")
             assert server.get("/", fields=[cookie]).status == 200 and shares(a, b) == [2, 1]
             gate.set()
             assert holder.read().text == "fine"
@@ -311,7 +311,7 @@ def test_sticky_clients_do_not_wait_for_their_server(start):
         assert shares(a, b) == [4, 1]
 
 
-def test_a_backup_serves_only_while_it_must(start, backends):
+def test_upstream_backup_serves_only_while_others_are_down(start, backends):
     a, b = backends(2)
     server = start(a, f"{b.address} backup", keys="MaxFails 1\nHoldDown 50ms")
     ask(server, 5)
@@ -325,24 +325,24 @@ def test_a_backup_serves_only_while_it_must(start, backends):
         assert len(b.asked) == before
 
 
-# ---- Health ----
+# ---- Health checks ----
 
-def test_a_server_that_is_back_begins_slowly(start, backends):
+def test_upstream_slow_start_ramps_up_recovered_server(start, backends):
     a, b = backends(2)
     server = start(a, b, keys="MaxFails 1\nHoldDown 50ms\nSlowStart 1h")
     ask(server, 4)
     a.stop()
     ask(server, 2)
     with restarted(a) as again:
-        wait_until(lambda: server.get("/").status == 200 and again.asked, "it is tried")
-        wait_until(lambda: states(server) == ["slow_start", "up"], "it has come back")
+        wait_until(lambda: server.get("/").status == 200 and again.asked, "a retry of the server")
+        wait_until(lambda: states(server) == ["slow_start", "up"], "its recovery")
         again.asked.clear()
         ask(server, 30)
         assert len(again.asked) <= 1
 
 
 class Checked(Backend):
-    """Its /health answers what the test wants: a status, or None for silence."""
+    """Its /health responds as the test says: with a status, or None for no response."""
 
     def __init__(self):
         self.health, self.checks = "204 No Content", []
@@ -358,18 +358,18 @@ class Checked(Backend):
         return response(status=self.health)
 
 
-def test_health_checks(start):
+def test_health_check_failures_and_recovery_change_state(start):
     with Checked() as a, Checked() as b:
         server = start(a, b, keys=CHECKED, workers=2)
         wait_until(lambda: len(a.checks) > 1, "checks")
         for bad in ("500 Broken", "400 Bad", None):
             a.health = bad
-            wait_until(lambda: states(server) == ["down", "up"], f"{bad} is seen")
+            wait_until(lambda: states(server) == ["down", "up"], f"{bad} is noticed")
             before = len(a.asked)
             ask(server, 6)
             assert len(a.asked) == before, "it gets no requests"
             a.health = "302 Found"
-            wait_until(lambda: states(server) == ["up", "up"], "it is well again")
+            wait_until(lambda: states(server) == ["up", "up"], "it is up again")
             ask(server, 6)
             assert len(a.asked) > before
         asked = a.checks[0]
@@ -380,24 +380,24 @@ def test_health_checks(start):
         server.err.wait_for(rf"\[info\] .*upstream group: the server {a.address} passes its health check", count=3)
 
 
-def test_a_check_of_connecting_alone(start, backends):
+def test_health_check_connect_only_works(start, backends):
     a, b = backends(2)
     server = start(a, b, keys="HealthCheck connect\nHealthInterval 100ms\nHealthTimeout 1s")
     a.stop()
-    wait_until(lambda: states(server) == ["down", "up"], "it is gone")
+    wait_until(lambda: states(server) == ["down", "up"], "it is down")
     with restarted(a):
-        wait_until(lambda: states(server) == ["up", "up"], "it is back")
+        wait_until(lambda: states(server) == ["up", "up"], "it is up again")
 
 
-def test_no_server_passes_its_check(start):
+def test_health_check_failed_on_all_servers_gets_error(start):
     with Checked() as a:
         a.health = "503 Busy"
         server = start(a, keys=CHECKED)
-        wait_until(lambda: states(server) == ["down"], "it is seen")
+        wait_until(lambda: states(server) == ["down"], "the failure is noticed")
         assert server.get("/").status in (502, 503) and not a.asked
 
 
-def test_failures_that_do_not_count(start, backends):
+def test_upstream_max_fails_off_keeps_servers_up(start, backends):
     a, b = backends(2)
     server = start(a, b, keys="MaxFails off")
     a.stop()
@@ -405,7 +405,7 @@ def test_failures_that_do_not_count(start, backends):
     assert states(server) == ["up", "up"]
 
 
-def test_no_budget_for_retries(start, backends):
+def test_upstream_retry_budget_off_prevents_retries(start, backends):
     (a,), (b,) = backends(1, reply=lambda asked: None), backends(1)
     server = start(a, b, keys="RetryBudget off\nMaxFails off")
     statuses = [server.get("/").status for _ in range(10)]
@@ -414,22 +414,22 @@ def test_no_budget_for_retries(start, backends):
 
 # ---- Connections ----
 
-def test_a_server_that_accepts_nothing_is_passed_over(start, backends):
+def test_upstream_server_with_full_accept_queue_is_skipped(start, backends):
     a, = backends(1)
     with socket.socket() as deaf, contextlib.ExitStack() as stack:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
-        for _ in range(3):  # until its queue is full
+        for _ in range(3):  # until its accept queue is full
             full = stack.enter_context(socket.socket())
             full.setblocking(False)
             full.connect_ex(deaf.getsockname())
         server = start("127.0.0.1:%d" % deaf.getsockname()[1], a, keys="ConnectTimeout 100ms\nMaxFails 1")
         ask(server, 6)
         assert shares(a) == [6]
-        wait_until(lambda: states(server) == ["down", "up"], "it is shown")
+        wait_until(lambda: states(server) == ["down", "up"], "the state is shown")
 
 
-def test_idle_connections_end(start, backends):
+def test_upstream_keep_alive_timeout_closes_idle_connections(start, backends):
     a, = backends(1)
     server = start(a, keys="KeepAliveTimeout 50ms")
     ask(server, 2)
@@ -439,36 +439,36 @@ def test_idle_connections_end(start, backends):
     assert a.connections == 2
 
 
-def test_no_connection_is_kept(start, backends):
+def test_upstream_keep_alive_connections_zero_keeps_none(start, backends):
     a, = backends(1)
     ask(start(a, keys="KeepAliveConnections 0"), 5)
     assert a.connections == 5
 
 
-# ---- Queues ----
+# ---- Wait queues ----
 
 def waiting(server, n):
     wait_until(lambda: status(server)["upstreams"][0]["waiting"] == n, f"{n} requests wait")
 
 
-def test_a_queue_is_served_in_order_whichever_worker_asks(start):
+def test_upstream_queue_is_fifo_across_workers(start):
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 1", workers=2)
         clients = []
         for i in range(8):
             clients += stack.enter_context(asking(server, 1, f"/{i}"))
             wait_until(lambda: slow.asked, "the first one is served") if i == 0 else waiting(server, i)
-            time.sleep(.02)  # those that come at the same time have no order
+            time.sleep(.02)  # simultaneous requests have no order
         slow.release()
         assert [c.read().status for c in clients] == [200] * 8
         assert [asked.target for asked in slow.asked] == [f"/{i}" for i in range(8)]
 
 
-def test_a_queue_that_is_full(start):
+def test_upstream_full_queue_refuses_requests(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1\nMaxQueue 2\nMaxConnectionsPerAddress 0")
         with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "it is served")
+            wait_until(lambda: slow.asked, "the first request is served")
             with asking(server, 2, "/x") as others:
                 waiting(server, 2)
                 assert server.get("/more").status == 503
@@ -477,11 +477,11 @@ def test_a_queue_that_is_full(start):
         ask(server, 3)
 
 
-def test_a_wait_that_is_too_long(start):
+def test_upstream_queue_timeout_refuses_requests(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1\nQueueTimeout 100ms")
         with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "it is served")
+            wait_until(lambda: slow.asked, "the first request is served")
             with asking(server, 2, "/x") as others:
                 assert [c.read().status for c in others] == [503] * 2
             slow.release()
@@ -489,11 +489,11 @@ def test_a_wait_that_is_too_long(start):
         ask(server, 3)
 
 
-def test_a_client_that_leaves_the_queue(start):
+def test_upstream_client_disconnect_leaves_queue(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1")
         with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "it is served")
+            wait_until(lambda: slow.asked, "the first request is served")
             with asking(server, 3, "/gone"):
                 waiting(server, 3)
             waiting(server, 0)
@@ -503,7 +503,7 @@ def test_a_client_that_leaves_the_queue(start):
         assert "/gone" not in [asked.target for asked in slow.asked]
 
 
-def test_connections_of_workers_that_die_are_given_back(start):
+def test_upstream_connections_of_dead_worker_are_freed(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1", workers=2)
         server.allow("was killed by signal")
@@ -512,34 +512,34 @@ def test_connections_of_workers_that_die_are_given_back(start):
             for pid in server.workers:
                 os.kill(pid, signal.SIGKILL)
         slow.release()
-        wait_until(lambda: server.err.text.count("was killed by signal") == 2, "their end is noticed")
+        wait_until(lambda: server.err.text.count("was killed by signal") == 2, "both deaths are noticed")
         ask(server, 4)
         waiting(server, 0)
 
 
 @pytest.mark.processes("counts how often a worker sleeps")
-def test_requests_that_wait_do_not_wake_their_worker(start):
+def test_upstream_waiting_requests_do_not_wake_their_worker(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1\nQueueTimeout 1m")
         with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "it is served")
+            wait_until(lambda: slow.asked, "the first request is served")
             with asking(server, 3, "/x") as others:
                 waiting(server, 3)
                 before = sleeps(server.workers[0])
                 time.sleep(2)
-                assert sleeps(server.workers[0]) - before < 15  # it used to look every 50 ms
+                assert sleeps(server.workers[0]) - before < 15  # not polled every 50 ms
                 slow.release()
                 assert [c.read().status for c in (*first, *others)] == [200] * 4
 
 
-# It has left the set of workers that the master replaces: no worker joins in its place.
+# The master has removed it from the set of workers: it starts no replacement.
 @pytest.mark.processes("kills one of a former configuration")
-def test_a_request_that_waits_is_served_when_a_worker_is_killed(start):
+def test_upstream_waiting_request_is_served_after_worker_death(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1\nQueueTimeout 1m")
         server.allow("was killed by signal")
         with asking(server, 1, "/old"):
-            wait_until(lambda: slow.asked, "it is served")
+            wait_until(lambda: slow.asked, "the request is served")
             old = server.workers[0]
             reload(server)
             with asking(server, 2, "/new") as new:
@@ -550,10 +550,10 @@ def test_a_request_that_waits_is_served_when_a_worker_is_killed(start):
                 assert [c.read().status for c in new] == [200] * 2
 
 
-# ---- Shares of clients ----
+# ---- Shares per client ----
 
 def hold(server, stack, n, target="/held", source="127.0.0.1", fields=()):
-    """So many requests of one address that take their time."""
+    """Opens n slow requests from one address."""
     clients = [stack.enter_context(server.connect(source=source)) for _ in range(n)]
     for each in clients:
         each.ask(target, fields=fields)
@@ -561,7 +561,7 @@ def hold(server, stack, n, target="/held", source="127.0.0.1", fields=()):
 
 
 @pytest.mark.parametrize("keys, workers, share", [("", 1, 2), ("", 2, 2), ("MaxConnectionsPerAddress 3", 2, 3), ("MaxConnectionsPerAddress 1", 1, 1)])
-def test_one_address_leaves_connections_to_others(start, keys, workers, share):
+def test_upstream_one_address_leaves_connections_for_others(start, keys, workers, share):
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys=f"MaxConnections 4\n{keys}", workers=workers)
         many = hold(server, stack, 8)
@@ -574,20 +574,20 @@ def test_one_address_leaves_connections_to_others(start, keys, workers, share):
         assert [c.read().status for c in (*many, *others)] == [200] * (12 - share)
 
 
-def test_an_address_may_have_all_connections_on_wish(start):
+def test_upstream_one_address_may_use_all_connections_if_configured(start):
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4\nMaxConnectionsPerAddress 0")
         hold(server, stack, 4)
         wait_until(lambda: len(slow.asked) == 4, "all are in use")
 
 
-def test_kept_connections_are_shared_too(start):
-    """The connections are there already when one address asks for all of them."""
+def test_upstream_kept_connections_are_shared_fairly(start):
+    """The connections already exist when one address requests all of them."""
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4")
         with contextlib.ExitStack() as first:
             warm = [c for i in (1, 2) for c in hold(server, first, 2, source=f"127.0.0.{i}")]
-            wait_until(lambda: slow.connections == 4, "all connections are made")
+            wait_until(lambda: slow.connections == 4, "all connections are open")
             slow.release()
             assert [c.read().status for c in warm] == [200] * 4
         slow.hold()
@@ -601,7 +601,7 @@ def test_kept_connections_are_shared_too(start):
 @pytest.mark.parametrize("first, second, is_one", [
     ("192.0.2.1", "192.0.2.1", True), ("192.0.2.1", "192.0.2.2", False), ("2001:db8::1", "2001:db8::2", True),
     ("2001:db8::1", "2001:db8:0:1::1", False)])
-def test_clients_of_a_trusted_proxy_count_by_their_own_address(start, first, second, is_one):
+def test_upstream_share_of_clients_behind_trusted_proxy_is_per_client(start, first, second, is_one):
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4", others=["security"],
                        more="[SECURITY]\n    TrustedProxy 127.0.0.0/8\n    RealAddress X-Forwarded-For\n")
@@ -611,10 +611,10 @@ def test_clients_of_a_trusted_proxy_count_by_their_own_address(start, first, sec
         if is_one:
             waiting(server, 1)
         else:
-            wait_until(lambda: len(slow.asked) == 3, "the second client is another one")
+            wait_until(lambda: len(slow.asked) == 3, "the second client counts separately")
 
 
-def test_one_address_leaves_room_in_the_queue(start):
+def test_upstream_one_address_leaves_queue_slots_for_others(start):
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 2\nMaxQueue 4")
         first = hold(server, stack, 3)
@@ -634,7 +634,7 @@ def reload(server):
     server.err.wait_for("the new configuration serves")
 
 
-def test_a_reload_does_not_forget_that_a_server_is_down(start, backends):
+def test_upstream_reload_keeps_server_down(start, backends):
     a, b = backends(2)
     server = start(a, b, keys="HoldDown 1h\nMaxFails 1", workers=2)
     a.stop()
@@ -654,7 +654,7 @@ def change(server, old, new):
     reload(server)
 
 
-def test_a_check_that_a_reload_takes_away_decides_nothing(start):
+def test_upstream_reload_that_removes_check_brings_server_up(start):
     with Checked() as a:
         a.health = "404 Not Found"
         server = start(a, keys=CHECKED, workers=2)
@@ -662,11 +662,11 @@ def test_a_check_that_a_reload_takes_away_decides_nothing(start):
         assert server.get("/").status == 503
         change(server, "HealthCheck /health?deep", "")
         assert server.get("/").text == "x"
-        wait_until(lambda: states(server) == ["up"], "it is shown")
+        wait_until(lambda: states(server) == ["up"], "the state is shown")
 
 
 @pytest.mark.parametrize("old, new", [("HoldDown 1h", "HoldDown 1s"), ("MaxFails 1", "MaxFails off")])
-def test_a_reload_shortens_the_time_of_a_server_that_failed(start, backends, old, new):
+def test_upstream_reload_applies_shorter_hold_down(start, backends, old, new):
     a, b = backends(2)
     server = start(a, b, keys="HoldDown 1h\nMaxFails 1")
     a.stop()
@@ -676,14 +676,14 @@ def test_a_reload_shortens_the_time_of_a_server_that_failed(start, backends, old
         change(server, old, new)
         ask(server, 6)
         assert back.asked
-        wait_until(lambda: states(server) == ["up", "up"], "it is shown")
+        wait_until(lambda: states(server) == ["up", "up"], "the state is shown")
 
 
-def test_a_reload_gives_no_second_budget(start):
+def test_upstream_reload_keeps_connection_limit(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1")
         with asking(server, 1, "/old") as old:
-            wait_until(lambda: slow.asked, "it is served")
+            wait_until(lambda: slow.asked, "the old request is served")
             reload(server)
             with asking(server, 1, "/new") as new:
                 waiting(server, 1)

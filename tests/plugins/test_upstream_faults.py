@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the error log says of servers behind ours that fail, and what becomes of the requests that they have."""
+"""Error log messages about failing backends, and the fate of their requests."""
 import contextlib
 import os
 import pwd
@@ -32,9 +32,9 @@ def lines(server, text):
     return [line for line in server.log.splitlines() if "the server " in line and text in line]
 
 
-# ---- What the log says, once for each change ----
+# ---- Log messages, one for each change ----
 
-def test_a_server_that_is_not_there_is_told_once_although_another_one_answers(start):
+def test_upstream_unreachable_server_is_logged_once(start):
     with Backend() as a:
         server = start(a, "127.0.0.1:1", keys="MaxFails 3\nHoldDown 1h", workers=2)
         for _ in range(20):
@@ -44,7 +44,7 @@ def test_a_server_that_is_not_there_is_told_once_although_another_one_answers(st
         assert len(lines(server, "127.0.0.1:1 failed")) == 1 and len(lines(server, "gets no requests")) == 1
 
 
-def test_a_server_that_comes_back_is_told(start):
+def test_upstream_recovery_is_logged(start):
     with Backend() as a, Backend() as b:
         server = start(a, b, keys="MaxFails 1\nHoldDown 1s", workers=1)
         b.stop()
@@ -56,7 +56,7 @@ def test_a_server_that_comes_back_is_told(start):
             server.err.wait_for(rf"\[info\] .*upstream group: the server {b.address} is back: it answers again")
 
 
-def test_a_socket_that_does_not_exist_is_told(start, tmp_path):
+def test_upstream_missing_socket_is_logged(start, tmp_path):
     server = start(to=f"http://unix:{tmp_path}/none.sock")
     assert server.get("/").status == 502
     server.err.wait_for(r"\[error\] .*the socket does not exist \(No such file or directory\)", count=2)
@@ -64,7 +64,7 @@ def test_a_socket_that_does_not_exist_is_told(start, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has workers of another user")
-def test_a_socket_that_the_workers_may_not_use_is_told(start, tmp_path):
+def test_upstream_socket_without_permission_is_logged(start, tmp_path):
     path = f"/tmp/{os.getpid()}-closed.sock"
     with socket.socket(socket.AF_UNIX) as closed, contextlib.ExitStack() as stack:
         closed.bind(path)
@@ -76,7 +76,7 @@ def test_a_socket_that_the_workers_may_not_use_is_told(start, tmp_path):
         server.err.wait_for(r"\[error\] .*the workers' user may not connect to the socket \(Permission denied\)")
 
 
-def test_a_name_that_does_not_resolve_is_told_with_the_words_of_the_resolver(start):
+def test_upstream_resolver_error_is_logged(start):
     server = start(to="http://no.such.name.invalid:80", workers=2)
     assert server.get("/").status == 503
     server.err.wait_for(r"\[error\] .*the server no.such.name.invalid:80 has no address, its name does not resolve: \w+")
@@ -86,7 +86,7 @@ def test_a_name_that_does_not_resolve_is_told_with_the_words_of_the_resolver(sta
     server.err.wait_for(r"upstream no.such.name.invalid:80: no server is up")
 
 
-def test_a_server_that_does_not_answer_or_ends_early_is_told(start):
+def test_upstream_timeout_and_early_close_are_logged(start):
     def script(connection):
         connection.recv(1000)
         if closes.is_set():
@@ -99,10 +99,10 @@ def test_a_server_that_does_not_answer_or_ends_early_is_told(start):
         assert server.get("/").status == 504
         server.err.wait_for(rf"\[error\] .*the server {backend.address} failed: the server does not answer")
         closes.set()
-        wait_until(lambda: server.get("/").status == 502 and len(lines(server, "failed: ")) == 2, "another reason is told")
+        wait_until(lambda: server.get("/").status == 502 and len(lines(server, "failed: ")) == 2, "the new reason is logged")
 
 
-def test_tls_that_fails_is_told(start):
+def test_upstream_tls_failure_is_logged(start):
     with Backend(script=lambda connection: connection.sendall(b"no TLS at all\r\n" * 10)) as backend:
         server = start(to=f"https://{backend.address}")
         assert server.get("/").status == 502
@@ -113,41 +113,41 @@ def test_tls_that_fails_is_told(start):
     (response("", "503 Busy"), "", "it answers with status 503"), (b"nonsense, and no HTTP\r\n", "", "it sends no HTTP response"),
     (response("", "204 No Content"), "HealthStatus 200", "it answers with status 204"),
     (None, "", "it closes the connection without a response")])
-def test_a_check_that_fails_says_why(start, reply, keys, why):
+def test_health_check_failure_is_logged_with_reason(start, reply, keys, why):
     with Backend(lambda asked: reply) as backend:
         server = start(backend, keys=f"HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s\n{keys}")
         server.err.wait_for(rf"\[warn\] .*upstream group: the server {backend.address} fails its health check: {why}")
 
 
-def test_a_check_of_a_server_that_is_not_there_says_why(start):
+def test_health_check_of_unreachable_server_is_logged_with_reason(start):
     server = start("127.0.0.1:1", keys="HealthCheck connect\nHealthInterval 100ms")
     server.err.wait_for(r"the server 127.0.0.1:1 fails its health check: the server refused the connection")
 
 
-# ---- Checks ----
+# ---- Health checks ----
 
-def test_checks_have_a_host_and_a_status_of_their_own(start):
+def test_health_check_host_and_status_are_configurable(start):
     with Backend(lambda asked: response("", "204 No Content")) as backend:
         server = start(backend, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s\nHealthHost app.example\nHealthStatus 204")
         wait_until(lambda: len(backend.asked) > 2, "checks")
         assert backend.asked[0].get("Host") == "app.example" and states(server) == ["up"]
 
 
-def test_one_bad_check_takes_no_server_out(start):
+def test_health_check_single_failure_is_tolerated(start):
     with Backend(lambda asked: response(status=next(results, "503 Busy"))) as backend:
         results = iter(["503 Busy", "200 OK"] * 4)
         server = start(backend, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s")
         wait_until(lambda: len(backend.asked) >= 8, "checks")
         assert not lines(server, "fails its health check")
-        wait_until(lambda: states(server) == ["down"], "then it fails for good")
+        wait_until(lambda: states(server) == ["down"], "down after repeated failures")
 
 
-def test_servers_that_start_late_serve_soon(start):
-    """Not only when HealthInterval is over: all of them would be down for so long."""
+def test_health_check_retries_late_starting_server_early(start):
+    """Waiting for HealthInterval would keep all of them down for that long."""
     with Backend() as a:
         at = a.at
     server = start(f"127.0.0.1:{at[1]}", keys="HealthCheck /h\nHealthInterval 1h")
-    wait_until(lambda: states(server) == ["down"], "it is not there yet")
+    wait_until(lambda: states(server) == ["down"], "it is not running yet")
     with Backend(at=at):
         wait_until(lambda: server.get("/").status == 200, "it serves", 20)
 
@@ -165,22 +165,22 @@ def tried(run, tmp_path):
 
 @pytest.mark.parametrize("key, value", [("HealthStatus", "99"), ("HealthStatus", "600"), ("HealthStatus", "300-200"), ("HealthStatus", "x"),
                                         ("HealthFall", "0"), ("HealthRise", "101"), ("HealthTimeout", "x")])
-def test_values_that_are_wrong(tried, key, value):
+def test_health_check_invalid_values_are_rejected(tried, key, value):
     done, conf = tried(key, value)
     assert done.code == 3 and f"{conf}:4:" in done.err, done.err
 
 
 @pytest.mark.parametrize("key, value", [("HealthStatus", "100"), ("HealthStatus", "599"), ("HealthStatus", "100-599"),
                                         ("HealthStatus", "204-204"), ("HealthFall", "100"), ("HealthRise", "1")])
-def test_values_that_are_right(tried, key, value):
+def test_health_check_valid_values_are_accepted(tried, key, value):
     done, _ = tried(key, value)
     assert done.code == 0, done.err
 
 
-# ---- Requests that a server has which is out ----
+# ---- Requests of a server that goes down ----
 
 class Freezing(Backend):
-    """Answers, until it is frozen."""
+    """Responds until it is frozen."""
 
     def __init__(self):
         self.frozen, self.thaws = threading.Event(), threading.Event()
@@ -197,8 +197,8 @@ class Freezing(Backend):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
-    """Not after `wait`, which is an hour here."""
+def test_upstream_requests_move_away_from_failing_server(start, workers):
+    """The move must not wait for response_timeout, which is an hour here."""
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
         server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=workers)
         wait_until(lambda: a.asked and b.asked, "checks")
@@ -211,7 +211,7 @@ def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
         server.err.wait_for("fails its health check: it does not answer in time")
 
 
-def test_requests_that_may_not_be_repeated_stay(start):
+def test_upstream_non_idempotent_requests_stay_on_failing_server(start):
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
         server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=1)
         wait_until(lambda: a.asked and b.asked, "checks")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateway uwsgi, in front of a real uWSGI with a Python program."""
+"""The uwsgi plugin, in front of a real uWSGI with a Python program."""
 import json
 import os
 import shutil
@@ -87,7 +87,7 @@ def serve(monkey, site, uwsgi):
 
 
 @every_protocol
-def test_a_program_answers(serve, protocol):
+def test_uwsgi_program_gets_variables_and_body(serve, protocol):
     server = serve()
     got = json.loads(server.get("/x%20y?q=1", "POST", body=b"content").text)
     want = {"SCRIPT_NAME": "", "PATH_INFO": "/x y", "QUERY_STRING": "q=1", "REQUEST_METHOD": "POST", "CONTENT_LENGTH": "7"}
@@ -95,7 +95,7 @@ def test_a_program_answers(serve, protocol):
     assert (got["length"], got["scheme"]) == (7, "https" if protocol.endswith("-tls") else "http")
 
 
-def test_a_program_below_a_path(serve):
+def test_uwsgi_program_may_be_mounted_below_a_path(serve):
     server = serve("/app/*  uwsgi {}")
     got = json.loads(server.get("/app/x").text)["environ"]
     assert (got["SCRIPT_NAME"], got["PATH_INFO"]) == ("/app", "/x")
@@ -103,7 +103,7 @@ def test_a_program_below_a_path(serve):
 
 
 @every_protocol
-def test_large_answers_and_statuses(serve):
+def test_uwsgi_large_response_and_status_are_passed(serve):
     server = serve()
     assert server.get("/large").body == b"".join(bytes([65 + i % 26]) * 1000 for i in range(3000))
     reply = server.get("/teapot")
@@ -111,20 +111,20 @@ def test_large_answers_and_statuses(serve):
     assert server.get("/teapot", "HEAD").body == b""
 
 
-def test_content_of_unknown_length(serve):
+def test_uwsgi_chunked_body_gets_length(serve):
     server = serve()
     chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (100_000, b"x" * 100_000)
     reply = server.get("/", "POST", [("Transfer-Encoding", "chunked")], chunks)
     assert json.loads(reply.text)["length"] == 100_000
 
 
-def test_variables_that_are_too_long(serve):
+def test_uwsgi_variables_beyond_limit_get_431(serve):
     server = serve(server="MaxHeaderSize 60K\nMaxURISize 50K")
     assert server.get("/?" + "x" * 40_000).status == 431
     assert server.get("/").status == 200
 
 
-def test_faults(serve, uwsgi):
+def test_uwsgi_frozen_or_stopped_server_gets_error_and_recovers(serve, uwsgi):
     server = serve("/*  uwsgi {} response_timeout=300ms max_tries=1")
     uwsgi.signal_all(signal.SIGSTOP)
     assert server.get("/").status == 504

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin websocket: frames, messages, limits, compression and the end of sockets, as tests/plugins/api/sockets.c has them,
-for common clients and for those that follow no rules."""
+"""The websocket plugin: frames, messages, limits, compression and close, through tests/plugins/api/sockets.c, with common
+clients and with clients that break the rules.
+"""
 import os
 import signal
 import socket
@@ -48,7 +49,7 @@ MESSAGES = ("hello", "", "ä" * 1000, bytes(range(256)) * 60, b"", os.urandom(10
 
 @pytest.mark.parametrize("path, compression", [("/echo", None), ("/echo", "deflate"), ("/packed", "deflate"),
                                                ("/context", "deflate")])
-def test_a_common_client(server, path, compression):
+def test_websocket_works_with_websockets_package(server, path, compression):
     with dial(server, path, compression=compression) as ws:
         assert bool(ws.protocol.extensions) == (path != "/echo")
         for message in (*MESSAGES, "a" * 1_000_000):
@@ -62,7 +63,7 @@ def test_a_common_client(server, path, compression):
     server.err.wait_for("sockets: closed 1000 enough")
 
 
-def test_many_messages_at_once(server):
+def test_websocket_echoes_many_messages(server):
     messages = [os.urandom(n % 5000) for n in range(0, 100_000, 97)]
     with dial(server, "/packed", compression="deflate") as ws:
         thread = threading.Thread(target=lambda: [ws.send(m) for m in messages])
@@ -72,7 +73,7 @@ def test_many_messages_at_once(server):
 
 
 @pytest.mark.parametrize("theirs, chosen", [(["x", "chat"], "chat"), (["other", "chat"], "other"), (["x"], None), (None, None)])
-def test_subprotocols(server, theirs, chosen):
+def test_websocket_subprotocol_is_negotiated(server, theirs, chosen):
     with dial(server, "/echo", subprotocols=theirs) as ws:
         assert ws.subprotocol == chosen
         ws.send("/about")
@@ -82,7 +83,7 @@ def test_subprotocols(server, theirs, chosen):
 # ---- Over every protocol ----
 
 @all_protocols
-def test_frames(server):
+def test_websocket_frames_are_processed(server):
     with Peer(server, "/echo") as p:
         p.text("hello").expect("hello")
         p.send(frame(TEXT, b"in ") + frame(FIN | PING, b"!") + frame(CONTINUATION) + frame(FIN | CONTINUATION, b"pieces"))
@@ -99,7 +100,7 @@ def test_frames(server):
 
 
 @all_protocols
-def test_each_byte_alone(server):
+def test_websocket_frames_may_arrive_byte_by_byte(server):
     with Peer(server, "/echo") as p:
         for data in (frame(FIN | TEXT, "äöü€😀".encode()), frame(TEXT, b"x" * 200), frame(FIN | CONTINUATION, b"y")):
             for i in range(len(data)):
@@ -108,7 +109,7 @@ def test_each_byte_alone(server):
 
 
 @all_protocols
-def test_a_long_message(server):
+def test_websocket_long_message_is_echoed(server):
     data = os.urandom(3_000_000)
     with Peer(server, "/echo") as p:
         thread = threading.Thread(target=p.send, args=[frame(FIN | BINARY, data)]) if not p.is_h2 else None
@@ -120,7 +121,7 @@ def test_a_long_message(server):
 
 @all_protocols
 @pytest.mark.parametrize("how, code", [("/close 4000 enough", 4000), ("/close 1005", None), ("/drop", "reset")])
-def test_the_server_ends_it(server, how, code):
+def test_websocket_server_may_close(server, how, code):
     with Peer(server, "/echo") as p:
         p.text(how)
         if code == "reset":
@@ -134,12 +135,12 @@ def test_the_server_ends_it(server, how, code):
 
 
 @pytest.mark.parametrize("what", ["/close 1004", "/close 999", "/close 5000", "/close 1000 " + "x" * 124])
-def test_what_cannot_be_sent(server, what):
+def test_websocket_invalid_output_is_refused(server, what):
     with Peer(server, "/echo") as p:
         p.text(what).expect("no")
 
 
-# ---- What is not allowed ----
+# ---- Protocol violations ----
 
 RULES = {
     "no mask": (frame(FIN | TEXT, b"hi", masked=False), 1002),
@@ -171,11 +172,11 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_rules(server, rule):
+def test_websocket_protocol_violation_closes_with_code(server, rule):
     data, code = RULES[rule]
     with Peer(server, "/echo") as p:
         p.send(data)
-        if code is None:  # not yet
+        if code is None:  # not complete yet
             p.send(frame(FIN | CONTINUATION, b"\xa4")).expect("ä")
         else:
             p.expect_close(None if code == "none" else code)
@@ -201,7 +202,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_limits_and_compression(server, limit):
+def test_websocket_limits_apply_to_compressed_messages(server, limit):
     data, code = LIMITS[limit]
     with Peer(server, "/small", [OFFER]) as p:
         assert p.head["Sec-WebSocket-Extensions"] == \
@@ -227,7 +228,7 @@ def test_limits_and_compression(server, limit):
     ("permessage-deflate; server_max_window_bits=16", None), ("permessage-deflate; client_max_window_bits=08", None),
     ("permessage-deflate; client_max_window_bits; client_max_window_bits", None), ("", None),
 ])
-def test_offers(server, offer, answer):
+def test_websocket_deflate_offer_is_negotiated(server, offer, answer):
     with Peer(server, "/context", [("Sec-WebSocket-Extensions", offer)]) as p:
         assert p.head.get("Sec-WebSocket-Extensions") == answer
         for _ in range(3):
@@ -241,22 +242,22 @@ def test_offers(server, offer, answer):
     ("http://localhost:1", 403), ("https://a.example.org", 101), ("https://example.org", 403), ("http://a.example.org", 403),
     ("null", 403), ("", 403),
 ])
-def test_origins(server, origin, status):
-    """A page of https may be the same although the request is plain: a proxy may have ended TLS."""
+def test_websocket_origin_is_checked(server, origin, status):
+    """A page over HTTPS may have the same origin although the request is not encrypted: a proxy may have terminated TLS."""
     with server.connect() as c:
         reply = c.ask("/guarded", fields=[*HANDSHAKE, *([("Origin", origin)] if origin is not None else [])]).read_head()
         assert reply.status == status
 
 
-def test_others_than_websockets_are_not_meant(server):
-    """Their handler passes, and with it goes the status that says what was wanted."""
+def test_websocket_handler_requires_websocket_upgrade(server):
+    """The handler declines, and sets the status that names the missing upgrade."""
     assert server.get("/echo").status == 426
     assert server.get("/echo", fields=[("Connection", "upgrade"), ("Upgrade", "example/2")]).status == 426
 
 
-# ---- Waiting ----
+# ---- Timeouts and backpressure ----
 
-def test_a_silent_client_is_pinged_and_then_dropped(server):
+def test_websocket_silent_client_is_pinged_then_dropped(server):
     with Peer(server, "/hasty") as p:
         for _ in range(3):
             assert p.read_frame() == (FIN | PING, b"")
@@ -267,7 +268,7 @@ def test_a_silent_client_is_pinged_and_then_dropped(server):
     server.err.wait_for("sockets: closed 1006")
 
 
-def test_a_client_that_does_not_answer_the_close(server):
+def test_websocket_unanswered_close_resets_connection(server):
     with Peer(server, "/hasty") as p:
         p.text("/close 4002 x")
         assert p.read_frame() == (FIN | CLOSE, struct.pack(">H", 4002) + b"x")
@@ -276,8 +277,8 @@ def test_a_client_that_does_not_answer_the_close(server):
 
 
 @all_protocols
-def test_a_client_that_takes_nothing_is_dropped(server):
-    """Even where its connection has no room left."""
+def test_websocket_client_that_does_not_read_is_dropped(server):
+    """This applies even when the connection's buffers are full."""
     before = server.err.text.count("sockets: closed 1006")
     with Peer(server, "/hasty", receive_buffer=4096) as p:
         p.text("/fill 60000")
@@ -285,7 +286,7 @@ def test_a_client_that_takes_nothing_is_dropped(server):
         server.err.wait_for("sockets: closed 1006", count=before + 1)
 
 
-def test_there_is_room_again(server):
+def test_websocket_space_is_signalled_after_backpressure(server):
     with Peer(server, "/small") as p:
         p.text("/fill 100")
         n = 0
@@ -295,7 +296,7 @@ def test_there_is_room_again(server):
         assert 3 <= n <= 5
 
 
-def test_a_paused_socket_gets_its_messages_later(server):
+def test_websocket_paused_input_is_delivered_later(server):
     with Peer(server, "/echo") as p:
         p.text("/pause 200")
         p.send(frame(FIN | PING, b"1") + b"".join(frame(FIN | TEXT, b"%d" % i) for i in range(3000)))
@@ -305,7 +306,7 @@ def test_a_paused_socket_gets_its_messages_later(server):
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_pause_may_end_where_it_began(server, together):
+def test_websocket_pause_may_end_in_the_same_callback(server, together):
     with Peer(server, "/echo") as p:
         for i in range(20):
             if together:
@@ -315,7 +316,7 @@ def test_a_pause_may_end_where_it_began(server, together):
             p.expect(str(i))
 
 
-def test_a_flood_of_pings_is_answered_in_order(server):
+def test_websocket_ping_flood_is_answered_in_order(server):
     with Peer(server, "/small") as p:
         thread = threading.Thread(target=p.send, args=[b"".join(frame(FIN | PING, b"%d" % i) for i in range(20_000))])
         thread.start()
@@ -324,10 +325,10 @@ def test_a_flood_of_pings_is_answered_in_order(server):
         thread.join()
 
 
-# ---- For all ----
+# ---- Broadcast ----
 
 @pytest.mark.parametrize("size", [5, 5000])
-def test_one_message_for_all(server, size):
+def test_websocket_broadcast_reaches_all(server, size):
     text = "x" * size
     with Peer(server, "/echo") as a, Peer(server, "/packed", [OFFER]) as b, Peer(server, "/context", [OFFER]) as c, \
             Peer(server, "/context", [("Sec-WebSocket-Extensions", "permessage-deflate; server_max_window_bits=9")]) as d:
@@ -338,8 +339,8 @@ def test_one_message_for_all(server, size):
         d.expect(text)
 
 
-def test_contexts_survive_what_is_for_all(server):
-    """Compressed messages of the socket itself, and those for all, which refer to nothing, in turns."""
+def test_websocket_compression_context_survives_broadcast(server):
+    """The test alternates between the socket's own compressed messages and broadcast messages, which use no context."""
     with dial(server, "/context", compression="deflate") as ws:
         for i in range(10):
             ws.send("/all " + f"news {i % 3} " * 100)
@@ -348,8 +349,8 @@ def test_contexts_survive_what_is_for_all(server):
             assert ws.recv() == f"news {i % 3} " * 100
 
 
-def test_contexts_rest_while_nothing_is_said(server):
-    """Longer than the idle clock of /context, which gives their memory back."""
+def test_websocket_compression_context_survives_idle_time(server):
+    """The pause is longer than the idle timeout of /context, which frees the context's memory."""
     with dial(server, "/context", compression="deflate") as ws:
         for _ in range(2):
             for _ in range(3):
@@ -359,10 +360,10 @@ def test_contexts_rest_while_nothing_is_said(server):
                 ws.recv(timeout=1)
 
 
-# ---- Ends ----
+# ---- Disconnects ----
 
 @pytest.mark.parametrize("how", ["end", "reset", "within"])
-def test_a_client_that_goes(server, how):
+def test_websocket_client_disconnect_closes_with_1006(server, how):
     before = server.err.text.count("sockets: closed 1006")
     with Peer(server, "/echo") as p:
         p.text("x").expect("x")
@@ -373,13 +374,13 @@ def test_a_client_that_goes(server, how):
     server.err.wait_for("sockets: closed 1006", count=before + 1)
 
 
-# ---- A worker that drains ----
+# ---- Draining workers ----
 
 @pytest.mark.processes("it reloads")
 @all_protocols
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
-def test_draining_closes_sockets_with_1001(monkey, site, number):
-    """So no tab holds the old workers, nor takes the reload for a fault of the network."""
+def test_websocket_drain_closes_with_1001(monkey, site, number):
+    """Browser tabs thus neither keep the old workers alive nor take the reload for a network failure."""
     server = prepare(monkey, site)
     old = server.workers
     with Peer(server, "/echo") as p, Peer(server, "/packed") as q:
@@ -399,7 +400,7 @@ def test_draining_closes_sockets_with_1001(monkey, site, number):
 
 @pytest.mark.processes("it reloads")
 @all_protocols
-def test_draining_ends_streams_of_events(monkey, site):
+def test_event_stream_ends_on_drain(monkey, site):
     server = prepare(monkey, site)
     old = server.workers
     with server.connect() as c:
@@ -415,8 +416,8 @@ def test_draining_ends_streams_of_events(monkey, site):
         wait_until(lambda: not set(server.workers) & set(old), "the old workers have ended", 20)
 
 
-def test_a_socket_that_opens_while_the_worker_drains_is_closed(monkey, site):
-    """The connection was there before; its request comes late."""
+def test_websocket_opened_during_drain_is_closed(monkey, site):
+    """The connection exists already; its request arrives late."""
     server = prepare(monkey, site)
     with server.connect(protocol="h2") as c, Peer(server, "/echo", protocol="h1") as p:
         c.get("/index.html")
@@ -427,11 +428,11 @@ def test_a_socket_that_opens_while_the_worker_drains_is_closed(monkey, site):
         assert c.read_some()[:4] == bytes([FIN | CLOSE, 2]) + struct.pack(">H", 1001)
 
 
-def test_a_server_that_ends_closes_every_socket(monkey, site):
+def test_websocket_server_stop_closes_every_socket(monkey, site):
     prepare(monkey, site)
 
 
-def test_the_chat_of_the_guide(monkey, tmp_path):
+def test_websocket_chat_of_guide_works(monkey, tmp_path):
     manual.build_chat(tmp_path)
     server = monkey(plugins=[tmp_path / "monkey-chat.so"], workers=1, sections="[ROUTES]\n    /chat  chat\n")
     with dial(server, "/chat", compression="deflate") as a, dial(server, "/chat", origin=server.url) as b:
@@ -442,7 +443,7 @@ def test_the_chat_of_the_guide(monkey, tmp_path):
         dial(server, "/chat", origin="http://example.org")
 
 
-def test_a_message_beyond_the_limit(server):
+def test_websocket_message_beyond_limit_closes_with_1009(server):
     with dial(server, "/small") as ws:
         with pytest.raises(ConnectionClosed) as e:
             ws.send("x" * 1001)
@@ -453,7 +454,7 @@ def test_a_message_beyond_the_limit(server):
 # ---- Server-sent events ----
 
 def read_events(c, mark):
-    """The text of a stream up to and with that mark, without the comments of its quiet times."""
+    """The text of a stream up to and including the mark, without keep-alive comments."""
     text = b""
     while mark not in text:
         text += c.read_some() if hasattr(c, "streams") else read_chunk(c)
@@ -469,7 +470,7 @@ def read_chunk(c):
 
 
 @all_protocols
-def test_events(server):
+def test_event_stream_sends_events_and_resumes(server):
     with server.connect() as c, Peer(server, "/echo") as p:
         c.ask("/events", fields=[("Last-Event-ID", "6")])
         reply = c.read_head()
@@ -488,26 +489,26 @@ def test_events(server):
     server.err.wait_for("sockets: events over, 1")
 
 
-def test_a_silent_stream_has_comments(server):
+def test_event_stream_sends_keep_alive_comments(server):
     with server.connect() as c:
         c.ask("/events").read_head()
         assert read_chunk(c) == b"retry: 2000\n\n"
         assert [read_chunk(c) for _ in range(3)] == [b":\n\n"] * 3
 
 
-def test_a_stream_that_is_not_read_refuses_events_until_it_is(server):
+def test_event_stream_backpressure_refuses_events(server):
     text = "x" * 9000
     with server.connect(receive_buffer=4096) as c, Peer(server, "/echo") as p:
         c.ask("/events").read_head()
         n = 0
         while p.text("/news " + text).read_frame() == (FIN | TEXT, b"news 0"):
             n += 1
-            assert n < 10000, "it never refuses"
+            assert n < 10000, "no event is refused"
         assert read_events(c, b"data: room\n\n").count(b"event: news") >= n
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_stream_whose_client_leaves(server, method):
+def test_event_stream_ends_on_client_disconnect(server, method):
     before = server.err.text.count("sockets: events over, 1")
     with server.connect() as c:
         c.ask("/events", method).read_head()
