@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DokuWiki of Debian's package, served as the guide says, with a user in a browser and with an attacker."""
+"""DokuWiki from Debian's package, configured as in the guide: a browser session of a user, and the requests of an
+attacker."""
 import pathlib
 
 import pytest
@@ -36,7 +37,7 @@ def upload(user, url, file):
 
 
 @each_protocol
-def test_a_user_writes_a_page_with_a_picture_and_a_visitor_reads_it(wiki, user, tmp_path, scheme):
+def test_user_creates_page_with_picture_and_anonymous_client_reads_it(wiki, user, tmp_path, scheme):
     url, name = wiki.urls[scheme], f"banana-{scheme}"
     file = tmp_path / f"{name}.png"
     file.write_bytes(picture())
@@ -62,7 +63,7 @@ PRIVATE = ("/data/pages/secret.txt", "/conf/users.auth.php", "/conf/local.php", 
 
 
 @each_protocol
-def test_paths_lead_to_pages_but_not_to_private_folders(wiki, scheme):
+def test_paths_open_pages_but_not_private_folders(wiki, scheme):
     for path in ("/no:such.page", "/v1.2/x.html?do=show"):
         assert b"This topic does not exist yet" in wiki.get(scheme, path).body
     assert wiki.get(scheme, "/lib/images/license/button/cc-by-sa.png")["Content-Type"] == "image/png"
@@ -76,7 +77,7 @@ def test_paths_lead_to_pages_but_not_to_private_folders(wiki, scheme):
 
 
 @each_protocol
-def test_an_upload_is_not_run(wiki, scheme):
+def test_uploaded_script_is_not_executed(wiki, scheme):
     (wiki.site / "lib/images/evil.png").write_bytes(picture())
     assert RUNS in wiki.get(scheme, "/lib/images/evil.png").body
     for path in ("/x.php", "/index.php", "%00.php", "/.php", "%2fx.php", "/x.php/y", "/../evil.png/x.php"):

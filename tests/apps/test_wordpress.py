@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WordPress of Debian's package with MariaDB, served as the guide says, with a user in a browser and with an attacker. The
-packages are large: `make check` does not install them, `tools/dev/need.sh apps` does."""
+"""WordPress from Debian's package with MariaDB, configured as in the guide: a browser session of a user, and the
+requests of an attacker. The packages are large, so `make check` does not install them; `tools/dev/need.sh apps` does."""
 import pathlib
 import shutil
 
@@ -31,7 +31,7 @@ def log_in(user, url, password):
 
 
 def choose_permalinks(user, url):
-    """As the guide says: a custom structure."""
+    """Chooses a custom structure, as the guide describes."""
     user.goto(f"{url}/wp-admin/options-permalink.php")
     user.click("#custom_selection")
     user.fill("#permalink_structure", "/%year%/%postname%/")
@@ -40,7 +40,7 @@ def choose_permalinks(user, url):
 
 
 def upload(user, url, file):
-    """Answers the address of the picture."""
+    """Returns the URL of the uploaded picture."""
     user.goto(f"{url}/wp-admin/media-new.php?browser-uploader=1")
     user.choose("#async-upload", file)
     user.follow("#html-upload")
@@ -50,7 +50,7 @@ def upload(user, url, file):
 
 
 def write(user, url, title, text, image):
-    """Types a post into the block editor."""
+    """Types a post into the block editor and publishes it."""
     user.goto(f"{url}/wp-admin/post-new.php")
     user.wait_for("wp.data.select('core/editor').getCurrentPostId() && document.querySelector('.editor-post-title__input')")
     user.run("wp.data.dispatch('core/preferences').set('core/edit-post', 'welcomeGuide', false); 0")
@@ -65,7 +65,7 @@ def write(user, url, title, text, image):
 
 
 @each_protocol
-def test_a_user_writes_a_post_with_a_picture_and_a_visitor_reads_it(blog, user, tmp_path, scheme):
+def test_user_publishes_post_with_picture_and_anonymous_client_reads_it(blog, user, tmp_path, scheme):
     url, name = blog.urls[scheme], f"banana-{scheme}"
     file = tmp_path / f"{name}.png"
     file.write_bytes(picture())
@@ -90,7 +90,7 @@ def test_a_user_writes_a_post_with_a_picture_and_a_visitor_reads_it(blog, user, 
 
 
 @each_protocol
-def test_paths_lead_to_wordpress_but_no_uploaded_script_is_run(blog, scheme):
+def test_paths_reach_wordpress_but_uploaded_scripts_are_not_executed(blog, scheme):
     reply = blog.get(scheme, "/no/such/page/")
     assert reply.status in (200, 404) and b"A blog behind Monkey" in reply.body, "404 after permalinks were chosen"
     assert blog.get(scheme, "/index.php/no/such/page/").status in (200, 301)
