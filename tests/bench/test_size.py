@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimised program, without its loadable objects: its size and the libraries that it needs."""
+"""Size and needed libraries of the optimized program, without its loadable objects."""
 import pathlib
 import re
 import shutil
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("size")
                                 reason="needs the release program and size")
 
 
-# Catches a library or a table that slipped in by mistake, see docs/decisions/0034-size-is-measured-not-gated.md.
+# Catches a library or table that was linked in by mistake; see docs/decisions/0034-size-is-measured-not-gated.md.
 MOST = 720 * 1024
 
 
@@ -22,7 +22,7 @@ def test_code_and_data_stay_below_the_limit():
     assert int(text) + int(data) <= MOST
 
 
-def test_it_needs_the_libraries_of_its_features_alone():
+def test_program_links_only_the_libraries_of_its_features():
     needed = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
     libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
     names = {re.sub(r"\.so\..*", "", name) for name in libraries if not name.startswith("ld-")}
