@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/bare.sh, as far as it goes without a chroot of some hundred megabytes: what it asks for, and what it refuses."""
+"""tools/dev/bare.sh without a chroot of several hundred megabytes: required programs, rejected arguments, and the checks
+of its log."""
 import os
 import shutil
 import subprocess
@@ -25,13 +26,13 @@ def test_help_names_steps_and_options():
 
 
 @pytest.mark.parametrize("args", [("walk",), ("--mirror",), ("--nope", "run")])
-def test_wrong_usage(args):
+def test_wrong_arguments_are_rejected(args):
     assert bare(*args).returncode == 2
 
 
-def test_a_missing_program_is_named(tmp_path):
+def test_missing_program_is_named(tmp_path):
     for name in ("bash", "dirname", "id", "git", "unshare"):
-        (tmp_path / name).symlink_to(shutil.which(name) or "/bin/true")  # it only looks whether git is there
+        (tmp_path / name).symlink_to(shutil.which(name) or "/bin/true")  # bare.sh only checks that git exists
     (tmp_path / "id").unlink()
     (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
     (tmp_path / "id").chmod(0o755)
@@ -39,7 +40,7 @@ def test_a_missing_program_is_named(tmp_path):
     assert done.returncode == 1 and "there is no debootstrap here" in done.stderr
 
 
-def test_a_machine_without_apt_must_name_a_mirror(tmp_path):
+def test_machine_without_apt_requires_a_mirror(tmp_path):
     for name in ("bash", "dirname", "sed", "head", "git", "unshare", "debootstrap"):
         (tmp_path / name).symlink_to(shutil.which(name) or "/bin/true")
     (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
@@ -71,12 +72,12 @@ def judge(folder, text, *lines):
     return subprocess.run(["bash", RUN_LOG, folder / "log", *lines], capture_output=True, text=True, timeout=30, check=False)
 
 
-def test_the_log_of_a_whole_server_without_a_warning_passes(tmp_path):
+def test_log_with_all_features_and_no_warning_passes(tmp_path):
     done = judge(tmp_path, RUN.format("with TLS, HTTP/2, auth"), "40")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_log_of_this_tree_names_features_as_expected(tmp_path):
+def test_log_with_the_features_of_this_build_is_understood(tmp_path):
     features = ROOT / "build" / "dev" / "features.txt"
     if not features.exists():
         pytest.skip("needs build/dev")
@@ -85,26 +86,26 @@ def test_the_log_of_this_tree_names_features_as_expected(tmp_path):
 
 
 @pytest.mark.parametrize("features", ["with TLS; without HTTP/2 (libnghttp2-dev)", "without TLS (libssl-dev)"])
-def test_the_log_of_a_server_that_lacks_something_fails(tmp_path, features):
+def test_log_with_a_missing_feature_fails(tmp_path, features):
     done = judge(tmp_path, RUN.format(features), "40")
     assert done.returncode == 1 and features in done.stderr
 
 
-def test_the_log_without_features_fails(tmp_path):
+def test_log_without_features_fails(tmp_path):
     assert judge(tmp_path, RUN.replace("Monkey {}\n", ""), "40").returncode == 1
 
 
-def test_a_log_that_is_too_long_fails(tmp_path):
+def test_log_beyond_the_line_limit_fails(tmp_path):
     done = judge(tmp_path, RUN.format("with TLS") + "line\n" * 40, "40")
     assert done.returncode == 1 and "45 lines" in done.stderr
 
 
 @pytest.mark.parametrize("warning", WARNINGS)
 @pytest.mark.parametrize("lines", [(), ("40",)])
-def test_a_warning_fails(tmp_path, warning, lines):
+def test_log_with_a_warning_fails(tmp_path, warning, lines):
     done = judge(tmp_path, RUN.format("with TLS") + warning + "\n", *lines)
     assert done.returncode == 1 and warning in done.stderr
 
 
-def test_the_log_of_check_may_be_long(tmp_path):
+def test_log_of_check_has_no_line_limit(tmp_path):
     assert judge(tmp_path, "tests pass\n" * 100).returncode == 0

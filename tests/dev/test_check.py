@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/test.sh, which `make check` runs, in a tree of stand-ins."""
+"""tools/dev/test.sh, which `make check` runs, in a tree where stubs replace all programs."""
 import os
 import subprocess
 
@@ -29,7 +29,7 @@ def run(tree, *what, **environment):
                           env=os.environ | {"MONKEY_TEST_TREE": str(tree)} | environment)
 
 
-def test_build_makes_all_that_tests_need(tree):
+def test_build_prepares_everything_the_tests_need(tree):
     assert run(tree, "build").returncode == 0
     assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release server lib test_handlers"]
     assert (tree / "venv.args").read_text().splitlines() == [
@@ -37,21 +37,21 @@ def test_build_makes_all_that_tests_need(tree):
     assert (tree / "h2spec.args").read_text() == "build/h2spec\n"
 
 
-def test_the_build_of_the_server_needs_no_requirement_of_the_benchmark_tools(tree):
+def test_server_build_skips_the_requirements_of_the_benchmark_tools(tree):
     assert run(tree, "build", "server").returncode == 0
     assert (tree / "venv.args").read_text() == "build/venv tests/requirements.txt\n"
 
 
 @pytest.mark.parametrize("name", ["build", "venv", "h2spec"])
-def test_what_cannot_be_made_fails_the_build(tree, name):
-    """Also the one that ends after all others."""
+def test_failed_step_fails_the_build(tree, name):
+    """The failing script may also be the last one to finish."""
     others = [tree / f"{other}.args" for other in ("build", "venv", "h2spec") if other != name]
     waits = " ".join(f"until [ -e {other} ]; do sleep 0.01; done;" for other in others)
     put(tree / f"tools/dev/{name}.sh", f"{waits} exit 1")
     assert run(tree, "build").returncode == 1
 
 
-def test_pytest_may_keep_what_it_compiled(tree):
+def test_pytest_may_write_bytecode(tree):
     put(tree / "build/venv/bin/python", f"env > {tree}/environment")
     put(tree / "bin/ctest", "true")
     done = run(tree, "server", PATH=f"{tree}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
@@ -59,7 +59,7 @@ def test_pytest_may_keep_what_it_compiled(tree):
     assert "PYTHONDONTWRITEBYTECODE" not in (tree / "environment").read_text()
 
 
-def test_what_the_build_has_collected_the_tests_find_compiled(tree):
+def test_build_collects_tests_to_compile_their_bytecode(tree):
     put(tree / "build/venv/bin/python", f'echo "$@" >> {tree}/pytest.args; exit 1')
     assert run(tree, "build").returncode == 0
     assert "--collect-only" in (tree / "pytest.args").read_text()
@@ -67,7 +67,7 @@ def test_what_the_build_has_collected_the_tests_find_compiled(tree):
 
 @pytest.fixture
 def testers(tree):
-    """testers(name) lets that kind of tests fail."""
+    """testers(name) makes tests of that type fail."""
     def make(fails=None):
         (tree / "build/fuzz").mkdir(parents=True)
         put(tree / "build/venv/bin/python", f"[ {fails} != pytest ]")
@@ -79,14 +79,14 @@ def testers(tree):
 
 
 @pytest.mark.parametrize("name", ["fuzz", "pytest", "ctest", "benchmark", "ctest-benchmark"])
-def test_all_is_run_and_the_summary_says_what_has_failed(tree, testers, name):
+def test_all_suites_run_and_the_summary_names_the_failed_one(tree, testers, name):
     done = run(tree, "all", **testers(name))
     assert (done.returncode, done.stderr) == (1, f"failed: {name}\n")
     assert done.stdout == "the inputs\nthe units\nthe tools\n"
 
 
 @pytest.mark.parametrize("what, says", [("server", "the inputs\nthe units\n"), ("benchmark", "the tools\n")])
-def test_either_part_can_be_left_out(tree, testers, what, says):
+def test_server_and_benchmark_suites_run_separately(tree, testers, what, says):
     other = {"server": "benchmark", "benchmark": "pytest"}[what]
     done = run(tree, what, **testers(other))
     assert (done.returncode, done.stderr, done.stdout) == (0, "", says)

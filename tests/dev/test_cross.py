@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/guide/cross-compiling.md, word for word: its commands in a copy of the tree, with an emulator and without."""
+"""Runs the commands of docs/guide/cross-compiling.md literally in a copy of the tree, with and without an emulator."""
 import os
 import re
 import shutil
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS),
 
 
 def commands(begin):
-    """The commands of the block that begins so."""
+    """Returns the commands of the code block that contains `begin`."""
     blocks = re.findall(r"(?:^    .+\n)+", GUIDE.read_text(), re.MULTILINE)
     (block,) = [block for block in blocks if begin in block]
     return [line.strip() for line in block.splitlines()]
@@ -32,14 +32,14 @@ def sh(command, folder, seconds=BUILD_SECONDS):
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """The files that git knows, as they are here."""
+    """Copies the files that git tracks, in their current state."""
     folder = tmp_path_factory.mktemp("cross")
     sh(f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 tar -cf - --ignore-failed-read 2>/dev/null) | tar -xf - -C {folder}", ROOT)
     return folder
 
 
 def asks(command, folder):
-    """Runs a server that prints its address, and requests its page."""
+    """Starts a server that prints its address, and requests its page."""
     process = subprocess.Popen(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for line in process.stdout:
@@ -53,21 +53,21 @@ def asks(command, folder):
 
 
 def stripped_kb(path, triplet):
-    """The size that the guide names, in KB."""
+    """Size after stripping, in KB, to compare with the guide."""
     made = path.with_suffix(".stripped")
     subprocess.run([f"{triplet}-strip", "-o", made, path], check=True)
     return made.stat().st_size / 1024
 
 
 def sizes_of_guide():
-    """{"armhf": KB, "arm64": KB}"""
+    """Returns {"armhf": KB, "arm64": KB}, as stated in the guide."""
     return dict(zip(("armhf", "arm64"), map(int, re.search(r"have (\d+) KB\s+and (\d+) KB", GUIDE.read_text()).groups())))
 
 
 @pytest.mark.skipif(not shutil.which("qemu-arm"), reason="needs qemu-arm")
-def test_the_guide_leads_to_a_folder_for_the_board(tree):
+def test_guide_installs_into_a_folder_for_the_board(tree):
     install, *build = commands("cmake --preset armhf")
-    assert install.startswith("tools/dev/need.sh ")  # installs packages
+    assert install.startswith("tools/dev/need.sh ")  # skipped: it installs packages
     for command in build + commands("cmake --install"):
         sh(command, tree)
     installed = {str(path.relative_to(tree / "board/usr/local")) for path in (tree / "board").rglob("*") if path.is_file()}
@@ -81,7 +81,7 @@ def test_the_guide_leads_to_a_folder_for_the_board(tree):
 
 
 @pytest.mark.skipif(not all(map(shutil.which, ("aarch64-linux-gnu-gcc", "qemu-aarch64"))), reason="needs aarch64-linux-gnu-gcc and qemu-aarch64")
-def test_the_libraries_of_the_guide_bring_tls_and_http2(tree):
+def test_foreign_libraries_of_the_guide_add_tls_and_http2(tree):
     foreign, *build = commands("tools/dev/foreign.sh arm64")
     fetched = subprocess.run(foreign, shell=True, cwd=tree, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
     if fetched.returncode != 0:
@@ -93,11 +93,11 @@ def test_the_libraries_of_the_guide_bring_tls_and_http2(tree):
     features = sh(f"{emulator} -V", tree)
     for name in ("TLS", "HTTP/2", "gzip", "auth"):
         assert name in features, features
-    # Without a certificate, TLS is a part that is loaded, and the library with it.
+    # Without a certificate, the server loads neither the TLS object nor its library.
     assert asks(f"exec {emulator} -p 127.0.0.1:0 site", tree) == 200
 
 
-def test_a_toolchain_without_an_emulator_runs_no_program_of_the_target(tree, tmp_path):
+def test_toolchain_without_emulator_runs_no_target_program(tree, tmp_path):
     (tmp_path / "toolchain.cmake").write_text("set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR arm)\n"
                                               f"set(CMAKE_C_COMPILER {COMPILER})\n")
     sh(f"cmake -S {tree} -B foreign -G Ninja --toolchain {tmp_path}/toolchain.cmake -DMK_LIBRARIES=OFF", tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The features that need a library: configure finds them, notices when one comes or goes, and the program names them."""
+"""Features that need a library: configure finds them, notices added and removed libraries, and the program lists them."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("nin
 
 
 class Build:
-    """A build folder whose pkg-config sees a folder of ours alone."""
+    """A build folder whose pkg-config searches only a folder of the test."""
 
     def __init__(self, top):
         self.folder, self.packages = top / "build", top / "packages"
@@ -38,7 +38,7 @@ class Build:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def build_again(self):
-        """What every build begins with: configure, if it must."""
+        """Runs the first step of every build: configures again if required."""
         os.utime(self.packages)
         self.run("ninja", "-C", self.folder, "build.ninja")
 
@@ -48,11 +48,11 @@ class Build:
         return [parts[word].split(", ") if word in parts else [] for word in ("with", "without")]
 
     def line_of(self, target):
-        """What the target is linked from."""
+        """The build rule of `target`, with its objects and libraries."""
         return re.search(rf"^build {target}: [^\n]*", self.text("build.ninja"), re.MULTILINE)[0]
 
     def links(self, layer):
-        """Is the layer a part of the program?"""
+        """Is the layer linked into the program?"""
         return f"mk_{layer}.dir" in self.line_of("monkey")
 
     def text(self, name):
@@ -65,7 +65,7 @@ def build(tmp_path):
 
 
 @pytest.mark.parametrize("package, feature, layer", [("libpcre2-8", "regular expressions", "regex"), ("libnghttp2", "HTTP/2", "http2")])
-def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build, package, feature, layer):
+def test_next_build_notices_an_added_or_removed_library(build, package, feature, layer):
     build.configure()
     assert build.features()[0] == []
     build.add(package)
@@ -80,7 +80,7 @@ def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build, packa
     ("MK_WEBSOCKET", "websocket", {"websocket"}, set()),
     ("MK_UPSTREAM", "upstream", {"upstream", "proxy", "fastcgi", "scgi", "uwsgi"}, {"isolate"}),
 ])
-def test_a_part_without_a_library_may_be_left_out(build, option, layer, plugins, others):
+def test_option_off_leaves_out_a_layer_and_its_plugins(build, option, layer, plugins, others):
     def inside():
         return set(re.findall(r"&mk_plugin_(\w+)", build.text("monkey-builtin.c")))
 
@@ -92,7 +92,7 @@ def test_a_part_without_a_library_may_be_left_out(build, option, layer, plugins,
 
 
 @pytest.mark.parametrize("option, package", [("MK_PCRE2", "libpcre2-8"), ("MK_HTTP2", "libnghttp2")])
-def test_a_library_may_be_demanded_and_refused(build, option, package):
+def test_library_option_on_requires_and_off_ignores_the_library(build, option, package):
     done = build.try_configure(f"-D{option}=ON")
     assert done.returncode == 1 and f"{option} is ON, and pkg-config does not find {package}" in done.stderr
     build.add(package)
@@ -102,7 +102,7 @@ def test_a_library_may_be_demanded_and_refused(build, option, package):
     assert build.features()[0] == []
 
 
-def test_a_plugin_that_can_no_longer_be_built_is_removed(build):
+def test_plugin_whose_library_was_removed_is_deleted(build):
     build.add("zlib")
     build.configure()
     assert build.features()[0] == ["gzip"]
@@ -114,7 +114,7 @@ def test_a_plugin_that_can_no_longer_be_built_is_removed(build):
     assert not old.exists()
 
 
-def test_libc_alone(build):
+def test_build_without_libraries_links_only_libc(build):
     for name in ("libpcre2-8", "zlib", "libnghttp2", "libcrypt", "nettle"):
         build.add(name)
     build.configure("-DMK_LIBRARIES=OFF", "-DMK_TLS=AUTO")
@@ -124,7 +124,7 @@ def test_libc_alone(build):
     assert {word for word in links[1].split() if word.startswith("-l") or ".so" in word} <= {"-ldl"}
 
 
-def test_exports_and_unwind_tables_may_be_left_out(build):
+def test_options_leave_out_exports_and_unwind_tables(build):
     def of_program():
         text = build.text("build.ninja")
         link = re.search(r"^build monkey: .*?^  LINK_FLAGS = ([^\n]*)", text, re.MULTILINE | re.DOTALL)[1]
@@ -137,7 +137,7 @@ def test_exports_and_unwind_tables_may_be_left_out(build):
     assert of_program() == (False, True)
 
 
-def test_wr_and_pace_are_built_on_demand_only(build):
+def test_wr_and_pace_are_built_only_on_request(build):
     build.configure()
     assert not re.search(r"^build (wr|pace): ", build.text("build.ninja"), re.MULTILINE)
     build.configure("-DMK_TOOLS=ON")
@@ -146,7 +146,7 @@ def test_wr_and_pace_are_built_on_demand_only(build):
     assert "monkey" in server.split() and not {"wr", "pace", "docgen"} & set(server.split())
 
 
-def test_the_program_names_its_features(run):
+def test_version_option_lists_features(run):
     said = run("-V").out
     line = (PROGRAM.parent / "features.txt").read_text()
     found, missing = re.fullmatch(r"with (.+?)(?:; without (.+))?\n", line).groups()

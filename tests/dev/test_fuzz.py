@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/fuzz.sh with stand-ins for fuzz targets: each gets its time, and a broken one does not hide."""
+"""tools/dev/fuzz.sh with stubs for the fuzz targets: each target gets its time, and a crashing target is reported."""
 import os
 import subprocess
 from pathlib import Path
@@ -26,7 +26,7 @@ def fuzz(build, *names):
 
 
 def test_each_target_runs_for_its_time(build):
-    """libFuzzer, told 6, stops when 7 seconds are over."""
+    """libFuzzer with -max_total_time=6 stops after 7 seconds."""
     made = build / "tests" / "fuzz" / "seeds" / "fuzz_http_b"
     made.mkdir(parents=True)
     for name in ("fuzz_http_a", "fuzz_http_b"):
@@ -40,7 +40,7 @@ def test_each_target_runs_for_its_time(build):
         assert (str(made) in args) == (name == "fuzz_http_b"), "seeds that the build makes"
 
 
-def test_a_broken_target_fails_the_run_and_the_rest_goes_on(build):
+def test_crashed_target_fails_the_run_and_the_others_still_run(build):
     target(build, "fuzz_http_a", "echo '==1==ERROR: AddressSanitizer: bad' >&2; exit 77")
     target(build, "fuzz_http_b", "touch ran")
     done = subprocess.run([FUZZ, build, "1"], capture_output=True, text=True, cwd=build, check=False)
@@ -49,18 +49,18 @@ def test_a_broken_target_fails_the_run_and_the_rest_goes_on(build):
     assert (build / "ran").exists()
 
 
-def test_only_the_named_ones(build):
+def test_named_targets_run_alone(build):
     target(build, "fuzz_http_a", "exit 77")
     target(build, "fuzz_http_b", "exit 0")
     assert fuzz(build, "fuzz_http_b").returncode == 0
 
 
-def test_no_target_is_a_failure(build):
+def test_missing_targets_fail_the_run(build):
     assert fuzz(build).returncode == 1
 
 
-def test_several_at_a_time(build):
-    for name, other in (("a", "b"), ("b", "a")):  # each waits for the other one
+def test_jobs_run_targets_in_parallel(build):
+    for name, other in (("a", "b"), ("b", "a")):  # each target waits for the other
         target(build, f"fuzz_http_{name}", f"touch {build}/{name}.here; until [ -e {build}/{other}.here ]; do sleep 0.05; done")
     done = subprocess.run([FUZZ, build, "1"], capture_output=True, text=True, env={**os.environ, "JOBS": "2"}, timeout=30,
                           check=False)

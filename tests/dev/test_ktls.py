@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS that the kernel encrypts, in a virtual machine (tools/dev/ktls.sh): takes minutes, so only if MONKEY_KTLS=1 asks."""
+"""Kernel TLS in a virtual machine (tools/dev/ktls.sh). Takes minutes, so it runs only with MONKEY_KTLS=1."""
 import os
 import subprocess
 from pathlib import Path
@@ -12,7 +12,7 @@ CANNOT = 77
 SECONDS = 900
 
 
-def test_a_folder_without_the_program_is_no_success(tmp_path):
+def test_folder_without_the_program_fails(tmp_path):
     done = subprocess.run([KTLS, tmp_path], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode in (1, CANNOT), done.stderr
     assert "ktls: " in done.stderr
@@ -20,7 +20,7 @@ def test_a_folder_without_the_program_is_no_success(tmp_path):
 
 @pytest.mark.timeout(SECONDS + 60)
 @pytest.mark.skipif(os.environ.get("MONKEY_KTLS") != "1", reason="takes minutes: MONKEY_KTLS=1 asks for it")
-def test_the_kernel_encrypts():
+def test_kernel_encrypts_tls_records():
     release = Path(os.environ.get("MONKEY_RELEASE") or ROOT / "build" / "release" / "monkey")
     if not release.exists():
         pytest.skip(f"there is no {release}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile, with stand-ins for the scripts that it calls: what a target builds, and what it says."""
+"""The Makefile with stubs for the scripts that it calls: what each target builds and prints."""
 import shutil
 import subprocess
 
@@ -10,7 +10,7 @@ from monkey import ROOT
 
 @pytest.fixture
 def make(tmp_path):
-    """Runs make, and answers what it and the scripts say."""
+    """Runs make and returns the output of make and the scripts."""
     if not shutil.which("make"):
         pytest.skip("no make here")
     shutil.copy(ROOT / "Makefile", tmp_path)
@@ -26,7 +26,7 @@ def make(tmp_path):
     return run
 
 
-def test_make_alone_builds_the_server_and_says_what_comes_next(make):
+def test_make_builds_the_server_and_names_the_next_steps(make):
     said = make()
     assert "build.sh release server\n" in said
     assert "The program is build/release/monkey." in said
@@ -34,12 +34,12 @@ def test_make_alone_builds_the_server_and_says_what_comes_next(make):
         assert target in said
 
 
-def test_make_alone_takes_another_preset(make):
+def test_make_accepts_another_preset(make):
     said = make("PRESET=libc")
     assert "build.sh libc server\n" in said and "build/libc/monkey" in said
 
 
-def test_make_release_says_nothing_more(make):
+def test_make_release_prints_no_next_steps(make):
     assert "Next:" not in make("release")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/mirror.sh with a stand-in for apt-get, whose mirrors exist nowhere."""
+"""tools/dev/mirror.sh with a stub for apt-get that names mirrors which do not exist."""
 import os
 import subprocess
 
@@ -33,22 +33,22 @@ def mirror(machine, downloaded="", configured=""):
                           env={"PATH": f"{machine}:{os.environ['PATH']}", "MIRROR_OS_RELEASE": str(machine / "os-release")})
 
 
-def test_downloaded_lists_name_each_suite_once(machine):
+def test_mirror_with_downloaded_lists_prints_each_suite_once(machine):
     done = mirror(machine, TARGETS, URIS)
     assert (done.returncode, done.stdout) == (0, f"{SECURITY} trixie-security\n{ARCHIVE} trixie\n")
 
 
-def test_without_lists_the_sources_name_the_suites_of_the_release(machine):
+def test_mirror_without_lists_derives_suites_from_the_sources(machine):
     done = mirror(machine, "", URIS)
     assert (done.returncode, done.stdout) == (0, f"{SECURITY} trixie-security\n{ARCHIVE} trixie\n{ARCHIVE} trixie-updates\n")
 
 
 @pytest.mark.parametrize("release", ["ID=ubuntu\nVERSION_CODENAME=trixie\n", "ID=debian\n", ""])
-def test_another_system_has_no_mirror_of_debian(machine, release):
+def test_mirror_on_another_system_fails(machine, release):
     (machine / "os-release").write_text(release)
     done = mirror(machine, "", URIS)
     assert (done.returncode, done.stdout) == (1, "")
 
 
-def test_sources_without_an_archive_name_no_mirror(machine):
+def test_mirror_without_an_archive_fails(machine):
     assert mirror(machine, "", "").returncode == 1

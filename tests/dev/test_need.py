@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/need.sh on made-up machines: a PATH of a few real tools, and stand-ins for the rest."""
+"""tools/dev/need.sh on simulated machines: a PATH with a few real tools and stubs for the rest."""
 import shutil
 import subprocess
 import tomllib
@@ -10,14 +10,14 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 NEED = PROJECT / "tools" / "dev" / "need.sh"
 CONTEST = PROJECT / "tools" / "contest"
-OURS = {"pace"}  # clients that are built here
+OURS = {"pace"}  # clients built from this tree
 REAL = ("bash", "sh", "env", "cat", "touch", "chmod", "rm")
 BUILD = ("cmake", "ninja", "cc")
 PROBES = ("command", "server", "file", "pkg-config")
 CLIENTS = ("cc", "python3", "openssl", "taskset", "curl", "wrk", "h2load", "ab", "siege", "busybox", "node")
 COMMAND_OF = {"ninja-build": "ninja", "gcc": "cc"}
 
-# Installs by making the command appear, and refuses packages it has not heard of.
+# Installs a package by creating its command, and rejects unknown packages.
 APT_GET = """\
 echo "$*" >> {bin}/../apt.log
 policy={bin}/../usr/sbin/policy-rc.d
@@ -61,12 +61,12 @@ class Machine:
                               env={"PATH": str(self.bin), "NEED_ROOT": str(self.root)}, timeout=30, check=False)
 
     def with_services(self, answer):
-        """Another program's policy, which answers that."""
+        """Installs the policy-rc.d of another program, which exits with `answer`."""
         self.policy.write_text(f"#!{shutil.which('bash')}\nexit {answer}\n")
         self.policy.chmod(0o755)
 
     def asked(self):
-        """What the policy answered to each call of apt-get."""
+        """The exit code of policy-rc.d at each call of apt-get."""
         log = self.root / "policy.log"
         return [line.split()[1] for line in log.read_text().splitlines()] if log.exists() else []
 
@@ -81,7 +81,7 @@ def machine(tmp_path):
     return Machine(tmp_path)
 
 
-def test_is_silent_when_all_is_there(machine):
+def test_need_with_everything_installed_prints_nothing(machine):
     for name in BUILD:
         machine.tool(name)
     machine.with_apt()
@@ -90,7 +90,7 @@ def test_is_silent_when_all_is_there(machine):
     assert not (machine.root / "apt.log").exists()
 
 
-def test_installs_only_what_is_missing_and_says_so(machine):
+def test_need_installs_only_missing_packages_and_names_them(machine):
     machine.tool("cmake")
     machine.tool("cc")
     machine.with_apt()
@@ -100,14 +100,14 @@ def test_installs_only_what_is_missing_and_says_so(machine):
     assert "need: installing ninja-build" in done.stderr
 
 
-def test_names_packages_where_there_is_no_apt_get(machine):
+def test_need_without_apt_get_names_the_packages(machine):
     machine.tool("cc")
     done = machine.need("build")
     assert done.returncode == 1
     assert "no apt-get" in done.stderr and "cmake ninja-build" in done.stderr
 
 
-def test_tells_what_to_run_without_root_and_sudo(machine):
+def test_need_without_root_and_sudo_prints_the_command(machine):
     machine.with_apt().tool("id", "echo 1000")
     machine.tool("cc")
     done = machine.need("build")
@@ -116,7 +116,7 @@ def test_tells_what_to_run_without_root_and_sudo(machine):
     assert machine.installs() == []
 
 
-def test_asks_sudo_when_not_root(machine):
+def test_need_without_root_uses_sudo(machine):
     machine.with_apt().tool("id", "echo 1000")
     machine.tool("cc")
     machine.tool("sudo", f"touch {machine.root}/asked; exec \"$@\"")
@@ -125,7 +125,7 @@ def test_asks_sudo_when_not_root(machine):
     assert machine.installs() == ["-y --no-install-recommends cmake ninja-build"]
 
 
-def test_a_failed_update_is_not_the_end(machine):
+def test_need_continues_after_a_failed_update(machine):
     machine.with_apt()
     machine.tool("cc")
     (machine.root / "offline").touch()
@@ -134,7 +134,7 @@ def test_a_failed_update_is_not_the_end(machine):
     assert "apt-get update failed" in done.stderr
 
 
-def test_a_failed_install_is(machine):
+def test_need_fails_after_a_failed_install(machine):
     machine.with_apt(broken="cmake")
     machine.tool("cc")
     done = machine.need("build")
@@ -142,7 +142,7 @@ def test_a_failed_install_is(machine):
     assert "could not install: cmake ninja-build" in done.stderr
 
 
-def test_an_install_that_changes_nothing_is_seen(machine):
+def test_need_fails_if_the_install_changed_nothing(machine):
     machine.tool("cc")
     machine.tool("apt-get")
     done = machine.need("build")
@@ -150,7 +150,7 @@ def test_an_install_that_changes_nothing_is_seen(machine):
     assert "still not found: cmake ninja-build" in done.stderr
 
 
-def test_goes_on_without_what_one_can_do_without(machine):
+def test_need_continues_without_optional_packages(machine):
     for name in BUILD + ("g++", "pkg-config", "python3", "curl", "wget", "ss", "ps", "ab", "wrk", "siege", "valgrind"):
         machine.tool(name)
     machine.with_apt()
@@ -160,7 +160,7 @@ def test_goes_on_without_what_one_can_do_without(machine):
     assert "going on without chromium" in done.stderr
 
 
-def test_no_service_is_started_by_what_it_installs(machine):
+def test_installed_packages_start_no_service(machine):
     machine.with_apt()
     machine.tool("cc")
     assert machine.need("build").returncode == 0
@@ -168,7 +168,7 @@ def test_no_service_is_started_by_what_it_installs(machine):
     assert not machine.policy.exists()
 
 
-def test_services_may_start_again_after_a_failure(machine):
+def test_services_may_start_again_after_a_failed_install(machine):
     machine.with_apt(broken="cmake")
     machine.tool("cc")
     assert machine.need("build").returncode == 1
@@ -184,7 +184,7 @@ def test_services_may_start_again_after_an_interruption(machine):
     assert not machine.policy.exists()
 
 
-def test_a_policy_of_another_program_stays(machine):
+def test_policy_of_another_program_is_kept(machine):
     machine.with_apt().tool("cc")
     machine.with_services(104)
     assert machine.need("build").returncode == 0
@@ -192,7 +192,7 @@ def test_a_policy_of_another_program_stays(machine):
     assert machine.policy.exists()
 
 
-def test_nothing_is_installed_when_services_cannot_be_kept_quiet(machine):
+def test_need_installs_nothing_if_it_cannot_keep_services_stopped(machine):
     machine.with_apt().tool("cc")
     shutil.rmtree(machine.sbin)
     done = machine.need("build")
@@ -201,7 +201,7 @@ def test_nothing_is_installed_when_services_cannot_be_kept_quiet(machine):
     assert machine.installs() == []
 
 
-# Two services start with the machine; a package that is installed brings a third.
+# Two services are enabled at boot; an installed package adds a third.
 SYSTEMCTL = """\
 case $1 in
     list-unit-files)
@@ -213,7 +213,7 @@ esac
 """
 
 
-def test_what_it_installs_does_not_start_with_the_machine(machine):
+def test_installed_services_are_disabled_at_boot(machine):
     machine.with_apt().tool("cc")
     machine.tool("systemctl", SYSTEMCTL.format(bin=machine.bin, code=0))
     done = machine.need("build")
@@ -222,7 +222,7 @@ def test_what_it_installs_does_not_start_with_the_machine(machine):
     assert "do not start with the machine: ninja.service" in done.stderr
 
 
-def test_says_so_when_a_service_cannot_be_switched_off(machine):
+def test_need_reports_a_service_it_cannot_disable(machine):
     machine.with_apt().tool("cc")
     machine.tool("systemctl", SYSTEMCTL.format(bin=machine.bin, code=1))
     done = machine.need("build")
@@ -230,14 +230,14 @@ def test_says_so_when_a_service_cannot_be_switched_off(machine):
     assert "systemctl disable ninja.service" in done.stderr
 
 
-def test_services_are_switched_off_after_a_failure_too(machine):
+def test_services_are_disabled_after_a_failed_install_too(machine):
     machine.with_apt(broken="cmake").tool("cc")
     machine.tool("systemctl", SYSTEMCTL.format(bin=machine.bin, code=0))
     assert machine.need("build").returncode == 1
     assert "ninja.service" in (machine.root / "off").read_text()
 
 
-def test_finds_servers_where_only_root_looks_for_programs(machine):
+def test_need_finds_servers_in_sbin(machine):
     for name in CLIENTS:
         machine.tool(name)
     machine.with_apt()
@@ -248,7 +248,7 @@ def test_finds_servers_where_only_root_looks_for_programs(machine):
     assert "lighttpd" in installed and "apache2-bin" in installed
 
 
-def test_a_purpose_that_is_only_wished_never_fails(machine):
+def test_optional_purpose_never_fails(machine):
     for name in BUILD + ("pkg-config",):
         machine.tool(name)
     machine.tool("pkg-config", "exit 1")
@@ -258,7 +258,7 @@ def test_a_purpose_that_is_only_wished_never_fails(machine):
     assert "going on without libssl-dev" in done.stderr and "going on without libjansson-dev" in done.stderr
 
 
-def test_a_wish_is_fulfilled_where_it_can_be(machine):
+def test_optional_purpose_is_installed_where_possible(machine):
     for name in BUILD:
         machine.tool(name)
     machine.with_apt()
@@ -266,7 +266,7 @@ def test_a_wish_is_fulfilled_where_it_can_be(machine):
     assert "libssl-dev" in machine.installs()[0] and "libnghttp2-dev" in machine.installs()[0]
 
 
-def test_says_what_to_run_for_a_wish_without_root(machine):
+def test_optional_purpose_without_root_prints_the_command(machine):
     for name in BUILD:
         machine.tool(name)
     machine.with_apt().tool("id", "echo 1000")
@@ -275,7 +275,7 @@ def test_says_what_to_run_for_a_wish_without_root(machine):
     assert "as root, run: apt-get install --no-install-recommends pkg-config libssl-dev" in done.stderr
 
 
-def test_does_not_ask_for_packages_that_the_system_does_not_have(machine):
+def test_need_skips_packages_unknown_to_the_system(machine):
     for name in BUILD:
         machine.tool(name)
     machine.with_apt()
@@ -285,7 +285,7 @@ def test_does_not_ask_for_packages_that_the_system_does_not_have(machine):
     assert "going on without zlib1g-dev, which this system does not have" in done.stderr
 
 
-def test_refuses_an_unknown_purpose(machine):
+def test_need_rejects_an_unknown_purpose(machine):
     done = machine.need("biuld")
     assert done.returncode == 1
     assert "unknown purpose: biuld" in done.stderr
@@ -300,7 +300,7 @@ def load_tomls(pattern):
     return [tomllib.loads(path.read_text()) for path in sorted(CONTEST.glob(pattern))]
 
 
-def test_the_contest_has_every_program_that_it_executes():
+def test_table_has_every_program_that_the_contest_runs():
     there = {row[-1] for row in rows_of_table() if row[0] == "contest" and row[2] in ("command", "server")}
     cases = load_tomls("cases/*.toml")
     clients = {case["command"][0] for case in cases if "command" in case} - OURS
@@ -308,13 +308,13 @@ def test_the_contest_has_every_program_that_it_executes():
     assert clients and clients | needs - OURS | {"cc", "curl", "openssl", "python3", "taskset"} <= there
 
 
-def test_the_contest_has_every_server_that_is_a_package():
+def test_table_has_every_packaged_server_of_the_contest():
     packages = {row[1].removesuffix("?") for row in rows_of_table() if row[0] == "contest"}
     named = {each["package"] for each in load_tomls("contestants/*/contestant.toml") if each.get("package")}
     assert named and named <= packages
 
 
-def test_every_line_of_the_table_has_three_parts():
+def test_table_rows_are_well_formed():
     rows = rows_of_table()
     assert len(rows) > 10
     for row in rows:

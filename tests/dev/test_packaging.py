@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` puts beside the program: complete, with the right paths, and never over the owner's files. And what
-`make uninstall` leaves of it."""
+"""Files that `make install` adds to the program: complete, with correct paths, and never overwriting files that the
+administrator edited; and the files that remain after `make uninstall`."""
 import os
 import re
 import shutil
@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "tests" / "house"))
 
 
 class Installation:
-    """All but the program, which is not what these tests are about: from a copy of the tree, below `prefix`."""
+    """Installs a copy of the tree below `prefix`, without the program itself."""
 
     def __init__(self, top, prefix="/usr"):
         self.source, self.build, self.dest, self.prefix = top / "source", top / "build", top / "dest", prefix
@@ -44,7 +44,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory):
-    """A function that installs below /usr in a folder, and that folder."""
+    """Returns a function that installs below /usr in a folder, and returns that folder and the output."""
     if not shutil.which("cmake"):
         pytest.skip("no cmake here")
     it = Installation(tmp_path_factory.mktemp("install"))
@@ -60,7 +60,7 @@ def installation(tmp_path):
     return it
 
 
-def test_everything_is_where_it_belongs(install):
+def test_install_puts_files_into_their_folders(install):
     dest, _ = install()
     for path in ("etc/monkey/monkey.conf", "etc/monkey/sites/default.conf", "usr/share/monkey/site/index.html",
                  "usr/share/doc/monkey/README.md", "usr/share/doc/monkey/docs/README.md", "usr/share/doc/monkey/plugins/auth/README.md",
@@ -69,34 +69,34 @@ def test_everything_is_where_it_belongs(install):
         assert (dest / path).is_file(), path
 
 
-def test_the_unit_names_installed_paths(install):
+def test_unit_names_installed_paths(install):
     dest, _ = install()
     unit = (dest / "usr/lib/systemd/system/monkey.service").read_text()
     assert not re.search(r"@CMAKE_\w+@", unit)
     assert "ExecStart=/usr/bin/monkey -c /etc/monkey -I /run/monkey/monkey.pid\n" in unit
 
 
-def test_the_site_is_found_where_it_was_installed(install):
+def test_installed_configuration_finds_the_installed_site(install):
     dest, _ = install()
     conf = (dest / "etc/monkey/sites/default.conf").read_text()
     (root,) = re.findall(r"^ +DocumentRoot +(.+)$", conf, re.MULTILINE)
     assert (dest / root.lstrip("/") / "index.html").is_file()
 
 
-def test_no_link_of_the_installed_manual_is_broken(install):
+def test_installed_manual_has_no_broken_link(install):
     import check_links
     dest, _ = install()
     assert check_links.check_tree(dest / "usr/share/doc/monkey") == []
 
 
-def test_a_link_to_a_file_that_is_not_installed_becomes_text(install):
+def test_links_to_files_not_installed_become_text(install):
     dest, _ = install()
     page = (dest / "usr/share/doc/monkey/README.md").read_text()
     assert "](CONTRIBUTING.md)" in (ROOT / "README.md").read_text()
     assert "](CONTRIBUTING.md)" not in page and len(page) > 1000
 
 
-def test_the_installed_configuration_gives_up_root_and_logs_requests(install):
+def test_installed_configuration_drops_root_and_logs_requests(install):
     dest, _ = install()
     conf = (dest / "etc/monkey/monkey.conf").read_text()
     assert re.search(r"^    User +www-data http nobody$", conf, re.MULTILINE)
@@ -105,7 +105,7 @@ def test_the_installed_configuration_gives_up_root_and_logs_requests(install):
     assert (dest / "var/log/monkey").is_dir()
 
 
-def test_logs_below_usr_local_are_where_administrators_look(tmp_path):
+def test_prefix_usr_local_puts_logs_into_var_log(tmp_path):
     it = Installation(tmp_path, prefix="/usr/local")
     it.install()
     conf = (it.dest / "usr/local/etc/monkey/monkey.conf").read_text()
@@ -116,7 +116,7 @@ def test_logs_below_usr_local_are_where_administrators_look(tmp_path):
     assert (it.dest / "var/log/monkey").is_dir() and not (it.dest / "usr/local/var").exists()
 
 
-def test_unit_and_logrotate_know_the_folder_of_the_log(tmp_path):
+def test_unit_and_logrotate_name_the_log_folder(tmp_path):
     it = Installation(tmp_path, prefix="/srv/web")
     it.install()
     share = it.dest / "srv/web"
@@ -127,14 +127,14 @@ def test_unit_and_logrotate_know_the_folder_of_the_log(tmp_path):
     assert "PidFile              /srv/web/var/run/monkey.pid" in conf and (share / "var/run").is_dir()
 
 
-def test_uninstall_leaves_nothing(installation):
+def test_uninstall_removes_all_files(installation):
     assert len(installation.files()) > 50
     installation.uninstall()
     assert installation.files() == []
     assert [path for path in installation.dest.rglob("monkey")] == []
 
 
-def test_uninstall_leaves_no_folder_of_its_own(tmp_path):
+def test_uninstall_removes_its_own_folders(tmp_path):
     if not shutil.which("cmake"):
         pytest.skip("no cmake here")
     it = Installation(tmp_path, "/usr/local")
@@ -150,14 +150,14 @@ def test_uninstall_leaves_no_folder_of_its_own(tmp_path):
     assert set(of_the_system) <= left
 
 
-def test_uninstall_removes_what_an_earlier_version_installed_too(installation):
+def test_uninstall_removes_files_of_an_earlier_version(installation):
     (installation.source / "docs" / "performance.md").unlink()
     installation.install()
     installation.uninstall()
     assert installation.files() == []
 
 
-def test_uninstall_keeps_what_the_owner_wrote(installation):
+def test_uninstall_keeps_files_that_the_administrator_wrote(installation):
     etc = installation.dest / "etc/monkey"
     (etc / "monkey.conf").write_text("# mine\n")
     (etc / "sites/mine.conf").write_text("[HOST]\n")
@@ -167,22 +167,22 @@ def test_uninstall_keeps_what_the_owner_wrote(installation):
     assert f"Kept, since you changed it: {etc}/monkey.conf" in said
 
 
-def test_uninstall_after_a_second_installation_still_knows_the_configuration(installation):
+def test_uninstall_after_reinstall_removes_the_configuration(installation):
     installation.install()
     installation.uninstall()
     assert installation.files() == []
 
 
-def test_uninstall_says_so_when_nothing_is_installed(installation):
+def test_uninstall_without_installation_fails(installation):
     installation.uninstall()
     with pytest.raises(subprocess.CalledProcessError) as error:
         installation.uninstall()
     assert "is not installed below" in error.value.stderr
 
 
-def test_the_installed_server_is_not_root_and_writes_its_log(tmp_path, monkey):
+def test_installed_server_drops_root_and_writes_its_log(tmp_path, monkey):
     it = Installation(tmp_path, prefix=str(tmp_path / "usr"))
-    it.dest = ""  # the paths of the configuration are those of this machine
+    it.dest = ""  # install without DESTDIR, so that the paths in the configuration are real
     it.install()
     server = monkey(args=["-c", tmp_path / "usr/etc/monkey", "-p", "127.0.0.1:0", "-w", "1"])
     if os.geteuid() == 0:
@@ -194,14 +194,14 @@ def test_the_installed_server_is_not_root_and_writes_its_log(tmp_path, monkey):
     assert '"GET / HTTP/1.1"' in (tmp_path / "usr/var/log/monkey/access.log").read_text()
 
 
-def test_in_the_source_tree_the_site_is_found_too():
+def test_configuration_in_the_source_tree_finds_the_site():
     conf = ROOT / "conf/sites/default.conf"
     (root,) = re.findall(r"^ +DocumentRoot +(.+)$", conf.read_text(), re.MULTILINE)
     (page,) = re.findall(r"^ +404 +(.+)$", conf.read_text(), re.MULTILINE)
     assert (conf.parent / root / page).is_file()
 
 
-def test_an_owners_configuration_is_kept(install):
+def test_install_keeps_an_edited_configuration(install):
     dest, _ = install()
     conf = dest / "etc/monkey/monkey.conf"
     conf.write_text("# mine\n")
@@ -211,7 +211,7 @@ def test_an_owners_configuration_is_kept(install):
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
-def test_systemd_understands_the_units(install, tmp_path):
+def test_systemd_accepts_the_units(install, tmp_path):
     dest, _ = install()
     program = tmp_path / "monkey"
     program.write_text("#!/bin/sh\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests run over which protocols (tests/protocols.py), and which ones `make test` takes (tests/quick.py)."""
+"""Which protocols each test runs over (tests/protocols.py), and which tests `make test` selects (tests/quick.py)."""
 import re
 import subprocess
 import sys
@@ -22,7 +22,7 @@ class Spec:
 
 
 class Item:
-    """As much of a test as the two modules look at."""
+    """The attributes of a pytest item that the two modules use."""
 
     def __init__(self, name, protocol=None, number=None, marks=(), folder="http", module="files"):
         self.originalname, self.nodeid, self.cls, self.own_markers = name, name, None, list(marks)
@@ -63,18 +63,18 @@ def usual(monkeypatch):
     monkeypatch.setattr(protocols, "EVERY", False)
 
 
-def test_without_parameters_a_test_runs_over_all_protocols():
+def test_test_without_parameters_runs_over_all_protocols():
     assert [protocol for _, protocol, _ in selected(all_of("test_a"))] == list(PROTOCOLS)
 
 
-def test_sets_of_parameters_take_turns_and_none_is_left_out():
+def test_parameter_sets_alternate_between_protocols():
     found = selected(all_of("test_a", range(4)))
     assert [(protocol, number) for _, protocol, number in found] == [
         ("h1", 0), ("h2-tls", 0), ("h1-tls", 1), ("h2", 1), ("h1", 2), ("h2-tls", 2), ("h1-tls", 3), ("h2", 3)]
 
 
-def test_so_do_those_that_pytest_makes():
-    """Whichever decorator comes first: here the protocol is the outer one."""
+def test_parameter_sets_of_pytest_alternate_too():
+    """The order of the decorators does not matter: here the protocol is the outer one."""
     name = "plugins/test_proxy.py::test_proxy_forwards_bodies_in_both_directions"
     found = subprocess.run([sys.executable, "-m", "pytest", "-c", ROOT / "tests/pytest.ini", "--collect-only", "-q", ROOT / "tests" / name],
                            capture_output=True, text=True).stdout
@@ -84,31 +84,31 @@ def test_so_do_those_that_pytest_makes():
     assert list(sets.values()) == [["h1", "h2-tls"], ["h1-tls", "h2"]] * 2
 
 
-def test_tests_of_one_version_take_turns_between_plain_and_tls():
+def test_http1_tests_alternate_between_plain_and_tls():
     found = selected(all_of("test_a", range(2), marks=[Mark("http1")]))
     assert [(protocol, number) for _, protocol, number in found] == [("h1", 0), ("h1-tls", 1)]
 
 
-def test_a_test_that_names_its_protocols_runs_over_all_of_these():
+def test_test_that_names_protocols_runs_over_all_of_them():
     found = selected(all_of("test_a", range(2), marks=[Mark("over", ("h1", "h2"), why="it is about both")]))
     assert [(protocol, number) for _, protocol, number in found] == [("h1", 0), ("h2", 0), ("h1", 1), ("h2", 1)]
 
 
-def test_all_of_them_on_request(monkeypatch):
+def test_every_combination_runs_on_request(monkeypatch):
     monkeypatch.setattr(protocols, "EVERY", True)
     assert len(selected(all_of("test_a", range(3)))) == 12
 
 
-def test_the_quick_ones_are_one_of_each_test_and_the_protocols_take_turns():
+def test_quick_selects_one_item_per_test_and_alternates_protocols():
     items = all_of("test_a", range(2)) + all_of("test_b") + all_of("test_c", folder="site")
     assert selected(items, quick, Config(True)) == [("test_a", "h1", 0), ("test_b", "h1-tls", None)]
 
 
-def test_the_quick_ones_are_not_slow():
+def test_quick_skips_slow_tests():
     assert selected(all_of("test_a", marks=[Mark("slow")]), quick, Config(True)) == []
 
 
-def test_every_module_of_the_quick_ones_is_there():
+def test_quick_names_only_existing_modules():
     for folder, modules in quick.MODULES.items():
         for module in modules:
             assert (ROOT / "tests" / folder / f"test_{module}.py").exists(), f"{folder}/{module}"

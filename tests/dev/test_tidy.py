@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/tidy.sh and format.sh, in a tree of stand-ins."""
+"""tools/dev/tidy.sh and format.sh, in a tree where stubs replace all programs."""
 import os
 import shutil
 import subprocess
@@ -31,20 +31,20 @@ def run(tree, script="tidy.sh", **environment):
                           env=os.environ | {"MONKEY_TEST_TREE": str(tree), "PYTHON": str(tree / "python")} | environment)
 
 
-def test_all_that_can_be_made_is_made(tree):
+def test_tidy_runs_every_step(tree):
     assert run(tree).returncode == 0
     assert (tree / "calls").read_text().splitlines() == [
         "tools/dev/format.sh ", "tools/dev/build.sh release docs", "tools/docgen/api.py ", "tools/dev/abi.py --update"]
 
 
-def test_a_build_for_development_is_used_where_there_is_one(tree):
+def test_tidy_prefers_the_development_build(tree):
     put(tree / "build/dev/build.ninja", "")
     assert run(tree).returncode == 0
     assert "tools/dev/build.sh dev docs\n" in (tree / "calls").read_text()
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_that_fails_stops_no_other(tree, name):
+def test_failed_step_does_not_stop_the_others(tree, name):
     put(tree / name, "exit 1")
     done = run(tree)
     assert (done.returncode, done.stderr) == (1, f"tidy: failed: {STEPS[name]}\n")
@@ -52,7 +52,7 @@ def test_a_step_that_fails_stops_no_other(tree, name):
 
 
 @pytest.mark.parametrize("version, code", [("13.0.1", 1), ("14.0.6", 0), ("Ubuntu clang-format version 18.1.3", 0)])
-def test_any_formatter_from_14_on_will_do(tree, version, code):
+def test_format_accepts_clang_format_14_and_later(tree, version, code):
     for name in ("src", "include", "plugins", "duda", "tests", "examples"):
         (tree / name).mkdir()
     put(tree / "src/a.c", "")
