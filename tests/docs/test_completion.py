@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bash completes what one begins to type: options, their arguments, folders and verbs."""
+"""Bash completes options, their arguments, folders and commands."""
 import os
 import pty
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 
 @pytest.fixture
 def here(tmp_path):
-    """A folder to complete in."""
+    """A folder with names to complete."""
     assert SCRIPT.exists(), f"{SCRIPT} is not built"
     for name in ("public", "pictures", "explored", "build"):
         (tmp_path / name).mkdir()
@@ -29,8 +29,8 @@ def here(tmp_path):
 
 
 def candidates(folder, *words):
-    """What the function offers for the last word."""
-    code = ("compopt() { :; }\n"  # belongs to a completion under way
+    """Returns the completions of the last word."""
+    code = ("compopt() { :; }\n"  # bash defines compopt only during a completion
             f"source '{SCRIPT}'\nCOMP_WORDS=(\"$@\")\nCOMP_CWORD=$(($# - 1))\n_monkey\n"
             "printf '%s\\n' \"${COMPREPLY[@]}\"")
     done = subprocess.run(["bash", "-c", code, "bash", "monkey", *words], cwd=folder, capture_output=True, text=True,
@@ -39,7 +39,7 @@ def candidates(folder, *words):
     return set(done.stdout.split("\n")) - {""}
 
 
-def test_all_options(here):
+def test_completion_offers_all_options(here):
     help_text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=SECONDS, check=True).stdout
     options = set(re.findall(r"^  (-\w), --", help_text, re.MULTILINE))
     options |= set(re.findall(r"^  (?:-\w,|   ) (--[\w-]+)", help_text, re.MULTILINE))
@@ -66,7 +66,7 @@ def test_all_options(here):
     (["-p", ""], set()),
     (["-w", ""], set()),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_what_is_offered(here, words, wanted):
+def test_completion_offers_matching_words(here, words, wanted):
     assert candidates(here, *words) == wanted
 
 
@@ -92,7 +92,7 @@ class Shell:
         return found
 
     def complete(self, typed):
-        """The words of the command line after a tab behind `typed`: the shell itself prints them."""
+        """Types `typed` and a tab, and returns the words of the completed command line, printed by the shell itself."""
         self.type(typed + "\t")
         self.type("\x01printf '<%s>' DONE \n")
         words = re.findall("<(.*?)>", self.read_until(r"<DONE>(?:<[^>\n]*>)+")[0])[1:]
@@ -125,5 +125,5 @@ def shell(here):
     ("monkey -o pic", ["monkey", "-o", "pictures/"]),
     ("monkey -t -c monk", ["monkey", "-t", "-c", "monkey.conf"]),
 ])
-def test_a_tab_completes(shell, typed, wanted):
+def test_tab_completes_in_an_interactive_shell(shell, typed, wanted):
     assert shell.complete(typed) == wanted

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/containers: the manifests are valid by the schemas of Kubernetes and of compose files, fit each other and the
-configuration, scale by metrics that a running server has, and the service does what it says with passwords in files."""
+"""examples/containers: the manifests validate against the schemas of Kubernetes and Compose and agree with each other
+and with the configuration. They scale by metrics that a running server exports. The service runs with passwords read
+from files."""
 import copy
 import gzip
 import json
@@ -56,13 +57,13 @@ def flaws_of_kubernetes(document):
     return flaws(document, SCHEMAS["kubernetes"]["kinds"][kind], SCHEMAS["kubernetes"]["definitions"])
 
 
-def test_the_manifest_is_valid():
+def test_manifest_validates_against_the_kubernetes_schemas():
     assert len(MANIFEST) == 8
     for document in MANIFEST:
         assert not flaws_of_kubernetes(document), document["metadata"]["name"]
 
 
-def test_the_schemas_find_mistakes():
+def test_schemas_reject_invalid_documents():
     broken = copy.deepcopy(named("Deployment"))
     first, = broken["spec"]["template"]["spec"]["containers"]
     first["readinesProbe"] = first.pop("readinessProbe")
@@ -77,13 +78,13 @@ def test_the_schemas_find_mistakes():
     assert flaws(broken, SCHEMAS["compose"]) == ["$.services.one"]
 
 
-def test_the_compose_file_is_valid():
+def test_compose_file_validates_against_its_schema():
     assert not flaws(COMPOSE, SCHEMAS["compose"])
 
 
-# ---- What fits what ----
+# ---- Consistency ----
 
-def test_names_of_the_manifest_fit_each_other():
+def test_manifest_references_resolve():
     for name in ("notes", "redis", "postgres"):
         service, template = named("Service", name), pod(name)
         ports = {port["name"]: port["containerPort"] for port in container(name)["ports"]}
@@ -96,7 +97,7 @@ def test_names_of_the_manifest_fit_each_other():
         volumes = {volume["name"] for volume in template["volumes"]}
         volumes |= {claim["metadata"]["name"] for claim in whole.get("volumeClaimTemplates", ())}
         assert {mount["name"] for mount in container(name)["volumeMounts"]} == volumes
-        assert template["automountServiceAccountToken"] is False  # its volume would be below that of the secrets
+        assert template["automountServiceAccountToken"] is False  # its volume would hide that of the secrets
     target = named("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]
     assert named(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
     assert named("PodDisruptionBudget")["spec"]["selector"] == named("Deployment")["spec"]["selector"]
@@ -107,7 +108,7 @@ def test_names_of_the_manifest_fit_each_other():
 
 
 def variables():
-    """Those of the configuration, with their defaults."""
+    """Returns the variables of the configuration with their defaults."""
     return dict(re.findall(r"\$\{(\w+):-([^}]*)\}", CONFIGURATION))
 
 
@@ -116,7 +117,7 @@ def keys(section):
                 .splitlines() if not line.strip().startswith("#"))
 
 
-def test_the_configuration_fits_the_manifests():
+def test_configuration_agrees_with_the_manifests():
     known = variables()
     assert {one["name"] for one in container()["env"]} <= set(known)
     assert set(COMPOSE["x-node"]["environment"]) <= set(known)
@@ -134,13 +135,14 @@ def test_the_configuration_fits_the_manifests():
     for text in (FOLDER / "kubernetes.yaml").read_text(), (FOLDER / "compose.yaml").read_text():
         assert set(re.findall(r"/run/secrets/([\w-]+)", text)) == files
     workers = int(next(one["value"] for one in container()["env"] if one["name"] == "WORKERS"))
-    nodes = named("HorizontalPodAutoscaler")["spec"]["maxReplicas"] + 1  # one more during an update
-    most = int(re.search(r"max_connections=(\d+)", container("postgres")["args"][-1])[1]) - 3  # for the superuser
+    nodes = named("HorizontalPodAutoscaler")["spec"]["maxReplicas"] + 1  # one more node runs during a rolling update
+    # 3 connections are reserved for the superuser
+    most = int(re.search(r"max_connections=(\d+)", container("postgres")["args"][-1])[1]) - 3
     assert nodes * workers * 4 <= most, "the default of Connections"
     assert int(container()["resources"]["requests"]["cpu"]) == workers
 
 
-def test_the_images_are_the_same():
+def test_manifests_use_the_same_images():
     for name in ("redis", "postgres"):
         assert COMPOSE["services"][name]["image"] == container(name)["image"]
     stages = re.findall(r"^FROM (\S+)", (FOLDER / "Containerfile").read_text(), re.MULTILINE)
@@ -148,8 +150,8 @@ def test_the_images_are_the_same():
     assert COMPOSE["x-node"]["build"]["dockerfile"] == str((FOLDER / "Containerfile").relative_to(ROOT))
 
 
-def test_the_image_has_what_the_server_loads():
-    """On the system that the image is made of."""
+def test_image_installs_the_libraries_the_server_loads():
+    """Needs Debian 12, the base of the image."""
     release = ROOT / "build/dev/monkey"
     if "bookworm" not in open("/etc/os-release").read() or not shutil.which("dpkg") or not release.exists():
         pytest.skip("this is not Debian 12")
@@ -168,7 +170,7 @@ def test_the_image_has_what_the_server_loads():
 
 
 def owners(path):
-    """The packages that have this file."""
+    """Returns the packages that contain this file."""
     done = subprocess.run(["dpkg", "-S", re.sub("^/lib/", "/usr/lib/", path), path], capture_output=True, text=True, check=False)
     return {line.split(":")[0] for line in done.stdout.splitlines()}
 
@@ -225,12 +227,12 @@ def start(monkey, tmp_path, service, postgres, redis):
 
 
 @needs_servers
-def test_two_nodes(start, redis):
+def test_notes_are_shared_between_two_nodes(start, redis):
     (one, folder), (two, _) = start(), start()
     with two.connect() as c:
         c.send(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
         c.read_until(b"\n\n")
-        wait_until(lambda: b":2\r\n" in redis_ask(redis), "both nodes listen")
+        wait_until(lambda: b":2\r\n" in redis_ask(redis), "both nodes subscribe")
         assert one.get("/notes", "POST", body="a note, ä".encode()).status == 201
         c.read_until("data: a note, ä\n".encode())
     assert [note["note"] for note in json.loads(two.get("/notes").text)] == ["a note, ä"]
@@ -254,8 +256,9 @@ def redis_ask(redis):
 
 
 @needs_servers
-def test_probes_of_redis(redis, tmp_path):
-    """They log in: what refuses them, or reads its data still, is not ready. Without -e they would never fail."""
+def test_redis_probe_succeeds_only_with_the_right_password(redis, tmp_path):
+    """The probes log in: a Redis that rejects the password, or is still loading its data, is not ready. Without -e,
+    redis-cli would exit with 0 in both cases."""
     probe = container("redis")["readinessProbe"]["exec"]["command"][-1]
     kind, compose = COMPOSE["services"]["redis"]["healthcheck"]["test"]
     assert kind == "CMD-SHELL" and compose.replace("$$", "$") == probe
@@ -267,7 +270,7 @@ def test_probes_of_redis(redis, tmp_path):
 
 
 @needs_servers
-def test_wrong_passwords(start):
+def test_wrong_postgres_password_is_answered_with_503(start):
     node, _ = start(postgres="wrong")
     node.allow("POSTGRES", "password")
     assert node.get("/notes").status == 503

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of the cookbook do what they promise: each one is served as it is printed, with folders of the test and
-free ports. (test_docs.py checks that each of them loads without a warning.)"""
+"""Serves each recipe of the cookbook as printed, with folders of the test and free ports, and checks that it does what
+it promises. (test_docs.py checks that each recipe loads without a warning.)"""
 import base64
 import contextlib
 import re
@@ -19,7 +19,7 @@ RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
 def configurations(title, page=PAGE):
-    """The configurations below a heading, or all of them."""
+    """Returns the configurations below a heading, or all of the page."""
     text = page.read_text()
     if title is None:
         return [block for _, block in blocks(page) if "[HOST]" in block]
@@ -30,13 +30,13 @@ def configurations(title, page=PAGE):
 
 
 class Kitchen:
-    """Serves recipes."""
+    """Serves recipes from a temporary folder."""
 
     def __init__(self, folder, start):
         self.folder, self.start = folder, start
 
     def file(self, path, text="", mode=0o644):
-        """A file of the machine, moved below the folder of the test."""
+        """Creates a file with an absolute path below the folder of the test."""
         place = self.folder / path.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -59,24 +59,24 @@ def ask(server, target, host="example.org", **how):
     return server.get(target, host=host, **how)
 
 
-def test_the_list_of_recipes_is_complete():
+def test_list_of_recipes_is_complete():
     listed = re.findall(r"^- \[(.+)\]\(#", PAGE.read_text(), re.MULTILINE)
     assert listed == RECIPES
 
 
 @pytest.mark.parametrize("title", [title for title in RECIPES if not title.startswith("A static site")])
-def test_every_recipe_is_a_whole_configuration(title):
+def test_every_recipe_is_a_complete_configuration(title):
     found = configurations(title)
     assert found and all(text.startswith("[SERVER]\n") for text in found)
 
 
-def test_a_certificate_of_certbot(kitchen, tmp_path):
+def test_certbot_recipe_serves_both_ports(kitchen, tmp_path):
     kitchen.file("/srv/www/index.html", "home")
     server = kitchen.serve("Let's Encrypt", 1)
     assert ask(server, "/").text == "home" and server.encrypts == [False, True]
 
 
-def test_single_page_application(kitchen):
+def test_single_page_application_falls_back_to_the_index(kitchen):
     kitchen.file("/srv/www/app/index.html", "app")
     kitchen.file("/srv/www/app/assets/a.js", "code")
     server = kitchen.serve("Single-page application")
@@ -92,7 +92,7 @@ with_php = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
 
 @pytest.fixture
 def fpm(tmp_path):
-    """What leads a recipe to a PHP-FPM of the test."""
+    """Returns a function that points a recipe to the PHP-FPM of the test."""
     (tmp_path / "run").mkdir()
     with php_fpm.Fpm(tmp_path / "run") as each:
         yield lambda text: text.replace("unix:/run/php/php-fpm.sock", each.address)
@@ -100,7 +100,7 @@ def fpm(tmp_path):
 
 @with_php
 @pytest.mark.parametrize("page, title", [(PAGE, "PHP"), (GUIDE, None)])
-def test_php(kitchen, fpm, page, title):
+def test_php_recipe_runs_scripts_and_serves_files(kitchen, fpm, page, title):
     kitchen.file("/srv/www/php/index.php", TELLS)
     kitchen.file("/srv/www/php/a.txt", "text")
     server = kitchen.serve(title, change=fpm, page=page)
@@ -110,7 +110,7 @@ def test_php(kitchen, fpm, page, title):
 
 
 @with_php
-def test_wordpress(kitchen, fpm):
+def test_wordpress_recipe_runs_no_uploaded_script(kitchen, fpm):
     for name in ("index.php", "wp-admin/index.php", "wp-login.php", "wp-content/uploads/evil.php"):
         kitchen.file(f"/srv/www/wordpress/{name}", TELLS)
     kitchen.file("/srv/www/wordpress/wp-content/uploads/a.jpg", "picture")
@@ -128,27 +128,27 @@ def test_wordpress(kitchen, fpm):
 
 
 @pytest.mark.parametrize("title", ["WordPress", "DokuWiki"])
-def test_the_guide_to_php_has_the_same_configuration(title):
-    """With which tests/apps serve these themselves."""
+def test_php_guide_has_the_same_configuration(title):
+    """tests/apps serve the applications with the configuration of the guide."""
     assert configurations(title) == configurations(title, GUIDE)
 
 
 @pytest.fixture
 def behind():
-    """`behind(name, ...)`: servers that answer with their names; `.stop()` ends one."""
+    """`behind(name, ...)` starts backends that answer with their names; `.stop()` ends one."""
     with contextlib.ExitStack() as ends:
         yield lambda *names: [ends.enter_context(Backend(lambda asked, name=name: response(name))) for name in names]
 
 
 def at(addresses, servers, text):
-    """The configuration with the servers of the test in place of these."""
+    """Replaces the backend addresses of the configuration with those of the test."""
     for address, server in zip(addresses, servers, strict=True):
         assert address in text
         text = text.replace(address, server.address)
     return text if "[SERVER]" in text else f"[SERVER]\n    Listen 80\n\n{text}"
 
 
-def test_a_reverse_proxy(kitchen, behind):
+def test_reverse_proxy_recipe_serves_assets_itself(kitchen, behind):
     (program,) = behind("program")
     kitchen.file("/srv/app/public/assets/a.css", "style")
 
@@ -163,7 +163,7 @@ def test_a_reverse_proxy(kitchen, behind):
     assert ask(server, "/a", host="app.example.org", method="POST", body=b"x" * 2_000_000).status == 413
 
 
-def test_a_load_balancer(kitchen, behind):
+def test_load_balancer_recipe_is_sticky_and_fails_over(kitchen, behind):
     servers = behind("one", "two", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000"]
     server = kitchen.serve("Load balancer", change=lambda text: at(addresses, servers, text))
@@ -175,8 +175,9 @@ def test_a_load_balancer(kitchen, behind):
     assert ask(server, "/live").status == 200
 
 
-def test_the_guide_to_load_balancing(kitchen, behind):
-    """The heaviest server is asked while no other one has less to do, the spare one when all others are gone."""
+def test_load_balancing_guide_prefers_weight_and_keeps_the_backup(kitchen, behind):
+    """The server with the highest weight is chosen while no other one has fewer requests; the backup only when all
+    others are down."""
     servers = behind("one", "two", "three", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000", "127.0.0.1:8001"]
     server = kitchen.serve("A load balancer", page=PROXY, change=lambda text: at(addresses, servers, text))
@@ -188,7 +189,7 @@ def test_the_guide_to_load_balancing(kitchen, behind):
     assert [ask(server, "/").text for _ in range(3)] == ["spare"] * 3
 
 
-def test_the_guide_to_sticky_and_hashed_servers(kitchen, behind):
+def test_load_balancing_guide_hashes_paths_and_sets_a_cookie(kitchen, behind):
     servers = behind("a", "b", "c", "d")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:9000", "10.0.0.4:9000"]
     server = kitchen.serve("A load balancer", 1, page=PROXY, change=lambda text: at(addresses, servers, text))
@@ -198,21 +199,21 @@ def test_the_guide_to_sticky_and_hashed_servers(kitchen, behind):
     assert ask(server, "/")["Set-Cookie"].startswith("SERVER=")
 
 
-def test_redirect_www(kitchen):
+def test_www_recipe_redirects_to_the_bare_domain(kitchen):
     server = kitchen.serve("Redirect www to the bare domain")
     reply = ask(server, "/a?b", host="www.example.org")
     assert (reply.status, reply["Location"]) == (301, "http://example.org/a?b")
     assert ask(server, "/").status == 403, "the folder is empty"
 
 
-def test_redirect_to_https(kitchen):
-    # With a port of its own choice the server cannot know which one clients see.
+def test_https_recipe_redirects_permanently(kitchen):
+    # Behind a random port the server cannot know the port that clients see, so the test sets 443.
     server = kitchen.serve("Redirect HTTP to HTTPS", change=lambda text: text.replace("RedirectToHTTPS  on", "RedirectToHTTPS 443"))
     reply = ask(server, "/a?b")
     assert (reply.status, reply["Location"]) == (308, "https://example.org/a?b")
 
 
-def test_rewrites(kitchen):
+def test_rewrite_recipe_redirects_and_rewrites(kitchen):
     kitchen.file("/srv/www/img/cat.jpg", "cat")
     server = kitchen.serve("Redirects and rewrites by pattern")
     assert ask(server, "/old/a?b")["Location"] == "/new/a?b"
@@ -220,7 +221,7 @@ def test_rewrites(kitchen):
     assert ask(server, "/pictures/cat.jpeg").text == "cat"
 
 
-def test_regular_expressions(kitchen):
+def test_regex_recipe_selects_hosts_and_paths(kitchen):
     kitchen.file("/srv/www/a", "main")
     kitchen.file("/srv/mirror/a", "mirror")
     server = kitchen.serve("Names and paths by regular expression")
@@ -229,7 +230,7 @@ def test_regular_expressions(kitchen):
     assert [ask(server, path, host="www1.example.org").status for path in ("/archive/2019/x", "/x.PHP", "/a")] == [410, 404, 200]
 
 
-def test_password(kitchen):
+def test_password_recipe_protects_a_folder(kitchen):
     kitchen.file("/srv/www/private/a", "secret")
     kitchen.file("/srv/www/b", "public")
     done = run("passwd", "-c", "-b", "sha256", kitchen.folder / "made", "ana", typed="swordfish\n")
@@ -245,7 +246,7 @@ def test_password(kitchen):
     assert ask(server, "/private/a", fields=[("Authorization", f"Basic {credentials}")]).text == "secret"
 
 
-def test_address_or_password(kitchen):
+def test_address_or_password_recipe_accepts_either(kitchen):
     kitchen.file("/srv/www/intern/a", "for us")
     kitchen.file("/etc/monkey/users", "ana:$5$x$y\n")
     server = kitchen.serve("Address or password")
@@ -254,7 +255,7 @@ def test_address_or_password(kitchen):
     assert ask(server, "/intern/a").status == 401
 
 
-def test_allowed_addresses(kitchen):
+def test_address_recipe_rejects_other_addresses(kitchen):
     kitchen.file("/srv/www/admin/a", "for us")
     server = kitchen.serve("Allow only some addresses")
     assert ask(server, "/admin/a").text == "for us"
@@ -262,7 +263,7 @@ def test_allowed_addresses(kitchen):
     assert ask(server, "/admin/a").status == 403
 
 
-def test_listings(kitchen):
+def test_listing_recipe_hides_unfinished_files(kitchen):
     kitchen.file("/srv/files/new.iso")
     kitchen.file("/srv/files/half.tmp")
     server = kitchen.serve("Download area with listings")
@@ -270,7 +271,7 @@ def test_listings(kitchen):
     assert "new.iso" in page and "half.tmp" not in page and '"sort":"time"' in page
 
 
-def test_cache_rules(kitchen):
+def test_cache_recipe_sets_cache_control(kitchen):
     for name in ("index.html", "assets/a.1f2e.js", "robots.txt"):
         kitchen.file(f"/srv/www/{name}")
     server = kitchen.serve("Cache rules for a built site")
@@ -278,13 +279,13 @@ def test_cache_rules(kitchen):
         "no-cache", "public, max-age=31536000, immutable", "max-age=3600"]
 
 
-def test_compression(kitchen):
+def test_compression_recipe_compresses_text(kitchen):
     kitchen.file("/srv/www/a.txt", "text " * 1000)
     server = kitchen.serve("Compression")
     assert ask(server, "/a.txt", fields=[("Accept-Encoding", "gzip")])["Content-Encoding"] == "gzip"
 
 
-def test_error_pages(kitchen):
+def test_error_page_recipe_sends_its_pages(kitchen):
     for status in (403, 404, 503, "sorry"):
         kitchen.file(f"/srv/www/errors/{status}.html", f"page {status}")
     server = kitchen.serve("Custom error pages")
@@ -294,7 +295,7 @@ def test_error_pages(kitchen):
     assert (ask(server, "/broken").status, ask(server, "/broken").text) == (502, "page sorry")
 
 
-def test_a_host_with_its_own_port(kitchen):
+def test_port_recipe_separates_the_hosts(kitchen):
     kitchen.file("/srv/www/a", "public")
     kitchen.file("/srv/admin/a", "admin")
     server = kitchen.serve("A host with its own port")
@@ -302,7 +303,7 @@ def test_a_host_with_its_own_port(kitchen):
     assert [server.get(path, host="admin.example.org", which=1).text for path in ("/a", "/health")] == ["admin", "ok\n"]
 
 
-def test_folders_outside_of_the_root(kitchen):
+def test_alias_recipe_serves_folders_outside_of_the_root(kitchen):
     kitchen.file("/srv/www/docs/a", "hidden")
     kitchen.file("/srv/docs/a", "a document")
     kitchen.file("/srv/photos/b", "a photo")
@@ -310,7 +311,7 @@ def test_folders_outside_of_the_root(kitchen):
     assert [ask(server, path).text for path in ("/docs/a", "/photos/b")] == ["a document", "a photo"]
 
 
-def test_large_uploads(kitchen):
+def test_upload_recipe_raises_the_limit_of_one_host(kitchen):
     script = "#!/bin/sh\necho Content-Type: text/plain\necho\necho $CONTENT_LENGTH\n"
     kitchen.file("/srv/www/a")
     kitchen.file("/srv/upload/cgi-bin/count", script, 0o755)
@@ -320,7 +321,7 @@ def test_large_uploads(kitchen):
     assert ask(server, "/a", **how).status == 413
 
 
-def test_limits_and_logs_of_paths(kitchen):
+def test_path_recipe_sets_limits_and_logs(kitchen):
     for name in ("upload", "other"):
         kitchen.file(f"/srv/www/cgi-bin/{name}", "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n", 0o755)
     kitchen.file("/srv/www/api/a", "a")
@@ -336,7 +337,7 @@ def test_limits_and_logs_of_paths(kitchen):
     assert len((logs / "access.log").read_text().splitlines()) == 2
 
 
-def test_headers(kitchen):
+def test_header_recipe_sets_security_and_cors_headers(kitchen):
     kitchen.file("/srv/www/downloads/a", "a")
     server = kitchen.serve("Security headers and CORS")
     reply = ask(server, "/downloads/a")
@@ -346,7 +347,7 @@ def test_headers(kitchen):
     assert (preflight.status, preflight["Access-Control-Allow-Origin"]) == (204, "https://app.example.org")
 
 
-def test_rate_limits(kitchen):
+def test_rate_limit_recipe_answers_429(kitchen):
     kitchen.file("/srv/www/login", "login")
     server = kitchen.serve("Rate limits")
     with server.connect() as c:
@@ -354,7 +355,7 @@ def test_rate_limits(kitchen):
     assert seen == [200] * 10 + [429]
 
 
-def test_maintenance(kitchen):
+def test_maintenance_recipe_answers_503_with_its_page(kitchen):
     kitchen.file("/srv/www/maintenance.html", "back soon")
     kitchen.file("/srv/www/maintenance/style.css", "style")
     server = kitchen.serve("Maintenance page")
@@ -362,13 +363,13 @@ def test_maintenance(kitchen):
     assert ask(server, "/maintenance/style.css").text == "style"
 
 
-def test_cgi_scripts(kitchen):
+def test_cgi_recipe_runs_scripts(kitchen):
     kitchen.file("/srv/www/cgi-bin/hello", "#!/bin/sh\necho Content-Type: text/plain\necho\necho Hello, $QUERY_STRING\n", 0o755)
     server = kitchen.serve("CGI scripts")
     assert ask(server, "/cgi-bin/hello?Kim").text == "Hello, Kim\n"
 
 
-def test_behind_a_proxy(kitchen):
+def test_proxy_recipe_logs_the_forwarded_address(kitchen):
     kitchen.file("/srv/www/a", "a")
     log = kitchen.folder / "access.log"
     server = kitchen.serve("Behind a proxy or load balancer",
@@ -378,7 +379,7 @@ def test_behind_a_proxy(kitchen):
     assert log.read_text().startswith("198.51.100.7 ")
 
 
-def test_logs_as_json(kitchen):
+def test_json_log_recipe_logs_requests_without_health_checks(kitchen):
     kitchen.file("/srv/www/a", "a")
     server = kitchen.serve("One log per site, as JSON")
     ask(server, "/a")
@@ -388,20 +389,20 @@ def test_logs_as_json(kitchen):
     assert len(lines) == 1 and '"target":"/a"' in lines[0]
 
 
-def test_health(kitchen):
+def test_health_recipe_answers_all_endpoints(kitchen):
     server = kitchen.serve("Health checks and Prometheus")
     assert [ask(server, path, host="localhost").status for path in ("/metrics", "/live", "/healthz", "/readyz")] == [200] * 4
 
 
 @pytest.mark.parametrize("routes, text", [("", "ok\n"), ("[ROUTES]\n    /* static\n", "the page of the application"),
                                           ("[ROUTES]\n    /healthz metrics health\n    /* static\n", "ok\n")])
-def test_health_beside_a_fallback(kitchen, routes, text):
+def test_health_check_is_served_unless_other_routes_omit_it(kitchen, routes, text):
     kitchen.file("/srv/www/index.html", "the page of the application")
     server = kitchen.serve("Health checks and Prometheus", change=lambda old: f"{old}    Fallback index.html\n{routes}")
     assert ask(server, "/healthz").text == text
 
 
-def test_a_configuration_that_was_for_nginx(kitchen):
+def test_configuration_translated_from_nginx_behaves_the_same(kitchen):
     for name in ("www/index.html", "www/a.css", "www/.git/config", "docs/a"):
         kitchen.file(f"/srv/{name}", name * 200)
     server = kitchen.serve("A configuration of nginx, line by line", page=ROOT / "docs/guide/coming-from.md")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual tells the truth: its configurations load, its commands exist, its keys are all there, its defaults are
-those of the program; man page and completion work. (Links and the generated reference are checked in tests/house.)"""
+"""Checks the manual against the program: configurations load, commands exist, every key is documented, and defaults
+match. Also checks man page and completion. (tests/house checks links and the generated reference.)"""
 import functools
 import os
 import re
@@ -14,7 +14,7 @@ from manual import PLUGINS, SECTION, blocks, inline_code, run, table_rows, write
 from monkey import PROGRAM, ROOT, SECONDS
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *PLUGINS, *sorted((ROOT / "examples").rglob("*.md"))]
-MADE = PROGRAM.parent / "docs"  # man page and completions, made with every build
+MADE = PROGRAM.parent / "docs"  # every build generates man page and completions here
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +28,27 @@ CONFIGURATIONS = [pytest.param(page, text, id=f"{page.relative_to(ROOT)}:{line}"
                   for page in PAGES for line, text in blocks(page) if SECTION.match(text)]
 
 
-def test_there_are_examples():
+def test_manual_has_configurations():
     assert len(CONFIGURATIONS) >= 15, "they are found at all"
 
 
 def complaints(stderr):
-    """What was found wrong, but for error pages, which the examples do not bring along, and for users, which are all ours."""
+    """Returns the errors and warnings, except those about error pages, which the examples lack, and about users, which
+    are all the same here."""
     expected = "there is no `|the service `.*` has the user of the public workers"
     return [line for line in stderr.splitlines() if re.search(rf": (error|warning): (?!{expected})", line)]
 
 
 
 @pytest.mark.parametrize("page, text", CONFIGURATIONS)
-def test_a_configuration_loads(tmp_path, page, text):
+def test_configuration_of_the_manual_loads(tmp_path, page, text):
     done = run("-t", "-c", write_configuration(tmp_path, text, page))
     assert done.returncode == 0, done.stderr
     assert not complaints(done.stderr) or page.name == "from-monkey-1.md", done.stderr
 
 
-def test_what_is_said_about_a_folder_of_1_6(tmp_path):
-    """The last page of the move: the example and what the program says about it."""
+def test_migration_guide_shows_the_real_output(tmp_path):
+    """The last page of the migration guide: its example and the output that it shows."""
     page = ROOT / "docs/guide/from-monkey-1.md"
     texts = [text for _, text in blocks(page)]
     example = next(text for text in texts if text.startswith("# /etc/monkey/sites/default\n"))
@@ -61,7 +62,7 @@ def test_what_is_said_about_a_folder_of_1_6(tmp_path):
     assert (done.stderr + done.stdout).replace(str(tmp_path), "") == said.partition("\n")[2]
 
 
-def test_what_is_said_about_a_mistake(tmp_path):
+def test_format_reference_shows_the_real_error(tmp_path):
     page = ROOT / "docs/reference/configuration-format.md"
     said = next(text for _, text in blocks(page) if text.startswith("/etc/monkey/monkey.conf:"))
     line = re.search(r"^ {4}( {4}\S.*)$", said, re.MULTILINE)[1]
@@ -73,13 +74,13 @@ def test_what_is_said_about_a_mistake(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plugins").glob("*/*.conf")), ids=lambda path: path.name)
-def test_what_comes_with_a_plugin_loads_as_it_is(tmp_path, path):
+def test_configuration_file_of_a_plugin_loads_unchanged(tmp_path, path):
     text = f"@INCLUDE {path}\n[HOST]\n    DocumentRoot .\n"
     done = run("-t", "-c", write_configuration(tmp_path, text))
     assert (done.returncode, complaints(done.stderr)) == (0, []), done.stderr
 
 
-def test_every_plugin_is_in_the_manual():
+def test_manual_lists_every_plugin():
     names = {path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt")}
     guide = table_rows(ROOT / "docs/guide/using-plugins.md", "Plugin")
     assert [re.match(r"\[([\w-]+)\]", row[0])[1] for row in guide] == sorted(names)
@@ -93,7 +94,7 @@ COMMAND = re.compile(r"^(?:\$ )?(?:sudo )?(?:build/\w+/)?monkey(?:\s|$)")
 
 
 def commands(page):
-    """(line, words) of each command line that starts the program; text after two blanks explains it."""
+    """Yields (line, words) of each command line that starts the program. Text after two blanks is an explanation."""
     shown = [(number + i, line) for number, text in blocks(page) for i, line in enumerate(text.split("\n"))]
     for number, line in shown + list(inline_code(page)):
         for part in line.split(" && "):
@@ -115,12 +116,12 @@ def options_of_a_plugin(word):
     return re.findall(r"(?<![\w-])--?\w[\w-]*", run(word, "--help").stdout)
 
 
-def test_there_are_commands():
+def test_manual_has_commands():
     assert sum(1 for page in PAGES for _ in commands(page)) >= 20, "they are found at all"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_commands_use_options_that_exist(page, help_text):
+def test_commands_of_the_manual_use_existing_options(page, help_text):
     letters = re.findall(r"^  (-\w), --", help_text, re.MULTILINE)
     names = re.findall(r"^  (?:-\w,|   ) (--[\w-]+)", help_text, re.MULTILINE)
     verbs = re.findall(r"^  monkey ([a-z]+) ", help_text, re.MULTILINE)
@@ -137,7 +138,7 @@ def test_commands_use_options_that_exist(page, help_text):
 # ---- Keys and defaults ----
 
 def printed_configuration():
-    """{section: {key: value}} of what `monkey -T` prints; None for a key that has no value."""
+    """Returns {section: {key: value}} as `monkey -T` prints it; None for a key without a value."""
     sections = {}
     for line in run("-T", ROOT).stdout.splitlines():
         if match := re.fullmatch(r"\[(\w+)\]", line):
@@ -148,25 +149,25 @@ def printed_configuration():
 
 
 def reference_keys():
-    """Every key that the generated reference has a row for."""
+    """Returns every key with a row in the generated reference."""
     rows = table_rows(ROOT / "docs/reference/configuration.md", "Key")
     return {row[0].strip("`") for row in rows}
 
 
-def test_every_key_of_the_program_is_in_the_reference():
+def test_reference_has_every_key_of_the_program():
     sections = printed_configuration()
     missing = {key for name in ("SERVER", "HOST") for key in sections[name]} - reference_keys()
     assert {"SERVER", "HOST"} <= set(sections) and not missing
 
 
-def test_every_key_is_in_the_guide():
+def test_guide_mentions_every_key():
     words = set()
     for page in sorted((ROOT / "docs/guide").glob("*.md")):
         words |= set(re.findall(r"\w+", page.read_text()))
     assert reference_keys() - words == set()
 
 
-def test_every_section_is_in_the_guide():
+def test_guide_mentions_every_section():
     reference = (ROOT / "docs/reference/configuration.md").read_text()
     guide = "".join(page.read_text() for page in (ROOT / "docs/guide").glob("*.md"))
     for section in re.findall(r"^## (\[\w+\])$", reference, re.MULTILINE):
@@ -174,7 +175,7 @@ def test_every_section_is_in_the_guide():
 
 
 def amount(text):
-    """A time in seconds, a size in bytes, or a word in small letters."""
+    """Converts a time to seconds and a size to bytes; other words become lower case."""
     match = re.fullmatch(r"(\d+)(ms|[smhBKMG])?", text)
     if not match:
         return text.lower()
@@ -182,7 +183,7 @@ def amount(text):
     return int(match[1]) * units[match[2]]
 
 
-def test_the_defaults_in_the_guide_are_those_of_the_program():
+def test_guide_states_the_defaults_of_the_program():
     server = printed_configuration()["SERVER"]
     seen = 0
     for row in table_rows(ROOT / "docs/guide/limits.md", "Key"):
@@ -196,12 +197,12 @@ def test_the_defaults_in_the_guide_are_those_of_the_program():
 # ---- Messages ----
 
 def source_text():
-    """All string literals of the program, pieces that the compiler joins joined."""
+    """Returns all string literals of the program, with adjacent ones joined."""
     text = "".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.c")))
     return re.sub(r'"\s*\n\s*"', "", text).replace('\\"', '"')
 
 
-def test_messages_that_the_guide_explains_exist():
+def test_guide_explains_only_existing_messages():
     source = source_text()
     rows = table_rows(ROOT / "docs/guide/troubleshooting.md", "Text")
     assert len(rows) >= 10
@@ -212,7 +213,7 @@ def test_messages_that_the_guide_explains_exist():
             assert piece.strip().removesuffix("workers").strip() in source, message
 
 
-def test_reasons_that_the_guide_explains_exist():
+def test_guide_explains_only_existing_reasons():
     explain = (ROOT / "src/server/explain.c").read_text()
     reasons = [reason for reason, *_ in table_rows(ROOT / "docs/guide/troubleshooting.md", "It says") if reason[0] != "`"]
     assert len(reasons) >= 5
@@ -222,7 +223,7 @@ def test_reasons_that_the_guide_explains_exist():
 
 # ---- Code ----
 
-def test_the_example_of_a_handler_compiles(tmp_path):
+def test_handler_example_compiles(tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no compiler here")
@@ -243,7 +244,7 @@ def man_page():
     return path
 
 
-def test_the_man_page_renders_without_warnings(man_page):
+def test_man_page_renders_without_warnings(man_page):
     if shutil.which("groff"):
         command = ["groff", "-man", "-Tutf8", "-ww", "-z", man_page]
     elif shutil.which("man"):
@@ -255,7 +256,7 @@ def test_the_man_page_renders_without_warnings(man_page):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_man_page_has_every_option_and_verb(man_page, help_text):
+def test_man_page_has_every_option_and_command(man_page, help_text):
     text = re.sub(r"\\f[BIR]", "", man_page.read_text()).replace("\\-", "-")
     for name in re.findall(r"--[\w-]+", help_text) + re.findall(r"^  monkey ([a-z]+) ", help_text, re.MULTILINE):
         assert re.search(rf"(?<![\w-]){re.escape(name)}\b", text), name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guides to libmonkey show compiles, and the first program is that of the examples."""
+"""The code in the guides to libmonkey compiles, and the first program equals the one in examples."""
 import re
 import shutil
 
@@ -17,7 +17,7 @@ def blocks(guide):
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
 @pytest.mark.parametrize("guide", GUIDES)
-def test_code_compiles(guide, tmp_path):
+def test_code_of_the_guide_compiles(guide, tmp_path):
     found = blocks(guide)
     assert found
     for i, code in enumerate(found):
@@ -26,12 +26,12 @@ def test_code_compiles(guide, tmp_path):
         call("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include", source)
 
 
-def test_the_first_program_is_the_example():
+def test_first_program_equals_the_example():
     example = (ROOT / "examples/embed/hello.c").read_text()
     assert blocks(GUIDES[0])[0] in example
 
 
-def test_calls_of_the_tables_exist():
+def test_functions_in_the_tables_exist():
     declared = set(re.findall(r"\b(mk_\w+)\(", "".join(path.read_text() for path in (ROOT / "include/monkey").glob("*.h"))))
     new = set()
     for row in re.findall(r"^\| [^|]+ \| (.+) \|$", (ROOT / GUIDES[1]).read_text(), re.MULTILINE):

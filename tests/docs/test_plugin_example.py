@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide to plugins keeps its promises: what it shows compiles, loads and does what it says, and the example is built
-with what is installed alone."""
+"""The code in the plugin guide compiles, loads and behaves as described, and the example builds with only the installed
+files."""
 import os
 import re
 import shutil
@@ -34,12 +34,12 @@ def call(*command, folder=None, environment=None):
 # ---- The code in the guide ----
 
 def blocks(text):
-    """The pieces of C, in their order."""
+    """Returns the C code blocks in order."""
     return re.findall(r"^```c\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def files():
-    """Whole files: one that includes the headers begins a new one, others continue it."""
+    """Returns complete files: a block that includes the headers starts a new file, later blocks continue it."""
     found = []
     for block in blocks(GUIDE):
         if "#include <monkey/plugin.h>" in block:
@@ -53,7 +53,7 @@ def name_of(code):
     return re.search(r"^MK_PLUGIN\((\w+)\)", code, re.MULTILINE)[1]
 
 
-FILES = {name_of(code): code for code in files()}  # of both that are called hello, the second one
+FILES = {name_of(code): code for code in files()}  # the guide has two files called hello; the second one is used
 
 
 def chapter(title):
@@ -68,13 +68,13 @@ def compile_plugin(folder, name, code, *flags):
     return made
 
 
-def test_there_is_something_to_compile():
+def test_guide_has_all_files():
     assert len(files()) >= 9 and {"hello", "nap", "ask", "date", "primes", "louder", "shout", "counted", "count", "hours",
             "tally"} <= set(FILES)
 
 
 @pytest.mark.parametrize("i", range(len(files())), ids=[name_of(code) for code in files()])
-def test_code_compiles(tmp_path, i):
+def test_code_of_the_guide_compiles(tmp_path, i):
     code = files()[i]
     compile_plugin(tmp_path, name_of(code), code, "-Wconversion")
 
@@ -89,13 +89,13 @@ def serve(monkey, site, tmp_path):
     return start
 
 
-def test_the_smallest_one(serve, site):
+def test_smallest_plugin_adds_a_header(serve, site):
     site.add("hello.c", "it")
     reply = serve("hello", code=files()[0]).get("/hello.c")
     assert (reply.text, reply["X-Greeting"]) == ("it", "Hello")
 
 
-def test_waiting_for_a_time(serve, site):
+def test_timer_example_does_not_block_other_requests(serve, site):
     site.add("a", "a")
     server = serve("nap", "/nap nap\n    /* static")
     with server.connect() as c, server.connect() as gone:
@@ -106,7 +106,7 @@ def test_waiting_for_a_time(serve, site):
         assert c.read().text == "awake\n"
 
 
-def test_waiting_for_a_descriptor(serve, tmp_path):
+def test_descriptor_example_sends_the_data_of_a_socket(serve, tmp_path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "clock.sock"))
         listener.listen()
@@ -126,20 +126,20 @@ def test_waiting_for_a_descriptor(serve, tmp_path):
     assert server.get("/time").status == 502
 
 
-def test_its_words_are_checked(run, tmp_path, site):
+def test_descriptor_example_rejects_wrong_route_arguments(run, tmp_path, site):
     made = compile_plugin(tmp_path, "ask", FILES["ask"])
     (tmp_path / "c").write_text(f"[PLUGINS]\n    Load {made}\n[HOST]\n    DocumentRoot site\n[ROUTES]\n    /x ask\n")
     said = run("-t", "-c", "c")
     assert said.code == 3 and "the handler `ask` expects SOCKET" in said.err
 
 
-def test_waiting_for_a_program(serve):
+def test_subprocess_example_sends_the_output(serve):
     server = serve("date", "/date date")
     for _ in range(3):
         assert re.fullmatch(r"20\d\d\n", server.get("/date").text)
 
 
-def test_waiting_for_a_thread(serve):
+def test_thread_example_answers_and_survives_a_disconnect(serve):
     server = serve("primes", "/primes primes")
     assert server.get("/primes?100").text == "25\n"
     with server.connect() as gone:
@@ -147,7 +147,7 @@ def test_waiting_for_a_thread(serve):
     assert server.get("/primes?10").text == "4\n"
 
 
-def test_a_call_at_the_end_of_a_turn(serve, site):
+def test_deferred_call_example_sends_one_datagram_per_loop_iteration(serve, site):
     site.add("a.txt", "a")
     with socket.socket(type=socket.SOCK_DGRAM) as statsd:
         statsd.bind(("127.0.0.1", 0))
@@ -157,10 +157,10 @@ def test_a_call_at_the_end_of_a_turn(serve, site):
             c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n" * 5)
             for _ in range(5):
                 assert c.read("GET").text == "a"
-        assert statsd.recv(100) == b"requests:5|c", "one datagram for a turn"
+        assert statsd.recv(100) == b"requests:5|c", "one datagram per loop iteration"
 
 
-def test_a_filter(serve, site):
+def test_filter_example_transforms_text_only(serve, site):
     site.add("a.txt", "a Text of 3 lines\n")
     site.add("a.html", "a page\n")
     server = serve("louder")
@@ -170,7 +170,7 @@ def test_a_filter(serve, site):
     assert server.get("/a.txt", method="HEAD")["Content-Length"] == "18"
 
 
-def test_another_protocol(serve, site):
+def test_upgrade_example_speaks_another_protocol(serve, site):
     site.add("shout", "a file")
     server = serve("shout", "/shout shout\n    /* static")
     with server.connect() as c:
@@ -181,7 +181,7 @@ def test_another_protocol(serve, site):
     assert server.get("/shout").text == "a file"
 
 
-def test_fields_behind_the_content(serve, site):
+def test_trailer_example_counts_bytes(serve, site):
     site.add("a", "12345")
     server = serve("counted")
     reply = server.get("/a", fields=[("TE", "trailers")])
@@ -189,7 +189,7 @@ def test_fields_behind_the_content(serve, site):
     assert server.get("/a")["Content-Length"] == "5"
 
 
-def test_memory(serve, site):
+def test_shared_memory_example_counts_over_all_workers(serve, site):
     site.add("a", "a")
     server = serve("count", workers=2)
     seen = [tuple(map(int, server.get("/a")["X-Count"].split(" of "))) for _ in range(20)]
@@ -199,7 +199,7 @@ def test_memory(serve, site):
     assert (reply.status, reply["X-Count"].split()[2]) == (404, "21")
 
 
-def test_what_is_said_about_mistakes(run, tmp_path):
+def test_guide_shows_the_real_error(run, tmp_path):
     said = re.search(r"^    \$ monkey -t -c /etc/monkey/hours\.conf\n((?:    .*\n)+)", GUIDE, re.MULTILINE)[1]
     lines = said.replace("\n    ", "\n")[4:]
     compile_plugin(tmp_path, "hours", FILES["hours"])
@@ -209,7 +209,7 @@ def test_what_is_said_about_mistakes(run, tmp_path):
     assert done.code == 3 and done.err.replace(str(tmp_path), "/etc/monkey") == lines
 
 
-def test_what_is_closed_is_explained(run, tmp_path, site):
+def test_explain_and_print_show_the_section_of_the_example(run, tmp_path, site):
     compile_plugin(tmp_path, "hours", FILES["hours"])
     (tmp_path / "c").write_text("[PLUGINS]\n    Load ./monkey-hours.so\n[HOST]\n    DocumentRoot site\n"
                                 "[HOURS]\n    Path /shop/*\n    To 24\n")
@@ -221,7 +221,7 @@ def test_what_is_closed_is_explained(run, tmp_path, site):
 
 # ---- The example ----
 
-def test_the_guide_tells_all_of_the_example():
+def test_guide_shows_the_whole_example():
     pieces = blocks(chapter("Add a configuration section")) + blocks(chapter("Add a handler"))
     source = (EXAMPLE / "hello.c").read_text()
     assert "#include" + source.partition("#include")[2] == "\n".join(pieces)
@@ -229,7 +229,7 @@ def test_the_guide_tells_all_of_the_example():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with what a plugin's author finds installed, and nothing else: headers and monkey.pc below usr/."""
+    """A folder with only the files that are installed for authors of plugins: headers and monkey.pc below usr/."""
     for tool in ("cmake", "pkg-config", "make"):
         if not shutil.which(tool):
             pytest.skip(f"no {tool} here")
@@ -251,14 +251,14 @@ def environment(installed):
 
 @pytest.fixture
 def example(installed, tmp_path):
-    """The example, copied to where nothing of the tree is near, and built there."""
+    """Copies the example out of the tree and builds it there."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder)
     call("make", "CFLAGS=-O2 -Wall -Wextra -Werror", folder=folder, environment=environment(installed))
     return folder
 
 
-def test_pkg_config_knows_where_things_are(installed):
+def test_pkg_config_names_installed_folders(installed):
     flags = call("sh", "-c", "$PKG_CONFIG --cflags monkey", environment=environment(installed)).split()
     assert flags == [f"-I{installed}/usr/include"] and (installed / "usr/include/monkey/plugin.h").exists()
     folder = call("sh", "-c", "$PKG_CONFIG --variable=plugindir monkey", environment=environment(installed)).strip()
@@ -266,12 +266,12 @@ def test_pkg_config_knows_where_things_are(installed):
     assert call("pkg-config", "--modversion", "monkey", environment=environment(installed)).strip() == "2.0.0"
 
 
-def test_the_example_is_strict_c11(installed, tmp_path):
+def test_example_compiles_as_strict_c11(installed, tmp_path):
     call("cc", "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", f"-I{installed}/usr/include",
          "-o", tmp_path / "x.so", EXAMPLE / "hello.c")
 
 
-def test_the_installed_headers_are_good_for_cxx(installed, tmp_path):
+def test_installed_headers_compile_as_cxx(installed, tmp_path):
     if not shutil.which("c++"):
         pytest.skip("no C++ compiler here")
     (tmp_path / "x.cc").write_text("#include <monkey/plugin.h>\nmk_str s = MK_STR(\"a\");\nbool b = mk_str_eq(s, s);\n")
@@ -279,7 +279,7 @@ def test_the_installed_headers_are_good_for_cxx(installed, tmp_path):
          tmp_path / "x.cc")
 
 
-def test_it_needs_nothing_but_the_server(example):
+def test_example_needs_only_symbols_of_the_server(example):
     exported = call("nm", "-D", "--defined-only", example / "monkey-hello.so").split("\n")
     assert [line.split()[2] for line in exported if line] == ["mk_plugin"]
     needed = {line.split()[-1].partition("@")[0] for line in
@@ -297,7 +297,7 @@ def greeter(monkey, example):
     return server
 
 
-def test_the_example_greets(greeter):
+def test_example_greets(greeter):
     reply = greeter.get("/hello/world")
     assert (reply.text, reply["Content-Type"]) == ("Good morning, world!\n", "text/plain; charset=utf-8")
     assert greeter.get("/hello/").text == greeter.get("/hello").text.replace("hello!", "stranger!")
@@ -307,7 +307,7 @@ def test_the_example_greets(greeter):
     assert greeter.get("/hello.c")["X-Greeting"] == greeter.get("/none")["X-Greeting"] == "Good morning"
 
 
-def test_a_host_that_says_nothing_is_not_greeted(monkey, example, site):
+def test_vhost_without_section_gets_no_greeting(monkey, example, site):
     site.add("a", "a")
     server = monkey(plugins=[example / "monkey-hello.so"], host="ServerName a.example",
                     sections="[HELLO]\n    Greeting Hi\n[HOST]\n    ServerName b.example\n    DocumentRoot site\n"
@@ -317,21 +317,21 @@ def test_a_host_that_says_nothing_is_not_greeted(monkey, example, site):
     assert server.get("/hello/x", fields=[("Host", "b.example")]).status == 404
 
 
-def test_its_mistakes_are_found(run, example):
+def test_example_rejects_a_misspelled_key(run, example):
     conf = example / "hello.conf"
     conf.write_text(conf.read_text().replace("Greeting", "Greting"))
     done = run("-t", "-c", conf)
     assert done.code == 3 and "unknown key `Greting` in [HELLO]" in done.err and "did you mean `Greeting`?" in done.err
 
 
-def test_it_is_listed(run, example):
+def test_plugin_list_shows_the_example(run, example):
     listed = run("plugins", "-c", example / "hello.conf").out
     assert f"hello 1.0  Greets.\n    from      {example}/monkey-hello.so\n" in listed
     assert re.search(r"^on_response +hello$", listed.replace("    on_response", "on_response"), re.MULTILINE)
 
 
-def test_without_a_compiler_that_knows_pkg_config_it_is_one_line(installed, tmp_path):
-    """The command in the guide, literally."""
+def test_one_line_command_builds_a_plugin(installed, tmp_path):
+    """Runs the command of the guide literally."""
     (line,) = [line.strip() for line in GUIDE.splitlines() if line.startswith("    cc -fPIC")]
     (tmp_path / "hello.c").write_text(files()[0])
     call("sh", "-c", line.replace("pkg-config", "$PKG_CONFIG"), folder=tmp_path, environment=environment(installed))
