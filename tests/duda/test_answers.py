@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What services say: redirects, conditions, files, events, hints, and what hostile clients try with it."""
+"""Responses of services: redirects, conditional requests, files, events, early hints, and injection attempts by hostile
+clients."""
 import pytest
 
 import services
@@ -158,7 +159,7 @@ def server(lasting):
     return lasting(prepare)
 
 
-def test_redirects(server):
+def test_redirect_encodes_the_location(server):
     answer = server.get("/away?to=/x%3Fa%3D1")
     assert (answer.status, answer["Location"]) == (303, "/x?a=1")
     assert server.get("/away?to=/%D0%80")["Location"] == "/%D0%80", "the first byte beyond ASCII"
@@ -169,7 +170,7 @@ def test_redirects(server):
         assert server.get(f"/away?to=/%{byte:02X}/x")["Location"] == f"/%{byte:02X}/x"
 
 
-def test_a_local_redirect_leads_to_no_other_host(server):
+def test_local_redirect_rejects_other_hosts(server):
     for to, location in [("/", "/"), ("/a/b%3Fc=d%23e", "/a/b?c=d#e"), ("/a//b", "/a//b"), ("/caf%C3%A9%20x", "/caf%C3%A9%20x"),
                          ("/a%5Cb", "/a%5Cb"), ("/@x:80", "/@x:80")]:
         answer = server.get(f"/local?to={to}")
@@ -181,13 +182,13 @@ def test_a_local_redirect_leads_to_no_other_host(server):
     assert server.get("/local").status == 400
 
 
-def test_a_field_cannot_be_smuggled_in(server):
+def test_header_with_line_break_is_rejected(server):
     assert server.get("/field?value=x").text == "set\n"
     answer = server.get("/field?value=x%0D%0ASet-Cookie:%20a=b")
     assert answer.text == "refused\n" and "Set-Cookie" not in answer and "X-Said" not in answer
 
 
-def test_a_response_has_one_type(server):
+def test_response_has_one_content_type(server):
     for how, status, kind in (("", 200, "application/json"), ("added", 200, "text/x"), ("set", 200, "text/x"),
                               ("changed", 409, "application/problem+json")):
         answer = server.get(f"/typed?how={how}")
@@ -195,7 +196,7 @@ def test_a_response_has_one_type(server):
         assert how == "changed" or answer.text == "12"
 
 
-def test_conditions(server):
+def test_preconditions_select_the_status(server):
     page = server.get("/page")
     assert (page.status, page["ETag"], page.text) == (200, '"v1"', "a page\n")
     for fields, method, status in (
@@ -207,7 +208,7 @@ def test_conditions(server):
         assert server.get("/page", method=method, fields=fields).status == status, fields
 
 
-def test_files(server):
+def test_send_static_stays_in_its_folder(server):
     answer = server.get("/file?name=/a.html")
     assert (answer.text, answer["Last-Modified"]) == ("<p>a file", "Fri, 14 Jul 2017 02:40:00 GMT")
     assert answer["Content-Type"].startswith("text/html")
@@ -216,13 +217,13 @@ def test_files(server):
         assert server.get(f"/file?name={name}").status == 404, name
 
 
-def test_events(server):
+def test_sse_events_are_formatted(server):
     answer = server.get("/events")
     assert answer["Content-Type"] == "text/event-stream"
     assert answer.text == ":\n\n" + "".join(f"event: tick\nid: 7\ndata: one\ndata: two {i}\n\n" for i in range(3))
 
 
-def test_hints_come_before_the_page(server):
+def test_early_hints_precede_the_response(server):
     with server.connect() as client:
         client.ask("/hinted")
         hint = client.read_interim()
@@ -230,7 +231,7 @@ def test_hints_come_before_the_page(server):
         assert client.read().text == "&lt;b&gt;&quot;&amp;&quot;&lt;/b&gt;"
 
 
-def test_requests_have_names(server):
+def test_request_id_is_generated_or_taken_from_the_client(server):
     name = server.get("/logged").text
     assert len(name) == 16
     server.err.wait_for(rf"said by me \(request {name}\)")
@@ -238,38 +239,38 @@ def test_requests_have_names(server):
     assert len(server.get("/logged", fields=[("X-Request-Id", "a b")]).text) == 16
 
 
-def test_a_client_that_reads_nothing_costs_little(server):
+def test_client_may_leave_an_endless_response(server):
     with server.connect() as client:
         client.ask("/endless")
         client.read_head()
         client.read_exactly(100_000)
 
 
-def test_a_handler_learns_that_its_client_is_gone(server):
+def test_handler_is_cancelled_when_its_client_disconnects(server):
     with server.connect() as client:
         client.ask("/patient")
     server.err.wait_for("cancelled: 1 1")
     server.err.wait_for("deferred, result -125")
 
 
-def test_a_handler_that_never_ends_is_given_up(server):
+def test_handler_that_ignores_cancellation_is_terminated(server):
     assert server.get("/stubborn").status == 504
     server.err.wait_for(r"stubborn\(\) in .*third.c:\d+ ignores cancellation and was terminated")
 
 
-def test_a_thread_may_outlive_its_handler(server):
+def test_offloaded_thread_may_outlive_its_handler(server):
     with server.connect() as client:
         client.ask("/abandoned")
     server.err.wait_for("abandoned: 1")
 
 
-def test_content_goes_both_ways_at_once(server):
+def test_echo_reads_and_writes_at_the_same_time(server):
     data = bytes(range(256)) * 4000
     answer = server.get("/echo", method="POST", body=data)
     assert answer.body == data
 
 
-def test_a_client_that_waits_for_100_gets_it(server):
+def test_client_that_expects_100_continue_gets_it(server):
     with server.connect() as client:
         client.ask("/echo", method="POST", fields=[("Content-Length", "3"), ("Expect", "100-continue")])
         assert client.read_interim().status == 100
@@ -277,13 +278,13 @@ def test_a_client_that_waits_for_100_gets_it(server):
         assert client.read(method="POST").text == "abc"
 
 
-def test_head_of_what_is_made_while_it_is_sent(server):
+def test_head_of_a_streamed_response_has_no_body(server):
     for path in ("/events", "/endless", "/broken"):
         answer = server.get(path, method="HEAD")
         assert (answer.status, answer.text) == (200, ""), path
 
 
-def test_a_failure_in_the_middle_is_seen_by_the_client(server):
+def test_failure_in_the_middle_of_a_response_aborts_it(server):
     with server.connect() as client:
         client.ask("/broken")
         with pytest.raises(AssertionError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package http: a handler that asks another server, and what it gets when that server misbehaves."""
+"""The package http: requests of a handler to another server, and its results when that server misbehaves."""
 import json
 import re
 import socket
@@ -27,7 +27,7 @@ static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
     return duda_write(d, r->content);
 }
 
-/* /ask?to=NAME&target=/...&method=...&field=VALUE, and its content */
+/* /ask?to=NAME&target=/...&method=...&field=VALUE, with the request body */
 static int ask(struct duda_ctx *d)
 {
     struct duda_http_client *http = duda_http_client(d, duda_query_or(d, "to", "main"));
@@ -51,7 +51,7 @@ static int ask(struct duda_ctx *d)
     return tell(d, duda_http_fetch(d, http, &request, &r), &r);
 }
 
-/* Hands content on as it comes. */
+/* Forwards the body while it arrives. */
 static int stream(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/large")};
@@ -90,7 +90,7 @@ def start(monkey, site, server, keys=""):
     return monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {where}\n{keys}", server="MaxBodySize 2M")
 
 
-def test_requests(monkey, site, backend):
+def test_http_sends_method_target_headers_and_body(monkey, site, backend):
     server = start(monkey, site, backend, "    Host example.org\n")
     status, said = server.get("/ask?target=/a%3Fb=c&field=x").text.split("  ", 1)
     asked = json.loads(said)
@@ -101,26 +101,26 @@ def test_requests(monkey, site, backend):
     assert ["Content-Type", "application/json"] in asked["fields"]
     assert server.get("/ask?to=none").status == 404
     assert server.get("/ask?method=HEAD").text == "200  "
-    assert len({asked.connection for asked in backend.asked}) == 1, "the connection is kept"
+    assert len({asked.connection for asked in backend.asked}) == 1, "the connection is reused"
 
 
-def test_a_service_of_the_same_server(monkey, site, tmp_path):
+def test_http_reaches_a_service_of_the_same_server(monkey, site, tmp_path):
     at = f"unix:{tmp_path}/own.sock"
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
     server = monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {at}\n", listen=["127.0.0.1:0", at])
-    assert server.get("/ask?target=/who").text == "200  worker 0 of another service"  # one worker asks itself
+    assert server.get("/ask?target=/who").text == "200  worker 0 of another service"  # the worker sends the request to itself
     assert server.get("/ask?target=/ask%3Ftarget=/who").text == "200  200  worker 0 of another service"
 
 
 @pytest.mark.parametrize("query", ["target=/%0d%0aX:%20y", "target=/a%20b", "field=a%0d%0aX:%20y", "method=GET%20/x", "target=x"])
-def test_requests_cannot_be_forged(monkey, site, backend, query):
+def test_http_rejects_injected_request_parts(monkey, site, backend, query):
     server = start(monkey, site, backend)
     text = server.get(f"/ask?{query}").text
     assert re.match(r"22 \[HTTP_CLIENT\] main[,:] ", text), text
     assert not backend.asked
 
 
-def test_what_a_server_says(monkey, site):
+def test_http_handles_every_form_of_response(monkey, site):
     answers = {"/404": response("no", "404 Not Found", [("X-Answer", "none")]),
                "/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
                "/early": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + response("late"),
@@ -141,7 +141,7 @@ def test_what_a_server_says(monkey, site):
         assert re.match(r"\d+ \[HTTP_CLIENT\] main, 127\.0\.0\.1:\d+: ", ask("/none"))
 
 
-def test_a_server_that_is_silent_or_gone(monkey, site):
+def test_http_reports_silent_and_unreachable_servers(monkey, site):
     def say_nothing(connection):
         while connection.recv(4096):
             pass
@@ -154,7 +154,7 @@ def test_a_server_that_is_silent_or_gone(monkey, site):
         assert re.match(r"111 \[HTTP_CLIENT\] gone, 127\.0\.0\.1:\d+: ", server.get("/ask?to=gone").text)
 
 
-def test_content_is_handed_on(monkey, site):
+def test_http_streams_a_large_body(monkey, site):
     large = bytes(range(256)) * 20000
     with Backend(lambda asked: response(large)) as backend:
         server = start(monkey, site, backend)
@@ -169,7 +169,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_mistakes(run, tmp_path, keys, says):
+def test_http_client_section_rejects_invalid_keys(run, tmp_path, keys, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-http\n[HTTP_CLIENT]\n{keys}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)

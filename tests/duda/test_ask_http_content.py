@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package http: content that a handler sends piece by piece, and JSON that it reads."""
+"""The package http: request bodies that a handler sends in pieces, and JSON responses."""
 import itertools
 import json
 import re
@@ -20,7 +20,7 @@ def letters(pieces, size):
     return "".join(chr(ord("a") + i % 26) * size for i in range(pieces))
 
 
-def test_pieces(monkey, site):
+def test_http_sends_a_body_in_pieces(monkey, site):
     with Backend() as backend:
         server = start(monkey, site, backend.address)
 
@@ -37,14 +37,14 @@ def test_pieces(monkey, site):
                 assert fields.get("content-length", "") == length[8:] and ("transfer-encoding" in fields) == (not length)
                 assert (asked["method"], fields["content-type"]) == ("POST", "text/plain")
         assert send("pieces=3&wait=1&method=PUT")["method"] == "PUT"
-        assert {asked.connection for asked in backend.asked} == {1}, "the connection is kept"
+        assert {asked.connection for asked in backend.asked} == {1}, "the connection is reused"
         content = bytes(range(256)) * 8000
         relayed = server.get("/relay", method="PUT", body=content).text
         assert backend.asked[-1].body == content and relayed.startswith("200 ")
         assert server.get("/misuse").text == "-22 -22 0 0 -22 -22 -22"
 
 
-def test_content_of_another_length(monkey, site):
+def test_http_rejects_a_body_that_differs_from_its_length(monkey, site):
     with Backend() as backend:
         server = start(monkey, site, backend.address)
         assert re.fullmatch(r"22 \[HTTP_CLIENT\] main, [\d.:]+: the content is longer than its length",
@@ -62,8 +62,8 @@ def read_head(connection):
     return stream
 
 
-def test_a_server_that_answers_early(monkey, site):
-    """It says so and reads on, reads no more, or closes the connection."""
+def test_http_early_response_ends_the_request_body(monkey, site):
+    """The server responds early and reads on, stops reading, or closes the connection."""
     too_much = response("too much", "413 Content Too Large")
 
     def read_on(connection):
@@ -92,8 +92,8 @@ def test_a_server_that_answers_early(monkey, site):
             server.stop()
 
 
-def test_a_server_that_does_not_read(monkey, site):
-    """The handler waits for it: what it has sent meanwhile is bounded."""
+def test_http_slow_server_suspends_the_handler(monkey, site):
+    """The handler waits for the server; the amount of data sent meanwhile is bounded."""
     over = threading.Event()
 
     def read_late(connection):
@@ -124,8 +124,8 @@ def test_a_server_that_does_not_read(monkey, site):
         over.set()
 
 
-def test_a_client_that_leaves(monkey, site):
-    """The server behind sees that the content is incomplete."""
+def test_http_client_disconnect_aborts_the_request_body(monkey, site):
+    """The backend sees that the request body is incomplete."""
     seen = []
 
     def read_all(connection):
@@ -145,8 +145,8 @@ def test_a_client_that_leaves(monkey, site):
         assert seen[0] == b"0004\r\npart\r\n"
 
 
-def test_both_ways(monkey, site):
-    """The server answers each line as it comes."""
+def test_http_full_duplex_exchanges_lines(monkey, site):
+    """The server answers each line when it arrives."""
     def answer_lines(connection):
         stream = read_head(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -201,7 +201,7 @@ SAID = [
 ]
 
 
-def test_json(monkey, site):
+def test_http_json_checks_type_and_syntax(monkey, site):
     def reply(asked):
         if asked.target == "/untyped":
             return response("{}")
@@ -215,8 +215,8 @@ def test_json(monkey, site):
             assert text.startswith(said) and (text == said or said.endswith((" ", ","))), text
 
 
-def test_what_is_said_in_between(monkey, site):
-    """Interim responses during the content are passed over."""
+def test_http_skips_interim_responses_during_the_request_body(monkey, site):
+    """Interim responses during the request body are ignored."""
     def reply(asked):
         return [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", echo(asked)]
 
@@ -225,8 +225,8 @@ def test_what_is_said_in_between(monkey, site):
         assert json.loads(server.get("/send?pieces=2&size=2").text[4:])["body"] == "aabb"
 
 
-def test_calls_are_counted(monkey, site):
-    """An exchange once, until its response begins, however its content goes."""
+def test_http_calls_are_counted(monkey, site):
+    """An exchange is counted once, when its response begins, no matter how its body ends."""
     with Backend() as backend:
         server = start(monkey, site, backend.address, top="[METRICS]\n    Metrics /metrics\n", plugins=["metrics"])
 
@@ -243,5 +243,5 @@ def test_calls_are_counted(monkey, site):
         with server.connect() as client:
             client.ask("/relay", "PUT", streamed=True)
             client.more(b"part")
-            wait_until(lambda: count() == [3, 1, 1], "it is under way")
-        wait_until(lambda: count() == [4, 2, 0], "the client has left")
+            wait_until(lambda: count() == [3, 1, 1], "the call is in progress")
+        wait_until(lambda: count() == [4, 2, 0], "the client has disconnected")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package http: TLS, what is tried again and what is not, servers that are slow, and large heads."""
+"""The package http: TLS, retries, slow servers, and large headers."""
 import contextlib
 import re
 import socket
@@ -21,7 +21,7 @@ def upstream(*servers, keys=""):
 
 
 class Encrypted(Backend):
-    """`names` are those that clients have asked for."""
+    """`names` collects the SNI names that clients sent."""
 
     def __init__(self, pair):
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -35,7 +35,7 @@ class Encrypted(Backend):
             self._answer_all(encrypted, self.connections)
 
 
-def test_tls(monkey, site, tmp_path):
+def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path):
     authority, other = make_authority(tmp_path / "a"), make_authority(tmp_path / "b", "another authority")
     pair = authority.issue(["rates.test"])
     with Encrypted(pair) as backend:
@@ -57,8 +57,8 @@ def test_tls(monkey, site, tmp_path):
 
 
 class Fickle(Backend):
-    """Answers one request on each connection, and closes it when it has read the head of the next one, or, `at_once`, nothing.
-    `heads` counts what it has read."""
+    """Responds to the first request of each connection, and closes the connection after reading the headers of the
+    second. `heads` lists the methods that it has read."""
 
     def __init__(self, firsts=1):
         self.heads = []
@@ -75,8 +75,9 @@ class Fickle(Backend):
         self.heads.append(line.split()[0].decode())
 
 
-def test_a_kept_connection_that_is_closed(monkey, site):
-    """GET and PUT go to another connection; POST may have been done, and is not repeated; nor is what is not in memory any more."""
+def test_http_retries_idempotent_requests_on_a_closed_connection(monkey, site):
+    """GET and PUT are retried on another connection. POST is not retried because it may have been processed, and a body
+    that is no longer in memory is not retried either."""
     with Fickle() as backend:
         server = start(monkey, site, backend.address)
         assert server.get("/ask").text == "200 first"
@@ -89,8 +90,8 @@ def test_a_kept_connection_that_is_closed(monkey, site):
         assert backend.heads[6:] == ["GET", "PUT"]
 
 
-def test_a_connection_that_was_closed_before(monkey, site):
-    """Nothing of a request gets lost in it: a POST goes to a new one."""
+def test_http_replaces_a_connection_closed_while_idle(monkey, site):
+    """A request is not lost on a closed connection: a POST uses a new one."""
     with Backend() as backend:
         server = start(monkey, site, backend.address)
         for asks in ({"target": "/ask", "method": "POST", "body": b"x"}, {"target": "/send?pieces=2&size=2"}) * 2:
@@ -99,8 +100,8 @@ def test_a_connection_that_was_closed_before(monkey, site):
         assert [asked.connection for asked in backend.asked] == [1, 2, 3, 4]
 
 
-def test_servers_that_refuse(monkey, site):
-    """Where nothing was sent, any request is for the next server, if `MaxTries` allows it."""
+def test_http_tries_the_next_server_after_a_refused_connection(monkey, site):
+    """A refused connection has sent nothing, so any request may be retried on the next server, up to `MaxTries`."""
     with Backend() as backend, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         top = upstream(f"127.0.0.1:{closed.getsockname()[1]}", f"{backend.address} backup", keys="    MaxFails 1000\n")
@@ -112,8 +113,8 @@ def test_servers_that_refuse(monkey, site):
         assert [asked.method for asked in backend.asked] == ["GET", "POST", "POST"] * 2
 
 
-def test_servers_that_fail(monkey, site):
-    """They have read a request, and close: only what may be repeated is."""
+def test_http_retries_only_idempotent_requests_on_the_next_server(monkey, site):
+    """A server that reads the request and closes: only idempotent requests are retried."""
     def fail(connection):
         failed.append(read_request(connection.makefile("rb"), connection).method)
 
@@ -126,7 +127,7 @@ def test_servers_that_fail(monkey, site):
             assert server.get(target).text.startswith("200 ")
         assert good.asked[-1].body == b"".join(bytes([ord("a") + i]) * 1000 for i in range(10))
         assert server.get("/ask", method="POST", body=b"x").text.startswith("104 ")
-        assert server.get("/send?method=PUT&pieces=10&size=10000").text.startswith("104 "), "it is not in memory any more"
+        assert server.get("/send?method=PUT&pieces=10&size=10000").text.startswith("104 "), "its body is no longer in memory"
         assert server.get("/send?method=PATCH&pieces=1&size=1").text.startswith("104 ")
         assert failed == ["GET", "PUT", "PUT", "POST", "PUT", "PATCH"]
         assert [asked.method for asked in good.asked] == ["GET", "PUT", "PUT"]
@@ -144,7 +145,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("said, why", SLOW.values(), ids=SLOW)
-def test_timeouts(monkey, site, said, why):
+def test_http_timeout_names_what_the_server_delayed(monkey, site, said, why):
     def stop_there(connection):
         read_request(connection.makefile("rb"), connection)
         connection.sendall(said)
@@ -158,8 +159,8 @@ def test_timeouts(monkey, site, said, why):
         over.set()
 
 
-def test_large_heads(monkey, site):
-    """Of responses: 32 KB and 100 lines. Of requests: 64 fields, and 128 KB."""
+def test_http_limits_headers(monkey, site):
+    """Limits: responses may have 32 KB and 100 header lines, requests 64 headers and 128 KB."""
     def reply(asked):
         if asked.target.startswith("/lines"):
             return response("fine", fields=[("X-Line", str(i)) for i in range(int(asked.target[6:]))])

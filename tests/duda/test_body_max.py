@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.body_max` of a route holds in place of MaxBodySize: loaded, isolated, under `monkey run`, for known and unknown lengths, over
-HTTP/1 and HTTP/2, above and below MaxBodySize; all other routes and paths keep MaxBodySize."""
+"""`.body_max` of a route replaces MaxBodySize, whether the service is loaded, isolated or under `monkey run`, for known
+and unknown lengths, over HTTP/1 and HTTP/2, above and below MaxBodySize. All other routes and paths keep MaxBodySize."""
 import shutil
 import textwrap
 
@@ -113,7 +113,7 @@ def send_content(server, speaks, path, body, known, method="POST", fields=()):
                 c.more(body[at:at + 10000])
             c.done()
         except OSError:
-            pass  # it was refused before the end
+            pass  # rejected before the end of the body
         return c.read()
 
 
@@ -126,7 +126,7 @@ def send(server, speaks, path, size, known, method="POST"):
 @pytest.mark.parametrize("path, fits, exceeds", [
     ("/big", 2 * MB, 2 * MB + 1), ("/all", 2 * MB, 2 * MB + 1), ("/in/7/file", 2 * MB, 2 * MB + 1), ("/small", 10, 11),
     ("/plain", 100 << 10, (100 << 10) + 1), ("/free", 5 * MB, None)])
-def test_route_limits_its_own_content(server, speaks, known, path, fits, exceeds):
+def test_route_limits_its_own_body(server, speaks, known, path, fits, exceeds):
     answer = send(server, speaks, path, fits, known)
     assert (answer.status, answer.text) == (200, f"{fits}\n")
     assert exceeds is None or send(server, speaks, path, exceeds, known).status == 413
@@ -144,7 +144,7 @@ def test_other_methods_and_paths_keep_the_configured_limit(server, speaks):
 
 @pytest.mark.parametrize("speaks", ["h1", "h2"])
 @pytest.mark.parametrize("known", [True, False], ids=["length", "stream"])
-def test_form_beyond_the_share_of_the_spool_is_refused_and_names_it(server, speaks, known):
+def test_form_beyond_half_of_the_spool_is_rejected_and_logged(server, speaks, known):
     def upload(size):
         body = b'--B\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n' + b"x" * size + b"\r\n--B--\r\n"
         return send_content(server, speaks, "/form", body, known, fields=[("Content-Type", "multipart/form-data; boundary=B")])
@@ -172,12 +172,12 @@ def test_isolated_service_may_have_a_spool_folder_of_its_own(monkey, run, tmp_pa
 
 
 def test_client_cannot_raise_the_limit(server):
-    """The field by which the server in front tells a group the limit is not for clients."""
+    """The header in which the server passes the limit to an isolated group is ignored when a client sends it."""
     answer = server.get("/plain", method="POST", fields={"Monkey-Body-Max": "99999999"}, body=b"x" * ((100 << 10) + 1))
     assert answer.status == 413
 
 
-def test_requests_behind_a_refused_one_are_answered(server):
+def test_connection_survives_a_rejected_body_over_http2_only(server):
     with server.connect(protocol="h1") as c:
         assert c.get("/small", method="POST", body=b"x" * 100).status == 413
     with server.connect(protocol="h2") as c:
@@ -190,7 +190,7 @@ EXPECTS = [("Expect", "100-continue")]
 
 @pytest.mark.parametrize("speaks", ["h1", "h2"])
 @pytest.mark.parametrize("path, size, status", [("/small", 11, 413), ("/big", 3 * MB, 413), ("/refused", 5, 403), ("/ignored", 5, 200)])
-def test_client_that_expects_100_gets_the_answer_without_its_content(server, speaks, path, size, status):
+def test_client_that_expects_100_gets_the_response_without_sending_its_body(server, speaks, path, size, status):
     with server.connect(protocol=speaks) as c:
         if speaks == "h1":
             c.send(b"POST %s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % (path.encode(), size))
@@ -213,7 +213,7 @@ def test_client_that_expects_100_gets_it_when_the_handler_reads(server, speaks, 
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-rewrite.so").exists(), reason="this build has no rewrite")
-def test_route_behind_a_rewrite_limits(monkey, tmp_path):
+def test_route_after_a_rewrite_limits_the_body(monkey, tmp_path):
     server = monkey(plugins=[build(tmp_path), "rewrite"], sections="[REWRITE]\n    Rewrite glob /up /big\n    Rewrite glob /tiny /small\n")
     assert server.get("/up", method="POST", body=b"x" * (2 * MB)).text == f"{2 * MB}\n"
     assert server.get("/up", method="POST", body=b"x" * (2 * MB + 1)).status == 413
