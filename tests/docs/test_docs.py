@@ -110,7 +110,7 @@ def list_of_plugins():
 
 @functools.cache
 def options_of_a_plugin(word):
-    """What `monkey WORD --help` tells of, where a plugin brings the word."""
+    """Returns the options in `monkey WORD --help` if a plugin provides the command."""
     if not re.search(rf"^ +commands .*\b{re.escape(word)}\b", list_of_plugins(), re.MULTILINE):
         return []
     return re.findall(r"(?<![\w-])--?\w[\w-]*", run(word, "--help").stdout)

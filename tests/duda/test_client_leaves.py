@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A handler learns that its client has gone, whatever the protocol, however the client goes, and whether a proxy is between them. One
-service counts its handlers and why they ended."""
+"""A handler learns that its client has disconnected: over every protocol, for every way to disconnect, with and without
+a proxy in between. One service counts its handlers and the reasons why they ended."""
 import socket
 
 import pytest
@@ -49,7 +49,7 @@ static int streams(struct duda_ctx *d)
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
-/* The client does not read: the handler waits for room. */
+/* The client does not read, so the handler waits until the output has drained. */
 static int fills(struct duda_ctx *d)
 {
     static char much[60000];
@@ -82,7 +82,7 @@ static int sockets(struct duda_ctx *d)
     e = e ? e : duda_websocket_open(d, NULL, NULL, &s);
     while (!e && duda_websocket_receive(d, s, &m) > 0)
         continue;
-    return e ? e : duda_sleep(d, LONG_MS); /* refused at once: the client has gone */
+    return e ? e : duda_sleep(d, LONG_MS); /* fails immediately: the client has disconnected */
 }
 
 static int count(struct duda_ctx *d)
@@ -114,7 +114,7 @@ def path(request):
 
 
 class Counts:
-    """What the handlers have counted since it was made."""
+    """The handler counts since this object was created."""
 
     def __init__(self, server):
         self.server = server
@@ -143,7 +143,7 @@ def abort(client):
 
 
 def cancel(client):
-    """RST_STREAM in HTTP/2; HTTP/1 has no such thing."""
+    """RST_STREAM in HTTP/2. HTTP/1 has no equivalent, so the connection is closed."""
     if hasattr(client, "cancel"):
         client.cancel()
     else:
@@ -155,11 +155,11 @@ LEAVE = [close, half_close, abort, cancel]
 
 @pytest.mark.parametrize("how", LEAVE)
 @pytest.mark.parametrize("what", ["waits", "streams", "content"])
-def test_client_leaves_handler_is_cancelled(server, path, what, how):
+def test_client_disconnect_cancels_handler(server, path, what, how):
     counts = Counts(server)
     with server.connect() as client:
         client.ask(f"{path}/{what}", "POST", body=b"x", fields=[("Content-Length", "2" if what == "content" else "1")])
-        if not (path and what == "content"):  # the proxy spools the content first
+        if not (path and what == "content"):  # the proxy spools the request body first
             counts.expect(live=1)
         if what == "streams":
             client.read_head()
@@ -167,8 +167,8 @@ def test_client_leaves_handler_is_cancelled(server, path, what, how):
         counts.expect(cancelled=0 if path and what == "content" else 1)
 
 
-@pytest.mark.parametrize("how", [close, abort, cancel])  # one that has half-closed may still read
-def test_client_that_reads_nothing_leaves_handler_is_cancelled(server, path, how):
+@pytest.mark.parametrize("how", [close, abort, cancel])  # a client that half-closed may still read
+def test_disconnect_of_a_client_that_reads_nothing_cancels_handler(server, path, how):
     counts = Counts(server)
     with server.connect(receive_buffer=4096) as client:
         client.ask(f"{path}/fills")
@@ -178,7 +178,7 @@ def test_client_that_reads_nothing_leaves_handler_is_cancelled(server, path, how
 
 
 @pytest.mark.parametrize("how", LEAVE)
-def test_client_leaves_after_its_response_nothing_is_cancelled(server, path, how):
+def test_client_disconnect_after_its_response_cancels_nothing(server, path, how):
     counts = Counts(server)
     with server.connect() as client:
         assert client.get(f"{path}/hello").text == "hello\n"
@@ -187,7 +187,7 @@ def test_client_leaves_after_its_response_nothing_is_cancelled(server, path, how
 
 
 @pytest.mark.parametrize("how", LEAVE[:3])
-def test_client_leaves_ahead_of_its_request_no_handler_runs(server, how):
+def test_client_disconnect_before_its_request_runs_no_handler(server, how):
     counts = Counts(server)
     with server.connect() as client:
         client.send(b"GET /hel" if not server.is_h2 else b"\0\0\x08\1\4\0\0")
@@ -196,7 +196,7 @@ def test_client_leaves_ahead_of_its_request_no_handler_runs(server, how):
 
 
 @pytest.mark.parametrize("how", LEAVE)
-def test_client_of_websocket_leaves_handler_is_cancelled(server, path, how):
+def test_websocket_disconnect_cancels_handler(server, path, how):
     counts = Counts(server)
     with Peer(server, f"{path}/sockets") as peer:
         counts.expect(live=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of docs/guide/duda-cookbook.md, compiled and asked."""
+"""Compiles and runs the recipes of docs/guide/duda-cookbook.md."""
 import concurrent.futures
 import json
 import re
@@ -38,12 +38,12 @@ def post(server, path, body, *fields):
     return server.get(path, method="POST", fields=fields, body=body.encode())
 
 
-def test_every_block_is_a_recipe():
+def test_cookbook_has_all_recipes():
     assert PAGE.count("```c\n") == len(RECIPES) == 9
     assert list(TEMPLATES) == ["guests.html"]
 
 
-def test_people(server):
+def test_json_recipe_validates_input(server):
     kind = ("Content-Type", "application/json")
     answer = post(server, "/people", '{"name": "Ana", "tags": ["x"]}', kind)
     assert (answer.status, json.loads(answer.text)) == (201, {"name": "Ana", "age": 18, "tags": ["x"]})
@@ -53,7 +53,7 @@ def test_people(server):
     assert json.loads(answer.text) == json.loads(shown)
 
 
-def test_guests(server):
+def test_form_recipe_checks_the_csrf_token(server):
     page = server.get("/guests")
     token = re.search(r'name="_token" value="(\w+)"', page.text).group(1)
     cookie = ("Cookie", page["Set-Cookie"].split(";")[0])
@@ -64,7 +64,7 @@ def test_guests(server):
     assert "must be a text of 1 to 40 characters" in post(server, "/guests", f"_token={token}&name=", FORM, cookie).text
 
 
-def test_photos(server):
+def test_upload_recipe_limits_the_body(server):
     kind = ("Content-Type", "multipart/form-data; boundary=xyz")
     body = ('--xyz\r\nContent-Disposition: form-data; name="album"\r\n\r\nsummer\r\n--xyz\r\nContent-Disposition: form-data; '
             'name="photo"; filename="../a b.png"\r\n\r\n12345\r\n--xyz--')
@@ -78,8 +78,8 @@ def test_photos(server):
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")
-def test_photos_run_as_printed(monkey, tmp_path):
-    """`monkey run photos.c`, without a configuration: 3 MB are taken, and the page of a 413 names the limit."""
+def test_upload_recipe_runs_as_printed(monkey, tmp_path):
+    """`monkey run photos.c` without a configuration accepts 3 MB, and the page of a 413 names the limit."""
     (tmp_path / "photos.c").write_text(RECIPES["photos"])
     (tmp_path / "cache").mkdir()
     server = monkey(args=["run", "-p", "0", tmp_path / "photos.c"],
@@ -93,7 +93,7 @@ def test_photos_run_as_printed(monkey, tmp_path):
     assert refused.status == 413 and "`.file`" in refused.text, refused.text
 
 
-def test_members(server):
+def test_session_recipe_logs_in_and_out(server):
     assert server.get("/members").status == 401
     assert post(server, "/members/log-in", "user=ana&password=x", FORM).status == 403
     answer = post(server, "/members/log-in", "user=ana&password=open+sesame", FORM)
@@ -105,19 +105,19 @@ def test_members(server):
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
-def test_visits(server):
+def test_encrypted_cookie_recipe_rejects_forged_cookies(server):
     answer = server.get("/visits")
     assert answer.text == "visit 1\n"
     assert server.get("/visits", fields=[("Cookie", answer["Set-Cookie"].split(";")[0])]).text == "visit 2\n"
     assert server.get("/visits", fields=[("Cookie", "visits=100")]).text == "visit 1\n"
 
 
-def test_greeting(server):
+def test_middleware_recipe_checks_the_key(server):
     assert server.get("/greeting", fields=[("X-Key", "sesame")]).text == "good day\ngood day\n"
     assert server.get("/greeting").status == 403 and server.get("/greeting", fields=[("X-Key", "open")]).status == 403
 
 
-def test_stock(server):
+def test_lock_recipe_sells_no_item_twice(server):
     def sell(_):
         answer = post(server, "/stock/tea/sell", "")
         return answer.status, answer.text if answer.status == 200 else ""
@@ -128,11 +128,11 @@ def test_stock(server):
 
 
 @pytest.mark.processes("it starts no programs")
-def test_sorted(server):
+def test_subprocess_recipe_sorts_lines(server):
     assert post(server, "/sort", "b\na\nb\n").text == "a\nb\n"
 
 
-def test_weather(server):
+def test_negotiation_recipe_selects_type_and_language(server):
     assert server.get("/weather").text == "rain\n"
     answer = server.get("/weather", fields=[("Accept", "application/json"), ("Accept-Language", "de")])
     assert answer.text == '{"weather":"Regen"}'

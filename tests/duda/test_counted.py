@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of services are counted and timed: for Prometheus, as JSON, in the shell and on the live page."""
+"""Requests and durations of service routes: in Prometheus format, as JSON, in the shell and on the live page."""
 import pytest
 
 import browser
@@ -64,9 +64,9 @@ def counts(server, name, **labels):
     return parse(server.get("/metrics").text)[f"monkey_route_{name}", labels]
 
 
-def test_routes_are_counted(shop):
+def test_routes_count_requests_failures_and_durations(shop):
     server = shop.server
-    wait_until(lambda: counts(server, "cancelled_total", route="/patient") == 1, "the client has left")
+    wait_until(lambda: counts(server, "cancelled_total", route="/patient") == 1, "the client has disconnected")
     numbers = parse(server.get("/metrics").text)
     requests = {tuple(labels[k] for k in ("service", "method", "route")): n for labels, n in numbers.all("monkey_route_requests_total")}
     assert requests["shop", "GET", "/items/:id"] == 20 and requests["shop", "POST", "/slow"] == 1
@@ -89,7 +89,7 @@ def test_routes_are_counted(shop):
 
 
 @pytest.mark.skipif(not browser.FOUND, reason="no chromium here")
-def test_the_live_page_shows_routes(shop, tmp_path):
+def test_live_page_shows_routes(shop, tmp_path):
     with browser.Browser(tmp_path) as page:
         page.goto(shop.server.url + "/live")
         page.wait_for("!document.querySelector('main').hidden && !document.querySelector('#routes-part').hidden")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packages count of the calls of a service: after a known use, Prometheus shows these numbers for each of them."""
+"""Call statistics of packages: after a known sequence of calls, Prometheus shows the expected numbers for each package."""
 import threading
 
 import pytest
@@ -37,7 +37,7 @@ SOURCE = r"""
 
 static char big[100000];
 
-/* The results, for the test to look at. */
+/* Prints the results for the test to compare. */
 #define SAY(...)                                                                                                       \
     do {                                                                                                               \
         const int all[] = {__VA_ARGS__};                                                                               \
@@ -142,7 +142,7 @@ static int use_smtp(struct duda_ctx *d)
     return 0;
 }
 
-/* One is done, one is done at the second attempt, one can never be. */
+/* One job succeeds, one succeeds at the second attempt, and one always fails. */
 static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
@@ -198,7 +198,8 @@ DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/re
              DUDA_GET("/rooms", use_rooms, ""));
 """
 
-# What the service does: what each call answers, and whether that is a failure. (2 and 17 are answers, such as -ENOENT.)
+# Per route: package, section, result of each call, number of calls and of failures. (2 and 17 are valid results, such as
+# -ENOENT, and count as success.)
 USES = {
     "/kv": ("kv", "main", "0 0 -2 -33 0 -22", 6, 1),
     "/redis": ("redis", "far", "0 0 0 0 -121", 5, 1),
@@ -215,7 +216,7 @@ USES = {
 
 
 class World:
-    """All servers, and one that uses them."""
+    """All backends, and a server that uses them."""
 
     def __init__(self, monkey, site, ends):
         folder = site.path.parent
@@ -284,7 +285,7 @@ def world(monkey, site):
             end()
 
 
-def test_packages_count(world):
+def test_packages_count_calls_failures_and_durations(world):
     world.server.allow("answered|has failed|SELEC")
     for path, (package, section, answers, calls, failures) in USES.items():
         assert world.counted(package, section)[:3] == [0, 0, 0], package
@@ -294,7 +295,7 @@ def test_packages_count(world):
     numbers = prometheus.parse(world.server.get("/metrics").text)
     listed = {(labels["package"], labels["section"]) for labels, _ in numbers.all("monkey_package_calls_total")}
     assert listed == {(package, section) for package, section, *_ in USES.values()} | {("kv", "jobs")}
-    # A call that is under way.
+    # A call in progress.
     asking = threading.Thread(target=world.server.get, args=["/held"])
     asking.start()
     assert world.held.wait(30)

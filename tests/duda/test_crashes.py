@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that crash, use up their stack, or hold the loop: reported with route, request and stack, while others serve."""
+"""Handlers that crash, overflow their stack, or block the loop are reported with route, request and stack, while other
+requests are served."""
 import re
 import signal
 import subprocess
@@ -44,7 +45,7 @@ static int stop(struct duda_ctx *d)
     abort();
 }
 
-/* Waits for a byte of its client. */
+/* Waits for a byte from its client. */
 static int stop_later(struct duda_ctx *d)
 {
     char byte;
@@ -68,7 +69,7 @@ static int overflow(struct duda_ctx *d)
     return deep(NULL);
 }
 
-/* Some 300 KB of stack, with waits above and below. */
+/* Uses about 300 KB of stack, and waits before and after. */
 static int dig_to(struct duda_ctx *d, int left)
 {
     volatile char room[1024];
@@ -95,12 +96,13 @@ static int compute(struct duda_ctx *d)
     struct timespec begun, now;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     do
-        clock_gettime(CLOCK_MONOTONIC, &now); /* computing */
+        clock_gettime(CLOCK_MONOTONIC, &now); /* burns CPU time */
     while (now.tv_sec < begun.tv_sec + 4);
     return duda_puts(d, "computed\n");
 }
 
-/* A frame that is larger than the stack, of which the far end alone is used. Others have a stack beside it. */
+/* A frame larger than the stack, of which only the far end is used. The stacks of other handlers are
+   adjacent. */
 static int leap(struct duda_ctx *d)
 {
     volatile char line[96 * 1024];
@@ -149,7 +151,7 @@ def break_it(server, path):
         server.get(path)
 
 
-def test_a_crash_is_reported(server):
+def test_crash_is_reported_with_route_request_and_stack(server):
     break_it(server, "/crash/7?a=b")
     server.err.wait_for(r"crash\(\) in .*fragile.c:\d+ crashed with SIGSEGV at the address \(?nil|0x0.*; route /crash/:n, "
                         r"request GET /crash/7\?a=b")
@@ -166,7 +168,7 @@ needs_addr2line = pytest.mark.skipif(not Path("/usr/bin/addr2line").exists(), re
 
 
 def expect_lines(server, *frames):
-    """The log goes on with these functions, each in a file, at a line with that text."""
+    """Expects these functions in the log, each with its file and the line that contains the text."""
     lines = [rf"\n.*  #{i} {function}\(\) in /\S+/fragile\.c:{line_of(mark)}\b" for i, (function, mark) in enumerate(frames)]
     server.err.wait_for(r"the lines of that stack in /\S+/monkey-fragile\.so:" + "".join(lines))
 
@@ -179,15 +181,16 @@ def lined(monkey, tmp_path):
 
 
 @needs_addr2line
-def test_the_lines_of_a_crash_follow(lined):
-    """Those of the place and of each call: a frame below the first one is where a call returns to, perhaps another line."""
+def test_crash_report_is_followed_by_source_lines(lined):
+    """Both the crashing function and its callers have lines. A caller's frame holds the return address, which may belong
+    to another line."""
     break_it(lined, "/crash/1")
     expect_lines(lined, ("first_crash_here", "/* the first frame */"), ("crash", "/* the second one */"))
     assert lined.get("/fine").text == "fine\n"
 
 
 @needs_addr2line
-def test_an_object_without_lines_is_reported_without(monkey, tmp_path):
+def test_crash_in_an_object_without_debug_information_has_no_lines(monkey, tmp_path):
     plugin = services.build(tmp_path, "fragile", SOURCE)
     subprocess.run(["strip", "-g", tmp_path / "monkey-fragile.so"], check=True)
     server = monkey(plugins=[plugin], top="[DUDA]\n    CrashSymbols on\n")
@@ -199,7 +202,7 @@ def test_an_object_without_lines_is_reported_without(monkey, tmp_path):
     assert "the lines of" not in server.err.text
 
 
-def test_a_route_that_keeps_crashing_is_closed(server):
+def test_route_that_crashes_repeatedly_answers_503(server):
     for _ in range(3):
         break_it(server, "/stop")
     server.err.wait_for("fragile GET /stop ended its worker, and not for the first time: the route answers 503")
@@ -209,15 +212,15 @@ def test_a_route_that_keeps_crashing_is_closed(server):
     server.err.wait_for(r"stop\(\) in .* crashed with SIGABRT; route", count=3)
 
 
-def test_a_stack_that_is_full_is_named(server):
+def test_stack_overflow_is_reported_as_such(server):
     break_it(server, "/overflow")
     server.err.wait_for(r"overflow\(\) in .* crashed with SIG\w+ because its stack is full: give the route a larger `.stack`")
     assert server.get("/fine").text == "fine\n"
 
 
 @pytest.mark.parametrize("path", ["/leap", "/leap/96", "/leap/900", "/leap/4000"])
-def test_large_frame_meets_the_guard(server, path):
-    """It does not jump over it into the stack of another request: of arrays, and of those whose size is known at run time only."""
+def test_large_frame_hits_the_guard_page(server, path):
+    """Large arrays, of fixed and of variable length, hit the guard page and do not reach the stack of another request."""
     waiting = [server.connect() for _ in range(8)]
     for client in waiting[:7]:
         client.ask("/keep")
@@ -228,7 +231,7 @@ def test_large_frame_meets_the_guard(server, path):
     assert server.get("/fine").text == "fine\n"
 
 
-def test_a_route_may_have_a_larger_stack(server):
+def test_route_may_have_a_larger_stack(server):
     for n in range(3):
         assert server.get(f"/wide/{n}").text == "deep\n"
     break_it(server, "/narrow/1?x=y")
@@ -238,33 +241,33 @@ def test_a_route_may_have_a_larger_stack(server):
     assert server.get("/wide/4").text == "deep\n"
 
 
-def test_a_handler_that_holds_the_loop_is_named(server):
+def test_handler_that_blocks_the_loop_is_reported(server):
     assert server.get("/hold").text == "held\n", "nothing cuts its sleep"
     server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /hold, request GET /hold"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
 
 
-def test_handler_that_computes_is_named(server):
+def test_handler_that_burns_cpu_is_reported(server):
     assert server.get("/compute").text == "computed\n"
     server.err.wait_for(r"compute\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /compute, request GET /compute"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
 
 
 @needs_addr2line
-def test_the_lines_of_a_handler_that_holds_the_loop_follow(lined):
+def test_report_of_a_blocking_handler_is_followed_by_source_lines(lined):
     assert lined.get("/hold").text == "held\n"
     lined.err.wait_for(rf"the lines of that stack in .*\n.*  #\d+ hold\(\) in /\S+/fragile\.c:{line_of('nanosleep')}")
 
 
-def test_no_worker_starts_programs_for_lines_by_default(server):
-    """It has a spawner only if CrashSymbols is on."""
+def test_worker_starts_no_symbolizer_by_default(server):
+    """A worker has a spawner process only if CrashSymbols is on."""
     break_it(server, "/crash/1")
     server.err.wait_for("ended its worker$")
     assert server.get("/fine").text == "fine\n"
     assert [children(worker) for worker in server.workers] == [[]]
 
 
-def test_limits_of_crashes_are_settings(monkey, tmp_path):
+def test_crash_limit_and_backoff_are_configurable(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)],
                     top="[DUDA]\n    CrashLimit 1\n    CrashBackoff 2m\n")
     server.allow(*CRASHES)
@@ -278,8 +281,8 @@ def reload(server, n):
     server.err.wait_for("the new configuration serves", count=n)
 
 
-def test_crash_after_a_reload_is_reported_at_once(server):
-    """By the worker that replaces it, not by that of the next reload."""
+def test_crash_after_a_reload_is_reported_immediately(server):
+    """The worker that replaces the crashed one reports the crash, before any further reload."""
     for n in (1, 2, 3):
         before = server.workers
         reload(server, n)
@@ -300,8 +303,8 @@ def test_reload_while_a_handler_runs_reports_no_crash(server):
     assert "ended its worker" not in server.err.text
 
 
-def test_crash_of_a_worker_that_drains_is_reported(server):
-    """No worker replaces it: the one that has its place says so."""
+def test_crash_of_a_draining_worker_is_reported(server):
+    """No worker replaces a draining one: the worker that took over its slot reports the crash."""
     with server.connect(protocol="h1") as c:
         c.send(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
         assert server.get("/fine").text == "fine\n", "the only worker has both requests"
@@ -339,7 +342,7 @@ DUDA_SERVICE(deep, DUDA_GET("/", deep, ""));
 
 
 def test_crash_deep_in_a_library_names_the_service(monkey, tmp_path):
-    """The frame of the service is far below those of the library that crashed: the report has both."""
+    """The service's frame is far below the library frames of the crash; the report includes both."""
     (tmp_path / "library.c").write_text(LIBRARY)
     subprocess.run([services.COMPILER, "-shared", "-fPIC", "-g", "-O1", "-fno-optimize-sibling-calls", "-o", "libdescend.so", "library.c"],
                    cwd=tmp_path, check=True)

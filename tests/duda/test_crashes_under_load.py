@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that crash under load: what the other worker has, and what comes new, is answered, rightly; a crash costs what was
-on connections of its own process, and nothing else."""
+"""Handlers that crash under load: requests of the other worker and new requests get correct responses. A crash loses
+only the requests on connections of its own process."""
 import re
 import threading
 
@@ -23,7 +23,7 @@ static int echo(struct duda_ctx *d)
     return duda_printf(d, "%d %s", (int)getpid(), duda_param(d, "n").p);
 }
 
-/* Some handlers wait while another one crashes. */
+/* Some handlers are waiting when another one crashes. */
 static int nap(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1);
@@ -44,13 +44,13 @@ BROKEN = (Closed, ConnectionError)
 
 
 class Load(threading.Thread):
-    """Asks one request after the other, and checks each answer, until `stops` is set."""
+    """Sends one request after the other and checks each response, until `stops` is set."""
 
     def __init__(self, server, path):
         super().__init__()
         self.server, self.path = server, path
         self.stops = threading.Event()
-        self.n, self.lost = 0, []  # of the lost ones: the worker of their connection, None if that is not known
+        self.n, self.lost = 0, []  # for each lost request: the worker of its connection, or None if unknown
         self.wrong = None
 
     def check(self, client, n):
@@ -73,7 +73,7 @@ class Load(threading.Thread):
 
 
 class Fresh(Load):
-    """A connection for each request."""
+    """Opens a new connection for each request."""
 
     def turn(self):
         try:
@@ -84,7 +84,7 @@ class Fresh(Load):
 
 
 class Kept(Load):
-    """Many requests on a connection, and the next connection when it breaks."""
+    """Sends many requests on one connection, and reconnects when it breaks."""
 
     def turn(self):
         worker = None
@@ -118,13 +118,13 @@ def loaded(monkey, tmp_path, request):
 
 
 def progress(load):
-    """Each of them gets on."""
+    """Waits until every thread has made progress."""
     before = [thread.n for thread in load]
-    wait_until(lambda: all(thread.n > n + 5 or thread.wrong for thread, n in zip(load, before, strict=True)), "all are answered")
+    wait_until(lambda: all(thread.n > n + 5 or thread.wrong for thread, n in zip(load, before, strict=True)), "all make progress")
 
 
 @pytest.mark.parametrize("loaded", ["[DUDA]\n    CrashLimit off\n"], indirect=True)
-def test_a_crash_costs_what_its_process_had(loaded):
+def test_crash_loses_only_connections_of_its_process(loaded):
     server, load = loaded
     for n in range(CRASHES):
         progress(load)
@@ -141,7 +141,7 @@ def test_a_crash_costs_what_its_process_had(loaded):
 
 
 @pytest.mark.parametrize("loaded", [""], indirect=True)
-def test_a_route_that_keeps_crashing_disturbs_no_other_one(loaded):
+def test_route_that_crashes_repeatedly_does_not_affect_others(loaded):
     server, load = loaded
     answers = []
     while 503 not in answers:

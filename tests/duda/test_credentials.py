@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials: a token of the client that is no good is 401 with a challenge; a backend that refuses ours is 503, whatever the
-package. The handlers return the errors of the packages as they are."""
+"""Credentials. An invalid token of the client is answered with 401 and a challenge. A backend that rejects the
+credentials of the server leads to 503, whichever package is used. The handlers return the packages' errors unchanged."""
 import base64
 import contextlib
 import hmac
@@ -100,7 +100,7 @@ def test_bad_token_is_401_with_a_challenge(tokens, name):
     assert "answered -" not in tokens.err.text[said:], "clients do not fill the log"
 
 
-def test_text_that_is_no_token_is_400(tokens):
+def test_malformed_token_is_400(tokens):
     for text in ("", "x", "a.b", "!.!.!"):
         answer = tokens.get("/check", fields=bearer(text))
         assert answer.status == 400 and not answer.all("WWW-Authenticate"), text
@@ -108,7 +108,7 @@ def test_text_that_is_no_token_is_400(tokens):
 
 @pytest.mark.parametrize("how", ["", "set", "jws"])
 @pytest.mark.parametrize("depth", [17, 2000])
-def test_brackets_of_a_token_do_not_fill_the_stack(tokens, how, depth):
+def test_nested_brackets_in_a_token_do_not_overflow_the_stack(tokens, how, depth):
     for head, status in ((f'{{"alg":"HS256","kid":"ours","x":{"[" * depth}{"]" * depth}}}', 400),
                          (f'{{"alg":"HS256","kid":"ours","x":"\\"{"[" * depth}"}}', 200)):
         signed = part(head.encode()) + "." + part({"exp": 3000, "iss": "us", "aud": "shop"})
@@ -171,7 +171,7 @@ def check_refused(server, says):
 
 @contextlib.contextmanager
 def forbidden_socket():
-    """A unix socket that only root may use."""
+    """A Unix socket that only root may use."""
     folder = tempfile.mkdtemp(prefix="mk-no-")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/socket")
@@ -186,7 +186,7 @@ SECTIONS = {"redis": "[REDIS]\n    Server {}\n", "memcached": "[MEMCACHED]\n    
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("package", SECTIONS)
-def test_socket_that_workers_may_not_use_is_503(monkey, site, package):
+def test_socket_without_permission_is_503(monkey, site, package):
     with forbidden_socket() as where:
         server = start(monkey, site, package, SECTIONS[package].format(where), server="User nobody")
         check_refused(server, "")
@@ -194,14 +194,14 @@ def test_socket_that_workers_may_not_use_is_503(monkey, site, package):
 
 
 @pytest.mark.parametrize("package", SECTIONS)
-def test_socket_that_does_not_exist_is_no_missing_entry(monkey, site, package):
+def test_missing_socket_is_not_reported_as_a_missing_entry(monkey, site, package):
     server = start(monkey, site, package, SECTIONS[package].format(f"unix:{site.path.parent}/none"))
-    assert server.get("/").status in (503, 504)  # 504: it waits for the server until Timeout
+    assert server.get("/").status in (503, 504)  # 504 if the package waits for the server until Timeout
     server.allow("No such file", "refused", "answered -", "is not there", "timed out")
 
 
 @pytest.mark.parametrize("keys, says", [("    Password wrong\n", "WRONGPASS"), ("", "NOAUTH")])
-def test_redis_that_refuses_a_password_is_503(monkey, site, keys, says):
+def test_redis_that_rejects_the_password_is_503(monkey, site, keys, says):
     redis = redis_server.Redis("--requirepass", "secret")
     try:
         check_refused(start(monkey, site, "redis", f"[REDIS]\n    Server unix:{redis.socket}\n{keys}"), says)
@@ -210,7 +210,7 @@ def test_redis_that_refuses_a_password_is_503(monkey, site, keys, says):
 
 
 @pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
-def test_postgres_that_refuses_a_user_is_503(monkey, site):
+def test_postgres_that_rejects_the_user_is_503(monkey, site):
     postgres = postgres_server.Postgres()
     try:
         check_refused(start(monkey, site, "postgres", f"[POSTGRES]\n    Server host={postgres.folder} user=nobody dbname=postgres\n"), "role .*nobody")
@@ -240,7 +240,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_mail_server_that_wants_another_log_in_is_503(monkey, site, tmp_path, name):
+def test_mail_server_that_rejects_the_login_is_503(monkey, site, tmp_path, name):
     keys, steps, says = REFUSALS[name]
     (tmp_path / "password").write_text("secret")
     (tmp_path / "password").chmod(0o600)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A debugger attaches to a service as to any program: it stops at a line, and sees the handler on its own stack."""
+"""A debugger attaches to a service as to any program: it stops at a breakpoint and shows the handler on its own stack."""
 import os
 import re
 import shutil
@@ -23,7 +23,7 @@ static int twice(struct duda_ctx *d, int n)
 
 static int handler_of_pages(struct duda_ctx *d)
 {
-    int e = duda_sleep(d, 1); /* goes on in another turn of the loop */
+    int e = duda_sleep(d, 1); /* resumes in another loop iteration */
     return e ? e : twice(d, 21);
 }
 
@@ -33,7 +33,7 @@ LINE = SOURCE[:SOURCE.index("/* here */")].count("\n") + 1
 
 
 class Debugger:
-    """gdb, attached as the guide says; it hears commands, and what it says is in `text`."""
+    """gdb, attached as the guide describes. `tell` sends a command, and `text` collects the output."""
 
     def __init__(self, pid):
         self.process = subprocess.Popen(["gdb", "-q", "-nx", "-p", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -70,8 +70,8 @@ def command_of_the_guide():
     return re.search(r"^    gdb -p \$\((pgrep .*)\)$", (ROOT / "docs/guide/duda.md").read_text(), re.MULTILINE)[1]
 
 
-def test_gdb_stops_in_a_handler(monkey, tmp_path):
-    """Attached as the guide says, except that other servers may run here."""
+def test_gdb_breaks_in_a_handler(monkey, tmp_path):
+    """Attaches as the guide describes, but selects the process of this server: other servers may be running."""
     path = tmp_path / "pages.c"
     path.write_text(SOURCE)
     server = monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that drains ends the streams of events and the sockets of services at once: no tab keeps it alive."""
+"""A draining worker immediately ends event streams and WebSocket connections of services, so that an open browser tab
+does not keep the worker alive."""
 import signal
 
 import pytest
@@ -16,7 +17,7 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-/* Waits for a room, or sleeps; what it answers then says that something is wrong. */
+/* Waits for messages until the drain cancels it. Nothing more may be sent afterwards. */
 static int listening(struct duda_ctx *d)
 {
     mk_str text;
@@ -62,7 +63,7 @@ def server(monkey, tmp_path):
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 @pytest.mark.parametrize("path", ["/listening", "/ticking"])
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
-def test_draining_ends_a_stream_of_events_properly(server, path, number):
+def test_draining_ends_an_event_stream_with_a_complete_body(server, path, number):
     old = server.workers
     with server.connect() as c:
         c.ask(path)
@@ -78,7 +79,7 @@ def test_draining_ends_a_stream_of_events_properly(server, path, number):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
-def test_draining_closes_a_socket_with_1001(server):
+def test_draining_closes_a_websocket_with_1001(server):
     old = server.workers
     with Peer(server, "/socket") as p:
         server.tell(signal.SIGHUP)

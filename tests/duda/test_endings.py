@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of wait ends when the client leaves, and when the deadline is over: the handler hears of it, what it has deferred
-runs, and nothing is left. The sanitizers watch over the memory."""
+"""Every kind of wait ends when the client disconnects and when the deadline expires: the handler gets the error, its
+deferred functions run, and no resource is left. The sanitizers check the memory."""
 import contextlib
 import socket
 
@@ -62,7 +62,7 @@ static int descriptor(struct duda_ctx *d)
     return e;
 }
 
-/* The first one has it, the others wait for it. */
+/* The first handler holds the lock, the others wait for it. */
 static int lock(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("one"), LONG_MS);
@@ -124,7 +124,7 @@ static int output(struct duda_ctx *d)
     return e;
 }
 
-/* Rooms that are full of news while those that hear them leave. */
+/* Publishes many messages to topics whose subscribers disconnect at the same time. */
 static int events(struct duda_ctx *d)
 {
     int e = duda_topic_subscribe(d, MK_STR("news"));
@@ -147,7 +147,7 @@ static int http(struct duda_ctx *d)
     return duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);
 }
 
-/* The server accepts the connection, and reads nothing of it. */
+/* The server accepts the connection but reads nothing from it. */
 static int upload(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/"), .method = MK_STR("PUT")};
@@ -293,7 +293,7 @@ static int listening(struct duda_ctx *d)
 #ifdef HAS_SQLITE
 static int sqlite_transaction(struct duda_ctx *d)
 {
-    int e = duda_sql_begin(d, duda_sql_find(d, NULL)); /* one has it, the others wait for it, or for a thread */
+    int e = duda_sql_begin(d, duda_sql_find(d, NULL)); /* one handler holds it, others wait for it */
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
@@ -327,7 +327,7 @@ static const struct {
 #endif
 };
 
-/* Of all handlers: how many there are, and what ended the others. */
+/* Counters over all handlers: running, cancelled, past the deadline, and ended with another result. */
 static unsigned n_live, n_cancelled, n_late, n_other;
 
 struct visit {
@@ -385,7 +385,7 @@ N = 6
 
 
 class Others:
-    """Servers that do not answer: a Redis that can be frozen, and one that accepts connections and says nothing."""
+    """Servers that do not respond: a Redis that can be frozen, and a server that accepts connections and stays silent."""
 
     def __init__(self):
         self.redis = redis_server.Redis() if OPTIONAL["redis"] else None
@@ -431,7 +431,7 @@ def others(lasting_starters):
 
 
 class Counts:
-    """What the handlers have counted since the last look."""
+    """The handler counts since the last check."""
 
     def __init__(self, server):
         self.server = server
@@ -477,7 +477,7 @@ def ask(server, kind, query=""):
 
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_client_leaves(server, kind):
+def test_client_disconnect_cancels_every_kind_of_wait(server, kind):
     counts = Counts(server)
     clients = [ask(server, kind) for _ in range(N)]
     counts.expect(N, 0, 0, 0)
@@ -490,7 +490,7 @@ def test_the_client_leaves(server, kind):
 
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("content", "form", "output", "events")])
-def test_the_client_of_a_websocket_leaves(server, kind):
+def test_websocket_disconnect_cancels_every_kind_of_wait(server, kind):
     counts = Counts(server)
     url = server.url.replace("http", "ws", 1)
     with contextlib.ExitStack() as stack:
@@ -503,8 +503,8 @@ def test_the_client_of_a_websocket_leaves(server, kind):
 
 
 @pytest.mark.usefixtures("frozen")
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "events"])  # which have no deadline
-def test_the_deadline_is_over(server, kind):
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "events"])  # events have no deadline
+def test_deadline_ends_every_kind_of_wait(server, kind):
     counts = Counts(server)
     clients = [ask(server, kind, "?ms=20") for _ in range(N)]
     counts.expect(0, 0, N, 0)
@@ -517,13 +517,13 @@ def test_the_deadline_is_over(server, kind):
         client.close()
 
 
-# What begins with something else than a wait is not asked again and again.
+# Handlers whose first call is not a wait are left out: they do not retry it after cancellation.
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events")])
-def test_a_handler_that_does_not_heed_it_is_given_up(server, kind):
+def test_handler_that_ignores_cancellation_is_terminated(server, kind):
     counts = Counts(server)
     given_up = server.err.text.count("and was terminated")
-    first = ask(server, kind)  # it has the lock
+    first = ask(server, kind)  # holds the lock
     counts.expect(1, 0, 0, 0)
     stubborn = ask(server, kind, "?stubborn=1")
     counts.expect(2, 0, 0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide to Duda keeps its promises: what it shows compiles without a warning, and answers what it says."""
+"""The code in the guide to Duda compiles without warnings and sends the responses that the guide shows."""
 import os
 import re
 import shlex
@@ -23,13 +23,13 @@ OPTIONS = {"-d": "body", "-X": "method", "-H": "fields"}
 
 
 def blocks(name):
-    """Each piece of C, and the text behind it, up to the next one."""
+    """Returns (code, text up to the next code block) of each C code block."""
     pieces = re.split(r"^```c\n(.*?)^```$", GUIDES[name], flags=re.MULTILINE | re.DOTALL)
     return list(zip(pieces[1::2], pieces[2::2]))
 
 
 def calls(text):
-    """What `$ curl ...` lines ask for, and the lines of the answer below them."""
+    """Yields the request of each `$ curl ...` line, and the response lines below it."""
     for match in re.finditer(r"^    \$ (curl .*)\n((?:    (?!\$).*\n|\n(?=    \S))*)", text, re.MULTILINE):
         words, how = shlex.split(match[1])[1:], {"fields": [], "body": b"", "method": None}
         while words[0] in OPTIONS:
@@ -45,7 +45,7 @@ def calls(text):
 
 
 def answer_of(server, code, target, how, wanted):
-    """The answer to a request. A GET is repeated while a published message may be on its way."""
+    """Returns the response to a request. A GET is repeated while a published message may still be in transit."""
     end = time.monotonic() + SECONDS
     while True:
         answer = server.get(target, **how)
@@ -65,7 +65,7 @@ def environment(tmp_path, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name, i", SERVED)
-def test_what_is_shown_answers(monkey, tmp_path, environment, name, i):
+def test_code_of_the_guide_sends_the_shown_responses(monkey, tmp_path, environment, name, i):
     code, text = blocks(name)[i]
     path = tmp_path / "shown.c"
     path.write_text(code)
@@ -78,24 +78,24 @@ def test_what_is_shown_answers(monkey, tmp_path, environment, name, i):
     assert "warning" not in server.err.text and "error" not in server.err.text, server.err.text
 
 
-def test_there_are_ten_steps():
+def test_guide_has_ten_steps():
     assert [int(n) for n in re.findall(r"^## (\d+)\. ", GUIDES["duda.md"], re.MULTILINE)] == list(range(1, 11))
     assert sum(len(list(calls(text))) for _, text in blocks("duda.md")) >= 12
 
 
 def step(n):
-    """The text of a step."""
+    """Returns the text of step `n`."""
     return re.search(rf"^## {n}\. .*?(?=^## )", GUIDES["duda.md"], re.MULTILINE | re.DOTALL)[0]
 
 
 def configurations(text):
-    """The configurations that a text shows, each as it is written."""
+    """Returns the configurations in a text, exactly as printed."""
     pieces = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.MULTILINE)
     return [re.sub("^    ", "", piece, flags=re.MULTILINE) for piece in pieces if piece.startswith("    [")]
 
 
-def test_the_step_about_what_is_seen(monkey, tmp_path, environment):
-    """Step 1: what the terminal says, the word that is changed, and the mistake that is shown until it is mended."""
+def test_step_1_shows_output_edits_and_compile_errors(monkey, tmp_path, environment):
+    """Step 1: the terminal output, the edited word, and the compile error that is shown until the source is fixed."""
     shown = blocks("duda.md")[0][0]
     path = tmp_path / "hello.c"
     path.write_text(shown)
@@ -110,8 +110,8 @@ def test_the_step_about_what_is_seen(monkey, tmp_path, environment):
     assert server.get("/", fields=[("Accept", "text/html")]).text == "hello world\n"
 
 
-def test_the_step_about_a_new_folder(run, tmp_path, environment):
-    """Step 9: a service, tests, a Makefile and a configuration; and the tests pass."""
+def test_step_9_creates_a_project_whose_tests_pass(run, tmp_path, environment):
+    """Step 9: `monkey new` creates a service, tests, a Makefile and a configuration, and the tests pass."""
     assert "`monkey new shop` makes a folder with a service, tests, a Makefile and a configuration" in step(9)
     assert run("new", "shop", environment=environment).code == 0
     assert {"shop.c", "shop_test.c", "Makefile", "shop.conf"} <= {path.name for path in (tmp_path / "shop").iterdir()}
@@ -121,7 +121,8 @@ def test_the_step_about_a_new_folder(run, tmp_path, environment):
 
 @pytest.fixture
 def deployed(tmp_path, environment):
-    """deployed(configuration, word) builds the service as step 10 says, beside that configuration; ports and folders are the test's."""
+    """deployed(configuration, word) builds the service as described in step 10, next to that configuration, with ports
+    and folders of the test."""
     (tmp_path / "www").mkdir()
     (tmp_path / "www/file.txt").write_text("a file")
 
@@ -139,8 +140,8 @@ def deployed(tmp_path, environment):
 
 
 @pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
-def test_the_step_about_deployment(monkey, deployed):
-    """Step 10: it is built, loaded, routed and reloaded."""
+def test_step_10_builds_loads_routes_and_reloads(monkey, deployed):
+    """Step 10: the service is built, loaded, routed and reloaded."""
     plain = configurations(step(10))[0]
     server = monkey(args=["-c", deployed(plain)], program=RELEASE)
     assert server.get("/?name=you").text == "hello you\n" and server.get("/file.txt").text == "a file"
@@ -156,15 +157,15 @@ def test_the_step_about_deployment(monkey, deployed):
 
 @pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
 @pytest.mark.processes("it starts no group of processes")
-def test_the_step_about_processes_of_its_own(monkey, deployed):
-    """Step 10, the second configuration in the place of the first one's sections."""
+def test_step_10_isolates_the_service(monkey, deployed):
+    """Step 10: the second configuration replaces the sections of the first."""
     plain, own = configurations(step(10))
     server = monkey(args=["-c", deployed(plain[:plain.index("[PLUGINS]")] + own)], program=RELEASE)
     assert server.get("/?name=you").text == "hello you\n" and server.get("/file.txt").text == "a file"
     assert len(server.workers) >= 2, "the worker in front, and the group"
 
 
-def test_the_step_about_tests(run, tmp_path, environment):
+def test_guide_shows_the_real_test_output(run, tmp_path, environment):
     shown = blocks("duda.md")
     tests = next(code for code, _ in shown if "DUDA_TEST(greets)" in code)
     (tmp_path / "hello.c").write_text(shown[0][0])
@@ -174,7 +175,7 @@ def test_the_step_about_tests(run, tmp_path, environment):
     assert done.code == 0 and done.out.splitlines()[1:] == [line.strip() for line in said.splitlines()][1:], done
 
 
-def test_what_tests_say(run, tmp_path, environment):
+def test_guide_shows_the_real_failure_of_a_test(run, tmp_path, environment):
     shown = blocks("duda.md")
     tests, behind = next(pair for pair in shown if "DUDA_TEST(refuses_too_much)" in pair[0])
     (tmp_path / "orders.c").write_text(next(code for code, _ in shown if "DUDA_SERVICE(orders" in code))
@@ -187,7 +188,7 @@ def test_what_tests_say(run, tmp_path, environment):
     assert done.code == 1 and done.out.splitlines() == [line.removeprefix("    ") for line in said.splitlines()], done
 
 
-def test_the_table_of_old_calls_names_what_is_there():
+def test_migration_table_names_existing_functions():
     declared = "".join(path.read_text() for folder in ("include", "duda/include") for path in (ROOT / folder).rglob("*.h"))
     named = set(re.findall(r"\b((?:duda|mk)_\w+|DUDA_\w+)\(", GUIDES["from-duda-io.md"] + GUIDES["duda.md"]))
     old = {"duda_main", "DUDA_REGISTER"}

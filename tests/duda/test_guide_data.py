@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each piece of C in docs/guide/duda-data.md, compiled without a warning, with what its reader has to write around it, and
-asked with the real servers."""
+"""Every C code block in docs/guide/duda-data.md, completed with the code that a reader has to add: it compiles without
+warnings and works with real servers."""
 import contextlib
 import re
 
@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs/guide/duda-data.md").read_text()
 
 
 def pieces():
-    """{"heading": [code, ...]}, in their order."""
+    """Returns {"heading": [code, ...]} in order."""
     found, heading = {}, ""
     for match in re.finditer(r"^(?:#+ ([^\n]*)|```c\n(.*?)^```)$", PAGE, re.MULTILINE | re.DOTALL):
         heading = match[1] or heading
@@ -30,7 +30,7 @@ def pieces():
     return found
 
 
-# What a service does with a piece: packages, what comes ahead of it, and what comes behind it.
+# Packages of each code block, and the code before and after it.
 JOB = """
 static const struct duda_job_type kind = {.name = "NAME", .fn = send_mail};
 static int start(struct mk_worker *worker) { return duda_jobs_register(worker, &kind); }
@@ -84,7 +84,7 @@ LIBRARIES = {"mail": "small"}
 def build(folder, name, change=lambda code: code):
     heading, which, packages, ahead, behind = SHOWN[name]
     code = change(pieces()[heading][which])
-    if not packages:  # the piece says itself what it needs
+    if not packages:  # the code block itself names the packages that it needs
         packages = re.findall(r'"duda-(\w+)"', code)
         includes = re.findall(r"^#.*\n", code, re.MULTILINE)
         head, code = "".join(includes), re.sub(r"^#.*\n", "", code, flags=re.MULTILINE)
@@ -96,14 +96,14 @@ def build(folder, name, change=lambda code: code):
     return services.build(folder, name, source, packages=[LIBRARIES.get(p, p) for p in packages])
 
 
-def test_every_piece_is_tried():
+def test_every_code_block_is_tested():
     assert {heading: len(codes) for heading, codes in pieces().items()} == \
         {heading: 1 + max(which for other, which, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
 
 
 @pytest.mark.parametrize("name", ["backup", "rates"])
-def test_pieces_that_are_asked_elsewhere_compile(tmp_path, name):
-    """What such handlers do is tried by tests of the package http."""
+def test_code_blocks_that_run_in_other_tests_compile(tmp_path, name):
+    """Tests of the package http run such handlers."""
     assert build(tmp_path, name)
 
 
@@ -116,7 +116,7 @@ def script(path, text):
 @pytest.mark.processes("it starts no programs")
 @pytest.mark.skipif(not redis_server.PROGRAM or not memcached_server.PROGRAM or not all(
     services.has(p) for p in ("kv", "redis", "sqlite")), reason="a server or a library is missing")
-def test_pieces_with_servers(monkey, site):
+def test_code_blocks_work_with_real_servers(monkey, site):
     folder = site.path.parent
     (folder / "migrations").mkdir()
     (folder / "migrations/1-goods.sql").write_text(
@@ -155,13 +155,13 @@ def test_pieces_with_servers(monkey, site):
         assert server.get("/sign-up", "POST", form, b"address=ana@example.org").status == 204
         server.err.wait_for("delivered to ana@example.org")
         assert [server.get(f"/{name}?to=ana@example.org").status for name in ("smtp", "sendmail")] == [204, 204]
-        wait_until(lambda: mail.got and (folder / "sent").exists(), "both ways have sent the mail")
+        wait_until(lambda: mail.got and (folder / "sent").exists(), "the mail has arrived over SMTP and sendmail")
         assert mail.got[0][1] == ["ana@example.org"] and b"Subject: Welcome\r\n" in mail.got[0][2]
         assert "To: ana@example.org\n" in (folder / "sent").read_text().replace("\r\n", "\n")
 
 
 @pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(), reason="there is no PostgreSQL")
-def test_pieces_with_postgres(monkey, site):
+def test_code_blocks_work_with_postgres(monkey, site):
     postgres = postgres_server.Postgres()
     try:
         place = postgres.database()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service from its source to its answers: routes, parameters, what is asked and said, and waits."""
+"""A service from source to response: routes, parameters, request and response functions, and waits."""
 import pytest
 
 import services
@@ -103,20 +103,20 @@ def server(lasting):
     return lasting(prepare)
 
 
-def test_what_is_said(server):
+def test_response_contains_the_query_parameter(server):
     answer = server.get("/")
     assert (answer.status, answer.text) == (200, "hello world\n")
     assert answer["Content-Type"] == "text/plain; charset=utf-8"
     assert server.get("/?a=1&name=M%C3%B6rike+x").text == "hello Mörike x\n"
 
 
-def test_parameters(server):
+def test_path_parameters_select_the_route(server):
     assert server.get("/items/12").text == "item 12\n"
     assert server.get("/items/x").status == 404
     assert server.get("/rest/a/b").text == "rest a/b of /rest/a/b\n"
 
 
-def test_methods(server):
+def test_methods_select_the_route(server):
     answer = server.get("/count")
     assert (answer.status, answer["Allow"]) == (405, "POST, OPTIONS")
     assert server.get("/items/1", method="DELETE").status == 204
@@ -124,22 +124,22 @@ def test_methods(server):
     assert (head.status, head["Content-Length"], head.text) == (200, "12", "")
 
 
-def test_what_no_route_leads_to_is_for_others(server):
+def test_request_without_a_route_falls_through_to_static_files(server):
     assert server.get("/file.txt").text == "a file"
     assert server.get("/none").status == 404
 
 
-def test_content_is_read_as_it_comes(server):
+def test_request_body_is_read_in_pieces(server):
     assert server.get("/count", method="POST", body=b"x" * 100_000).text == "100000 bytes\n"
 
 
-def test_waits(server):
+def test_waits_resume_or_time_out(server):
     assert server.get("/nap").text == "awake\n"
     assert server.get("/aside").text == "42\n"
     assert server.get("/late").status == 504
 
 
-def test_long_content_is_sent_while_it_is_made(server):
+def test_long_response_is_streamed(server):
     answer = server.get("/lines?n=20000")
     assert answer.text == "".join(f"line {i} of the content\n" for i in range(20000))
     assert "Content-Length" not in answer

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile values through every parameter of the packages, by HTTP: each one arrives as it is, or is refused. Nothing in it becomes
-a command, a statement, a header field, a recipient, a formula or a piece of markup."""
+"""Sends hostile values over HTTP through every parameter of the packages: each value arrives unchanged or is rejected.
+No part of a value becomes a command, a statement, a header, a recipient, a formula or markup."""
 import csv
 import email
 import email.policy
@@ -43,7 +43,7 @@ SOURCE = r"""
 
 #define WORD MK_STR("word")
 
-/* The number of the error, or 0 and what came back. */
+/* Reports the error number, or 0 and the returned value. */
 static int tell(struct duda_ctx *d, int e, mk_str back)
 {
     if (e == -ECANCELED)
@@ -52,7 +52,7 @@ static int tell(struct duda_ctx *d, int e, mk_str back)
     return e ? 0 : duda_write(d, back);
 }
 
-/* What came back is `word` if the hostile value was a key. */
+/* If the hostile value was used as a key, the stored value must be `word`. */
 static int back_for(struct duda_ctx *d, int e, mk_str back, mk_str v)
 {
     return tell(d, e, !e && mk_str_eq(back, WORD) ? v : back);
@@ -63,7 +63,7 @@ static bool is_part(const struct duda_ctx *d, const char *what)
     return mk_str_eq(duda_param(d, "part"), mk_str_from_c(what));
 }
 
-/* Keys with that prefix. */
+/* Counts the entries whose keys have the prefix, and others. */
 struct found {
     mk_str prefix;
     int n, n_others;
@@ -270,7 +270,7 @@ UTF8 = [v for v in HOSTILE if v != b"\xff\xfe"]
 
 
 class World:
-    """All servers that packages ask."""
+    """All servers that packages connect to."""
 
     def __init__(self):
         self.redis, self.memcached, self.postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
@@ -309,7 +309,7 @@ class World:
 """)
 
     def check(self):
-        """Nothing was done that no value may do."""
+        """No injected command was executed."""
         assert self.redis.ask("GET", "canary") == b"$5\r\nalive\r\n"
         assert self.memcached.ask("mg canary v") == b"VA 5\r\nalive\r\n"
         assert self.postgres.sql("SELECT count(*) FROM canaries", "d1") == "1"
@@ -334,7 +334,7 @@ def server(lasting, world):
 
 
 def attempt(server, path, value, **more):
-    """The number of the error, and what came back."""
+    """Returns the error number and the returned value."""
     query = "&".join(f"{name}={quote_from_bytes(text, safe='')}" for name, text in {"v": value, **more}.items())
     answer = server.get(f"{path}?{query}")
     assert answer.status == 200, (path, value, answer.status)
@@ -342,7 +342,7 @@ def attempt(server, path, value, **more):
     return int(number), back
 
 
-# Parameters that take any bytes, and give them back.
+# Parameters that accept arbitrary bytes and return them.
 ANY = {
     "/kv/key": {}, "/kv/value": {}, "/kv/prefix": {}, "/redis/argument": {}, "/redis/script": {}, "/redis/many": {}, "/redis/transaction": {},
     "/redis/publish": {}, "/memcache/key": {}, "/memcache/value": {}, "/memcache/many": {}, "/jobs/text": {}, "/jobs/unique": {},
@@ -353,26 +353,26 @@ ANY = {
 
 
 @pytest.mark.parametrize("parameter", ANY)
-def test_bytes_arrive_as_they_are(server, world, parameter):
+def test_bytes_are_returned_unchanged(server, world, parameter):
     for value in HOSTILE:
         assert attempt(server, parameter.split()[0], value, **ANY[parameter]) == (0, value), value
     world.check()
 
 
-# Parameters that take texts: UTF-8 without NUL.
+# Parameters that accept text: UTF-8 without NUL.
 TEXTS = {"/sql/text lite": b"lite", "/sql/text pg": b"pg", "/sql/quoted pg": b"pg"}
 
 
 @pytest.mark.parametrize("parameter", TEXTS)
-def test_texts_never_become_statements(server, world, parameter):
+def test_text_never_becomes_a_statement(server, world, parameter):
     for value in UTF8:
         number, back = attempt(server, parameter.split()[0], value, db=TEXTS[parameter])
         assert (number, back) == ((74, b"") if b"\0" in value else (0, value)), value
     world.check()
 
 
-def test_names_are_refused(server, world):
-    """Commands of Redis, kinds and numbers of jobs: what is none is an error."""
+def test_invalid_names_are_rejected(server, world):
+    """Commands of Redis, types and IDs of jobs: invalid ones are rejected."""
     for value in HOSTILE:
         assert attempt(server, "/redis/command", value)[0] in (121, 95), value
         assert attempt(server, "/jobs/id", value) == (2, b""), value
@@ -382,8 +382,8 @@ def test_names_are_refused(server, world):
 
 
 @pytest.mark.parametrize("part", ["target", "escaped", "method", "field", "name", "type", "content"])
-def test_requests_to_other_servers(server, world, part):
-    """One request with the same fields arrives, or none."""
+def test_http_request_cannot_be_injected(server, world, part):
+    """Either one request with the expected headers arrives, or none."""
     names = {"host", "x-field", "content-type", "content-length"}
     for value in HOSTILE:
         del world.backend.asked[:]
@@ -411,8 +411,8 @@ FIELDS = {"from", "to", "subject", "date", "message-id", "mime-version", "conten
 
 
 @pytest.mark.parametrize("part", ["from", "to", "reply", "subject", "type", "text"])
-def test_messages(server, world, part):
-    """One message for one recipient arrives, with the fields of any other, or none."""
+def test_mail_cannot_be_injected(server, world, part):
+    """Either one message with the expected headers arrives at its one recipient, or none."""
     for value in UTF8:
         del world.mail.got[:]
         number, back = attempt(server, f"/smtp/{part}", value)
@@ -432,23 +432,23 @@ def test_messages(server, world, part):
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_cells_are_no_formulas(server, separator):
+def test_csv_cells_are_never_formulas(server, separator):
     for value in UTF8:
         number, back = attempt(server, "/formats/csv", value, separator=separator.encode())
         assert number == 0
-        # The reader takes a NUL for the end.
+        # csv.reader ends at a NUL.
         ((word, cell),) = csv.reader(io.StringIO(back.decode().replace("\0", "NUL"), newline=""), delimiter=separator)
         formula = value.decode().startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
         assert (word, cell) == ("word", "'" * formula + value.decode().replace("\0", "NUL")), value
 
 
-def test_pictures_have_no_markup_of_others(server):
+def test_svg_contains_no_injected_markup(server):
     for value in UTF8:
         number, back = attempt(server, "/formats/qr", value)
         assert number == 0 and {element.tag.rpartition("}")[2] for element in xml.etree.ElementTree.fromstring(back).iter()} <= {
             "svg", "path", "rect", "title"}, value
         if re.search(rb"[\0-\x08\x0b\x0c\x0e-\x1f]", value):
-            continue  # no text of XML; in HTML it is harmless
+            continue  # not allowed in XML; harmless in HTML
         number, back = attempt(server, "/formats/chart", value)
         root = xml.etree.ElementTree.fromstring(back)
         tags = {element.tag.rpartition("}")[2] for element in root.iter()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of Duda with what is installed, and nothing else: a new service is tested, built and served."""
+"""The commands of Duda with only the installed files: a new service is tested, built and served."""
 import os
 import shutil
 import signal
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The program, its objects and the headers, where `make install` puts them below a prefix. It was built for another
-    prefix, so a link shows its objects to it."""
+    """The program, its objects and the headers as `make install` places them below a prefix. The program was built for
+    another prefix, so a symbolic link leads to its objects."""
     usr = tmp_path_factory.mktemp("installed") / "usr"
     for folder in ("bin", "lib/monkey"):
         (usr / folder).mkdir(parents=True)
@@ -31,7 +31,7 @@ def installed(tmp_path_factory):
     return usr / "bin/monkey"
 
 
-def test_a_service_with_what_is_installed(installed, monkey, tmp_path):
+def test_service_is_tested_built_and_served_with_installed_files(installed, monkey, tmp_path):
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_RUNTIME_DIR": str(tmp_path)}
     (tmp_path / "cache").mkdir(mode=0o700)
 
@@ -43,7 +43,7 @@ def test_a_service_with_what_is_installed(installed, monkey, tmp_path):
     shop = tmp_path / "shop"
     done = call("test", folder=shop)
     assert done.returncode == 0 and "ok shop.computes" in done.stdout, done
-    (shop / "more.conf").write_text("[PLUGINS]\n    Load headers\n")  # beside the program that runs the tests
+    (shop / "more.conf").write_text("[PLUGINS]\n    Load headers\n")  # found next to the program that runs the tests
     done = call("test", "-i", "more.conf", folder=shop)
     assert done.returncode == 0 and "ok shop.computes" in done.stdout, done
     done = call("build", "shop.c", folder=shop)

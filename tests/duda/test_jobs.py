@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over [KV] and [REDIS]: done once each, later, again after a failure, by schedule; none is lost when a worker or the whole
-server is killed in the middle of one."""
+"""Jobs over [KV] and [REDIS]: run once each, delayed, retried after a failure, or by schedule. No job is lost when a
+worker or the whole server is killed while it runs."""
 import os
 import signal
 from pathlib import Path
@@ -36,7 +36,7 @@ def works(monkey, site, service, request):
     return Works(monkey, site, service, place, f"duda-{kind}")
 
 
-def test_jobs_are_done_once_each(works):
+def test_jobs_run_once_each(works):
     works.start()
     texts = [f"job{i}" for i in range(40)]
     for text in texts:
@@ -44,10 +44,10 @@ def test_jobs_are_done_once_each(works):
     works.wait_for_ends(texts)
     works.wait_for_rest("0 0 0")
     assert set(works.noted("begin").values()) == {1}
-    # A job has no request: functions that need one say so.
+    # A job has no request: functions that need one return an error.
     works.push("says")
     works.wait_for_ends(["says"])
-    # Later, and only one of a kind.
+    # Delayed jobs, and unique jobs.
     works.push("later", delay=1500, unique="u%2f1")
     assert works.get("/push?text=later&unique=u%2f1") == "17"
     assert works.noted("begin")["later"] == 0
@@ -61,13 +61,13 @@ def test_jobs_are_done_once_each(works):
     assert works.get("/binary") == "0 -17 -17 -17 "
 
 
-def test_jobs_that_fail(works):
+def test_failed_jobs_are_retried(works):
     check_failures(works.start())
 
 
 @pytest.mark.processes("a crash ends the program")
-def test_a_worker_that_dies_in_a_job(works):
-    """The job is done again."""
+def test_job_runs_again_after_a_crash_of_its_worker(works):
+    """The job runs again."""
     works.start(lease="1s")
     works.server.allow("was killed by signal", "ended its worker", "has failed", "a crash", "crash")
     works.push("kills")
@@ -75,8 +75,8 @@ def test_a_worker_that_dies_in_a_job(works):
     assert works.noted("begin")["kills"] >= 3
 
 
-def test_nothing_is_lost_when_workers_are_killed(works):
-    """Jobs are pushed, workers are killed in the middle of them: whatever was acknowledged is done."""
+def test_jobs_survive_killed_workers(works):
+    """Workers are killed while they run jobs: every acknowledged job runs to its end."""
     works.start(lease="2s")
     works.server.allow("was killed by signal", "ended its worker")
     pushed = []
@@ -85,23 +85,23 @@ def test_nothing_is_lost_when_workers_are_killed(works):
             text = f"slow{round_}-{i}"
             works.push(text)
             pushed.append(text)
-        wait_until(lambda begun=8 * round_: len(works.noted("begin")) > begun, "some have begun")
+        wait_until(lambda begun=8 * round_: len(works.noted("begin")) > begun, "some jobs have begun")
         gone = works.server.workers[0]
         os.kill(gone, signal.SIGKILL)
-        wait_until(lambda pid=gone: works.server.workers and pid not in works.server.workers, "there is another worker")
+        wait_until(lambda pid=gone: works.server.workers and pid not in works.server.workers, "a new worker has started")
     works.wait_for_ends(pushed)
     works.wait_for_rest("0 0 0")
 
 
-def test_jobs_survive_the_server(works):
+def test_jobs_survive_a_restart_of_the_server(works):
     works.start(lease="2s")
     works.push("long")
-    wait_until(lambda: works.noted("begin")["long"] == 1, "it has begun")
+    wait_until(lambda: works.noted("begin")["long"] == 1, "the job has begun")
     works.push("waits", delay=1000)
     works.server.stop()
     works.start(lease="2s")
     works.wait_for_ends(["waits"])
-    wait_until(lambda: works.noted("begin")["long"] >= 2, "it is done again")
+    wait_until(lambda: works.noted("begin")["long"] >= 2, "the job runs again")
 
 
 def is_listening(pid):
@@ -111,12 +111,12 @@ def is_listening(pid):
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["reload", "QUIT"])
-def test_a_worker_that_drains_takes_no_more_jobs_and_ends_those_it_has(works, ends):
-    """With a lease that is longer than any test waits, a job that it left would not be done."""
+def test_draining_worker_finishes_its_jobs_and_takes_no_new_ones(works, ends):
+    """The lease is longer than any test waits, so a job that the worker dropped would not run."""
     works.start(workers=1)
     (old,) = works.server.workers
     works.push("held")
-    wait_until(lambda: works.noted("begin")["held"] == 1, "it has begun")
+    wait_until(lambda: works.noted("begin")["held"] == 1, "the job has begun")
     works.server.tell(signal.SIGQUIT if ends else signal.SIGHUP)
     if not ends:
         wait_until(lambda: len(works.server.workers) == 2 and not is_listening(old), "another worker has taken over")
@@ -132,10 +132,10 @@ def test_a_worker_that_drains_takes_no_more_jobs_and_ends_those_it_has(works, en
 
 
 @pytest.mark.processes("the program says how long it drains")
-def test_a_job_that_lasts_longer_than_a_worker_may_drain(works):
+def test_job_longer_than_the_drain_timeout_runs_again(works):
     works.start(workers=1, lease="1s", server="DrainTimeout 200ms")
     works.push("held")
-    wait_until(lambda: works.noted("begin")["held"] == 1, "it has begun")
+    wait_until(lambda: works.noted("begin")["held"] == 1, "the job has begun")
     works.server.stop(signal.SIGQUIT)
     assert "broke off work of plugins: DrainTimeout is over" in works.server.log
     (works.folder / "go").touch()
@@ -143,9 +143,9 @@ def test_a_job_that_lasts_longer_than_a_worker_may_drain(works):
     works.wait_for_ends(["held"])
 
 
-def test_schedules(works):
+def test_scheduled_job_repeats(works):
     works.start(often=True)
-    wait_until(lambda: works.notes.read_text().count("tick every 1s 1\n") >= 2, "it comes again and again")
+    wait_until(lambda: works.notes.read_text().count("tick every 1s 1\n") >= 2, "the scheduled job repeats")
     assert works.get("/counts") == "0 0 0"
 
 
@@ -153,8 +153,8 @@ def slots(works):
     return [line.split()[1] for line in works.notes.read_text().splitlines() if line.startswith("slot ")]
 
 
-def test_scheduled_job_comes_once_for_machines_whose_clocks_differ(monkey, site, redis, tmp_path):
-    """The store's clock decides. What a job notes is the time of Redis, which is right."""
+def test_scheduled_job_runs_once_for_machines_whose_clocks_differ(monkey, site, redis, tmp_path):
+    """The clock of the store decides. Each job records the time of Redis, whose clock is right."""
     if not services.has("redis") or not redis_server.PROGRAM:
         pytest.skip("this build has no redis, or its server is not there")
     service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")
@@ -165,33 +165,33 @@ def test_scheduled_job_comes_once_for_machines_whose_clocks_differ(monkey, site,
         clock = Fault("clock", folder)
         clock.ahead_ms = ahead_ms
         works = Works(monkey, site, service, place, "duda-redis").start(workers=1, often=True, **clock.how)
-    wait_until(lambda: len(slots(works)) >= 8, "it comes eight times")
-    assert sorted(set(slots(works))) == sorted(slots(works)), "it has come twice at the same time"
+    wait_until(lambda: len(slots(works)) >= 8, "the scheduled job has run eight times")
+    assert sorted(set(slots(works))) == sorted(slots(works)), "a scheduled time ran twice"
 
 
-def test_scheduled_job_that_is_late_comes_once(monkey, site, tmp_path):
-    """The clock of the machine, which is that of its [KV], jumps over ten of its times."""
+def test_late_scheduled_job_runs_once(monkey, site, tmp_path):
+    """The machine's clock, which the [KV] store uses too, jumps over ten scheduled times."""
     if not services.has("kv"):
         pytest.skip("this build has no stores in files")
     service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")
     clock = Fault("clock", tmp_path)
     works = Works(monkey, site, service, "[KV]\n    Folder data\n", "duda-kv").start(often=True, **clock.how)
-    wait_until(lambda: len(slots(works)) >= 2, "it comes twice")
+    wait_until(lambda: len(slots(works)) >= 2, "the scheduled job has run twice")
     clock.ahead_ms = 10000
-    wait_until(lambda: len(slots(works)) >= 5, "it comes again")
-    # The jump itself is no time of the true clock: one more may come in the same second.
+    wait_until(lambda: len(slots(works)) >= 5, "the scheduled job runs again")
+    # The jump itself happens at no scheduled time: one extra run in the same second is allowed.
     assert len(slots(works)) - len(set(slots(works))) <= 1
 
 
-def test_a_lease_is_kept(works):
-    """A job that lasts longer than the lease is not done twice."""
+def test_lease_of_a_long_job_is_renewed(works):
+    """A job that lasts longer than the lease runs only once, because the worker renews the lease."""
     works.start(lease="3s")
     works.push("lasts")
     works.wait_for_ends(["lasts"])
     assert works.noted("begin")["lasts"] == 1
 
 
-def test_a_store_of_another_name(run, tmp_path):
+def test_jobs_store_key_names_an_existing_section(run, tmp_path):
     if not services.has("kv"):
         pytest.skip("this build has no stores in files")
     for name, code in (("tasks", 0), ("task", 3), ("main", 3)):
@@ -203,7 +203,7 @@ def test_a_store_of_another_name(run, tmp_path):
         assert ("did you mean `tasks`?" in done.err) == (name == "task")
 
 
-def test_no_store(monkey, site, service):
+def test_jobs_without_a_store_report_an_error(monkey, site, service):
     works = Works(monkey, site, service, "", "duda-jobs").start()
     works.server.err.wait_for(r"\[JOBS\] Store main: no jobs `work` from there: there is no \[KV\] or \[REDIS\] of this Name")
     works.server.allow("no jobs")
@@ -246,7 +246,7 @@ DUDA_SERVICE(wrong, DUDA_START(start));
 """
 
 
-def test_kinds_that_are_wrong(monkey, tmp_path):
+def test_invalid_job_types_are_rejected(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "wrong", WRONG, packages=["jobs"])])
     for problem in ("`two words`: expected letters, digits", "`often`: .*", "`deep`: a `.stack` is at most 8 MB: what needs more belongs "
                     "on the heap", "`fine`: its service, or one that has a Share with it, has one of this name already"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package kv, seen from services: all workers see one store, writes are durable, limits and mistakes have messages."""
+"""The package kv in services: all workers share one store, writes are durable, and errors about limits and configuration
+are clear."""
 import concurrent.futures
 import contextlib
 import os
@@ -63,7 +64,7 @@ static int count(struct duda_ctx *d)
     return e ? e : duda_printf(d, "%lld %u", (long long)n, mk_worker_index(duda_worker(d)));
 }
 
-/* Adds to a number by reading it, as often as another handler comes in between. */
+/* Increments a number by compare-and-swap, and retries whenever another handler interferes. */
 static int swap(struct duda_ctx *d)
 {
     struct duda_kv *kv = duda_kv_find(d, NULL);
@@ -138,7 +139,7 @@ def put(server, key, value, query=""):
     return server.get(f"/e/{key}{query}", method="PUT", body=value).status
 
 
-def test_entries(server):
+def test_entries_are_set_read_and_deleted_within_limits(server):
     assert put(server, "a", b"one") == 204
     assert server.get("/e/a").text == "one"
     assert server.get("/e/a", method="DELETE").status == 204
@@ -159,7 +160,7 @@ def test_entries_expire(server):
     assert server.get("/e/lasts").text == "x"
 
 
-def test_all_workers_count_together(server):
+def test_counters_are_shared_between_workers(server):
     workers = set()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = [job.result().text.split() for job in [pool.submit(server.get, "/count/n", method="POST") for _ in range(200)]]
@@ -170,25 +171,25 @@ def test_all_workers_count_together(server):
     assert (server.get("/e/n").text, server.get("/e/s").text) == ("200", "60")
 
 
-def test_batches_are_done_whole_or_not_at_all(server):
+def test_batch_is_atomic(server):
     assert put(server, "from", b"1") == 204
     assert server.get("/transfer", method="POST").status == 204
     assert (server.get("/e/from").status, server.get("/e/to").text) == (404, "1")
     assert server.get("/transfer", method="POST").status == 409
 
 
-def test_lists(server):
+def test_list_returns_keys_with_a_prefix_in_order(server):
     for key in ("list-b", "list-a", "list-c", "lisu"):
         assert put(server, key, key[-1:].encode()) == 204
     assert server.get("/list/list-").text == "list-a=a\nlist-b=b\nlist-c=c\n"
     assert server.get("/list/list-?after=list-a").text == "list-b=b\nlist-c=c\n"
 
 
-def test_stores_are_apart(server):
+def test_stores_are_separate(server):
     assert server.get("/other").status == 200
 
 
-def test_a_full_store_says_so(server):
+def test_full_store_answers_507(server):
     statuses = []
     for i in range(40):
         statuses.append(put(server, f"full-{i}", b"x" * 900_000))
@@ -199,7 +200,7 @@ def test_a_full_store_says_so(server):
     assert put(server, "after", b"x") == 204
 
 
-def test_what_was_acknowledged_survives_a_kill(monkey, site):
+def test_acknowledged_writes_survive_a_killed_worker(monkey, site):
     folder = site.path.parent
     server = monkey(plugins=[services.build(folder, "store", SOURCE, packages=["kv"])], top=SECTIONS, workers=1)
     server.allow("was killed by signal")
@@ -208,12 +209,12 @@ def test_what_was_acknowledged_survives_a_kill(monkey, site):
             assert put(server, f"n{round_}-{i}", b"x") == 204
         worker = server.workers[0]
         os.kill(worker, signal.SIGKILL)
-        wait_until(lambda gone=worker: server.workers and gone not in server.workers, "there is another worker")
+        wait_until(lambda gone=worker: server.workers and gone not in server.workers, "a new worker has started")
     assert [server.get(f"/e/n{r}-{i}").text for r in range(3) for i in range(10)] == ["x"] * 30
 
 
-def test_calls_are_counted(monkey, site):
-    """Prometheus and the shell see what a service asks of its stores."""
+def test_kv_calls_are_counted(monkey, site):
+    """Prometheus and the shell show the calls of a service to its stores."""
     service = services.build(site.path.parent, "store", SOURCE, packages=["kv"])
     server = monkey(plugins=["metrics", service], top=f"{SECTIONS}[METRICS]\n    Metrics /metrics\n", workers=2)
     for i in range(20):
@@ -232,8 +233,8 @@ def test_calls_are_counted(monkey, site):
 
 
 @pytest.mark.processes("it has no processes of workers")
-def test_a_kill_in_the_middle_of_writes_loses_nothing(monkey, site):
-    """Clients write while workers are killed, then the whole server: whatever was acknowledged is there."""
+def test_kill_during_writes_loses_no_acknowledged_write(monkey, site):
+    """Clients write while workers, and then the whole server, are killed: every acknowledged write survives."""
     folder = site.path.parent
     service = services.build(folder, "store", SOURCE, packages=["kv"])
 
@@ -258,12 +259,12 @@ def test_a_kill_in_the_middle_of_writes_loses_nothing(monkey, site):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for i in range(4):
                 pool.submit(write, server, f"w{round_}{i}", mine[i], is_over)
-            wait_until(lambda mine=mine: all(len(one) >= 10 for one in mine), "all write")
+            wait_until(lambda mine=mine: all(len(one) >= 10 for one in mine), "all clients write")
             if round_ < 2:
                 gone = server.workers
                 for pid in gone:
                     os.kill(pid, signal.SIGKILL)
-                wait_until(lambda gone=gone: server.workers and not set(server.workers) & set(gone), "there are other workers")
+                wait_until(lambda gone=gone: server.workers and not set(server.workers) & set(gone), "new workers have started")
                 n = [len(one) for one in mine]
                 wait_until(lambda mine=mine, n=n: all(len(one) > before for one, before in zip(mine, n)), "all write again")
             else:
@@ -287,7 +288,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_mistakes(run, tmp_path, section, says):
+def test_kv_section_rejects_invalid_keys(run, tmp_path, section, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-kv\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
@@ -296,7 +297,7 @@ def test_mistakes(run, tmp_path, section, says):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can give folders to another user")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
-    """The next start would take it for the workers' own."""
+    """The next start would take the folder for the workers' own."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service that touches each package, asked many times: its worker does not grow, and leaves nothing behind when it ends.
+"""Sends many requests to a service that uses every package: its worker does not grow, and frees everything when it ends.
 
-30,000 requests here. 1.5 million with the optimised program, in a minute, and what it has grown by:
+30,000 requests by default. The following command sends 1.5 million requests to the optimized program in about a minute and
+prints the growth:
 
     MONKEY_LEAKS=1000000 MONKEY_PROGRAM=build/release/monkey build/venv/bin/python -m pytest -c tests/pytest.ini -s \
         tests/duda/test_leaks.py -k grow
@@ -118,7 +119,7 @@ static int copy(struct duda_ctx *d)
     return done(d, e ? e : duda_postgres_copy_end(d, rows));
 }
 
-/* The handler leaves the statement, and the package asks the server to cancel it. */
+/* The handler abandons the statement, and the package asks the server to cancel it. */
 static int cancelled(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -164,7 +165,7 @@ static void nothing(void *job)
     (void)job;
 }
 
-/* Each of two handlers waits for the other one, with a limit, and gets the lock in time. */
+/* Two handlers wait for each other in turn, with a timeout, and get the lock in time. */
 static int locks(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
@@ -173,7 +174,7 @@ static int locks(struct duda_ctx *d)
         e = duda_store_lock(d, duda_store_find(d, "memory"), MK_STR("one"), 10000, 5000, &lock);
         e = e ? e : duda_offload(d, NULL, nothing, NULL, 0);
         e = e ? e : duda_store_unlock(d, &lock);
-        e = e ? e : duda_offload(d, NULL, nothing, NULL, 0); /* it is the other one's turn */
+        e = e ? e : duda_offload(d, NULL, nothing, NULL, 0); /* lets the other handler take the lock */
     }
     return done(d, e);
 }
@@ -258,7 +259,7 @@ static int leak(struct duda_ctx *d)
     return done(d, 0);
 }
 
-/* Bytes that are in use. */
+/* Number of allocated bytes. */
 static int heap(struct duda_ctx *d)
 {
     struct mallinfo2 m = mallinfo2();
@@ -275,12 +276,12 @@ DUDA_SERVICE(touches, DUDA_START(start),
     DUDA_GET("/heap", heap, ""));
 """
 STEADY = ["store", "sqlite", "postgres", "redis", "said", "memcache", "http", "rooms"]
-# LMDB keeps pages, and lists of them: they grow now and then, when there are more at once than ever before.
+# LMDB caches pages and page lists, which grow occasionally when more exist at once than before.
 IN_LMDB = ["kv", "visit", "jobs"]
 PATHS = [*STEADY, *IN_LMDB, "copy"]
 TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 REQUESTS = int(os.environ.get("MONKEY_LEAKS", "20000"))
-CLIENTS, TIMES = 8, 4  # each sends all paths so often, and reads all answers
+CLIENTS, TIMES = 8, 4  # TIMES: how often each client sends all paths before it reads all responses
 
 
 def uses_sanitizer(program):
@@ -289,7 +290,7 @@ def uses_sanitizer(program):
 
 @pytest.fixture
 def start(monkey, tmp_path):
-    """Starts the service, in the program of that name."""
+    """Starts the service in the named program."""
     with contextlib.ExitStack() as stack:
         redis, memcached, postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
         for each in (redis, memcached, postgres):
@@ -311,7 +312,7 @@ def start(monkey, tmp_path):
 
 
 class Round:
-    """Clients that send all paths at once; half of them have a session, the others begin one each time."""
+    """Clients that send all paths at once. Half of them have a session, the others start a new one with each request."""
 
     def __init__(self, stack, server, paths):
         self.server = server
@@ -345,7 +346,7 @@ def figures(server):
 
 
 def grown_by(server, paths, requests):
-    """Bytes of heap, after half of them."""
+    """Growth of the heap in bytes, measured during the second half of the requests."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         asks = Round(stack, server, paths)
@@ -362,8 +363,8 @@ def grown_by(server, paths, requests):
 
 
 @pytest.mark.processes("it measures a worker")
-def test_a_worker_does_not_grow(start):
-    """The smallest leak in one of the paths would cost more than a byte for each request."""
+def test_worker_does_not_grow(start):
+    """The smallest leak in any path would cost more than one byte per request."""
     server = start()
     assert grown_by(server, STEADY, REQUESTS) < 8_000 + REQUESTS // 50
     assert grown_by(server, IN_LMDB, REQUESTS // 2) < 400_000 + REQUESTS // 10
@@ -372,7 +373,7 @@ def test_a_worker_does_not_grow(start):
 
 @pytest.mark.processes("it measures a worker")
 @pytest.mark.parametrize("paths", [("locks", "locks"), ("hears", "says")], ids=["lock", "room"])
-def test_waits_that_are_over_in_time_leave_nothing(start, paths):
+def test_waits_that_end_in_time_leak_nothing(start, paths):
     server = start()
     heap = []
     for _ in range(3):
@@ -385,9 +386,9 @@ def test_waits_that_are_over_in_time_leave_nothing(start, paths):
 
 
 @pytest.mark.parametrize("leaks", [False, True], ids=["none", "a leak"])
-def test_nothing_is_left_behind(start, leaks):
-    """In a program with the server inside: there the leak sanitizer looks when all has ended, which in the sandbox of a worker it
-    cannot."""
+def test_embedded_server_leaks_nothing_at_exit(start, leaks):
+    """Runs the server embedded in a program: the leak sanitizer checks it at exit, which the sandbox of a worker does
+    not allow."""
     if not EMBEDDED.exists() or not uses_sanitizer(EMBEDDED):
         pytest.skip("this build has no leak sanitizer")
     server = start(EMBEDDED)
@@ -404,7 +405,7 @@ def test_nothing_is_left_behind(start, leaks):
 
 
 def test_packages_need_little_stack(start):
-    """Connecting, which takes more of it, is up to the loop."""
+    """Connecting needs more stack and runs on the loop's stack."""
     server = start(source=services.with_small_stacks(SOURCE))
     with contextlib.ExitStack() as stack:
         Round(stack, server, PATHS).once()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks: handlers get them in the order in which they asked, and give them back however they end."""
+"""Locks: handlers acquire them in FIFO order, and release them however they end."""
 import contextlib
 
 import pytest
@@ -12,7 +12,7 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-/* Has the lock until the content ends. */
+/* Holds the lock until the request body ends. */
 static int hold(struct duda_ctx *d)
 {
     int64_t ms = 0;
@@ -82,7 +82,7 @@ def prepare(monkey, site):
 
 @contextlib.contextmanager
 def asking(server, name, who, query=""):
-    """A client whose handler has begun, and waits in the queue."""
+    """Yields a client whose handler has started and waits in the queue."""
     with server.connect() as client:
         client.ask(f"/hold/{name}/{who}{query}", "POST", streamed=True)
         server.err.wait_for(f"{who} asks ")
@@ -95,7 +95,7 @@ def end(client, text):
     return client.read().text
 
 
-def test_one_after_the_other(server):
+def test_lock_is_acquired_in_fifo_order(server):
     with asking(server, "order", "a1") as first, asking(server, "order", "a2") as second, asking(server, "order", "a3") as third:
         with asking(server, "another", "a4") as other:
             assert end(other, b"free") == "a4 free"
@@ -108,24 +108,24 @@ def test_one_after_the_other(server):
         assert end(third, b"turn") == "a3 in turn"
 
 
-def test_clients_that_leave(server):
+def test_client_disconnect_releases_the_lock_or_leaves_the_queue(server):
     with asking(server, "leave", "b1") as first, asking(server, "leave", "b2") as second, asking(server, "leave", "b3") as third:
         second.close()
         server.err.wait_for("b2 gets -125 ")  # ECANCELED
         assert "b3 gets" not in server.err.text
-        first.close()  # and gives it back
+        first.close()  # releases the lock
         server.err.wait_for("b3 gets 0 ")
         assert end(third, b"three") == "b3 three"
 
 
-def test_a_limit(server):
+def test_lock_wait_times_out(server):
     with asking(server, "limit", "c1") as first:
         with asking(server, "limit", "c2", "?ms=1") as second:
             assert end(second, b"") == "late"
         assert end(first, b"one") == "c1 one"
 
 
-def test_rules(server):
+def test_lock_functions_reject_misuse(server):
     with asking(server, "held", "d1"):
         server.err.wait_for("d1 gets 0 ")
         assert server.get("/rules").text == "-35 -35 0 0 -1 -22 -22 0 -1 -16 "
@@ -134,7 +134,7 @@ def test_rules(server):
     server.err.wait_for("still has it: 1 ", count=2)
 
 
-def test_a_handler_that_is_given_up_keeps_nothing(server):
+def test_terminated_handler_releases_its_lock(server):
     with asking(server, "held", "e1"), server.connect() as stubborn:
         server.err.wait_for("e1 gets 0 ")
         stubborn.ask("/stubborn")

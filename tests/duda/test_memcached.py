@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package memcache with real servers: keys are spread over them, commands go together; what handlers get when a server is
-killed, frozen, restarted, full, or no Memcached at all."""
+"""The package memcached with real servers: keys are distributed, commands are batched. Also the errors that handlers get
+when a server is killed, frozen, restarted, full, or not a memcached at all."""
 import concurrent.futures
 import contextlib
 import re
@@ -45,7 +45,7 @@ static mk_str key(struct duda_ctx *d)
     return duda_query(d, "k");
 }
 
-/* The number of the error, and what went wrong where. */
+/* Reports the error number and the error message. */
 static int say(struct duda_ctx *d, int e)
 {
     mk_str why = e ? duda_memcached_error(d, cache(d), key(d)) : MK_STR_NULL;
@@ -96,7 +96,7 @@ static int count(struct duda_ctx *d)
     return e ? say(d, e) : duda_printf(d, "%llu", (unsigned long long)sum);
 }
 
-/* Adds one to a number by compare and swap, as often as another handler comes in between. */
+/* Increments a number by compare-and-swap, and retries whenever another handler interferes. */
 static int swap(struct duda_ctx *d)
 {
     int e;
@@ -111,7 +111,7 @@ static int swap(struct duda_ctx *d)
     return say(d, e);
 }
 
-/* key0 to keyN, and one that cannot be. */
+/* key0 to keyN, and an invalid key. */
 static int many(struct duda_ctx *d)
 {
     struct duda_memcached_item items[101] = {{.key = MK_STR_NULL}};
@@ -144,7 +144,7 @@ def start(monkey, site, *servers, keys="    Timeout 30s\n", workers=1):
 
 @pytest.fixture(scope="module")
 def steady():
-    """Three servers that no test disturbs."""
+    """Three servers that run undisturbed through all tests."""
     servers = [memcached_server.Memcached() for _ in range(3)]
     yield servers
     for server in servers:
@@ -168,7 +168,7 @@ def ask(server, what, key, **query):
     return server.get(f"/{what}?k={key}" + "".join(f"&{name}={value}" for name, value in query.items())).text
 
 
-def test_values(server):
+def test_memcached_values_are_set_read_and_deleted_within_limits(server):
     assert ask(server, "get", "a").startswith("2 ")
     assert ask(server, "put", "a", v="one") == "0 "
     assert ask(server, "get", "a") == "one"
@@ -183,23 +183,23 @@ def test_values(server):
     assert ask(server, "put", "", v="x").startswith("22 ")
 
 
-def test_times_to_live(server):
+def test_memcached_values_expire(server):
     assert ask(server, "put", "brief", v="1", ttl=1) == "0 "
-    wait_until(lambda: ask(server, "get", "brief").startswith("2 "), "it is forgotten")
-    assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "  # Memcached takes more than 30 days as a date
+    wait_until(lambda: ask(server, "get", "brief").startswith("2 "), "the value has expired")
+    assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "  # memcached reads more than 30 days as a date
     assert ask(server, "get", "lasts") == "1"
     assert ask(server, "touch", "lasts", ttl=1) == "0 "
-    wait_until(lambda: ask(server, "get", "lasts").startswith("2 "), "it is forgotten, too")
+    wait_until(lambda: ask(server, "get", "lasts").startswith("2 "), "the touched value has expired")
     assert ask(server, "touch", "lasts", ttl=1).startswith("2 ")
 
 
-def test_counters(server):
+def test_memcached_counters_increment_and_stop_at_zero(server):
     assert [ask(server, "count", "n", by=by) for by in (5, 5, -3, -100)] == ["5", "10", "7", "0"]
     assert ask(server, "put", "text", v="x") == "0 "
     assert re.fullmatch(r"33 \[MEMCACHED\] main, unix:\S+: cannot increment.*", ask(server, "count", "text", by=1))
 
 
-def test_compare_and_swap(server):
+def test_memcached_compare_and_swap_loses_no_update(server):
     assert ask(server, "swap", "s").startswith("2 ")
     assert ask(server, "put", "s", v="0") == "0 "
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -207,7 +207,7 @@ def test_compare_and_swap(server):
     assert ask(server, "get", "s") == "60"
 
 
-def test_keys_are_spread_over_all_servers(server, steady):
+def test_memcached_keys_are_distributed_over_all_servers(server, steady):
     for i in range(100):
         assert ask(server, "put", f"key{i}", v=f"v{i}") == "0 "
     got = server.get("/many?n=100").text
@@ -217,8 +217,8 @@ def test_keys_are_spread_over_all_servers(server, steady):
     assert server.get("/many?n=2&wrong=1").text == "22:v0;v1;"
 
 
-def test_keys_are_never_commands(server, steady):
-    """Odd bytes in a key or a value are nothing but that."""
+def test_memcached_keys_never_become_commands(server, steady):
+    """Special bytes in keys and values have no effect."""
     for odd in ("a%20b", "x%20v%0d%0amd%20keep", "%00%01%ff", "x%0d%0aflush_all%0d%0a", "%0amn", "%c3%a4"):
         assert ask(server, "put", "keep", v="kept") == "0 "
         assert ask(server, "put", odd, v=odd) == "0 "
@@ -228,7 +228,7 @@ def test_keys_are_never_commands(server, steady):
     assert not any(s.ask("mg x v").startswith(b"VA") for s in steady)
 
 
-def test_answers_are_not_mixed_up(server):
+def test_memcached_responses_reach_their_requests(server):
     for i in range(50):
         ask(server, "put", f"mix{i}", v=f"value{i}")
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -236,12 +236,12 @@ def test_answers_are_not_mixed_up(server):
     assert got == [f"value{i % 50}" for i in range(400)]
 
 
-# ---- What goes wrong ----
+# ---- Failures ----
 
 AWAY = r"(110|111|104) \[MEMCACHED\] main, unix:\S+: .*"
 
 
-def test_a_restart_is_not_seen(monkey, site, one):
+def test_memcached_restart_causes_no_error(monkey, site, one):
     server = start(monkey, site, one)
     assert ask(server, "put", "k", v="1") == "0 "
     one.kill()
@@ -250,11 +250,11 @@ def test_a_restart_is_not_seen(monkey, site, one):
     assert ask(server, "put", "k", v="1") == "0 "
 
 
-def test_a_server_that_is_gone(monkey, site, one):
+def test_memcached_killed_server_fails_fast_and_others_still_answer(monkey, site, one):
     other = memcached_server.Memcached()
     try:
         server = start(monkey, site, one, other, keys="    Timeout 100ms\n")
-        wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "both are there")
+        wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "both servers answer")
         one.kill()
 
         def some_fail_at_once():
@@ -264,36 +264,36 @@ def test_a_server_that_is_gone(monkey, site, one):
         wait_until(some_fail_at_once, "commands for that server fail at once, the other one has its keys")
         server.err.wait_for(r"\[error\] .*\[MEMCACHED\] main, unix:\S+: ")
         one.start()
-        wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "it is back")
+        wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "the server answers again")
         server.err.wait_for(r"\[MEMCACHED\] main, unix:\S+ is back")
     finally:
         other.stop()
 
 
-def test_a_socket_that_is_not_there(monkey, site, tmp_path):
-    """That is no value that is not there."""
+def test_memcached_missing_socket_is_an_error(monkey, site, tmp_path):
+    """A missing socket is not reported as a missing value."""
     server, answers = start(monkey, site, f"{tmp_path}/none", keys="    Timeout 100ms\n"), []
 
-    def have_asked():  # for long enough that some of them try to connect
+    def have_asked():  # repeats long enough that some requests try to connect
         answers.append(ask(server, "get", "k"))
         return len(answers) == 200
-    wait_until(have_asked, "all are answered")
+    wait_until(have_asked, "all requests are answered")
     assert all(re.fullmatch(AWAY, answer) for answer in answers), set(answers)
     assert any("No such file" in answer for answer in answers)
 
 
-def test_a_server_that_is_frozen(monkey, site, one):
+def test_memcached_frozen_server_times_out(monkey, site, one):
     server = start(monkey, site, one, keys="    Timeout 200ms\n")
-    wait_until(lambda: ask(server, "put", "n", v="0") == "0 ", "it is there")
+    wait_until(lambda: ask(server, "put", "n", v="0") == "0 ", "the server answers")
     one.freeze()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ask(server, "count", "n", by=1), range(16)))
     assert all(re.fullmatch(AWAY, answer) for answer in answers), answers
     one.thaw()
-    wait_until(lambda: ask(server, "put", "n", v="1") == "0 ", "it is back")
+    wait_until(lambda: ask(server, "put", "n", v="1") == "0 ", "the server answers again")
 
 
-def test_a_server_that_is_full(monkey, site):
+def test_memcached_full_server_reports_enospc(monkey, site):
     full = memcached_server.Memcached("-M", "-m", "2")
     try:
         server = start(monkey, site, full, keys="    Timeout 30s\n    MaxValueSize 4M\n")
@@ -308,7 +308,7 @@ def test_a_server_that_is_full(monkey, site):
 
 
 class Fake:
-    """A server that says what a test wants; it keeps the pieces that it got after the greeting."""
+    """A server that answers as a test requests, and records the data received after the greeting."""
 
     def __init__(self, path, greeting, answer):
         self.pieces, self.connection = [], None
@@ -351,7 +351,7 @@ def fake():
             one.stop()
 
 
-def test_commands_of_a_turn_go_in_one_piece(monkey, site, fake):
+def test_memcached_commands_of_one_loop_iteration_are_sent_together(monkey, site, fake):
     server = start(monkey, site, fake.path)
     made = fake(b"MN\r\n", lambda piece: b"VA 1 c7\r\nx\r\n" * piece.count(b"\r\n"))
     assert server.get("/many?n=40").text == "0:" + "x;" * 40
@@ -364,13 +364,13 @@ def test_commands_of_a_turn_go_in_one_piece(monkey, site, fake):
     (b"VA 1\r\nxyz\r\n", r"71 .*: it answers something odd"),
     (b"SERVER_ERROR busy\r\n", r"121 .*: busy"),
 ], ids=["HTTP", "long", "broken", "refusal"])
-def test_odd_answers(monkey, site, fake, answer, says):
+def test_memcached_malformed_responses_are_errors(monkey, site, fake, answer, says):
     server = start(monkey, site, fake.path)
     fake(b"MN\r\n", lambda piece: answer)
     assert re.fullmatch(says, ask(server, "get", "k"))
 
 
-def test_a_server_of_something_else(monkey, site, fake):
+def test_memcached_server_without_the_meta_protocol_is_reported(monkey, site, fake):
     server = start(monkey, site, fake.path, keys="    Timeout 100ms\n")
     fake(b"ERROR\r\n", lambda piece: b"")
     wait_until(lambda: re.fullmatch(r"(71|111) .*: it does not speak the meta protocol.*", ask(server, "get", "k")),
@@ -385,7 +385,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_mistakes(run, tmp_path, section, says):
+def test_memcached_section_rejects_invalid_keys(run, tmp_path, section, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-memcached\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A section that a service asks for and that is missing: each function of each package answers an error, and the log names the
+"""A service uses a section that does not exist: every function of every package returns an error, and the log names the
 section and its Name."""
 import errno
 
@@ -36,7 +36,7 @@ static bool none(void *ctx, mk_str key, mk_str value)
     return true;
 }
 
-/* All functions, with the NULL that the search has answered. */
+/* Calls all functions with the NULL that the lookup returned. */
 static int all(struct duda_ctx *d)
 {
     const char *name = duda_query_or(d, "name", "nope");
@@ -147,7 +147,7 @@ def server(monkey, tmp_path):
     return server
 
 
-def test_every_function_answers_that_the_section_is_missing(server):
+def test_every_function_reports_the_missing_section(server):
     for name in ("nope", "typo", "nope"):
         assert server.get(f"/all?name={name}").text == "all\n"
     for name, section in SECTIONS.items():
@@ -158,12 +158,12 @@ def test_every_function_answers_that_the_section_is_missing(server):
 
 
 def test_handler_of_the_guide_is_503_and_names_the_section(server):
-    """It does not look at what the search answers."""
+    """The handler does not check the result of the lookup."""
     assert server.get("/guide").status == 503
     server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] of the Name `main`")
 
 
-def test_package_without_a_section_is_a_warning_at_the_start(server):
+def test_package_without_a_section_warns_at_startup(server):
     server.err.wait_for(r"warning: duda-sql is loaded, but there is no \[SQLITE\] or \[POSTGRES\]")
 
 

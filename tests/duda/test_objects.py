@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of which a service consists: one copy of Duda, and OpenSSL for those alone who use it."""
+"""The loadable objects of a service: one copy of Duda, and OpenSSL only for services that use it."""
 import re
 import shutil
 import subprocess
@@ -37,15 +37,15 @@ def build(tmp_path, call, *flags):
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
 @pytest.mark.parametrize("call, top, wanted", [("puts", "", False), ("signs", "", True), ("seals", "", True),
                                                ("puts", "[SESSIONS]\n    Store cookie\n", True)])
-def test_openssl_is_there_for_those_who_use_it(monkey, tmp_path, call, top, wanted):
+def test_openssl_is_loaded_only_for_services_that_use_it(monkey, tmp_path, call, top, wanted):
     server = monkey(plugins=[build(tmp_path, call)], top=top)
     assert server.get("/").text == "hello\n"
     assert {has(pid, "libcrypto") for pid in [server.pid, *server.workers]} == {wanted}
 
 
 @pytest.mark.parametrize("line", [0, 1])
-def test_a_second_copy_of_duda_is_an_error(run, tmp_path, line):
-    """The service is linked with the one, the server loads the other, in either order."""
+def test_second_copy_of_duda_is_rejected(run, tmp_path, line):
+    """The service is linked to one copy and the server loads another, in either order."""
     copy = tmp_path / "copy"
     copy.mkdir()
     shutil.copy(services.OBJECTS / "monkey-duda.so", copy)
@@ -59,7 +59,7 @@ def test_a_second_copy_of_duda_is_an_error(run, tmp_path, line):
 
 
 @pytest.mark.parametrize("again", ["duda", "the same file"])
-def test_the_same_copy_twice_is_none(monkey, tmp_path, again):
+def test_same_copy_loaded_twice_is_accepted(monkey, tmp_path, again):
     same = "duda" if again == "duda" else services.BUILT
     server = monkey(plugins=[same, build(tmp_path, "puts"), same])
     assert server.get("/").text == "hello\n"
@@ -80,8 +80,8 @@ DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
 
 
 @pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql",', "store"), ('"duda-sql", "duda-store",', None)])
-def test_a_package_that_is_called_and_not_named_is_an_error(run, tmp_path, named, error):
-    """Even where the configuration loads it: elsewhere it would crash."""
+def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
+    """It is an error even if the configuration loads the package: with another configuration the service would crash."""
     flags = [f"-DDUDA_USE={named}"] if named else []
     service = services.build(tmp_path, "forgets", UNNAMED, *flags, packages=("sql", "store"))
     (tmp_path / "site").mkdir()
@@ -117,8 +117,8 @@ COMPILERS = [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name),
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("exposed", [None, "framed.c", "more.c"])
-def test_service_without_stack_clash_protection_is_refused(run, tmp_path, compiler, level, exposed):
-    """Each of its sources counts: the error names the one that was compiled without."""
+def test_service_without_stack_clash_protection_is_rejected(run, tmp_path, compiler, level, exposed):
+    """Each source counts: the error names the one that was compiled without the flag."""
     for name, text in (("framed.c", FRAMED), ("more.c", MORE)):
         (tmp_path / name).write_text(text)
         flag = "-fno-stack-clash-protection" if name == exposed else "-fstack-clash-protection"

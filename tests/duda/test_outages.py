@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What services keep their data in is killed, frozen, restarted and filled up, while clients write and read. Counted: writes that
-were acknowledged and are gone, wrong answers, answers of other requests, refusals with an unclear status, clients that hang. All
-are zero, and the service comes back by itself."""
+"""The data stores of services are killed, frozen, restarted and filled up while clients write and read. The test counts
+acknowledged writes that are lost, wrong responses, responses to other requests, refusals with an unclear status, and
+hanging clients. All counts must be zero, and the service must recover by itself."""
 import contextlib
 import os
 import shutil
@@ -33,7 +33,7 @@ static int put(struct duda_ctx *d)
     return e ? e : keep(d, duda_param(d, "key"), value);
 }
 
-/* Only -ENOENT says that there is no such value. Any other error becomes what Duda makes of it. */
+/* Only -ENOENT means a missing value. Duda converts any other error to a status. */
 static int get(struct duda_ctx *d)
 {
     mk_str value;
@@ -91,10 +91,10 @@ TIMEOUT = "    Timeout 300ms\n"
 
 
 class Disk:
-    """A small one."""
+    """A small file system."""
 
     def __init__(self, size):
-        # Where the server of the database may go, too.
+        # The database server runs as another user, which may not enter the folder of the test.
         self.folder = Path(tempfile.mkdtemp(prefix="mk-disk-"))
         self.ballast = self.folder / "ballast"
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "small", self.folder], check=False).returncode:
@@ -116,10 +116,11 @@ class Disk:
         self.folder.rmdir()
 
 
-# ---- Where values are ----
+# ---- Storage ----
 
 class Place:
-    """`lasts`: what was acknowledged is there for good. Values have so many bytes that it is soon full."""
+    """`lasts`: acknowledged writes are durable. `size`: number of bytes in each value, chosen so that the store fills up
+    quickly."""
 
     lasts, size, disk_size = True, 300, "16m"
 
@@ -135,8 +136,8 @@ class Place:
 
 
 class ServerPlace(Place):
-    """A server, which is started here. While it is away, most requests are refused at once, and now and then one tries to
-    connect: that is among so many."""
+    """A server that the test starts. While it is down, most requests fail immediately, and only a few of them try to
+    connect; `n_away` requests include such a few."""
 
     n_away = 150
 
@@ -147,7 +148,7 @@ class ServerPlace(Place):
         self.server.start()
 
     def end(self):
-        """In order."""
+        """Shuts down cleanly."""
         self.server.process.terminate()
         self.server.process.wait()
 
@@ -162,7 +163,7 @@ class ServerPlace(Place):
 
 
 class RedisPlace(ServerPlace):
-    """Each write is on its disk when it is acknowledged."""
+    """Each write is on disk when it is acknowledged."""
 
     source, packages, plugins = STORE, ["store"], ["duda-redis"]
 
@@ -181,7 +182,7 @@ class RedisPlace(ServerPlace):
 
 
 class MemcachedPlace(ServerPlace):
-    """It forgets all when it ends; where its room is full, it refuses."""
+    """Loses all values when it ends, and rejects writes when its memory is full."""
 
     source, packages, plugins, lasts, size = MEMCACHE, ["memcached"], ["duda-memcached"], False, 100_000
 
@@ -201,7 +202,7 @@ class MemcachedPlace(ServerPlace):
 
 class PostgresPlace(ServerPlace):
     source, packages, plugins = SQL, ["sql"], ["duda-postgres"]
-    n_away = 4  # each waits for its Timeout
+    n_away = 4  # each request waits for its Timeout
 
     def prepare(self):
         self.server = postgres_server.Postgres()
@@ -226,9 +227,10 @@ class PostgresPlace(ServerPlace):
 
 
 class PostgresLogPlace(PostgresPlace):
-    """Its log alone is on a small disk. Where that is full, the server ends, and comes back when it is started again."""
+    """Only the write-ahead log is on a small disk. When that disk is full, the server ends, and recovers after a
+    restart."""
 
-    disk_size = "40m"  # two of its files, and half of one
+    disk_size = "40m"  # two and a half WAL files
 
     def prepare(self):
         disk, self.disk = self.disk, None
@@ -243,7 +245,7 @@ class PostgresLogPlace(PostgresPlace):
 
     def fill(self):
         super().fill()
-        with contextlib.suppress(AssertionError):  # it may be the one who hits the end
+        with contextlib.suppress(AssertionError):  # this statement may be the one that hits the end of the disk
             self.server.sql("SELECT pg_switch_wal()")
 
     def make_room(self):
@@ -253,7 +255,7 @@ class PostgresLogPlace(PostgresPlace):
 
 
 class OwnPlace(Place):
-    """A file of the service's own."""
+    """A file that belongs to the service."""
 
     def data(self):
         folder = self.disk.folder if self.disk else self.folder / "data"
@@ -291,7 +293,7 @@ PLACES = {
 }
 
 
-# ---- What happens to them ----
+# ---- Outages ----
 
 @contextlib.contextmanager
 def killed(place, _):
@@ -328,7 +330,7 @@ def workers_killed(_, node):
     for pid in gone:
         os.kill(pid, signal.SIGKILL)
     yield
-    wait_until(lambda: len(set(node.server.workers) - set(gone)) == 2, "there are other workers")
+    wait_until(lambda: len(set(node.server.workers) - set(gone)) == 2, "new workers have started")
 
 
 @contextlib.contextmanager
@@ -341,7 +343,7 @@ def service_killed(_, node):
 
 
 class Node:
-    """The service, which may be started again."""
+    """The service, which may be restarted."""
 
     def __init__(self, monkey, folder, place):
         self.monkey, self.place = monkey, place
@@ -385,11 +387,11 @@ def needs_disk(name, how):
 
 @pytest.mark.parametrize("place, how, statuses", [((name, needs_disk(name, how)), how, statuses) for name, how, statuses in OUTAGES],
                          indirect=["place"], ids=[f"{name}-{how.__name__}" for name, how, _ in OUTAGES])
-def test_outages(monkey, tmp_path, place, how, statuses):
+def test_store_outage_loses_no_acknowledged_write(monkey, tmp_path, place, how, statuses):
     node = Node(monkey, tmp_path, place)
     with Writers(node.connect, "/v", size=place.size if how is full else 300, lasts=place.lasts) as writers:
         writers.more(5)
-        with how(place, node):  # other workers come at once
+        with how(place, node):  # new workers start immediately
             writers.refused(place.n_away if how in (killed, restarted) else 0 if how is workers_killed else 3)
         writers.more(5)
         writers.check(*statuses)

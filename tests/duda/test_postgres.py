@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PostgreSQL alone can do: messages, and rows as a stream; and how its servers are found."""
+"""Features of PostgreSQL alone: notifications, COPY streams, and connection strings with several hosts."""
 import contextlib
 import errno
 import re
@@ -47,7 +47,7 @@ static int run(struct duda_ctx *d)
 
 /* ---- Messages ---- */
 
-/* /listen?channel=NAME&ms=N: `ready`, then a line for each message, until one is `end`. */
+/* /listen?channel=NAME&ms=N: `ready`, then one line per message until the message `end`. */
 static int listen_to(struct duda_ctx *d)
 {
     struct duda_postgres_sub *sub;
@@ -72,7 +72,7 @@ static int listen_to(struct duda_ctx *d)
     return duda_puts(d, "over\n");
 }
 
-/* What functions have heard. */
+/* Messages that the callbacks have received. */
 static char heard[4096];
 static struct duda_postgres_sub *first, *second;
 
@@ -117,7 +117,7 @@ static int show_heard(struct duda_ctx *d)
     return duda_puts(d, heard);
 }
 
-/* ---- Rows as a stream ---- */
+/* ---- COPY streams ---- */
 
 static int tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
@@ -127,7 +127,7 @@ static int tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
              : duda_printf(d, "%lld rows", (long long)result->changed);
 }
 
-/* The content goes to the COPY of the query. */
+/* Streams the request body into the COPY statement of the query. */
 static int import(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -160,7 +160,7 @@ static int export(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* n rows of all types. */
+/* Copies n rows with values of all types. */
 static int fill(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -176,8 +176,9 @@ static int fill(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* In a transaction: `how` is commit, rollback, leave, wrong (a row), busy (a statement in the middle), end (the transaction
- * ends in the middle), or early (TO STDOUT is not read to its end). */
+/* Mixes COPY with a transaction. `how` is commit, rollback, leave, wrong (an invalid row), busy (another
+   statement during the COPY), end (the transaction ends during the COPY), or early (COPY TO STDOUT is
+   not read to its end). */
 static int mixed(struct duda_ctx *d)
 {
     struct duda_sql_db *db = duda_sql_find(d, NULL);
@@ -214,7 +215,7 @@ static int mixed(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* A text in quotes of ours, as PostgreSQL reads it. */
+/* Quotes a text for COPY and returns it as PostgreSQL reads it. */
 static int quote(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -258,7 +259,7 @@ def own(victim):
     return victim
 
 
-SERVICE = []  # compiled once
+SERVICE = []  # compiled once for all tests
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -279,7 +280,7 @@ def say(server, channel, text):
 
 
 class Listener:
-    """A request that listens to a channel, until it hears `end`."""
+    """A request that subscribes to a channel until the message `end`."""
 
     def __init__(self, stack, server, channel, ms=0):
         self.c = stack.enter_context(server.connect())
@@ -292,7 +293,7 @@ class Listener:
 
 
 @pytest.mark.parametrize("form", ["hex", "escape"])
-def test_bytes_in_either_form(monkey, site, cluster, form):
+def test_bytea_is_decoded_in_both_output_formats(monkey, site, cluster, form):
     place = cluster.database()
     cluster.sql(f"ALTER DATABASE {place.rpartition('=')[2]} SET bytea_output = '{form}'")
     server = start(monkey, site, place)
@@ -300,22 +301,22 @@ def test_bytes_in_either_form(monkey, site, cluster, form):
     assert server.get("/run?" + urllib.parse.urlencode({"sql": value})).body == bytes.fromhex("00ff5c275c5c783020ff")
 
 
-# SQLSTATE (appendix A of PostgreSQL's manual), and the error of duda_sql_query().
+# SQLSTATE (PostgreSQL manual, appendix A) and the error of duda_sql_query().
 STATES = {"23505": errno.EEXIST, "23503": errno.EEXIST, "40001": errno.ESTALE, "40P01": errno.ESTALE, "22021": errno.EBADMSG,
           "57014": errno.ETIMEDOUT, "53100": errno.ENOSPC, "57P01": errno.ECONNRESET, "40003": errno.EREMOTEIO, "22012": errno.EREMOTEIO}
 
 
-def test_errors_by_their_state(monkey, site, cluster):
+def test_sqlstate_maps_to_errno(monkey, site, cluster):
     server = start(monkey, site, cluster.database())
     for state, number in STATES.items():
         text = f"DO $$ BEGIN RAISE EXCEPTION 'why' USING ERRCODE = '{state}'; END $$"
         assert run(server, text) == f"{number} [POSTGRES] main: why", state
 
 
-# ---- Messages ----
+# ---- Notifications ----
 
 @pytest.mark.parametrize("channel", ["orders", "Two Words", 'a"; DROP TABLE x; --', "é" * 31])
-def test_messages(monkey, site, cluster, channel):
+def test_notifications_reach_all_listeners_of_a_channel(monkey, site, cluster, channel):
     server = start(monkey, site, cluster.database())
     with contextlib.ExitStack() as stack:
         both = [Listener(stack, server, channel) for _ in range(2)]
@@ -333,37 +334,37 @@ def test_messages(monkey, site, cluster, channel):
 
 @pytest.mark.processes("counts how often a worker sleeps")
 @pytest.mark.parametrize("path", ["/listen?channel=x&ms=60000", "/run?sql=SELECT+pg_sleep(60)"])
-def test_what_waits_for_the_server_does_not_wake_its_worker(monkey, site, cluster, path):
+def test_waiting_handler_does_not_wake_its_worker(monkey, site, cluster, path):
     server = start(monkey, site, cluster.database(), "    Timeout 30s\n")
     assert run(server, "SELECT 1") == "1"
     with server.connect() as c:
         c.ask(path)
-        time.sleep(0.5)  # until it is under way: no statement tells
+        time.sleep(0.5)  # until the wait has started, which no statement shows
         before = proc.sleeps(server.workers[0])
         time.sleep(2)
-        assert proc.sleeps(server.workers[0]) - before <= 3  # it used to look every 100 or 250 ms
+        assert proc.sleeps(server.workers[0]) - before <= 3  # no polling every 100 or 250 ms
 
 
-def test_statements_are_cancelled_when_their_clients_leave(monkey, site, cluster):
+def test_client_disconnect_cancels_its_statement(monkey, site, cluster):
     place = cluster.database()
     server, other = (start(monkey, site, place, "    Timeout 60s\n    PoolSize 1\n") for _ in range(2))
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(50)' AND state = 'active'"
-    with server.connect() as first, server.connect() as second:  # which share the connection
+    with server.connect() as first, server.connect() as second:  # both use the same connection
         for c in (first, second):
             c.ask("/run?sql=SELECT+pg_sleep(50)")
-            wait_until(lambda: run(other, busy) == "1", "the first is at work")
-    wait_until(lambda: run(other, busy) == "0", "neither is any more")
+            wait_until(lambda: run(other, busy) == "1", "the first statement runs")
+    wait_until(lambda: run(other, busy) == "0", "both statements are cancelled")
     assert run(server, "SELECT 1") == "1"
 
 
-def test_channels_that_are_none(monkey, site, cluster):
+def test_invalid_channel_names_are_rejected(monkey, site, cluster):
     server = start(monkey, site, cluster.database())
     for channel in ("", "x" * 64, "a%00b"):
         assert server.get(f"/listen?channel={channel}").text == "22"
-    assert server.get("/listen?channel=x&ms=50").text == "ready\nover\n", "nothing was said"
+    assert server.get("/listen?channel=x&ms=50").text == "ready\nover\n", "no message was published"
 
 
-def test_a_listener_that_does_not_keep_up(monkey, site, cluster):
+def test_slow_listener_learns_how_many_messages_were_dropped(monkey, site, cluster):
     server = start(monkey, site, cluster.database())
     with contextlib.ExitStack() as stack:
         slow = Listener(stack, server, "many")
@@ -373,7 +374,7 @@ def test_a_listener_that_does_not_keep_up(monkey, site, cluster):
         slow.hears("over")
 
 
-def test_functions_hear_messages(monkey, site, own):
+def test_callbacks_receive_notifications_and_reconnects(monkey, site, own):
     server = start(monkey, site, own.database(), "    Timeout 500ms\n")
     server.allow("POSTGRES")
 
@@ -385,27 +386,27 @@ def test_functions_hear_messages(monkey, site, own):
     heard("second:up ")
     own.kill()
     own.start()
-    before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "they hear of it")
+    before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "the callbacks see the reconnect")
     assert before.count("first:begun") == 2
-    wait_until(lambda: run(server, "SELECT 1") == "1", "it is back")
+    wait_until(lambda: run(server, "SELECT 1") == "1", "the server answers again")
     say(server, "prices", "end second")
     heard("second:end second ")
     say(server, "prices", "down")
     assert "second:down" not in heard("first:down ")
 
 
-def test_functions_may_end_others(monkey, site, cluster):
+def test_callback_may_unsubscribe_others(monkey, site, cluster):
     server = start(monkey, site, cluster.database())
-    wait_until(lambda: server.get("/heard").text.count("begun") == 2, "they listen")
+    wait_until(lambda: server.get("/heard").text.count("begun") == 2, "both callbacks are subscribed")
     say(server, "prices", "stop")
-    wait_until(lambda: "first:stop" in server.get("/heard").text, "the first one has heard it")
+    wait_until(lambda: "first:stop" in server.get("/heard").text, "the first callback has received it")
     say(server, "prices", "more")
     assert run(server, "SELECT 1") == "1" and "more" not in server.get("/heard").text
 
 
 @pytest.mark.parametrize("how", ["killed", "restarted", "frozen", "ended"])
-def test_listeners_survive_their_server(monkey, site, own, how):
-    """They listen again by themselves, and learn that something may have been missed when that is done, not before."""
+def test_listener_resubscribes_after_an_outage(monkey, site, own, how):
+    """Listeners subscribe again by themselves, and learn that messages may have been lost only after that."""
     server = start(monkey, site, own.database(), "    Timeout 500ms\n")
     server.allow("POSTGRES")
     with contextlib.ExitStack() as stack:
@@ -433,17 +434,17 @@ def test_listeners_survive_their_server(monkey, site, own, how):
         listener.hears("over")
 
 
-def test_a_server_that_is_away_when_a_handler_listens(monkey, site, own):
+def test_listen_fails_while_the_server_is_down(monkey, site, own):
     place = own.database()
     own.kill()
     server = start(monkey, site, place, "    Timeout 300ms\n")
     server.allow("POSTGRES")
     assert server.get("/listen?channel=x").text == "110"
     own.start()
-    wait_until(lambda: server.get("/listen?channel=x&ms=10").text == "ready\nover\n", "it is back")
+    wait_until(lambda: server.get("/listen?channel=x&ms=10").text == "ready\nover\n", "the server answers again")
 
 
-# ---- Rows as a stream ----
+# ---- COPY streams ----
 
 GOODS = "CREATE TABLE goods (id INTEGER PRIMARY KEY, name TEXT NOT NULL)"
 
@@ -464,15 +465,15 @@ def take_out(server, sql, **more):
 
 
 def is_idle(server):
-    """No session of this database does anything, and all of them have their limit again."""
+    """All sessions of this database are idle, and their settings are reset."""
     wait_until(lambda: run(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-                           "state <> 'idle' AND pid <> pg_backend_pid()") == "0", "all are idle")
+                           "state <> 'idle' AND pid <> pg_backend_pid()") == "0", "all sessions are idle")
     assert all(run(server, f"SHOW {what}") != changed for _ in range(8)
                for what, changed in (("statement_timeout", "0"), ("client_min_messages", "error")))
     return True
 
 
-def test_rows_come_in_and_go_out(goods):
+def test_copy_imports_and_exports_rows(goods):
     lines = [f"{i},thing {i}\n" for i in range(50_000)]
     assert put_in(goods, "".join(lines).encode()) == "50000 rows"
     out = take_out(goods, "COPY (SELECT * FROM goods ORDER BY id) TO STDOUT (FORMAT csv)")
@@ -485,7 +486,7 @@ def test_rows_come_in_and_go_out(goods):
     assert is_idle(goods)
 
 
-def test_rows_of_values(goods):
+def test_copy_writes_values_of_all_types(goods):
     run(goods, "CREATE TABLE kinds (i BIGINT, r DOUBLE PRECISION, t TEXT, b BYTEA)")
     assert goods.get("/fill?n=30000").text == "30000 rows"
     assert run(goods, "SELECT count(*) FROM kinds WHERE b = '\\x00ff5c' AND r = i / 10.0") == "30000"
@@ -503,7 +504,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("content, number, says", WRONG, ids=range(len(WRONG)))
-def test_rows_that_are_none(goods, content, number, says):
+def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, says):
     answer = put_in(goods, content)
     assert answer.startswith(number) and says in answer, answer
     assert run(goods, "SELECT count(*) FROM goods") == "0"
@@ -511,8 +512,8 @@ def test_rows_that_are_none(goods, content, number, says):
 
 
 @pytest.mark.parametrize("text", ["BEGIN", "SET search_path = x", "INSERT INTO goods VALUES (1, 'one')", "COPY goods FROM '/dev/null'"])
-def test_a_statement_that_is_no_copy_is_not_run(goods, text):
-    """It would change the connection that other handlers use next."""
+def test_statement_other_than_copy_is_not_executed(goods, text):
+    """It would change the state of the connection for the handlers that use it next."""
     for answer in (put_in(goods, b"", text), take_out(goods, text).text):
         assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
     assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))
@@ -525,8 +526,8 @@ SPEAKS = "CREATE TRIGGER speaks BEFORE INSERT ON goods FOR EACH ROW EXECUTE FUNC
 
 
 @pytest.mark.parametrize("speaks", [False, True])
-def test_a_row_that_is_none_ends_a_long_upload(goods, speaks):
-    """It is answered in the middle, not when all has arrived."""
+def test_copy_error_ends_a_long_upload(goods, speaks):
+    """The error is reported during the upload, not at its end."""
     piece, size = b"1,one\n" * 10_000, 60_000_000
     if speaks:
         run(goods, SPEAK % "RAISE WARNING '%', NEW.id")
@@ -543,14 +544,14 @@ def test_a_row_that_is_none_ends_a_long_upload(goods, speaks):
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1", "", "nonsense", "COPY nothing FROM STDIN", "COPY goods FROM STDIN; SELECT 1"])
-def test_statements_that_cannot_be_copied(goods, sql):
+def test_copy_of_an_unsupported_statement_fails(goods, sql):
     run(goods, "INSERT INTO goods (id, name) VALUES (1, 'one')")
     for answer in (put_in(goods, b"", sql), take_out(goods, sql).text):
         assert answer[:3] in ("22 ", "121"), answer
     assert is_idle(goods)
 
 
-def test_rows_that_fail_on_their_way_out(goods):
+def test_copy_error_during_the_export_is_reported(goods):
     run(goods, "INSERT INTO goods (id, name) SELECT i, 'x' FROM generate_series(1, 20000) i")
     answer = take_out(goods, "COPY (SELECT 100 / (19000 - id) FROM goods ORDER BY id) TO STDOUT").text
     assert answer.count("\n") == 18999 and answer.endswith("\n74 [POSTGRES] main: division by zero"), answer[-99:]
@@ -561,14 +562,14 @@ def test_rows_that_fail_on_their_way_out(goods):
     "RAISE INFO 'a row %', repeat('x', 100)", "RAISE INFO '%', repeat('x', NEW.id % 2 * 50000)",
     "RAISE WARNING '%', repeat('x', NEW.id % 2 * 50000)",
     "PERFORM set_config('TimeZone', 'Etc/GMT+' || NEW.id % 10, false)"], ids=["often", "long", "a warning", "parameters"])
-def test_what_the_server_says_does_not_stop_a_copy(goods, speaks):
+def test_notices_of_the_server_do_not_stop_a_copy(goods, speaks):
     run(goods, SPEAK % speaks)
     run(goods, SPEAKS)
     content = "".join(f"{i},{'thing' * 20}\n" for i in range(5_000)).encode()
     assert put_in(goods, content) == "5000 rows" and is_idle(goods)
 
 
-def test_copies_in_transactions(goods):
+def test_copy_takes_part_in_transactions(goods):
     def do(how):
         answer = goods.get(f"/mixed?how={how}")
         n = run(goods, "SELECT count(*) FROM goods")
@@ -588,34 +589,34 @@ def test_copies_in_transactions(goods):
 
 
 @pytest.mark.parametrize("text", ["", "it's", "\\'; DROP TABLE goods; --", "$1 $$", "é\n\t", "\\\\", "x'||'y"])
-def test_quotes(goods, text):
+def test_quoted_text_is_read_unchanged(goods, text):
     assert bytes.fromhex(goods.get("/quote?" + urllib.parse.urlencode({"text": text})).text).decode() == text
 
 
-def test_texts_that_cannot_be_quoted(goods):
+def test_text_with_nul_cannot_be_quoted(goods):
     assert goods.get("/quote?text=a%00b").status == 400
     assert goods.get("/quote").text.strip() == "\\N", "an absent one is NULL"
 
 
-def test_a_client_that_leaves(goods):
-    """What is at work for it is stopped, though the server of the database would not notice for long."""
+def test_client_disconnect_cancels_its_copy(goods):
+    """The running statement is cancelled, although the database server would not notice the disconnect for a long time."""
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()"
     for sql in ("COPY (SELECT generate_series(1, 1000000000)) TO STDOUT", "COPY (SELECT pg_sleep(3600)) TO STDOUT"):
         with goods.connect() as c:
             c.ask("/export?" + urllib.parse.urlencode({"sql": sql}))
-            wait_until(lambda: run(goods, busy) == "1", "it is at work")
-        wait_until(lambda: run(goods, busy) == "0", "it is not any more")
+            wait_until(lambda: run(goods, busy) == "1", "the statement runs")
+        wait_until(lambda: run(goods, busy) == "0", "the statement is cancelled")
     with goods.connect() as c:
         c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n1\tone\n")
-        wait_until(lambda: run(goods, busy) == "1", "it is at work")
-    wait_until(lambda: run(goods, busy) == "0", "it is not any more")
+        wait_until(lambda: run(goods, busy) == "1", "the statement runs")
+    wait_until(lambda: run(goods, busy) == "0", "the statement is cancelled")
     assert run(goods, "SELECT count(*) FROM goods") == "0" and is_idle(goods)
     assert take_out(goods, "COPY (SELECT generate_series(1, 1000000)) TO STDOUT", most=2).text == "1\n2\n0 rows"
     assert is_idle(goods)
 
 
-def test_a_client_that_is_slow_slows_down_the_server(goods):
-    """Rows that it does not read are not in our memory: neither those that go out, nor those that come in."""
+def test_slow_client_applies_backpressure_to_the_server(goods):
+    """Rows that the slow reader has not read stay out of the server's memory, in both directions."""
     def memory():
         return sum(map(proc.memory_kb, goods.workers))
 
@@ -629,7 +630,7 @@ def test_a_client_that_is_slow_slows_down_the_server(goods):
 
 @pytest.mark.parametrize("way", ["in", "out"])
 @pytest.mark.parametrize("how", ["killed", "frozen"])
-def test_a_server_that_goes_away_in_a_copy(monkey, site, own, way, how):
+def test_server_outage_during_a_copy_is_an_error(monkey, site, own, way, how):
     server = start(monkey, site, own.database(), "    Timeout 500ms\n    PoolSize 2\n")
     server.allow("POSTGRES")
     run(server, GOODS)
@@ -639,7 +640,7 @@ def test_a_server_that_goes_away_in_a_copy(monkey, site, own, way, how):
             c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n1\t")
         else:
             c.ask("/export?" + urllib.parse.urlencode({"sql": "COPY (SELECT pg_sleep(0.3) FROM generate_series(1, 99)) TO STDOUT"}))
-        wait_until(lambda: run(server, at_work) == "1", "it is at work")
+        wait_until(lambda: run(server, at_work) == "1", "the statement runs")
         if how == "killed":
             own.kill()
         else:
@@ -652,15 +653,15 @@ def test_a_server_that_goes_away_in_a_copy(monkey, site, own, way, how):
         own.start()
     else:
         own.each(signal.SIGCONT)
-    # One that was frozen when it had all rows may do what it was asked to, as with every statement.
+    # A server that was frozen after it had received all rows may complete the statement, as with any other statement.
     done = ("0", "1") if (way, how) == ("in", "frozen") else ("0",)
-    wait_until(lambda: run(server, "SELECT count(*) FROM goods") in done, "it is back")
+    wait_until(lambda: run(server, "SELECT count(*) FROM goods") in done, "the server answers again")
 
 
-# ---- Where servers are ----
+# ---- Connection strings ----
 
-def test_names_of_hosts(monkey, site):
-    """A name that resolves, behind one that does not, and behind a server that refuses."""
+def test_hosts_are_tried_in_order(monkey, site):
+    """A host name that resolves, alone, after one that does not resolve, and after a server that refuses the connection."""
     other = sockets.free_port()
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port))
     try:
@@ -682,20 +683,20 @@ def test_names_of_hosts(monkey, site):
     assert run(server, "SELECT 1").startswith("111 [POSTGRES] main: nowhere.invalid: ")
 
 
-def test_a_server_that_does_not_answer_has_no_first_place(monkey, site, own):
-    """Its host accepts, and says nothing: the next attempt begins with the other one."""
+def test_unresponsive_host_is_not_tried_first_again(monkey, site, own):
+    """The frozen server accepts connections but never responds: the next attempt starts with the other host."""
     frozen = postgres_server.Postgres()
     try:
         place = own.database()
         frozen.each(signal.SIGSTOP)
         server = start(monkey, site, place.replace(own.folder, f"{frozen.folder},{own.folder}"), "    Timeout 300ms\n")
         server.allow("POSTGRES")
-        wait_until(lambda: run(server, "SELECT 1") == "1", "the second one answers")
+        wait_until(lambda: run(server, "SELECT 1") == "1", "the second host answers")
     finally:
         frozen.stop()
 
 
-def test_certificates_are_compared_with_names(monkey, site, tmp_path):
+def test_certificate_must_match_the_host_name(monkey, site, tmp_path):
     authority = certificates.make_authority(tmp_path)
     pair, other = authority.issue(["localhost"]), authority.issue(["db.test"])
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port, pair=pair))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How statements go to a PostgreSQL server over TCP: those of a turn in one packet, and none stays behind."""
+"""Statements sent to a PostgreSQL server over TCP: statements of one loop iteration share a packet, and none is held
+back."""
 import contextlib
 import os
 import socket
@@ -22,7 +23,8 @@ SOURCE = r"""
 #include <duda/postgres.h>
 #include <duda/sql.h>
 
-/* /all?sql=TEXT&in=1: that statement 20 times with one call, maybe in a transaction. */
+/* /all?sql=TEXT&in=1: executes the statement 20 times with one call, inside a transaction if `in` is
+   set. */
 static int ask_all(struct duda_ctx *d)
 {
     struct duda_sql_db *db = duda_sql_find(d, NULL);
@@ -73,7 +75,7 @@ DUDA_SERVICE(packets,
 
 
 def sent(server, port):
-    """How many packets with data have gone there, and whether any connection keeps something back."""
+    """Returns the number of data packets sent to the port, and whether any connection holds data back."""
     packets, holds, seen = 0, False, set()
     for each in proc.sockets(server.workers):
         with contextlib.suppress(OSError), each:
@@ -85,7 +87,7 @@ def sent(server, port):
     return packets, holds
 
 
-def test_many_statements_are_one_packet_and_none_stays_behind(monkey, tmp_path):
+def test_batch_is_sent_as_one_packet_without_delay(monkey, tmp_path):
     plugins = [services.build(tmp_path, "packets", SOURCE, packages=["sql", "postgres"])]
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port))
     try:
@@ -115,8 +117,9 @@ def test_many_statements_are_one_packet_and_none_stays_behind(monkey, tmp_path):
         postgres.stop()
 
 
-def test_sockets_that_another_process_holds(monkey, tmp_path):
-    """The server ends a connection, and libpq closes its socket, but it is open elsewhere, too: nothing of it reaches the worker."""
+def test_socket_held_by_another_process_causes_no_events(monkey, tmp_path):
+    """The server closes a connection and libpq closes its socket, but another process still holds the socket open: none
+    of its events reaches the worker."""
     plugins = [services.build(tmp_path, "packets", SOURCE, packages=["sql", "postgres"])]
     postgres = postgres_server.Postgres()
     with contextlib.ExitStack() as held:
@@ -127,5 +130,5 @@ def test_sockets_that_another_process_holds(monkey, tmp_path):
             for each in proc.sockets(server.workers):
                 held.enter_context(each)
             postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd1'")
-            wait_until(lambda ask=ask: server.get(ask).text == "done", "it is back")
+            wait_until(lambda ask=ask: server.get(ask).text == "done", "the server answers again")
             assert server.get(ask).text == "done"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a handler has failed: the one line of the log has what the function said whose error the handler returns."""
+"""The reason why a handler failed: its single log line contains the message of the function whose error the handler
+returns."""
 import re
 
 import pytest
@@ -57,7 +58,7 @@ def server(lasting):
 
 
 def lines(server, path):
-    """What the log has about one request."""
+    """Returns the log lines of one request."""
     before, seen = len(server.log), server.log.count("other() in ")
     server.get(path)
     server.get("/other")
@@ -65,22 +66,22 @@ def lines(server, path):
     return [line for line in server.log[before:].splitlines() if "() in " in line and "other()" not in line]
 
 
-def test_the_reason_of_the_error_is_in_the_log_once(server):
+def test_error_reason_is_logged_once(server):
     found = lines(server, "/returned")
     assert len(found) == 1 and "answered -121 (Remote I/O error): the printer says: no paper (request " in found[0]
     assert len(lines(server, "/released")) == 1 and "answered -5 (Input/output error): the printer says: released" in server.log
 
 
-def test_a_status_from_500_on_has_the_reason(server):
+def test_status_from_500_is_logged_with_the_reason(server):
     found = lines(server, "/mapped")
     assert len(found) == 1 and "mapped() in " in found[0] and "answered 503: the printer says: mapped" in found[0]
 
 
-def test_a_request_that_succeeds_or_fails_otherwise_has_none(server):
+def test_handled_error_is_not_logged(server):
     assert lines(server, "/survived") == [] and "says: survived" not in server.log and "says: other" not in server.log
 
 
-def test_a_long_reason_or_one_with_controls_stays_one_line(server):
+def test_long_reason_or_control_characters_stay_in_one_line(server):
     found = lines(server, "/returned?why=" + "x" * 3000)
     assert len(found) == 1 and re.search(r"x{400,500} \(request", found[0])
     found = lines(server, "/returned?why=a%0aforged%1b%5b2J")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package redis with a real server: commands of all handlers over one connection, transactions, scripts, messages; what
-handlers get when the server is killed, frozen, restarted, or does not let them in."""
+"""The package redis with a real server: pipelined commands of all handlers over one connection, transactions, scripts
+and messages. Also the errors that handlers get when the server is killed, frozen, restarted, or rejects the login."""
 import concurrent.futures
 import contextlib
 import os
@@ -31,7 +31,7 @@ def redis():
 
 @pytest.fixture(scope="module")
 def steady():
-    """A Redis that no test disturbs."""
+    """A Redis that runs undisturbed through all tests."""
     server = redis_server.Redis()
     yield server
     server.stop()
@@ -56,12 +56,12 @@ def start(monkey, site, redis, keys="", workers=1):
 
 @pytest.fixture
 def server(lasting, steady):
-    # One function for all tests: `lasting` knows servers by what prepared them.
+    # All tests need the same function: `lasting` identifies a server by the function that prepared it.
     prepare = vars(steady).setdefault("prepare", lambda monkey, site: start(monkey, site, steady))
     return lasting(prepare)
 
 
-def test_replies_of_every_kind(server):
+def test_redis_replies_of_every_type_are_parsed(server):
     assert ask(server, "SET", "kind", "v%0d%0a%00w") == "OK"
     assert ask(server, "GET", "kind") == "v\r\n\x00w"
     assert ask(server, "GET", "none") == "nil"
@@ -81,7 +81,7 @@ def speak_resp3(server):
         reply += server.recv(4096)
 
 
-# `DEBUG PROTOCOL KIND`, and what a handler sees. In RESP3 the server sends a push ahead of a reply.
+# `DEBUG PROTOCOL KIND` and the result that a handler gets. In RESP3 the server sends a push before a reply.
 KINDS = {
     "string": "Hello World", "integer": "12345", "double": "3.141", "null": "nil", "array": "[0 1 2]", "set": "[0 1 2]",
     "map": "[0 0 1 1 2 0]", "true": "1", "false": "0", "verbatim": "This is a verbatim\nstring",
@@ -90,7 +90,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("version", ["resp2", "resp3"])
-def test_replies_are_the_same_in_both_protocols(monkey, site, version):
+def test_redis_replies_are_equal_in_resp2_and_resp3(monkey, site, version):
     redis = redis_server.Redis("--enable-debug-command", "yes")
     with stopping(redis), Relay(redis.socket, greet=speak_resp3 if version == "resp3" else None) as relay:
         server = start_at(monkey, site, relay.address)
@@ -100,7 +100,7 @@ def test_replies_are_the_same_in_both_protocols(monkey, site, version):
         assert ask(server, "SET", "x", "1") == "OK" and ask(server, "GET", "x") == "1"
 
 
-def test_resp3_serves_lists_transactions_and_scripts(monkey, site, steady):
+def test_redis_resp3_serves_lists_transactions_and_scripts(monkey, site, steady):
     with Relay(steady.socket, greet=speak_resp3) as modern:
         check_resp3(start_at(monkey, site, modern.address))
 
@@ -114,19 +114,19 @@ def check_resp3(server):
     assert re.fullmatch(r"\d+", server.get("/script").text) and ask(server, "DEL", "script") == "1"
 
 
-def test_arguments_are_never_commands(server):
+def test_redis_arguments_never_become_commands(server):
     for value in ("%0d%0aSET%20bad%201%0d%0a", "$3%0d%0aSET%0d%0a", "*1%0d%0a$8%0d%0aFLUSHALL%0d%0a"):
         assert ask(server, "SET", value, value) == "OK"
         assert ask(server, "EXISTS", "bad") == "0"
     assert ask(server, "GET%20kind").startswith("121 !ERR unknown command")
 
 
-def test_what_blocks_has_a_connection_of_its_own(server, steady):
+def test_redis_blocking_commands_use_their_own_connections(server, steady):
     def block(command, ms=0):
         return server.get(f"/block?ms={ms}&c={command.replace(' ', '%20')}").text
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         readers = [pool.submit(block, "XREAD BLOCK 0 STREAMS stream $"), pool.submit(block, "BLPOP queue 0")]
-        wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 2, "both wait")
+        wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 2, "both commands block")
         assert ask(server, "PING") == "PONG"
         assert ask(server, "XADD", "stream", "1-1", "f%20v").startswith("121 !ERR wrong number")
         assert steady.ask("XADD", "stream", "1-1", "field", "value") == b"$3\r\n1-1\r\n"
@@ -139,20 +139,20 @@ def test_what_blocks_has_a_connection_of_its_own(server, steady):
     assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
     assert ask(server, "XREAD", "COUNT", "1", "block", "0", "STREAMS", "x", "0").startswith("95 !")
     assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "a stream may have this name"
-    # Those that waited are used again, but not the connection of a client that has left.
+    # Connections of completed waits are reused, but not the connection of a client that has disconnected.
     with server.connect() as c:
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
-        wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one waits")
-    wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 0, "it has left")
+        wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one command blocks")
+    wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 0, "its connection is closed")
     assert server.get("/write?a=k&b=v").text == "67 ![REDIS] main: it is written, but of 1 replicas only 0 have it"
 
 
 @pytest.mark.parametrize("command", ["SELECT", "multi", "SUBSCRIBE", "BLPOP", "QUIT", "AUTH"])
-def test_commands_that_belong_to_no_handler(server, command):
+def test_redis_rejects_commands_that_affect_the_shared_connection(server, command):
     assert re.fullmatch(r"95 !\[REDIS\] main, unix:\S+: the command would change or block a connection that all handlers share", ask(server, command, "1"))
 
 
-def test_the_log_has_the_words_of_the_server(server, steady):
+def test_redis_error_is_logged_without_its_arguments(server, steady):
     def line(path):
         server.get(path)
         return server.err.wait_for(r"bare\(\) in .* answered -.*")[0]
@@ -166,23 +166,23 @@ def test_the_log_has_the_words_of_the_server(server, steady):
     server.err.wait_for(r"answered -95 \(Operation not supported\): \[REDIS\] main, unix:.*: .*")
 
 
-def test_several_commands(server):
+def test_redis_pipeline_and_transaction_return_all_replies(server):
     assert server.get("/many?k=m&n=4").text.startswith("1;!WRONGTYPE")
     assert server.get("/many?k=m&n=1").text == "3;"
     assert server.get("/many?k=m&n=0").text.startswith("22 ")
     assert server.get("/transaction?k=t").text.startswith("1;!WRONGTYPE")
     assert server.get("/transaction?k=t&n=4").text.startswith("121 !ERR unknown command")
-    assert server.get("/transaction?k=t&n=1").text == "3;"  # the one before did nothing
+    assert server.get("/transaction?k=t&n=1").text == "3;"  # the failed transaction had no effect
 
 
-def test_scripts_are_loaded_again(server):
+def test_redis_script_is_reloaded_after_a_flush(server):
     assert server.get("/script").text == "5"
     assert ask(server, "SCRIPT", "FLUSH") == "OK"
     assert server.get("/script").text == "10"
 
 
-def test_answers_are_not_mixed_up(server):
-    """Many handlers share a connection: each gets its own reply."""
+def test_redis_replies_reach_their_handlers(server):
+    """Many handlers share a connection, and each gets its own reply."""
     for i in range(50):
         ask(server, "SET", f"mix{i}", f"value{i}")
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -194,7 +194,7 @@ def reads(redis):
     return int(re.search(rb"total_reads_processed:(\d+)", redis.ask("INFO", "stats"))[1])
 
 
-def test_what_handlers_of_a_turn_ask_leaves_together(server, steady):
+def test_redis_commands_of_one_loop_iteration_are_sent_together(server, steady):
     worker, = server.workers
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(50)]
@@ -207,11 +207,11 @@ def test_what_handlers_of_a_turn_ask_leaves_together(server, steady):
             c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         os.kill(worker, signal.SIGCONT)
         assert [c.read().status for c in clients] == [200] * 50
-        assert reads(steady) - before <= 5  # one of them is our own question
+        assert reads(steady) - before <= 5  # INFO of the test itself is one of them
 
 
-def test_lists_of_handlers_that_left(server, steady):
-    """A long list arrives piece by piece, and the handler leaves in the middle: the next replies are whole."""
+def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
+    """The handler ends while a long list is still arriving: the following replies are complete."""
     script = "local%20t={}%20for%20i=1,20000%20do%20t[i]={i,'x'}%20end%20return%20t"
     for i in range(20):
         with server.connect() as c:
@@ -220,7 +220,8 @@ def test_lists_of_handlers_that_left(server, steady):
 
 
 def listen(c):
-    """Until the handler has said that it listens; what it has said is still to be read. Redis knows it a moment earlier."""
+    """Waits until the handler reports its subscription, and leaves the report unread. Redis knows of the subscription
+    slightly earlier."""
     c.send(b"GET /listen HTTP/1.1\r\nHost: x\r\n\r\n")
     while b"listening" not in c.got:
         assert c.fill()
@@ -230,39 +231,39 @@ def hear(server, redis):
     with server.connect() as a, server.connect() as b:
         for c in (a, b):
             listen(c)
-        assert redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker listens once for both"
+        assert redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker subscribes once for both"
         assert ask(server, "PUBLISH", "news", "one") == "1"
         assert ask(server, "PUBLISH", "news", "end") == "1"
         for c in (a, b):
             assert c.read().text == "listening\none\nend\n"
-    wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":0\r\n"), "the worker has left the channel")
+    wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":0\r\n"), "the worker has unsubscribed")
     assert server.get("/brief").text == "11"
 
 
-def test_messages(server, steady):
+def test_redis_messages_reach_all_subscribers(server, steady):
     hear(server, steady)
 
 
 @pytest.mark.processes("counts how often a worker sleeps")
-def test_a_channel_without_messages_does_not_wake_its_worker(monkey, site, steady):
+def test_redis_idle_channel_does_not_wake_its_worker(monkey, site, steady):
     server = start(monkey, site, steady)
     with server.connect() as c:
         listen(c)
         before = sleeps(server.workers[0])
         time.sleep(2)
-        assert sleeps(server.workers[0]) - before <= 3  # it used to look every 250 ms
+        assert sleeps(server.workers[0]) - before <= 3  # no polling every 250 ms
         steady.ask("PUBLISH", "news", "end")
         assert c.read().text == "listening\nend\n"
 
 
-def test_messages_in_resp3(monkey, site, steady):
+def test_redis_messages_in_resp3_reach_all_subscribers(monkey, site, steady):
     with Relay(steady.socket, greet=speak_resp3) as modern:
         hear(start_at(monkey, site, modern.address), steady)
 
 
-# ---- What goes wrong ----
+# ---- Failures ----
 
-def test_a_restart_is_not_seen(monkey, site, redis):
+def test_redis_restart_causes_no_error(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 30s\n")
     assert ask(server, "SET", "k", "v") == "OK"
     redis.kill()
@@ -274,14 +275,14 @@ def demote(redis, other):
     assert redis.ask("REPLICAOF", "127.0.0.1", str(other.port)) == b"+OK\r\n"
 
 
-# One write of each way in which a server refuses it as a replica.
+# One write for each way in which a server rejects it as a replica.
 WRITES = {"command": "/ask?c=SET&a=k&b=1", "transaction": "/transaction?k=n&n=1", "many": "/many?k=m&n=3", "script": "/script",
           "blocking": "/block?c=BLPOP+none+0.01&ms=10"}
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_demoted_master_is_left_for_the_new_one(monkey, site, write):
-    """Its connections stay open, and the address leads to the new master."""
+def test_redis_demoted_master_is_replaced_by_the_new_one(monkey, site, write):
+    """The connections to the old master stay open while the address already leads to the new master."""
     with contextlib.ExitStack() as stack:
         old, new = (stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
                     for _ in range(2))
@@ -297,7 +298,7 @@ def test_a_demoted_master_is_left_for_the_new_one(monkey, site, write):
         assert ask(server, "SET", "after", write) == "OK" and new.ask("GET", "after").endswith(f"{write}\r\n".encode())
 
 
-def test_a_blocked_command_tells_of_a_demotion(monkey, site):
+def test_redis_blocked_command_reports_a_demotion(monkey, site):
     with contextlib.ExitStack() as stack:
         old, new = (stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
                     for _ in range(2))
@@ -306,14 +307,14 @@ def test_a_blocked_command_tells_of_a_demotion(monkey, site):
         assert ask(server, "SET", "k", "0") == "OK"
         with server.connect() as c:
             c.ask("/block?c=BLPOP+none+30&ms=30000")
-            wait_until(lambda: old.info("clients", "blocked_clients") == "1", "it blocks")
+            wait_until(lambda: old.info("clients", "blocked_clients") == "1", "the command blocks")
             relay.target = new.socket
             demote(old, new)
             assert "UNBLOCKED" in c.read().text
         assert ask(server, "SET", "k", "1") == "OK" and new.ask("GET", "k").endswith(b"1\r\n")
 
 
-def test_a_replica_by_intent_is_not_left_for_each_write(monkey, site):
+def test_redis_configured_replica_is_not_reconnected_for_each_write(monkey, site):
     with contextlib.ExitStack() as stack:
         master = stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
         replica = stack.enter_context(stopping(redis_server.Redis("--replicaof", "127.0.0.1", str(master.port))))
@@ -322,24 +323,24 @@ def test_a_replica_by_intent_is_not_left_for_each_write(monkey, site):
         server = start_at(monkey, site, relay.address)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(lambda i: ask(server, *(("SET", "k", "1") if i % 2 else ("GET", "none"))), range(200)))
-        assert set(answers) <= {"nil", "121 !READONLY You can't write against a read only replica."}, "no reader is hurt"
+        assert set(answers) <= {"nil", "121 !READONLY You can't write against a read only replica."}, "no read fails"
         assert relay.connections < 20
 
 
-def test_a_server_that_is_gone(monkey, site, redis):
+def test_redis_killed_server_fails_fast_and_recovers(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 100ms\n")
     assert ask(server, "PING") == "PONG"
     redis.kill()
-    # A handler waits for as long as Timeout; later ones fail at once.
+    # The first handlers wait for Timeout; later ones fail immediately.
     for path in ("/ask?c=PING", "/many?k=a", "/transaction?k=a") * 2:
         assert re.fullmatch(r"(110|111) !\[REDIS\] main, unix:\S+: .*", server.get(path).text), path
     server.err.wait_for(r"\[error\] .*\[REDIS\] main, unix:\S+: ")
     redis.start()
-    wait_until(lambda: ask(server, "PING") == "PONG", "it is back")
+    wait_until(lambda: ask(server, "PING") == "PONG", "the server answers again")
     server.err.wait_for(r"\[REDIS\] main, \S+ is back")
 
 
-def test_a_server_that_is_frozen(monkey, site, redis):
+def test_redis_frozen_server_times_out_and_recovers(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 200ms\n")
     assert ask(server, "PING") == "PONG"
     redis.freeze()
@@ -347,21 +348,21 @@ def test_a_server_that_is_frozen(monkey, site, redis):
         answers = list(pool.map(lambda _: ask(server, "INCR", "n"), range(16)))
     assert all(re.fullmatch(r"(110|104|111) !\[REDIS\] main, unix:\S+: .*", answer) for answer in answers), answers
     redis.thaw()
-    wait_until(lambda: ask(server, "PING") == "PONG", "it is back")
+    wait_until(lambda: ask(server, "PING") == "PONG", "the server answers again")
 
 
-def test_messages_come_back_with_the_server(monkey, site, redis):
+def test_redis_subscription_survives_a_restart(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 30s\n")
     with server.connect() as c:
         listen(c)
         redis.kill()
         redis.start()
-        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker listens again")
+        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker subscribes again")
         redis.ask("PUBLISH", "news", "end")
         assert c.read().text == "listening\nerror 104\nend\n"
 
 
-def test_log_in(monkey, site):
+def test_redis_login_uses_user_password_and_database(monkey, site):
     redis = redis_server.Redis("--requirepass", "secret", "--user", "ana", "on", ">other", "~*", "+@all")
     try:
         for keys, says in (("    Password secret\n    Database 3\n", "PONG"), ("    User ana\n    Password other\n", "PONG"),
@@ -374,7 +375,7 @@ def test_log_in(monkey, site):
         redis.stop()
 
 
-def test_passwords_are_kept_elsewhere(monkey, site, tmp_path, monkeypatch):
+def test_redis_password_is_read_from_its_source(monkey, site, tmp_path, monkeypatch):
     redis = redis_server.Redis("--requirepass", "secret")
     monkeypatch.setenv("REDIS_SECRET", "secret")
     kept = tmp_path / "password"
@@ -389,7 +390,7 @@ def test_passwords_are_kept_elsewhere(monkey, site, tmp_path, monkeypatch):
         redis.stop()
 
 
-def test_tls(monkey, site, tmp_path):
+def test_redis_tls_reads_replies_of_several_records(monkey, site, tmp_path):
     authority = certificates.make_authority(tmp_path)
     pair, own = authority.issue(["localhost", "127.0.0.1"]), authority.issue(["client"], client=True)
     options = ("--tls-cert-file", str(pair.certificate), "--tls-key-file", str(pair.key), "--tls-ca-cert-file", str(authority.file))
@@ -404,7 +405,7 @@ def test_tls(monkey, site, tmp_path):
                         f"    TLSAuthority {authority.file}\n    TLSCertificate {own.certificate}\n    TLSKey {own.key}\n"
                         "[REDIS]\n    Server safe\n    Timeout 30s\n")
         assert ask(server, "SET", "k", "v") == "OK"
-        # More than one record: what TLS holds back comes without a further event.
+        # The reply spans several TLS records: data buffered by TLS arrives without another poll event.
         assert len(ask(server, "EVAL", "return%20string.rep('x',3000000)", "0")) == 3_000_000
         assert server.get("/spread").text == "100"
         assert server.get("/block?ms=10&c=BLPOP%20none%200.01").text == "nil"
@@ -412,7 +413,7 @@ def test_tls(monkey, site, tmp_path):
         redis.stop()
 
 
-def test_a_server_that_is_full(monkey, site):
+def test_redis_full_server_reports_enospc(monkey, site):
     redis = redis_server.Redis("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
     try:
         server = start(monkey, site, redis)
@@ -428,25 +429,25 @@ def test_a_server_that_is_full(monkey, site):
         redis.stop()
 
 
-def test_a_server_that_is_busy(monkey, site, redis):
+def test_redis_busy_server_reports_eagain(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 30s\n")
     assert redis.ask("CONFIG", "SET", "busy-reply-threshold", "10") == b"+OK\r\n"
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         script = pool.submit(redis.ask, "EVAL", '"while true do end"', "0")
-        wait_until(lambda: ask(server, "PING").startswith("11 !BUSY "), "it says so")
+        wait_until(lambda: ask(server, "PING").startswith("11 !BUSY "), "the server reports BUSY")
         assert redis.ask("SCRIPT", "KILL") == b"+OK\r\n"
         assert script.result(30).startswith(b"-ERR")
     assert ask(server, "PING") == "PONG"
 
 
-def test_limits(monkey, site, redis):
+def test_redis_reply_beyond_the_limit_is_rejected(monkey, site, redis):
     server = start(monkey, site, redis, "    MaxReplySize 100K\n    MaxQueue 1\n")
     assert re.fullmatch(r"90 !\[REDIS\].*MaxReplySize", ask(server, "EVAL", "return%20string.rep('x',3000000)", "0"))
     assert ask(server, "PING") == "PONG"
 
 
-def test_a_list_that_is_announced_takes_no_memory(monkey, site):
-    """Its length alone says that it is longer than MaxReplySize."""
+def test_redis_announced_list_beyond_the_limit_is_rejected(monkey, site):
+    """The announced length alone already exceeds MaxReplySize."""
     def script(connection):
         while connection.recv(4096):
             connection.sendall(b"*1\r\n*2000000000\r\n")
@@ -468,7 +469,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_mistakes(run, tmp_path, section, says):
+def test_redis_section_rejects_invalid_keys(run, tmp_path, section, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-redis\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)

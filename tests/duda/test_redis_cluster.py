@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package redis with a cluster of six nodes, and with Sentinels: commands, jobs and what services share find their nodes, and
-follow when a slot moves, or a master is killed or frozen under load. What was acknowledged is counted afterwards."""
+"""The package redis with a cluster of six nodes, and with Sentinels: commands, jobs and shared state find their nodes,
+and follow when a slot migrates or a master is killed or frozen under load. Acknowledged writes are counted
+afterwards."""
 import concurrent.futures
 import re
 import threading
@@ -38,7 +39,7 @@ def start(monkey, site, keys, servers, workers=1, timeout="4s"):
 
 
 class Load:
-    """Writes one key after the other, from several clients, and remembers what was acknowledged."""
+    """Writes one key after the other from several clients, and records the acknowledged ones."""
 
     def __init__(self, server, path, clients=4):
         self.server, self.path = server, path
@@ -71,18 +72,18 @@ def lost(server, keys):
 
 
 def check_refused(load):
-    """Those that were under way may have been done or not: 104, 110. No server was there for them: 11, 111. The new master has no
-    replica that would acknowledge: 67."""
+    """Accepted errors: 104 and 110 for requests in progress, whose effect is unknown; 11 and 111 while no server is
+    reachable; 67 while the new master has no replica that could acknowledge the write."""
     refused = [text for _, text in load.refused if text.split()[0] not in ("11", "67", "104", "110", "111")]
     assert not refused, refused
 
 
-def test_commands_find_their_node(monkey, site, cluster):
+def test_cluster_commands_find_their_node(monkey, site, cluster):
     server = start(monkey, site, "    Cluster on\n", cluster.servers[:1])
     assert server.get("/spread").text == "100"
     numbers = prometheus.parse(server.get("/metrics").text)
     labels = {"package": "redis", "section": "main"}
-    assert numbers["monkey_package_calls_total", labels] == 2, "each call has asked all nodes"
+    assert numbers["monkey_package_calls_total", labels] == 2, "each call has queried all nodes"
     assert (numbers["monkey_package_failures_total", labels], numbers["monkey_package_waiting", labels]) == (0, 0)
     assert ask(server, "PING") == "PONG"
     assert ask(server, "SET", "foo", "1") == "OK"
@@ -92,12 +93,12 @@ def test_commands_find_their_node(monkey, site, cluster):
     assert ask(server, "MGET", "foo", "bar") == (
         "18 ![REDIS] main: the keys `foo` (slot 12182) and `bar` (slot 5061) may be on different nodes: give them a {tag} in common")
     assert ask(server, "MGET", "{foo}", "{foo}2") == "[nil nil]"
-    # Every node has answered.
+    # Every node has executed commands.
     assert all(int(s.info("stats", "total_commands_processed")) > 20 for s in cluster.servers[:3])
 
 
 def begin_move(slot, old, new):
-    """Of a slot to another master; what it returns ends that, when the keys have moved."""
+    """Starts the migration of a slot to another master. Call the returned function when all keys have been moved."""
     names = [s.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for s in (old, new)]
     assert new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0]) == b"+OK\r\n"
     assert old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1]) == b"+OK\r\n"
@@ -113,23 +114,23 @@ def move_key(key, old, new):
     assert old.ask("MIGRATE", new.host, str(new.port), key, "0", "5000") == b"+OK\r\n"
 
 
-def test_a_slot_that_moves(monkey, site, cluster):
+def test_cluster_migrating_slot_is_followed(monkey, site, cluster):
     server = start(monkey, site, "    Cluster on\n", cluster.servers[3:4])
     old, new = cluster.servers[2], cluster.servers[0]
     assert ask(server, "SET", "foo", "1") == "OK"
     end = begin_move("12182", old, new)
-    assert ask(server, "SET", "{foo}new", "2") == "OK"  # by ASK
+    assert ask(server, "SET", "{foo}new", "2") == "OK"  # redirected by ASK
     assert server.get("/write?a={foo}safe&b=3").text == "OK"
     assert new.ask("CLUSTER", "COUNTKEYSINSLOT", "12182") == b":2\r\n"
-    assert ask(server, "GET", "foo") == "1"  # it is still there
+    assert ask(server, "GET", "foo") == "1"  # not yet moved
     move_key("foo", old, new)
     assert ask(server, "GET", "foo") == "1"
     end()
-    assert ask(server, "MGET", "foo", "{foo}new", "{foo}safe") == "[1 2 3]"  # by MOVED
+    assert ask(server, "MGET", "foo", "{foo}new", "{foo}safe") == "[1 2 3]"  # redirected by MOVED
 
 
 class Jobs:
-    """A server with jobs in the cluster, and the slot of its queue."""
+    """A server with jobs in the cluster, and the hash slot of its queue."""
 
     def __init__(self, monkey, site, cluster):
         service = services.build(site.path.parent, "works", jobs_works.SOURCE, packages=["jobs"])
@@ -139,15 +140,15 @@ class Jobs:
         self.slot = cluster.servers[0].ask("CLUSTER", "KEYSLOT", "works:work").decode().strip(":\r\n")
 
     def owner(self):
-        """The master that has jobs."""
+        """Returns the master that holds the queue."""
         return next(s for s in self.cluster.masters() if s.ask("CLUSTER", "COUNTKEYSINSLOT", self.slot) != b":0\r\n")
 
     def hold_back(self, name, n):
-        """Of n jobs some have begun and wait, and the others wait for them."""
+        """Pushes n jobs: two start and are held, the others wait in the queue."""
         texts = [f"held-{name}{i}" for i in range(n)]
         for text in texts:
             self.works.push(text)
-        wait_until(lambda: sum(self.works.noted("begin")[text] for text in texts) == 2, "two have begun")
+        wait_until(lambda: sum(self.works.noted("begin")[text] for text in texts) == 2, "two jobs have begun")
         return texts
 
     def go(self):
@@ -165,14 +166,14 @@ def keys_in(server, slot):
 
 
 def tries_again(server):
-    """How often it has said TRYAGAIN."""
+    """Number of TRYAGAIN errors that the server has sent."""
     return int(server.info("errorstats", "errorstat_TRYAGAIN").removeprefix("count=") or 0)
 
 
-def test_jobs_in_a_cluster(monkey, site, cluster):
+def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster):
     jobs = Jobs(monkey, site, cluster)
     works = jobs.works.start(workers=1, often=True)
-    # Later, and one of a kind.
+    # Delayed and unique jobs.
     works.push("later", delay=300, unique="u")
     assert works.get("/push?text=later&unique=u") == "17"
     jobs_works.check_failures(works)
@@ -180,7 +181,8 @@ def test_jobs_in_a_cluster(monkey, site, cluster):
     dead = works.get("/dead").split("|")[0]
     assert works.get(f"/drop?id={dead}") == "0"
 
-    # Their slot moves while two are done and the others wait: half of the queue is at each node for a while.
+    # The slot migrates while two jobs are running and the others wait: for a while, the old and the new node each hold a part
+    # of the queue.
     texts = jobs.hold_back("moves", 6)
     old = jobs.owner()
     new = next(s for s in cluster.masters() if s is not old)
@@ -188,7 +190,7 @@ def test_jobs_in_a_cluster(monkey, site, cluster):
     end = begin_move(jobs.slot, old, new)
     move_key("!duda:jobs:{works:work}:w", old, new)
     jobs.go()
-    wait_until(lambda: tries_again(old) >= before + 2, "their ends are to wait")
+    wait_until(lambda: tries_again(old) >= before + 2, "the end of each job gets TRYAGAIN")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         pushed = pool.submit(works.push, "meanwhile")
         for key in keys_in(old, jobs.slot):
@@ -197,18 +199,18 @@ def test_jobs_in_a_cluster(monkey, site, cluster):
         assert pushed.result(30)
     jobs.wait_until_done([*texts, "meanwhile"])
 
-    # The master hands over to its replica.
+    # The master hands over to its replica (CLUSTER FAILOVER).
     texts = jobs.hold_back("stays", 6)
     replica = next(s for s in cluster.servers if s.info("replication", "master_port") == str(new.port))
     assert replica.ask("CLUSTER", "FAILOVER") == b"+OK\r\n"
     wait_until(lambda: new.info("replication", "role") == "slave", "the replica is the master")
     jobs.go()
     jobs.wait_until_done(texts)
-    wait_until(lambda: works.noted("tick"), "what has a schedule comes")
+    wait_until(lambda: works.noted("tick"), "the scheduled job runs")
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
-def test_a_master_that_dies_under_load(monkey, site, cluster, how):
+def test_cluster_master_failure_under_load_loses_no_acknowledged_write(monkey, site, cluster, how):
     server = start(monkey, site, "    Cluster on\n", cluster.servers, workers=2)
     load = Load(server, "/write?")
     load.wait_for(40)
@@ -227,10 +229,10 @@ def test_a_master_that_dies_under_load(monkey, site, cluster, how):
     finally:
         load.over.set()
         victim.start_again() if how == "kill" else victim.thaw()
-        wait_until(lambda: victim.info("replication", "master_link_status") == "up", "it follows the new master")
+        wait_until(lambda: victim.info("replication", "master_link_status") == "up", "the old master follows the new one")
 
 
-def test_sentinels_name_the_master(monkey, site):
+def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
     watched = redis_server.Watched()
     try:
         server = start(monkey, site, "    Sentinel shop\n", watched.sentinels, workers=2, timeout="3s")
@@ -240,22 +242,22 @@ def test_sentinels_name_the_master(monkey, site):
         old.freeze()
         watched.sentinels[0].kill()
         wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
-        load.over.set()  # the new master has no replica that writes could wait for
+        load.over.set()  # the new master has no replica that could acknowledge writes
         keys = load.stop()
-        wait_until(lambda: ask(server, "PING") == "PONG", "the worker follows")
+        wait_until(lambda: ask(server, "PING") == "PONG", "the worker uses the new master")
         assert not lost(server, keys)
         check_refused(load)
-        # The old one comes back as a replica: nothing is written there.
+        # The old master returns as a replica: nothing is written to it.
         old.thaw()
-        wait_until(lambda: old.info("replication", "role") == "slave", "the old one follows")
+        wait_until(lambda: old.info("replication", "role") == "slave", "the old master follows the new one")
         assert all(ask(server, "SET", f"k{i}", "v") == "OK" for i in range(20))
     finally:
         watched.stop()
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
-def test_what_is_shared_when_a_master_dies(monkey, site, cluster, how):
-    """Locks, sessions, values and limits live on at its replica, jobs are done."""
+def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, how):
+    """Locks, sessions, values and limits survive on the replica, and all jobs run."""
     things = shared_things.Things(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
     try:
         things.begin()
@@ -265,14 +267,15 @@ def test_what_is_shared_when_a_master_dies(monkey, site, cluster, how):
         others = [s for s in cluster.servers if s is not victim]
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in others) == before, "a replica is the master")
         victim.start_again() if how == "kill" else victim.thaw()
-        wait_until(lambda: victim.info("replication", "master_link_status") == "up", "it follows the new master")
+        wait_until(lambda: victim.info("replication", "master_link_status") == "up", "the old master follows the new one")
         things.check()
     finally:
         things.stop()
 
 
-def test_what_no_replica_has(monkey, site):
-    """A lock is none then, and is given back; other values are there, but the answer says so."""
+def test_unreplicated_writes_are_reported(monkey, site):
+    """A lock that no replica has is not granted and is released. Other values are stored, and the result says that they
+    are not replicated."""
     pair = redis_server.Pair()
     master, replica = pair.servers
     try:
@@ -284,14 +287,14 @@ def test_what_no_replica_has(monkey, site):
         assert [things.ask("/limit/few").text for _ in range(5)] == ["0"] * 4 + ["122"]
         assert things.ask("/get/other").text == "other"
         replica.thaw()
-        wait_until(lambda: things.ask("/put/value").text == "0", "the replica is back")
+        wait_until(lambda: things.ask("/put/value").text == "0", "the replica acknowledges again")
         assert things.ask("/try/lock").text == "0"
-        wait_until(lambda: things.noted("done") == ["first", "second"], "the jobs were done")
+        wait_until(lambda: things.noted("done") == ["first", "second"], "both jobs have run")
     finally:
         pair.stop()
 
 
-def test_what_is_shared_when_sentinels_fail_over(monkey, site):
+def test_sentinel_failover_keeps_shared_state(monkey, site):
     watched = redis_server.Watched()
     things = shared_things.Things(monkey, site, sections("    Sentinel shop\n", watched.sentinels, timeout="1s"))
     old, new = watched.servers
@@ -300,19 +303,19 @@ def test_what_is_shared_when_sentinels_fail_over(monkey, site):
         old.freeze()
         wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
         old.thaw()
-        wait_until(lambda: old.info("replication", "master_link_status") == "up", "the old one follows")
+        wait_until(lambda: old.info("replication", "master_link_status") == "up", "the old master follows the new one")
         things.check()
     finally:
         things.stop()
         watched.stop()
 
 
-def test_sentinels_that_do_not_know(monkey, site):
+def test_sentinel_without_the_master_is_reported(monkey, site):
     master = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
     sentinel = redis_server.start_at_port(lambda port: redis_server.Sentinel(port, master, 1))
     try:
         server = start(monkey, site, "    Sentinel other\n", [sentinel], timeout="200ms")
-        wait_until(lambda: "knows no such master" in ask(server, "PING"), "the answer says so")
+        wait_until(lambda: "knows no such master" in ask(server, "PING"), "the error names the cause")
     finally:
         sentinel.stop()
         master.stop()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three machines, which are network namespaces: on each a node of a service and two nodes of a Redis Cluster; PostgreSQL has a
-fourth, and a proxy is in front. Under load a machine is cut off, nodes of Redis and of the service and PostgreSQL are killed and
-frozen, and come back: no write that was acknowledged is lost, what is said in a room arrives on every node, and the longest time
-without an acknowledged write is printed and recorded (-s and --junit-xml show it).
+"""Three machines (network namespaces), each with a node of a service and two nodes of a Redis Cluster; a fourth machine
+runs PostgreSQL, and a proxy forwards the requests. Under load, one machine is disconnected, and nodes of Redis, the
+service and PostgreSQL are killed, frozen and restarted. No acknowledged write is lost, and a message published to a
+topic arrives on every node. The test prints and records the longest time without an acknowledged write (shown by -s
+and --junit-xml).
 
-`make check` takes half of these events. All of them, in two minutes:
+`make check` runs half of these events. The following command runs all of them in two minutes:
 
     MONKEY_MACHINES=all build/venv/bin/python -m pytest -c tests/pytest.ini -s tests/duda/test_redis_machines.py
 """
@@ -46,8 +47,7 @@ static int talk(struct duda_ctx *d)
     return e;
 }
 
-/* A write that a replica has, too. With none, it is not acknowledged. */
-/* What all nodes need is no reason to take one of them out. */
+/* A backend that all nodes share must not fail the health check of one node. */
 static int health(struct duda_ctx *d)
 {
     return duda_puts(d, "well");
@@ -70,7 +70,8 @@ static int get_redis(struct duda_ctx *d)
     return e ? e : reply.type == DUDA_REDIS_NIL ? 404 : duda_write(d, reply.text);
 }
 
-/* As PUT wants: the proxy may ask a second node, when the first one has gone before it has answered. */
+/* Idempotent, as PUT requires: the proxy may retry on a second node when the first one dies before it
+   has responded. */
 static int put_sql(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -99,7 +100,7 @@ def ip(*words):
 
 
 class Machine:
-    """A namespace with an address on the bridge."""
+    """A network namespace with an address on the bridge."""
 
     def __init__(self, net, number):
         self.name, self.host = f"{net.name}{number}", f"{net.prefix}.{number}"
@@ -120,7 +121,7 @@ class Machine:
 
 
 class Net:
-    """A bridge, and machines on it. Names and addresses are those of this process."""
+    """A bridge with machines attached. Names and addresses contain the process ID to be unique."""
 
     def __init__(self):
         number = os.getpid() % 65000
@@ -145,14 +146,14 @@ def machines():
 
 
 class Node:
-    """Of the service, on a machine."""
+    """A node of the service, on one machine."""
 
     def __init__(self, monkey, service, top, machine):
         self.monkey, self.service, self.top, self.machine, self.port = monkey, service, top, machine, 0
         self.start()
 
     def start(self):
-        """At the same port, which no other process of its machine has."""
+        """Starts the node on the same port each time; no other process of its machine uses the port."""
         self.server = self.monkey(plugins=["duda-postgres", self.service], top=self.top, listen=f"{self.machine.host}:{self.port}",
                                   wrapper=self.machine.inside)
         self.server.allow("POSTGRES")
@@ -187,7 +188,7 @@ def start_proxy(monkey, nodes):
 
 
 def heard(chat, text):
-    """Has every one of them heard it? What came before is of no interest."""
+    """Has every client received the text? Earlier messages are skipped."""
     with contextlib.suppress(TimeoutError):
         for socket in chat:
             while socket.recv(2) != text:
@@ -197,7 +198,7 @@ def heard(chat, text):
 
 
 def all_hear(nodes, text):
-    """Says something on each node until all have heard it: a node may still be on its way to Redis."""
+    """Publishes on each node until all clients have received a message: a node may still be connecting to Redis."""
     with contextlib.ExitStack() as stack:
         chat = [stack.enter_context(connect(f"ws://{n.machine.host}:{n.port}/socket")) for n in nodes]
         tries = itertools.count()
@@ -207,15 +208,15 @@ def all_hear(nodes, text):
             talker.send(words)
             return heard(chat, words)
         for talker in chat:
-            wait_until(lambda talker=talker: say(talker), "all nodes hear it")
+            wait_until(lambda talker=talker: say(talker), "all nodes receive the message")
 
 
 class World:
-    """All of it."""
+    """The whole setup: machines, cluster, database, nodes and proxy."""
 
     def __init__(self, monkey, site, machines, stack):
         *self.machines, self.vault = machines
-        places = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # the replica of a master is on another machine
+        places = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # puts each replica on another machine than its master
         spots = iter(places)
 
         class Placed(redis_server.Redis):
@@ -239,7 +240,7 @@ class World:
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in alive) == 3, "a replica is the master")
 
     def wait_for_replicas(self):
-        """Each master has one: writes of all keys are acknowledged."""
+        """Waits until each master has a replica, so that all writes can be acknowledged."""
         wait_until(lambda: [s.info("replication", "connected_slaves") for s in self.cluster.masters()] == ["1"] * 3,
                    "each master has a replica")
 
@@ -298,7 +299,7 @@ if os.environ.get("MONKEY_MACHINES"):
 
 
 @pytest.mark.timeout(240)
-def test_what_machines_survive(monkey, site, machines, record_property):
+def test_cluster_keeps_acknowledged_writes_when_a_machine_is_lost(monkey, site, machines, record_property):
     with contextlib.ExitStack() as stack:
         world = World(monkey, site, machines, stack)
         all_hear(world.nodes, "before")

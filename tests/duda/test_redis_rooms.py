@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rooms over several servers with one Redis: WebSockets and event streams of all of them hear what one says, once."""
+"""Topics relayed between several servers by one Redis: WebSockets and event streams of all servers receive each message
+once."""
 import contextlib
 
 import pytest
@@ -65,7 +66,7 @@ class Listener:
         self.c.read_until(b"data: yes")
 
     def news(self, last):
-        """All that it hears until `last` comes."""
+        """Returns all messages up to and including `last`."""
         got = []
         while not got or got[-1] != last:
             line = self.c.read_until(b"\n")
@@ -79,35 +80,35 @@ def sockets(server, stack, n):
     return [stack.enter_context(connect(f"ws://127.0.0.1:{port}/socket")) for _ in range(n)]
 
 
-def test_what_one_server_says_all_hear(monkey, site, redis):
+def test_topic_relay_delivers_messages_to_all_servers(monkey, site, redis):
     servers = [start(monkey, site, redis, "    TopicRelay town\n") for _ in range(2)]
     alone = start(monkey, site, redis, "")
-    wait_until(lambda: subscribers(redis) == 4, "all workers listen")
+    wait_until(lambda: subscribers(redis) == 4, "all workers are subscribed")
     with contextlib.ExitStack() as stack:
         talkers = [sockets(server, stack, 3) for server in servers]
         listeners = [Listener(server, stack) for server in servers for _ in range(3)]
         stranger, = sockets(alone, stack, 1)
         for i, talker in enumerate(t for group in talkers for t in group):
             talker.send(f"message {i}")
-            for other in (t for group in talkers for t in group):  # the talker, too
+            for other in (t for group in talkers for t in group):  # including the publisher
                 assert other.recv(20) == f"message {i}"
         assert all(heard.news("message 5") == [f"message {i}" for i in range(6)] for heard in listeners)
         talkers[0][0].send("binary".encode())
         assert talkers[1][0].recv(20) == b"binary"
         stranger.send("hello")
-        assert stranger.recv(20) == "hello"  # and nothing before
+        assert stranger.recv(20) == "hello"  # and no message before it
 
 
-def test_a_redis_that_comes_back(monkey, site, redis):
+def test_topic_relay_resumes_after_a_restart_of_redis(monkey, site, redis):
     servers = [start(monkey, site, redis, "    TopicRelay town\n", workers=1) for _ in range(2)]
-    wait_until(lambda: subscribers(redis) == 2, "both listen")
+    wait_until(lambda: subscribers(redis) == 2, "both workers are subscribed")
     with contextlib.ExitStack() as stack:
         (a,), (b,) = (sockets(server, stack, 1) for server in servers)
         redis.kill()
         a.send("here")
-        assert a.recv(20) == "here"  # those of the same server go on
+        assert a.recv(20) == "here"  # subscribers of the same server still receive it
         redis.start()
-        wait_until(lambda: subscribers(redis) == 2, "both listen again")
+        wait_until(lambda: subscribers(redis) == 2, "both workers are subscribed again")
         a.send("everywhere")
         heard = [b.recv(20)]
         while heard[-1] != "everywhere":
@@ -115,7 +116,7 @@ def test_a_redis_that_comes_back(monkey, site, redis):
         assert heard in (["everywhere"], ["here", "everywhere"])
 
 
-def test_one_redis_carries_rooms(run, tmp_path):
+def test_second_topic_relay_is_rejected(run, tmp_path):
     conf = tmp_path / "monkey.conf"
     conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-redis\n"
                     "[REDIS]\n    Server 127.0.0.1:1\n    TopicRelay a\n[REDIS]\n    Name b\n    Server 127.0.0.1:1\n    TopicRelay b\n"

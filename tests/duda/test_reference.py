@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of Duda's sections, whose examples tests/docs loads, and the manual pages of its commands."""
+"""The reference of Duda's sections, whose examples tests/docs loads, and the man pages of its commands."""
 import re
 import shutil
 import subprocess
@@ -15,12 +15,12 @@ PAGE = (ROOT / "docs/reference/duda.md").read_text()
 PAGES = PROGRAM.parent / "docs"
 
 
-def test_sections_have_examples():
+def test_reference_sections_have_examples():
     assert {"DUDA", "SESSIONS", "KV", "REDIS", "SQLITE", "POSTGRES", "HTTP_CLIENT"} <= set(re.findall(r"^```\n\[PLUGINS\]\n    Load  duda.*\n\n\[(\w+)\]", PAGE, re.MULTILINE))
 
 
 @pytest.mark.parametrize("verb", ["run", "new", "test", "routes", "doc", "build"])
-def test_manual_pages(run, verb):
+def test_man_page_lists_options_and_renders(run, verb):
     page = PAGES / f"monkey-{verb}.1"
     if not page.exists():
         pytest.skip("the pages are not built here")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What handlers and guards return: the status that the client gets, and what the log says. No mistake lets a request through."""
+"""Return values of handlers and middleware: the status that the client receives and the log message. No invalid value
+lets a request through."""
 import errno
 import re
 
@@ -30,7 +31,7 @@ static int streamed(struct duda_ctx *d)
 {
     int e = duda_puts(d, "begun\n");
     e = e ? e : duda_flush(d);
-    e = e ? e : duda_sleep(d, 50); /* it is on its way */
+    e = e ? e : duda_sleep(d, 50); /* the response has started */
     return e ? e : number(d);
 }
 
@@ -44,7 +45,7 @@ static bool has_key(struct duda_ctx *d)
     return mk_str_eq(duda_header(d, "X-Key"), MK_STR("sesame"));
 }
 
-/* A predicate in the place of a guard: the mistake. */
+/* A predicate used as middleware by mistake. */
 static int is_staff(struct duda_ctx *d)
 {
     return has_key(d);
@@ -116,7 +117,7 @@ def server(lasting):
 
 
 def documented():
-    """{errno name: status} of the table in the header."""
+    """Returns {errno name: status}, parsed from the table in the header file."""
     text = (ROOT / "duda/include/duda/service.h").read_text()
     table, status, found = text[text.index("a negative errno value"):text.index("all others\n")], 0, {}
     for line in table.splitlines():
@@ -127,8 +128,9 @@ def documented():
 
 
 @pytest.mark.parametrize("number", MISTAKES)
-def test_result_without_meaning_is_500_and_named(server, number):
-    """Of a handler, of a guard, and when it is set later: the log names function, place, route and number."""
+def test_invalid_result_is_500_and_logged(server, number):
+    """Applies to the result of a handler, of middleware, and of duda_set_result(): the log names function, source line,
+    route and number."""
     said = len(server.err.text)
     shown = 0x4e455854 if number == "next" else number
     assert server.get(f"/number?n={number}").status == 500
@@ -145,16 +147,16 @@ def test_result_without_meaning_is_500_and_named(server, number):
 def test_status_as_result_is_sent(server, number):
     said = len(server.err.text)
     assert server.get(f"/number?n={number}").status == number
-    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # 5xx have a line with their reference
+    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # each 5xx has a line with its request ID
 
 
-def test_answered_keeps_status_and_text(server):
+def test_handled_result_keeps_status_and_body(server):
     answer = server.get("/number?n=answered")
     assert (answer.status, answer.text) == (201, "said\n")
     assert server.get("/number?n=0").status == 204
 
 
-def test_streamed_mistake_closes_the_connection(server):
+def test_invalid_result_after_streaming_closes_the_connection(server):
     for number in (7, -1, 500, "next"):
         with pytest.raises((Closed, ConnectionError)):
             server.get(f"/streamed?n={number}")
@@ -162,7 +164,7 @@ def test_streamed_mistake_closes_the_connection(server):
     assert server.get("/streamed?n=0").text == "begun\n"
 
 
-def test_errno_table_of_the_header_holds(server):
+def test_errno_table_of_the_header_is_correct(server):
     table = documented()
     assert len(table) > 20 and table["ENOENT"] == 404 and table["EDQUOT"] == 429
     for name, number in vars(errno).items():
@@ -180,8 +182,8 @@ def test_error_that_clients_cause_is_not_logged(server, name):
     assert f"answered -{getattr(errno, name)} " not in server.err.text[said:]
 
 
-def test_predicate_as_guard_lets_nobody_in(server):
-    """Whatever it means by 0 and 1: neither with the key nor without it does the handler run."""
+def test_predicate_as_middleware_admits_no_request(server):
+    """Whatever the predicate means by 0 and 1, the handler never runs, with or without the key."""
     for group in ("staff", "negative"):
         for fields in ([], KEY):
             answer = server.get(f"/{group}/secret", fields=fields)
@@ -190,18 +192,18 @@ def test_predicate_as_guard_lets_nobody_in(server):
 
 
 @pytest.mark.parametrize("group, status", [("redirected", 303), ("answered", 200), ("required", 403)])
-def test_guard_answers_or_lets_through(server, group, status):
+def test_middleware_responds_or_passes_the_request_on(server, group, status):
     assert server.get(f"/{group}/secret", fields=KEY).text == "SECRET"
     answer = server.get(f"/{group}/secret")
     assert answer.status == status and "SECRET" not in answer.text
 
 
-def test_guard_that_follows_a_refusal_does_not_open_the_route(server):
+def test_middleware_after_a_rejection_does_not_open_the_route(server):
     answer = server.get("/refused/secret", fields=KEY)
     assert answer.status == 403 and "SECRET" not in answer.text
 
 
-def test_predicate_that_is_cut_off_admits_nobody(server):
+def test_predicate_that_times_out_admits_no_request(server):
     answer = server.get("/waited/secret")
     assert answer.status == 504 and "SECRET" not in answer.text
 
@@ -211,7 +213,7 @@ def test_predicate_that_is_cut_off_admits_nobody(server):
     ("DUDA_REQUIRE(allows, 0)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_REQUIRE(NULL, 403)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_BEFORE(NULL)", "needs a function")])
-def test_guard_that_cannot_work_is_refused(run, tmp_path, line, said):
+def test_invalid_middleware_is_rejected_at_startup(run, tmp_path, line, said):
     source = "#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n" \
         "static int secret(struct duda_ctx *d)\n{\n    return duda_puts(d, \"\");\n}\n" \
         f'DUDA_SERVICE(results, {line}, DUDA_GET("/secret", secret, ""));\n'

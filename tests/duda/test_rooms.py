@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that listen to several rooms: which one a message is from, which ones were dropped, and when it is enough."""
+"""Handlers that subscribe to several topics: the topic of each message, dropped messages, and the limit of
+subscriptions."""
 import contextlib
 
 import pytest
@@ -31,7 +32,7 @@ static int say(struct duda_ctx *d, const char *room, const char *text)
 static int several(struct duda_ctx *d)
 {
     mk_str text;
-    tell(d, 10); /* it does not listen */
+    tell(d, 10); /* not subscribed yet */
     duda_topic_unsubscribe(d, MK_STR("a"));
     int e = duda_topic_subscribe(d, MK_STR("a"));
     e = e ? e : duda_topic_subscribe(d, MK_STR("b"));
@@ -68,7 +69,7 @@ static int slow(struct duda_ctx *d)
     return e;
 }
 
-/* Joins both rooms and waits for a message of each, from any worker. */
+/* Subscribes to both topics and waits for a message from each, published by any worker. */
 static int wait_for_both(struct duda_ctx *d)
 {
     int e = duda_topic_subscribe(d, MK_STR("left"));
@@ -82,7 +83,7 @@ static int wait_for_both(struct duda_ctx *d)
     return e;
 }
 
-/* As a client does that may name rooms. */
+/* Subscribes like a client that may choose the names of topics. */
 static int many(struct duda_ctx *d)
 {
     unsigned n = 0;
@@ -110,17 +111,17 @@ def rooms(tmp_path_factory):
     return services.build(tmp_path_factory.mktemp("rooms"), "rooms", SOURCE)
 
 
-def test_messages_of_several_rooms(monkey, rooms):
+def test_messages_name_their_topic_and_dropped_messages(monkey, rooms):
     server = monkey(plugins=[rooms])
     assert server.get("/several").text == "22 0 114 a:text:t:0 b:bytes:b:0 110 0 b:before:b:0 0 110 0 "
     assert server.get("/slow").text == "slow:6:t:6 slow:7:t:0 slow:9:t:1 "
 
 
-def test_client_that_names_rooms_joins_a_limited_number(monkey, rooms):
+def test_subscriptions_of_a_handler_are_limited(monkey, rooms):
     assert monkey(plugins=[rooms]).get("/many").text == "1 1 1 0"
 
 
-def test_rooms_over_workers(monkey, rooms):
+def test_topic_messages_reach_all_workers(monkey, rooms):
     server = monkey(plugins=[rooms], workers=2)
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(server.connect()) for _ in range(6)]

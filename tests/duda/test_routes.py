@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of services: groups, hosts, what runs before and after, where a service is mounted, and what is refused."""
+"""Routes of services: groups, hosts, middleware before and after handlers, mount paths, and rejected tables."""
 import pytest
 
 import services
@@ -100,14 +100,14 @@ def get(server, path, **fields):
     return server.get(path, fields=[(name.replace("_", "-"), value) for name, value in fields.items()])
 
 
-def test_the_most_specific_pattern_answers(server):
+def test_most_specific_pattern_wins(server):
     assert server.get("/n/-12").text == "number -12\n"
     assert server.get("/n/x%20y").text == "word x y\n"
     assert server.get("/n/a/b").status == 404
     assert server.get("/n/3", method="PATCH").text == "word 3\n"
 
 
-def test_methods(server):
+def test_allow_header_lists_the_methods_of_the_route(server):
     refused = server.get("/n/3", method="DELETE")
     assert refused.status == 405
     assert sorted(refused["Allow"].split(", ")) == ["GET", "HEAD", "OPTIONS", "PATCH", "PUT"]
@@ -116,8 +116,8 @@ def test_methods(server):
     assert server.get("/any", method="DELETE").text == "/any\n"
 
 
-def test_after_a_local_redirect_the_route_of_get_answers(monkey, site):
-    """So it is for CSRF tokens, which a GET needs not."""
+def test_local_redirect_uses_the_get_route(monkey, site):
+    """The redirected request is a GET, so it needs no CSRF token."""
     with Program(lambda *_: b"Location: /n/3\n\n") as program:
         server = monkey(plugins=["scgi", services.build(site.path.parent, "second", SOURCE)],
                         sections=f"[ROUTES]\n    /elsewhere scgi {program.address}\n    /* second\n")
@@ -126,7 +126,7 @@ def test_after_a_local_redirect_the_route_of_get_answers(monkey, site):
         assert server.get("/n/3", "PATCH").text == "word 3\n"
 
 
-def test_before_and_after(server):
+def test_middleware_runs_before_and_after_handlers(server):
     assert get(server, "/admin/page").status == 403
     page = get(server, "/admin/page", X_Pass="x")
     assert (page.text, page["X-Guard"], page.all("X-After")) == ("/admin/page\n", "passed", ["inner", "outer"])
@@ -135,18 +135,18 @@ def test_before_and_after(server):
     assert server.get("/n/3").all("X-After") == ["outer"]
 
 
-def test_what_runs_after_may_change_the_result(server):
+def test_middleware_after_may_change_the_result(server):
     answer = server.get("/teapot")
     assert (answer.status, answer.text) == (418, "a teapot\n")
 
 
-def test_groups_in_groups(server):
+def test_groups_may_be_nested(server):
     assert get(server, "/admin/deep", X_Pass="x").text == "/admin/deep\n"
     assert get(server, "/admin/deep/x", X_Pass="x").text == "word x\n"
     assert get(server, "/admin/deep/x").status == 403
 
 
-def test_hosts(server):
+def test_host_selects_the_routes(server):
     assert get(server, "/", Host="api.example.org").text == "api\n"
     assert get(server, "/any", Host="API.example.org").text == "/any\n"
     assert get(server, "/any", Host="a.other.org").text == "api\n"
@@ -160,7 +160,7 @@ def test_hosts(server):
     ('DUDA_GET("a", f, "")', ["third.c:4: a route needs"]),
     ('DUDA_GROUP("/g/", more, ""), DUDA_GROUP("h", more, "")', ["third.c:4: a group needs"]),
 ])
-def test_mistakes_in_a_table_are_errors_at_the_start(monkey, tmp_path, table, said):
+def test_invalid_route_table_is_rejected_at_startup(monkey, tmp_path, table, said):
     source = "#include <duda.h>\nstatic int f(struct duda_ctx *d) { return duda_puts(d, \"\"); }\n" \
              f"DUDA_ROUTES(more, DUDA_GET(\"/\", f, \"\"));\nDUDA_SERVICE(third, {table}, DUDA_GROUP(\"\", more, \"\"));\n"
     server = monkey(plugins=[services.build(tmp_path, "third", source)], expect_start=False, sections="""
@@ -174,7 +174,7 @@ def test_mistakes_in_a_table_are_errors_at_the_start(monkey, tmp_path, table, sa
     assert "expects nothing" not in server.err.text, "nothing follows from a service that was not loaded"
 
 
-def test_routes_of_the_server_decide_where_a_service_answers(monkey, tmp_path, site):
+def test_server_routes_mount_the_service(monkey, tmp_path, site):
     site.add("n/3", "a file")
     server = monkey(plugins=[services.build(tmp_path, "second", SOURCE)], sections="""
         [ROUTES]
@@ -198,8 +198,8 @@ def build_two(folder):
     return [services.build(folder, name, TWO.replace("NAME", name).replace("ID", number)) for name, number in (("one", "x"), ("two", "y"))]
 
 
-def test_two_services_with_the_same_route_are_an_error(monkey, run, tmp_path):
-    """Both are named, with handler and place, when the server starts and at `monkey -t`."""
+def test_two_services_with_the_same_route_are_rejected(monkey, run, tmp_path):
+    """Both services are named with handler and source line, at startup and by `monkey -t`."""
     server = monkey(plugins=build_two(tmp_path), expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -210,6 +210,6 @@ def test_two_services_with_the_same_route_are_an_error(monkey, run, tmp_path):
     assert done.code == 3 and "answer the same requests" in done.err
 
 
-def test_two_services_with_the_same_route_below_paths_of_their_own(monkey, tmp_path):
+def test_two_services_with_the_same_route_on_different_mounts_work(monkey, tmp_path):
     server = monkey(plugins=build_two(tmp_path), sections="[ROUTES]\n    /1/* one\n    /2/* two\n    /* static\n")
     assert [server.get(path).text for path in ("/1/same/a", "/2/same/a")] == ["one", "two"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey run`: what is saved is served; mistakes and crashes are shown, and go away when they are mended."""
+"""`monkey run` serves each saved version; compile errors and crashes are shown until the source is fixed."""
 import errno
 import os
 import re
@@ -46,7 +46,7 @@ def wait_until(is_so):
 
 
 def open_for_reader(fifo):
-    """The end that is written to; None while there is no reader."""
+    """Opens the write end of a FIFO; returns None while it has no reader."""
     try:
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -65,7 +65,7 @@ def leftovers(runtime):
 
 
 @compilers
-def test_what_is_saved_is_served(start, src, tmp_path, compiler, runtime):
+def test_saved_version_is_served(start, src, tmp_path, compiler, runtime):
     server = start(write_hello(src), compiler=compiler)
     assert server.get("/").text == "hello world\n"
     for word in ("hullo", "hi"):
@@ -80,7 +80,7 @@ def test_what_is_saved_is_served(start, src, tmp_path, compiler, runtime):
     assert leftovers(runtime) == []
 
 
-def test_no_request_is_lost(start, src):
+def test_recompilation_loses_no_request(start, src):
     server = start(write_hello(src))
     over, seen = threading.Event(), []
 
@@ -102,8 +102,8 @@ def test_no_request_is_lost(start, src):
     assert seen and set(seen) == {200}
 
 
-def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
-    """The compiler here saves another version before or after it reads the first: at the start, and later."""
+def test_save_during_a_compilation_is_served_next(start, src, tmp_path):
+    """This compiler script saves another version before or after it reads the source, at startup and later."""
     path, before, after, compiler = write_hello(src), src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {path}\n{COMPILER} "$@"\ncode=$?\n'
                         f'[ ! -e {after} ] || mv {after} {path}\nexit $code\n')
@@ -123,8 +123,9 @@ def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
 
 @pytest.mark.parametrize("name", ["hello.c", "word.h", "words/word.h"])
 def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
-    """Around the compiler's work a file changes and, if it is the source, has its old text again: in the first compilation, whose
-    headers are not watched yet, and in a later one. Neither the server nor the cache keeps what the compiler read."""
+    """A file changes while the compiler runs and, if it is the source itself, later gets its old text back: in the first
+    compilation, whose headers are not watched yet, and in a later one. Neither the server nor the cache keeps the
+    compiled version."""
     saved, before, after, compiler = src / name, src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {saved}\n{COMPILER} "$@"\ncode=$?\n'
                         f'[ ! -e {after} ] || mv {after} {saved}\nexit $code\n')
@@ -147,7 +148,7 @@ def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
 
 
 @compilers
-def test_what_does_not_compile(start, src, compiler):
+def test_compile_error_is_shown_until_fixed(start, src, compiler):
     server = start(write_hello(src), compiler=compiler)
     assert server.get("/").status == 200
     (src / "hello.c").write_text(HELLO.replace('WORD, duda', 'WORD + "<b>" duda'))
@@ -164,7 +165,7 @@ def test_what_does_not_compile(start, src, compiler):
     assert answer.text == "hello world\n"
 
 
-def test_news_come_as_events(start, src):
+def test_new_version_is_announced_as_an_event(start, src):
     server = start(write_hello(src))
     with server.connect() as c:
         head = c.ask("/.duda/events").read_head()
@@ -174,7 +175,7 @@ def test_news_come_as_events(start, src):
         assert b"data: " in c.read_until(b"\n\n")
 
 
-def test_nothing_compiled_yet(start, src):
+def test_compile_error_of_the_first_version_is_shown(start, src):
     path = src / "bad.c"
     path.write_text("#include <missing.h>\nDUDA_SERVICE(bad)\n")
     server = start(path)
@@ -188,7 +189,7 @@ def test_nothing_compiled_yet(start, src):
 
 @compilers
 @pytest.mark.parametrize("program", [PROGRAM, RELEASE], ids=["dev", "release"])
-def test_a_crash_names_its_line(start, src, program, compiler):
+def test_crash_names_its_source_line(start, src, program, compiler):
     if not program.exists():
         pytest.skip("there is no release build")
     server = start(write_hello(src), program=program, compiler=compiler)
@@ -214,8 +215,9 @@ def test_a_crash_names_its_line(start, src, program, compiler):
     ("char room[100000]; memset(room, 1, sizeof room); return duda_write(d, mk_str_of(room, sizeof room));", "frame"),
     ('duda_session_regenerate(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
-def test_dangerous_line_is_named_by_the_compiler(run, tmp_path, cache, compiler, line, said):
-    """What would let a client write formats, or open a guarded route, is an error; the others are warnings."""
+def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, said):
+    """Code that would let a client supply a format string or open a protected route is an error; other dangerous code is
+    a warning."""
     (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n"
                                     f"static int bad(struct duda_ctx *d)\n{{\n    (void)d;\n    {line}\n}}\n"
                                     'DUDA_SERVICE(bad, DUDA_GET("/", bad, "Is bad."));\n')
@@ -225,7 +227,7 @@ def test_dangerous_line_is_named_by_the_compiler(run, tmp_path, cache, compiler,
     assert (done.code == 0) != is_error, done.err
 
 
-def test_a_service_that_cannot_be_loaded(start, src, tmp_path, runtime):
+def test_undefined_function_is_reported(start, src, tmp_path, runtime):
     path = src / "lost.c"
     path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda_ctx *d) { return missing() + duda_puts(d, "a"); }\n'
                     'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
@@ -236,8 +238,8 @@ def test_a_service_that_cannot_be_loaded(start, src, tmp_path, runtime):
     assert leftovers(runtime) == []
 
 
-def test_routes_that_conflict(start, src):
-    """Both places are shown, and the page goes away with the conflict."""
+def test_route_conflict_is_shown_until_fixed(start, src):
+    """The page shows both source lines, and disappears when the conflict is fixed."""
     path = src / "twice.c"
     text = ('#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
             '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n')
@@ -249,8 +251,8 @@ def test_routes_that_conflict(start, src):
     assert server.get("/1", fields=BROWSER).text == "a"
 
 
-def test_other_names_are_refused(start, src):
-    """DNS rebinding: a page of another site must not read what is developed here."""
+def test_unknown_host_is_rejected(start, src):
+    """DNS rebinding: pages of other sites must not read the service under development."""
     server = start(write_hello(src), "-n", "a.test,b.test")
     with server.connect() as c:
         for host in ("evil.example", "localhost.evil.example"):
@@ -293,8 +295,8 @@ DUDA_SERVICE(hangs, DUDA_START(begin), DUDA_GET("/", hello, "Greets."));
 """
 
 
-def test_a_page_of_routes_that_does_not_come(start, src, tmp_path):
-    """`monkey doc` loads the service, which may take for ever: only who has asked for the page waits."""
+def test_hanging_route_page_delays_no_other_request(start, src, tmp_path):
+    """`monkey doc` loads the service, which may take forever: only the client that requested the page waits."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     server = start(src / "hangs.c")
     assert server.get("/").status == 200
@@ -308,8 +310,8 @@ def test_a_page_of_routes_that_does_not_come(start, src, tmp_path):
         assert c.read().status == 200
 
 
-def test_the_end_waits_for_nothing(start, src, tmp_path, runtime):
-    """Neither for a service that does not begin, nor for a compiler; and nothing is left."""
+def test_stop_does_not_wait_for_service_or_compiler(start, src, tmp_path, runtime):
+    """Stops without waiting for a service that is still starting or for a compiler, and leaves no files behind."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     (tmp_path / "starting").touch()
     server = start(src / "hangs.c")
@@ -325,7 +327,7 @@ def test_the_end_waits_for_nothing(start, src, tmp_path, runtime):
     assert leftovers(runtime) == []
 
 
-def test_a_folder_of_handlers(start, src):
+def test_folder_of_handlers_is_served(start, src):
     (src / "one.c").write_text('#include <duda.h>\nstatic int handle(struct duda_ctx *d) { return duda_printf(d, "one %s\\n", '
                                'duda_path(d).p); }\n')
     for name in ("page.html", "keys.db", "shop.conf", ".secret"):
@@ -348,7 +350,7 @@ def test_a_folder_of_handlers(start, src):
     assert "compiled in" in server.out.text
 
 
-def test_a_folder_goes_on_without_what_is_broken(start, src):
+def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     one = '#include <duda.h>\nstatic int say(struct duda_ctx *d) { return duda_puts(d, "%s"); }\nDUDA_SERVICE(%s, DUDA_GET("/", say, "Says.")%s);\n'
     (src / "good.c").write_text(one % ("good", "good", ""))
     (src / "bad.c").write_text(one.replace('("', '(') % ("bad", "bad", ""))
@@ -358,7 +360,7 @@ def test_a_folder_goes_on_without_what_is_broken(start, src):
     assert page["good"].text == "good"
     assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
     assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
-    # What is saved meanwhile is served, and what was broken does not come back into it.
+    # Saved changes are served meanwhile, and broken versions do not return.
     (src / "good.c").write_text(one % ("better", "good", ""))
     (src / "new.c").write_text(one % ("new", "new", ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]
@@ -369,11 +371,11 @@ def test_a_folder_goes_on_without_what_is_broken(start, src):
         (src / f"{name}.c").write_text(one % (name, name, ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "bad", "twice")] == ["good", "bad", "twice"]
     assert "Says." in server.get("/twice/.duda/doc").text
-    # A mistake is reported once.
+    # An error is reported once.
     assert server.err.text.count("answer the same requests") == 1
 
 
-def test_libraries_and_flags(start, src):
+def test_source_comment_sets_libraries_and_flags(start, src):
     path = src / "flags.c"
     path.write_text('/* pkg-config: zlib\n * cflags: -DWORD="it" */\n#include <duda.h>\n#include <zlib.h>\n#define TEXT_(x) #x\n'
                     '#define TEXT(x) TEXT_(x)\nstatic int a(struct duda_ctx *d) { return duda_printf(d, "%s %d", TEXT(WORD), '
@@ -384,7 +386,7 @@ def test_libraries_and_flags(start, src):
         assert answer.text == '"it" 1' or "zlib" in answer.text
 
 
-def test_more_configuration(start, src):
+def test_additional_configuration_is_loaded(start, src):
     (src / "more.conf").write_text("[HOST]\n    DocumentRoot .\n")
     server = start(write_hello(src), "-i", src / "more.conf")
     assert server.get("/").text == "hello world\n"
@@ -451,8 +453,9 @@ def tried(src):
     return src / "tried.c"
 
 
-def test_server_and_host_keys_may_be_given(start, src, tried):
-    """Those of production, Listen and all: the file may have any section, and the only [SERVER] and [HOST]."""
+def test_configuration_may_set_server_and_host_keys(start, src, tried):
+    """A production configuration with Listen and other keys: the file may have any section, and exactly one [SERVER] and
+    one [HOST]."""
     (src / "other.conf").write_text("[SERVER]\n    Listen 1\n    MaxBodySize 2M\n    Workers 2\n")
     (src / "more.conf").write_text("@INCLUDE other.conf\n[PLUGINS]\n    Load auth\n[HOST]\n    ServerName example.org\n    MaxBodySize 3M\n"
                                    "[LOCATION]\n    Path /take\n    MaxBodySize 4M\n[ERROR_PAGES]\n    404 none.html\n")
@@ -463,7 +466,7 @@ def test_server_and_host_keys_may_be_given(start, src, tried):
     assert "no request can reach" not in server.err.text and "error" not in server.err.text, server.err.text
 
 
-def test_location_of_the_only_host_may_be_given(start, src, tried):
+def test_configuration_may_set_a_location(start, src, tried):
     (src / "more.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 10\n")
     server = start(tried, "-i", src / "more.conf")
     answer = server.get("/take", method="POST", body=b"x" * 11)
@@ -471,8 +474,8 @@ def test_location_of_the_only_host_may_be_given(start, src, tried):
     server.err.wait_for("413: the content is longer than `MaxBodySize 10 bytes`")
 
 
-def test_included_file_is_followed(start, src, tried):
-    """Also one that it includes, and one that is replaced by an editor."""
+def test_changed_configuration_is_reloaded(start, src, tried):
+    """Watches files that it includes, and files that an editor replaces."""
     (src / "inner.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 10\n")
     (src / "more.conf").write_text("@INCLUDE inner.conf\n")
     server = start(tried, "-i", src / "more.conf")
@@ -494,7 +497,8 @@ def test_included_file_is_followed(start, src, tried):
 
 
 def test_printf_is_complete(start, tried):
-    """Each line at once, in order, also what is printed before a service serves and right before the end."""
+    """Every line appears immediately and in order, including output from before the service starts and from right before
+    its end."""
     server = start(tried)
     server.out.wait_for("^begins\n")
     assert server.get("/say?word=this").text == "said\n"
@@ -507,14 +511,14 @@ def test_printf_is_complete(start, tried):
     assert "said last" in server.out.text
 
 
-def test_client_is_known_as_in_production(start, tried):
+def test_client_address_cannot_be_forged(start, tried):
     server = start(tried)
     assert server.get("/who").text == "127.0.0.1 http\n"
     assert server.get("/who", fields={"Monkey-Client": "192.0.2.1 7 https eve", "X-Forwarded-For": "192.0.2.1"}).text == "127.0.0.1 http\n"
 
 
-def test_crashes_close_no_route(start, tried):
-    """CrashLimit is for production: the tenth crash is shown like the first."""
+def test_repeated_crashes_do_not_disable_the_route(start, tried):
+    """CrashLimit is meant for production: the tenth crash is shown like the first."""
     server = start(tried)
     server.allow("Sanitizer", "worker", "SIGABRT", "signal 6")
     for _ in range(6):
@@ -530,8 +534,8 @@ def test_crashes_close_no_route(start, tried):
     ("/take", "GET", 405, "this path has no route for GET, only for POST"),
     ("/none", "GET", 404, "no handler answers this path"),
 ])
-def test_error_page_says_why(start, tried, target, method, status, why):
-    """A page for browsers, text for programs; both have the reason."""
+def test_error_page_contains_the_reason(start, tried, target, method, status, why):
+    """Browsers get a page, other programs text; both contain the reason."""
     server = start(tried)
     page, text = server.get(target, method=method, fields=BROWSER), server.get(target, method=method)
     assert (page.status, text.status) == (status, status)
@@ -558,8 +562,9 @@ def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
     assert "GET /tried/say\n" in server.get("/").text
 
 
-def test_what_templates_lack_is_told(start, src):
-    """The page stays as it is; the terminal names each place, sections apart, which may be absent."""
+def test_unknown_names_in_templates_are_reported(start, src):
+    """The page stays unchanged. The terminal names the source line of each unknown name, except sections, which may be
+    absent."""
     (src / "templates").mkdir()
     (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch}}\n{{>missing.html}}\n")
     (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n    const struct duda_entry page[] = {{"name", duda_value_cstr("Ana")}};\n'
@@ -585,8 +590,8 @@ def test_template_with_many_wrong_names_logs_five(start, src):
     assert server.err.text.count("is the name of no value here") == 10 and "`nosuch5`" not in server.err.text
 
 
-def test_killed_one_leaves_nothing_for_long(start, src, tmp_path, runtime):
-    """kill -9 cannot be noticed, but the next one removes what is left, and nothing of those that still run."""
+def test_next_start_removes_the_leftovers_of_a_killed_instance(start, src, tmp_path, runtime):
+    """kill -9 cannot be handled, but the next start removes the leftovers, and nothing of instances that still run."""
     server, other = start(write_hello(src)), start(src / "hello.c")
     assert server.get("/").status == other.get("/").status == 200 and len(leftovers(runtime)) == 2
     server.exit_code = -9
@@ -622,8 +627,8 @@ DUDA_SERVICE(live, DUDA_GET("/events", events, "A stream."), DUDA_GET("/echo", e
 """
 
 
-def test_open_pages_move_to_the_new_version_at_once(start, src):
-    """Event streams end and WebSockets are closed with 1001 when the new version serves: browsers connect again."""
+def test_open_pages_switch_to_the_new_version_immediately(start, src):
+    """When the new version is ready, event streams end and WebSockets close with 1001, so that browsers reconnect."""
     (src / "live.c").write_text(LIVE.replace("VERSION", "one"))
     server = start(src / "live.c")
     with server.connect() as stream, connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as socket:
@@ -652,19 +657,19 @@ def test_reasons_are_escaped(start, tried):
 @pytest.mark.parametrize("words, said", [
     ([], "usage: monkey run"), (["a", "b"], "usage: monkey run"), (["none.c"], "none.c: No such file"),
     (["-p", "1 2", "src"], "this is no address"), (["-i", "none", "src"], "none: No such file")])
-def test_wrong_words(run, tmp_path, cache, words, said, runtime):
+def test_wrong_arguments_are_rejected(run, tmp_path, cache, words, said, runtime):
     (tmp_path / "src").mkdir()
     done = run("run", *words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)})
     assert done.code in (1, 2) and said in done.err, done
     assert leftovers(runtime) == []
 
 
-def test_help(run):
+def test_help_shows_the_usage(run):
     done = run("run", "--help")
     assert done.code == 0 and re.match(r"usage: monkey run .*\n\nCompiles", done.out)
 
 
-def test_build(run, monkey, tmp_path, cache):
+def test_build_creates_an_object_or_reports_errors(run, monkey, tmp_path, cache):
     cache.mkdir(exist_ok=True)
     (tmp_path / "s").mkdir()
     done = run("build", write_hello(tmp_path / "s"), environment={"XDG_CACHE_HOME": str(cache)})

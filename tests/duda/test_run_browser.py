@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey run` in a real browser, as one writes a service: what the compiler finds and what crashes is shown with its file, line
-and source, and goes away by itself once it is mended."""
+"""`monkey run` in a real browser during development: compile errors and crashes appear with file, line and source code,
+and disappear when the source is fixed."""
 import shutil
 
 import pytest
@@ -39,7 +39,7 @@ def started(monkey, tmp_path, tmp_path_factory):
     return path, monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
 
 
-def test_mistakes_and_crashes_come_and_go(started, tmp_path):
+def test_errors_and_crashes_are_shown_until_fixed(started, tmp_path):
     path, server = started
     server.allow("Sanitizer", "worker", "runtime error")
     with browser.Browser(tmp_path) as b:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crashes under `monkey run`: the page names the cause and the line of the service, of this crash only."""
+"""Crashes under `monkey run`: the page names the cause and the service's source line of the current crash."""
 import os
 import re
 import shutil
@@ -111,7 +111,7 @@ CAUSES = {"in_libc": "SIGSEGV", "in_program": "SIGSEGV", "in_format": "SIGSEGV",
 
 @pytest.fixture
 def faulty(monkey, tmp_path):
-    """The release build: the sanitizers of the other one end the process in their own way."""
+    """Uses the release build: with the sanitizers of the other build the process would end in another way."""
     if not RELEASE.exists():
         pytest.skip("there is no release build")
     (tmp_path / "faults.c").write_text(FAULTS)
@@ -124,7 +124,8 @@ def faulty(monkey, tmp_path):
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 @pytest.mark.parametrize("name", CAUSES)
 def test_crash_anywhere_names_cause_and_own_line(faulty, name):
-    """In the service, in functions of Duda, the program and libc below it: the line of the service is on the page."""
+    """The crash may be in the service, in Duda, in the program or in libc: the page shows the source line of the
+    service."""
     page = faulty.get(f"/{name}")
     line = FAULTS[:FAULTS.index(f"/* {name} */")].count("\n") + 1
     assert page.status == 500 and re.search(f"{CAUSES[name]}.* in the handler of GET /{name}", page.text), page.text
@@ -133,7 +134,7 @@ def test_crash_anywhere_names_cause_and_own_line(faulty, name):
 
 
 def test_crash_page_shows_this_crash_only(faulty):
-    """Neither the stack nor the output of an earlier crash."""
+    """Shows neither the stack nor the output of an earlier crash."""
     assert faulty.get("/fine?who=first").text == "fine"
     page = faulty.get("/in_libc").text
     assert "SIGSEGV" in page and "said by first" in page

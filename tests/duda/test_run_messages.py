@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `monkey run` reports about a service: the function that refused, the line that holds the loop, and nothing
-about the servers that it starts."""
+"""Messages of `monkey run` about a service: the middleware that rejected a request, the line that blocks the loop, and
+no messages about its internal servers."""
 import re
 import shutil
 
@@ -79,7 +79,7 @@ def server(start, src):
     ("/checked/?own", 404, r"show\(\) in \S*guarded.c:\d+ returned 404"),
     ("/staff/?staff", 200, "shown"),
 ])
-def test_reason_names_the_guard_that_refused(server, target, status, why):
+def test_error_page_names_the_middleware_that_rejected_the_request(server, target, status, why):
     for fields in ([], BROWSER):
         page = server.get(target, fields=fields)
         assert page.status == status and re.search(why, page.text), page.text
@@ -87,8 +87,8 @@ def test_reason_names_the_guard_that_refused(server, target, status, why):
 
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 @pytest.mark.parametrize("name, mark", [("compute", "computes"), ("nap", "sleeps")])
-def test_handler_that_holds_the_loop_is_shown_with_its_line(server, name, mark):
-    """While it does so: it may never return. What the watchdog says of the process comes on top of nothing."""
+def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark):
+    """The report appears while the handler is still blocking, since it may never return."""
     with server.connect() as client:
         client.ask(f"/{name}")
         server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ holds the loop for more than 500 ms: .*request GET /{name}")
@@ -100,8 +100,8 @@ def test_handler_that_holds_the_loop_is_shown_with_its_line(server, name, mark):
         server.exit_code = -9
 
 
-def test_terminal_says_nothing_about_the_servers(server, src):
-    """At the start, after a save, a crash and a refusal, and at the end."""
+def test_terminal_shows_no_messages_of_internal_servers(server, src):
+    """After startup, a save, a crash, a rejection, and the end."""
     assert server.get("/nothing").status == 404
     assert server.get("/staff/").status == 403 and server.get("/checked/?result=503").status == 503
     assert server.get("/crash").status == 500

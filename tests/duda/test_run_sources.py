@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `monkey run` compiles: services of several files, and messages whose places are those of the developer."""
+"""Sources that `monkey run` compiles: services of several files, and messages that point to the developer's files."""
 import re
 import shutil
 from pathlib import Path
@@ -38,7 +38,7 @@ def split(src):
 @compilers
 @pytest.mark.parametrize("comment", ["sources: util.c, more/deep.c", "sources: util.c\n * sources: more/deep.c", "cflags: -DX util.c more/deep.c"])
 def test_service_of_several_sources(start, src, split, compiler, comment):
-    """Each is compiled, watched with what it includes, and part of what the cache looks at, also after a restart."""
+    """Each source is compiled, watched with its included files, and checked by the cache, also after a restart."""
     split.write_text(SPLIT.replace("sources: util.c, more/deep.c", comment))
     server = start(split, compiler=compiler)
     assert server.get("/").text == "103\n"
@@ -51,7 +51,7 @@ def test_service_of_several_sources(start, src, split, compiler, comment):
     assert start(split, compiler=compiler).get("/").text == "210\n"
 
 
-def test_mistakes_in_another_source_are_shown(start, src, split):
+def test_errors_in_another_source_are_shown(start, src, split):
     util = (src / "util.c").read_text()
     (src / "util.c").unlink()
     server = start(split)
@@ -72,7 +72,7 @@ def test_build_takes_all_sources_from_another_folder(run, monkey, src, split, ca
 
 
 @compilers
-def test_undefined_function_has_a_place(start, src, compiler):
+def test_undefined_function_has_a_source_line(start, src, compiler):
     path = src / "lost.c"
     text = ('#include <duda.h>\nint missing(void);\n\nstatic int a(struct duda_ctx *d)\n{\n    return missing() + duda_puts(d, "a");\n}\n'
             'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
@@ -98,8 +98,8 @@ def test_errors_come_before_warnings(start, src):
     ("hello.cpp", "int main() {}\n", "hello.cpp:1: error: services are written in C"),
     ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
      '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
-def test_messages_have_a_place_of_the_developer(start, src, tmp_path, name, text, said):
-    """Neither the configuration that `monkey run` writes nor its cache is in them."""
+def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name, text, said):
+    """Messages mention neither the generated configuration nor the cache folder of `monkey run`."""
     (src / name).write_text(text)
     server = start(src / name)
     page = server.get("/")
