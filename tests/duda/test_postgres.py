@@ -215,7 +215,7 @@ static int mixed(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* Quotes a text for COPY and returns it as PostgreSQL reads it. */
+/* Quotes a text as a literal, and returns it as PostgreSQL reads it. */
 static int quote(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -252,7 +252,7 @@ def victim():
 
 @pytest.fixture
 def own(victim):
-    """One that the test may kill and freeze."""
+    """A server that the test may kill and freeze."""
     if victim.process.poll() is not None:
         victim.start()
     victim.each(signal.SIGCONT)
@@ -386,7 +386,7 @@ def test_callbacks_receive_notifications_and_reconnects(monkey, site, own):
     heard("second:up ")
     own.kill()
     own.start()
-    before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "the callbacks see the reconnect")
+    before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "the callbacks reconnect")
     assert before.count("first:begun") == 2
     wait_until(lambda: run(server, "SELECT 1") == "1", "the server answers again")
     say(server, "prices", "end second")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda do what their comments say, run by `monkey run` from a copy of their folder."""
+"""Runs the samples of examples/duda with `monkey run` from a copy of their folder and checks the behavior that their
+comments describe."""
 import http.server
 import json
 import re
@@ -27,14 +28,14 @@ def test_every_sample_is_listed_and_tested():
     assert sorted(listed) == names and all(f'start("{name}"' in tests for name in names)
 
 
-def test_hello(start):
+def test_hello_sample_validates_parameters(start):
     server = start("hello")
     assert server.get("/?name=you").text == "hello you\n" and server.get("/square/-7").text == "49\n"
     assert server.get("/square/x").status == 404 and server.get("/square/9999999").status == 400
 
 
 @needs("kv")
-def test_items(start):
+def test_items_sample_creates_reads_updates_and_deletes(start):
     server = start("items")
     made = server.get("/items", "POST", JSON, b'{"name": "lamp", "price": 12.5}')
     assert (made.status, made["Location"]) == (201, "/items/1"), made.text
@@ -52,7 +53,7 @@ def test_items(start):
     assert server.get("/items/1", "PUT", JSON, b'{"name": "x", "price": 1}').status == 404
 
 
-def test_dashboard(start, tmp_path):
+def test_dashboard_sample_streams_the_load(start, tmp_path):
     server = start("dashboard")
     with server.connect() as c:
         assert c.ask("/events").read_head()["Content-Type"].startswith("text/event-stream")
@@ -65,7 +66,7 @@ def test_dashboard(start, tmp_path):
             assert re.fullmatch(r"\d+\.\d\d", b.run("document.getElementById('load').textContent"))
 
 
-def test_sensor(start):
+def test_sensor_sample_stores_and_plots_readings(start):
     server = start("sensor")
     assert "No readings yet" in server.get("/").text
     for value in (b"21.5", b"22"):
@@ -88,7 +89,7 @@ class Behind(http.server.BaseHTTPRequestHandler):
 
 
 @needs("http")
-def test_gateway(start):
+def test_gateway_sample_forwards_requests(start):
     behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Behind)
     threading.Thread(target=behind.serve_forever, daemon=True).start()
     server = start("gateway", conf={"127.0.0.1:3000": f"127.0.0.1:{behind.server_port}"})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda with tables, pictures, mail, Memcached, programs and PostgreSQL's own ways, with the real servers."""
+"""The samples of examples/duda with tables, images, mail, memcached, subprocesses and features of PostgreSQL, run with
+real servers."""
 import csv
 import email
 import email.policy
@@ -28,7 +29,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 
 
 def read_qr(svg):
-    """What a telephone reads, four pixels a module."""
+    """Renders a QR code with four pixels per module, and decodes it."""
     edge, scale = int(re.search(r'viewBox="0 0 (\d+)', svg)[1]), 4
     lines = [bytearray(b"\xff" * edge * scale) for _ in range(edge)]
     for x, y, width in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", svg):
@@ -39,14 +40,14 @@ def read_qr(svg):
 
 
 @needs("kv", "gzip", "qr", "small")
-def test_expenses(start):
+def test_expenses_sample_imports_and_draws_a_table(start):
     server = start("expenses")
     assert "There are no expenses." in server.get("/").text
     table = b'rent,800\r\n"food, ""good""",312.5\n=1+1,3\n<b>,4\n'
     assert server.get("/", "POST", GZIP, gzip.compress(table)).status == 204
     page = server.get("/").text
     assert page.count("<svg") == 2 and "food, &quot;good&quot;" in page and "&lt;b&gt;" in page and "<b>" not in page
-    assert read_qr(page[page.rindex("<svg"):]) == "http://localhost/expenses.csv", "the name by which it was asked"
+    assert read_qr(page[page.rindex("<svg"):]) == "http://localhost/expenses.csv", "the host name of the request"
     answer = server.get("/expenses.csv")
     assert answer["Content-Type"].startswith("text/csv") and list(csv.reader(io.StringIO(answer.text, newline=""))) == [
         ["rent", "800.00"], ['food, "good"', "312.50"], ["'=1+1", "3.00"], ["<b>", "4.00"]]
@@ -62,11 +63,11 @@ def test_expenses(start):
     assert server.get("/", "POST", GZIP, b"no gzip").status == 422
     assert server.get("/", "POST", GZIP, gzip.compress(bytes(1 << 20))).status == 413, "a kilobyte that becomes a megabyte"
     assert server.get("/", "POST", [("Content-Type", "text/plain")], b"a,1\n").status == 415
-    assert server.get("/expenses.csv").text == "water,20.00\r\n", "what was refused has changed nothing"
+    assert server.get("/expenses.csv").text == "water,20.00\r\n", "rejected requests have changed nothing"
 
 
 @needs("jobs", "kv", "smtp")
-def test_contact(start):
+def test_contact_sample_sends_mail(start):
     with mail_server.boxes() as box:
         mail = box()
         server = start("contact", conf={"127.0.0.1:25": mail.where})
@@ -75,7 +76,7 @@ def test_contact(start):
         answer = visitor.post("/", address="ana@example.org", text="Hello,\n.\nGrüße")
         assert (answer.status, answer["Location"]) == (303, "/?sent=1"), answer.text
         assert "is on its way" in visitor.get("/?sent=1").text
-        wait_until(lambda: mail.got, "the mail is there")
+        wait_until(lambda: mail.got, "the mail has arrived")
         sender, to, content = mail.got[0]
         read = email.message_from_bytes(content, policy=email.policy.default)
         assert (sender, to, read["Reply-To"]) == ("site@example.org", ["owner@example.org"], "ana@example.org")
@@ -90,7 +91,7 @@ def test_contact(start):
 
 @needs("memcached")
 @pytest.mark.skipif(not memcached_server.PROGRAM, reason="there is no memcached")
-def test_primes(start):
+def test_primes_sample_caches_results(start):
     memcached = memcached_server.Memcached()
     try:
         server = start("primes", conf={"127.0.0.1:11211": f"unix:{memcached.socket}"})
@@ -109,7 +110,7 @@ def test_primes(start):
 
 @needs("subprocess")
 @pytest.mark.skipif(not shutil.which("factor"), reason="there is no factor")
-def test_factor(start):
+def test_factor_sample_runs_a_subprocess(start):
     server = start("factor")
     server.allow("factor")
     assert server.get("/1001").text == "1001: 7 11 13\n"
@@ -118,7 +119,7 @@ def test_factor(start):
 
 @needs("sql", "postgres")
 @pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
-def test_orders(start):
+def test_orders_sample_streams_and_copies_rows(start):
     postgres = postgres_server.Postgres()
     try:
         server = start("orders", conf={"postgresql:///orders?host=/run/postgresql": postgres.database()})
@@ -137,6 +138,6 @@ def test_orders(start):
         assert wrong.status == 422 and "line 2, column pieces" in json.loads(wrong.text)["detail"]
         assert server.get("/orders.csv", "POST", CSV, b"cup,0\n").status == 422
         assert server.get("/orders", "POST", kind, b'{"goods": "", "pieces": 0}').status == 422
-        assert server.get("/orders.csv").text.count("\n") == 4, "what was refused has changed nothing"
+        assert server.get("/orders.csv").text.count("\n") == 4, "rejected requests have changed nothing"
     finally:
         postgres.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda that ask servers of databases, with real ones."""
+"""The samples of examples/duda that use database servers, run with real ones."""
 import json
 import shutil
 
@@ -21,8 +21,8 @@ def start(monkey, tmp_path, tmp_path_factory):
 
 @needs("postgres", "store")
 @pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
-def test_techempower(start):
-    """The rules of its tests are those of the contest's check."""
+def test_techempower_sample_follows_the_rules(start):
+    """Checks the rules of the TechEmpower tests with the check of the contest."""
     postgres = postgres_server.Postgres()
     try:
         server = start("techempower", conf={"postgresql:///techempower?host=/run/postgresql": postgres.database()})
@@ -34,7 +34,7 @@ def test_techempower(start):
         assert json.loads(answer.text) == {"message": "Hello, World!"} and answer["Content-Type"] == "application/json"
         answer = server.get("/plaintext")
         assert answer.text == "Hello, World!" and answer["Content-Type"].startswith("text/plain")
-        # Rows that were changed are in the cache as they were, and it needs no database.
+        # The cache keeps the old values of changed rows, and needs no database.
         seen = {row["id"]: row["randomNumber"] for _ in range(30) for row in json.loads(server.get("/cached-queries?count=500").text)}
         postgres.sql("UPDATE world SET randomnumber = 10001", "d1")
         again = [row for row in json.loads(server.get("/cached-queries?count=500").text) if row["id"] in seen]
@@ -46,7 +46,7 @@ def test_techempower(start):
 
 @needs("redis")
 @pytest.mark.skipif(not redis_server.PROGRAM, reason="there is no Redis")
-def test_motd(start):
+def test_motd_sample_stores_the_message_in_redis(start):
     redis = redis_server.Redis()
     try:
         server = start("motd", conf={"127.0.0.1:6379": f"unix:{redis.socket}"})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample oidc logs in by an OpenID provider, and believes nothing that is not signed, for it, now, in answer to it."""
+"""The oidc sample logs in through an OpenID provider. It accepts only tokens that are signed, issued for the sample, not
+expired, and a response to its own request."""
 import re
 import threading
 import time
@@ -19,7 +20,7 @@ SITE = "http://site.example"
 
 @pytest.fixture(scope="module")
 def keys():
-    """Making an RSA key takes long."""
+    """Shared by all tests, since generating RSA keys is slow."""
     return RsaKey("first"), RsaKey("second")
 
 
@@ -45,7 +46,7 @@ def go(visitor):
 
 
 def log_in(server, provider):
-    """The answer when the browser comes back, and the browser."""
+    """Returns the response to the callback request, and the browser."""
     visitor = Visitor(server)
     return visitor.get(provider.log_in(go(visitor))), visitor
 
@@ -56,16 +57,16 @@ def is_refused(answer, visitor, status=403):
     return True
 
 
-def test_log_in_and_out(server, provider):
+def test_oidc_login_and_logout(server, provider):
     visitor = Visitor(server)
     assert '<a href=/in>Log in</a>' in visitor.get("/").text
     target = provider.log_in(go(visitor))
     before = dict(visitor.cookies)
     answer = visitor.get(target)
     assert (answer.status, answer["Location"]) == (303, "/"), answer.text
-    assert visitor.cookies != before, "the session has a new number"
+    assert visitor.cookies != before, "the session ID has changed"
     assert "<h1>Hello Ana &lt;b&gt;</h1>" in visitor.get("/").text
-    assert visitor.get(target).status == 403, "an answer is good once"
+    assert visitor.get(target).status == 403, "a callback is accepted only once"
     assert "Hello Ana" in visitor.get("/").text
     assert server.get("/out", "POST").status == 403, "other sites cannot log out"
     out = visitor.post("/out")
@@ -75,17 +76,17 @@ def test_log_in_and_out(server, provider):
     assert "Log in</a>" in visitor.get("/").text
 
 
-def test_each_log_in_has_secrets_of_its_own(server, provider):
+def test_oidc_login_uses_new_secrets_each_time(server, provider):
     queries = [parse_qs(urlsplit(go(Visitor(server))).query) for _ in range(2)]
     for name in ("state", "nonce", "code_challenge"):
         assert queries[0][name] != queries[1][name]
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", queries[0]["code_challenge"][0])
     for _ in range(3):
         assert log_in(server, provider)[0].status == 303
-    assert provider.asked == {"/.well-known/openid-configuration": 1, "/keys": 1, "/token": 3}, "the rest is kept"
+    assert provider.asked == {"/.well-known/openid-configuration": 1, "/keys": 1, "/token": 3}, "the rest is cached"
 
 
-def test_curve_keys_and_tokens_for_several(server, provider):
+def test_oidc_accepts_ec_keys_and_several_audiences(server, provider):
     provider.key = CurveKey("curve")
     provider.keys.append(provider.key)
     assert log_in(server, provider)[0].status == 303
@@ -97,7 +98,7 @@ def test_curve_keys_and_tokens_for_several(server, provider):
         assert is_refused(*log_in(server, provider))
 
 
-def test_claims_that_are_wrong(server, provider):
+def test_oidc_rejects_invalid_claims(server, provider):
     now = int(time.time())
     for claims in ({"aud": "other"}, {"aud": ["other"]}, {"aud": None}, {"exp": now - 120}, {"exp": None}, {"nbf": now + 600},
                    {"iss": "http://evil.example"}, {"iss": None}, {"nonce": "x" * 43}, {"nonce": None}, {"sub": None}, {"sub": ""},
@@ -106,31 +107,31 @@ def test_claims_that_are_wrong(server, provider):
         assert is_refused(*log_in(server, provider)), claims
 
 
-def test_signatures_that_are_wrong(server, provider, keys):
+def test_oidc_rejects_invalid_signatures(server, provider, keys):
     public = keys[0].jwk()["n"].encode()
     for key in (NoKey(), HmacKey("first", public), HmacKey("first", SECRET.encode()), HmacKey(None, public)):
         provider.key = key
         assert is_refused(*log_in(server, provider)), key
-    assert provider.asked["/keys"] == 1, "no such token lets us ask for keys"
-    forged = RsaKey("first")  # another key of the same name
+    assert provider.asked["/keys"] == 1, "such tokens do not cause a fetch of the keys"
+    forged = RsaKey("first")  # another key with the same ID
     provider.key = forged
     assert is_refused(*log_in(server, provider))
 
 
-def test_keys_change(server, provider, keys):
+def test_oidc_fetches_changed_keys_once(server, provider, keys):
     assert log_in(server, provider)[0].status == 303
     provider.key = keys[1]
     provider.keys = [keys[1]]
-    assert log_in(server, provider)[0].status == 303, "the new key was asked for"
+    assert log_in(server, provider)[0].status == 303, "the new key was fetched"
     assert provider.asked["/keys"] == 2
     for _ in range(3):
         provider.key = CurveKey("nobody's")
         assert is_refused(*log_in(server, provider))
-    assert provider.asked["/keys"] == 2, "unknown keys do not make us ask again and again"
+    assert provider.asked["/keys"] == 2, "unknown keys do not cause repeated fetches"
 
 
-def test_keys_change_for_two_at_once(server, provider, keys):
-    """The second one comes while the first one asks for the new keys."""
+def test_oidc_changed_keys_serve_concurrent_logins(server, provider, keys):
+    """The second login arrives while the first one fetches the new keys."""
     assert log_in(server, provider)[0].status == 303
     provider.key, provider.keys = keys[1], [keys[1]]
     provider.held["/keys"] = threading.Event()
@@ -146,15 +147,15 @@ def test_keys_change_for_two_at_once(server, provider, keys):
     assert provider.asked["/keys"] == 2
 
 
-def test_answers_that_nobody_asked_for(server, provider):
+def test_oidc_rejects_unsolicited_callbacks(server, provider):
     visitor, other = Visitor(server), Visitor(server)
     assert is_refused(visitor.get("/callback?code=x&state=y"), visitor)
     target = provider.log_in(go(visitor))
     go(other)
-    assert is_refused(other.get(target), other), "the answer to another browser"
+    assert is_refused(other.get(target), other), "a callback for another browser"
     code = parse_qs(urlsplit(target).query)["code"][0]
     assert is_refused(visitor.get(f"/callback?code={code}&state=wrong"), visitor)
-    assert is_refused(visitor.get(target), visitor), "a wrong answer ends the attempt"
+    assert is_refused(visitor.get(target), visitor), "a wrong callback ends the attempt"
     target = provider.log_in(go(visitor))
     assert is_refused(visitor.get(target.replace("iss=http", "iss=https")), visitor), "RFC 9207"
     state = parse_qs(urlsplit(go(visitor)).query)["state"][0]
@@ -163,7 +164,7 @@ def test_answers_that_nobody_asked_for(server, provider):
     assert "/token" not in provider.asked
 
 
-def test_codes_that_are_no_good(server, provider):
+def test_oidc_rejects_invalid_codes(server, provider):
     visitor = Visitor(server)
     target = provider.log_in(go(visitor))
     provider.codes.clear()
@@ -175,7 +176,7 @@ def test_codes_that_are_no_good(server, provider):
     assert is_refused(visitor.get(target), visitor, 502), "PKCE"
 
 
-def test_answers_that_are_no_tokens(server, provider):
+def test_oidc_rejects_invalid_token_responses(server, provider):
     for answer in ((500, {}), (200, b"<html>"), (200, {"access_token": "x"}), (200, {"id_token": 7}), (302, {}),
                    (200, {"id_token": "x" * 40000})):
         provider.answers["/token"] = answer
@@ -184,7 +185,7 @@ def test_answers_that_are_no_tokens(server, provider):
     assert is_refused(*log_in(server, provider))
 
 
-def test_a_provider_that_is_not_itself(server, provider):
+def test_oidc_rejects_an_invalid_provider_configuration(server, provider):
     where = "/.well-known/openid-configuration"
     for change in ({"issuer": "http://evil.example"}, {"jwks_uri": "http://evil.example/keys"}, {"jwks_uri": "file:///etc/passwd"},
                    {"jwks_uri": provider.issuer.replace("http", "https") + "/keys"}, {"token_endpoint": None},
@@ -195,4 +196,4 @@ def test_a_provider_that_is_not_itself(server, provider):
         provider.answers = {"/keys": (200, keys)}
         assert Visitor(server).get("/in").status == 502, keys
     provider.answers = {}
-    assert log_in(server, provider)[0].status == 303, "as soon as it is itself again"
+    assert log_in(server, provider)[0].status == 303, "login works again once the provider does"

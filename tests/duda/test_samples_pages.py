@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda with forms, sessions, files and WebSockets, used as a browser does."""
+"""The samples of examples/duda with forms, sessions, files and WebSockets, used like a browser would."""
 import hashlib
 import re
 
@@ -18,7 +18,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 
 
 @needs("kv")
-def test_guestbook(start):
+def test_guestbook_sample_stores_escaped_entries(start):
     server = start("guestbook")
     ana = Visitor(server)
     assert "Nothing was written yet" in ana.get("/").text, ana.get("/").text
@@ -35,7 +35,7 @@ def test_guestbook(start):
 
 
 @needs("kv", "crypto")
-def test_login(start):
+def test_login_sample_signs_up_and_logs_in(start):
     server = start("login")
     ana, other = Visitor(server), Visitor(server)
     assert "Log in, or sign up" in ana.get("/").text
@@ -55,7 +55,7 @@ def test_login(start):
 
 
 @needs("crypto")
-def test_upload(start, tmp_path):
+def test_upload_sample_hashes_the_file(start, tmp_path):
     server = start("upload")
     data = bytes(range(256)) * 12000
     head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="../../a b.bin"\r\n\r\n'
@@ -68,7 +68,7 @@ def test_upload(start, tmp_path):
 
 
 @needs("kv")
-def test_minipedia(start):
+def test_minipedia_sample_edits_articles(start):
     server = start("minipedia")
     ana = Visitor(server)
     assert "no articles yet" in ana.get("/").text
@@ -82,7 +82,7 @@ def test_minipedia(start):
     assert server.get("/fibonacci/20").text == "6765\n" and server.get("/fibonacci/41").status == 400
 
 
-def test_chat(start, tmp_path):
+def test_chat_sample_connects_browsers(start, tmp_path):
     server = start("chat")
     assert server.get("/socket").status in (400, 426), "no WebSocket"
     if not browser.FOUND:
@@ -101,19 +101,19 @@ def test_chat(start, tmp_path):
 
 
 @needs("jobs", "kv")
-def test_queue(start):
+def test_queue_sample_runs_and_retries_jobs(start):
     server = start("queue")
     server.allow("has failed")
     visitor = Visitor(server)
     visitor.get("/")
     for text in ("lamp", "glass", "nonsense"):
         assert visitor.post("/", text=text).status == 303
-    wait_until(lambda: "<b>0</b> wait, <b>0</b> are handled, <b>2</b> are done" in visitor.get("/").text, "two are done")
+    wait_until(lambda: "<b>0</b> wait, <b>0</b> are handled, <b>2</b> are done" in visitor.get("/").text, "two jobs are done")
     page = visitor.get("/").text
     assert "nonsense: nobody sells nonsense" in page
     number = re.search(r'name=id value="([0-9a-f]+)"', page)[1]
     assert visitor.post("/dead", id=number, what="revive").status == 303
-    wait_until(lambda: "nobody sells nonsense" in visitor.get("/").text, "it is dead again")
+    wait_until(lambda: "nobody sells nonsense" in visitor.get("/").text, "the job has failed again")
     assert visitor.post("/dead", id=number, what="drop").status == 303
     assert "None is dead" in visitor.get("/").text
     assert visitor.post("/dead", id=number, what="drop").status == 404

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample shop, over SQLite and over PostgreSQL: one line of its configuration is different."""
+"""The shop sample with SQLite and with PostgreSQL, which differ by one line of the configuration."""
 import concurrent.futures
 import re
 from urllib.parse import quote
@@ -51,7 +51,7 @@ def stock(server):
     return dict(re.findall(r"<tr><td>(.*?)<td>[\d.]+<td>(\d+) left", server.get("/").text))
 
 
-def test_from_a_name_to_an_order(shop):
+def test_shop_sign_up_basket_and_order(shop):
     ana = Visitor(shop)
     assert "Log in" in ana.get("/").text and stock(shop)["Lamp"] == "100"
     assert ana.get("/orders")["Location"] == "/account"
@@ -59,7 +59,7 @@ def test_from_a_name_to_an_order(shop):
         assert ana.post("/basket", id=good, n=n)["Location"] == "/basket"
     page = ana.get("/basket").text
     assert page.index("Lamp") < page.index("Tea pot") and "Total <b>123.80</b>" in page, page
-    assert ana.post("/orders")["Location"] == "/account", "it belongs to nobody yet"
+    assert ana.post("/orders")["Location"] == "/account", "the basket has no owner yet"
     before = dict(ana.cookies)
     assert ana.post("/account/new", name="ana", password=PASSWORD).status == 303
     assert ana.cookies != before and "Log out ana" in ana.get("/basket").text
@@ -70,13 +70,13 @@ def test_from_a_name_to_an_order(shop):
     assert stock(shop) == {"Chair": "20", "Lamp": "98", "Painting of 1 monkey": "1", "Tea pot": "36"}
     assert ana.post("/account/out").status == 303 and "Log out" not in ana.get("/").text
     bob = enter(shop, "bob")
-    assert "There are none yet" in bob.get("/orders").text, "the orders of others are none of his"
+    assert "There are none yet" in bob.get("/orders").text, "other customers' orders are not shown"
     bob.get("/account")
     assert bob.post("/account/in", name="ana", password=PASSWORD).status == 303
     assert "2 x Lamp" in bob.get("/orders").text
 
 
-def test_who_one_is(shop):
+def test_shop_rejects_wrong_logins_and_foreign_forms(shop):
     ana, other = enter(shop, "ana"), Visitor(shop)
     other.get("/account")
     assert other.post("/account/new", name="ana", password="another one").status == 409
@@ -92,8 +92,8 @@ def test_who_one_is(shop):
     assert "Log out ana" in ana.get("/").text
 
 
-def test_what_is_ordered_at_the_same_time(shop):
-    """There is one painting. One visitor gets it, and the baskets of the others stay as they are, whole."""
+def test_shop_concurrent_orders_sell_no_item_twice(shop):
+    """Only one painting is in stock. One customer gets it, and the baskets of the others remain complete and unchanged."""
     visitors = [enter(shop, f"visitor {i}") for i in range(6)]
     for visitor in visitors:
         visitor.post("/basket", id=1, n=1)
@@ -105,13 +105,13 @@ def test_what_is_ordered_at_the_same_time(shop):
     late = visitors[answers.index(409)]
     assert "Painting" in late.get("/basket").text
     late.post("/basket", id=4, n=0)
-    with concurrent.futures.ThreadPoolExecutor(4) as pool: # one order, sent again and again
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # the same order, submitted repeatedly
         again = [pool.submit(late.post, "/orders") for _ in range(4)]
     assert {answer.result().status for answer in again} == {303}
     assert stock(shop)["Lamp"] == "98" and late.get("/orders").text.count("<h2>") == 1
 
 
-def test_nothing_that_is_sent_becomes_sql_or_html(shop):
+def test_shop_input_never_becomes_sql_or_html(shop):
     ana = enter(shop, "ana")
     before = stock(shop)
     for i, text in enumerate(TEXTS):
@@ -129,13 +129,13 @@ def test_nothing_that_is_sent_becomes_sql_or_html(shop):
             assert answer.status in expected, (path, fields, answer.status)
             assert "<script>alert" not in visitor.get("/").text
         cookies = "; ".join(f"{name}={quote(text)}" for name in ana.cookies)
-        assert shop.get("/orders", fields=[("Cookie", cookies)])["Location"] == "/account", "nobody's session"
+        assert shop.get("/orders", fields=[("Cookie", cookies)])["Location"] == "/account", "not a session"
     assert shop.get("/?q=%ff").status in (200, 400), "no UTF-8"
     assert stock(shop) == before and "Log out ana" in ana.get("/").text
 
 
 @pytest.mark.skipif(not browser.FOUND, reason="no Chromium here")
-def test_in_a_browser(shop, tmp_path):
+def test_shop_works_in_a_browser(shop, tmp_path):
     def click(b, button, then):
         b.run(f"[...document.querySelectorAll('button')].find(x => x.textContent == '{button}').click()")
         b.wait_for(f"document.readyState == 'complete' && document.querySelector('h1') && ({then})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample topics: what is said about one arrives in event streams and WebSockets, on several machines, too."""
+"""The topics sample: messages arrive in event streams and WebSockets, also on several machines."""
 import contextlib
 
 import pytest
@@ -35,7 +35,7 @@ def say(server, text, name="news"):
     assert server.get(f"/topics/{name}", "POST", body=text.encode()).status == 204
 
 
-def test_topics(start, tmp_path):
+def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
     server = start("topics")
     assert server.get("/topics/news").status == 404
     assert server.get("/topics/" + "x" * 41, "POST", body=b"x").status == 400
@@ -50,7 +50,7 @@ def test_topics(start, tmp_path):
         other.read_until(b"event: said\ndata: rain\n")
         late = stack.enter_context(server.connect())
         late.send(b"GET /topics/news/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        late.read_until(b"data: two\n")  # the last one, for those that come later
+        late.read_until(b"data: two\n")  # late subscribers get the last message
     if browser.FOUND:
         with browser.Browser(tmp_path) as b:
             b.goto(server.url + "/")
@@ -60,11 +60,11 @@ def test_topics(start, tmp_path):
 
 
 @pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM, reason="there is no Redis here")
-def test_topics_on_two_machines(start):
+def test_topics_sample_reaches_two_machines(start):
     redis = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
     try:
         one, two = (start("topics", conf={"127.0.0.1:6379": f"127.0.0.1:{redis.port}"}, conf_name="machines") for _ in range(2))
-        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:topics").endswith(b":2\r\n"), "both listen")
+        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:topics").endswith(b":2\r\n"), "both servers are subscribed")
         with contextlib.ExitStack() as stack:
             here, there, socket = listen(one, stack), listen(two, stack), dial(two, stack)
             say(one, "everywhere")

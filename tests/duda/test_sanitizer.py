@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service with the address sanitizer in a server without it: memory of a request is out of bounds after its end."""
+"""A service compiled with the address sanitizer runs in a server without it: the sanitizer reports access to the memory
+of a request after its end."""
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
 
 
 def sanitizer():
-    """The library of the sanitizer, which gcc has beside itself."""
+    """Path of the sanitizer's library, which is part of gcc."""
     return subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -102,7 +103,7 @@ def line_of(mark):
 
 
 @pytest.mark.parametrize("target", ["/keep?what=field", "/keep?what=alloc", "/keep?what=memory", "/keep?what=id", "/keep/parameter"])
-def test_memory_of_a_request_is_found_after_its_end(server, target):
+def test_use_of_request_memory_after_its_end_is_reported(server, target):
     assert server.get(target, fields=[("X-Kept", "value")]).status == 200
     page = server.get("/use").text
     assert "AddressSanitizer: heap-use-after-free" in page and f"kept.c:{line_of('used')}" in page, page
@@ -110,11 +111,11 @@ def test_memory_of_a_request_is_found_after_its_end(server, target):
 
 
 @pytest.mark.parametrize("name, what", [("release", "heap-use-after-free"), ("beyond", "use-after-poison"), ("freed", "heap-use-after-free")])
-def test_memory_that_is_not_the_handlers_is_found(server, name, what):
+def test_invalid_memory_access_is_reported(server, name, what):
     page = server.get(f"/{name}").text
     assert f"AddressSanitizer: {what}" in page and f"kept.c:{line_of({'release': 'released'}.get(name, name))}" in page, page
 
 
-def test_guide_names_the_commands():
+def test_guide_contains_the_sanitizer_commands():
     text = (ROOT / "docs/guide/duda.md").read_text()
     assert re.search(r"LD_PRELOAD=\$\(gcc -print-file-name=libasan\.so\) monkey -c", text) and KEPT.splitlines()[0] in text

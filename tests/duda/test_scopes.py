@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State belongs to its service, and sessions and cookies to the virtual host as well: nothing that one of them has set does
-another one see, in any store. What `Share` of [DUDA] names is one."""
+"""State belongs to its service; sessions and cookies also belong to the virtual host. With any store, a service or host
+cannot see what another one has set, unless `Share` of [DUDA] names them together."""
 import contextlib
 import re
 import signal
@@ -14,7 +14,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
 
-# What each line of the answer says is 0 or `-` where nothing is there.
+# Each line of the response ends with 0 or `-` if there is no value.
 SOURCE = r"""
 #define DUDA_USE "duda-store", PACKAGES
 #include <duda.h>
@@ -77,7 +77,7 @@ static int session_change(struct duda_ctx *d)
     return e ? e : duda_session_destroy(d);
 }
 
-/* ---- duda/topic.h and duda/lock.h: as long as the client listens ---- */
+/* ---- duda/topic.h and duda/lock.h: held while the client is connected ---- */
 
 static int listen_and_lock(struct duda_ctx *d)
 {
@@ -136,7 +136,7 @@ static int store_get(struct duda_ctx *d)
     return show_number(d, "limit", -duda_store_rate_limit(d, store(d), K, 1, 1));
 }
 
-/* ---- Only where there are such ---- */
+/* ---- Packages that a build may lack ---- */
 
 #ifdef HAS_KV
 static bool count_one(void *ctx, mk_str key, mk_str value)
@@ -251,7 +251,7 @@ DUDA_SERVICE(NAME_OF_SERVICE, KV_ROUTES JOB_ROUTES
 
 HOSTS = ("a.example", "b.example")
 
-# Of a service that has set nothing
+# Responses of a service that has stored nothing.
 NOTHING = {
     "/visitor/get": "session -\nsigned -\nsealed -\n",
     "/lock/get": "members 0\nlock 0\nwait 0\nunlock 0\nstore 0\n",
@@ -268,7 +268,7 @@ SET = {
 
 
 class Place:
-    """One service on one host, as a client knows it that takes the cookies of another one along."""
+    """One service on one host, used by a client that may send the cookies of another service."""
 
     def __init__(self, server, host, prefix="", name=None):
         self.server, self.host, self.prefix, self.name = server, host, prefix, name
@@ -278,10 +278,10 @@ class Place:
         return self.server.get(self.prefix + path, method, fields={**fields, **more}, host=self.host)
 
     def log_in(self):
-        """Cookies and a token."""
+        """Returns the cookies and the CSRF token."""
         reply = self.get("/visitor/set")
         assert reply.status == 200
-        pairs = dict(c.split(";")[0].split("=", 1) for c in reply.all("Set-Cookie"))  # the last of a name counts
+        pairs = dict(c.split(";")[0].split("=", 1) for c in reply.all("Set-Cookie"))  # the last cookie with a name wins
         return [f"{name}={value}" for name, value in pairs.items()], reply.text
 
     @contextlib.contextmanager
@@ -294,7 +294,7 @@ class Place:
 
 
 def renamed(cookies, name):
-    """As an attacker sends them, who knows how the cookies of another service are called."""
+    """Renames cookies as an attacker would who knows the cookie names of another service."""
     return [re.sub(r"^\w+-(session|token)=", rf"{name}-\1=", c) for c in cookies]
 
 
@@ -307,7 +307,7 @@ STORES = {
 
 @pytest.fixture(params=STORES)
 def world(request, monkey, site, tmp_path):
-    """world(hosts=[...], share="..."): a server with services and where they answer."""
+    """world(hosts=[...], share="..."): starts a server, and returns its services with their hosts and mount paths."""
     which = request.param
     section, plugins = STORES[which]
     if which == "redis" and redis_server.PROGRAM is None or which != "memory" and not services.has(which):
@@ -349,7 +349,7 @@ def check_visitor(one, other, crosses=False, proofs=True):
         assert other.get("/visitor/change", cookies=sent).status in (200, 204)
         if crosses:
             return
-    assert one.get("/visitor/get", cookies=cookies).text == mine, "it was not ended"
+    assert one.get("/visitor/get", cookies=cookies).text == mine, "the session still exists"
 
 
 def check_store(one, other, path, crosses=False):
@@ -397,41 +397,41 @@ def check_all(world, one, other, crosses=False):
         check_jobs(one, other, crosses)
 
 
-def test_services_on_two_hosts_share_nothing(world):
+def test_services_on_different_hosts_share_no_state(world):
     one, other = world([{"": "alpha"}, {"": "beta"}])
     check_visitor(one, other)
     check_all(world, one, other)
 
 
-def test_services_of_one_host_share_nothing(world):
+def test_services_on_one_host_share_no_state(world):
     one, other = world([{"/alpha": "alpha", "/beta": "beta"}])
     check_visitor(one, other)
     check_all(world, one, other)
-    # A browser has the cookies of both
+    # A browser keeps the cookies of both services apart.
     mine, his = one.log_in()[0], other.log_in()[0]
     names = lambda cookies: {c.split("=")[0] for c in cookies if "session" in c or "token" in c}
     assert not names(mine) & names(his)
 
 
-def test_service_of_two_hosts_has_sessions_and_cookies_for_each(world):
+def test_service_on_two_hosts_has_separate_sessions_and_cookies(world):
     one, other = world([{"": "alpha"}, {"": "alpha"}])
     check_visitor(one, other)
     check_store(one, other, "/store", crosses=True)
 
 
-def test_services_with_a_share_have_one_state(world):
+def test_services_of_a_share_have_common_state(world):
     one, other = world([{"/alpha": "alpha", "/beta": "beta"}], share="both alpha beta")
     check_visitor(one, other, crosses=True)
     check_all(world, one, other, crosses=True)
 
 
 @pytest.mark.parametrize("hosts", ["*", " ".join(HOSTS)])
-def test_hosts_of_a_share_are_one(world, hosts):
+def test_hosts_of_a_share_have_common_sessions(world, hosts):
     one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {hosts}")
     check_visitor(one, other, crosses=True)
 
 
-def test_hosts_that_a_share_does_not_name_stay_apart(world):
+def test_hosts_outside_of_a_share_stay_separate(world):
     one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {HOSTS[0]}")
     check_visitor(one, other)
     check_store(one, other, "/store", crosses=True)
@@ -447,24 +447,24 @@ def test_sessions_in_cookies_belong_to_service_and_host(world):
 
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
-def test_machines_have_one_state_of_a_service(world):
-    """Two servers with one Redis: the same service, another one, and another host."""
+def test_machines_with_one_redis_share_the_state_of_a_service(world):
+    """Two servers with one Redis: the same service, another service, and another host."""
     (one,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
     check_visitor(one, same, crosses=True)
     check_visitor(one, other)
     check_store(one, same, "/store", crosses=True)
-    far = Place(same.server, HOSTS[1], name="alpha")  # the default host answers: it is the same one
+    far = Place(same.server, HOSTS[1], name="alpha")  # served by the default host, so it is the same host
     check_visitor(one, far, crosses=True)
 
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
-def test_machines_without_keys_have_a_secret_for_sessions_in_their_redis(world):
+def test_machines_without_keys_share_a_session_secret_in_redis(world):
     (one,), (same,), (other,) = [world([{"": name}]) for name in ("alpha", "alpha", "beta")]
     cookies, _ = one.log_in()
     for place in (one, same):
         assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
     assert other.get("/visitor/get", cookies=renamed(cookies, "beta")).text.startswith("session -\n")
-    # When Redis has lost it, the next machine makes another one, which all take over.
+    # After Redis has lost the secret, the next machine creates a new one, and all machines adopt it.
     world.redis.ask("FLUSHALL")
     (late,) = world([{"": "alpha"}])
     for writes in (late, one):
@@ -474,8 +474,8 @@ def test_machines_without_keys_have_a_secret_for_sessions_in_their_redis(world):
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
-def test_hosts_of_a_pattern_are_told_apart(world):
-    """Each subdomain may have an owner of its own."""
+def test_hosts_that_match_a_pattern_are_separate(world):
+    """Each subdomain may have a different owner."""
     one, _ = world([{"": "alpha"}, {"": "alpha"}])
     server = one.server
     text = server.config.read_text().replace(HOSTS[1], f"*.{HOSTS[1]} ~^x\\d+$ plain.example")
@@ -488,8 +488,8 @@ def test_hosts_of_a_pattern_are_told_apart(world):
     check_visitor(places[0], Place(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
 
 
-def test_hosts_of_one_name_at_two_addresses_are_told_apart(monkey, tmp_path):
-    """Cookies do not know ports."""
+def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
+    """Cookies do not distinguish ports."""
     service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
                              packages=["store"])
     host = "[HOST]\n    ServerName a.example\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
@@ -500,10 +500,10 @@ def test_hosts_of_one_name_at_two_addresses_are_told_apart(monkey, tmp_path):
     assert seen == ["session value", "session -"]
 
 
-# The second host gets every request at its address, also those whose name it has not.
+# The second host receives every request at its address, even for names that it does not list.
 @pytest.mark.parametrize("first, second", [("a.example", "*.example"), ("a.example", "*.c.example"), ("a.example", "~example$"),
                                            ("*.example", "*.example"), ("~example$", "~example$")])
-def test_pattern_of_a_host_at_another_address_names_no_other_host(monkey, tmp_path, first, second):
+def test_pattern_at_another_address_does_not_join_hosts(monkey, tmp_path, first, second):
     service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
                              packages=["store"])
     host = f"[HOST]\n    ServerName {second}\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
@@ -518,7 +518,7 @@ def test_pattern_of_a_host_at_another_address_names_no_other_host(monkey, tmp_pa
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
-def test_hosts_of_a_pattern_that_a_share_names_are_one(world):
+def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
     one, _ = world([{"": "alpha"}, {"": "alpha"}], share=f"both alpha on *.{HOSTS[1]}")
     server = one.server
     server.config.write_text(server.config.read_text().replace(f"ServerName {HOSTS[1]}", f"ServerName *.{HOSTS[1]}"))
@@ -530,8 +530,8 @@ def test_hosts_of_a_pattern_that_a_share_names_are_one(world):
 
 
 @pytest.mark.processes("it starts no group of processes")
-def test_group_of_processes_tells_the_hosts_in_front_apart(monkey, tmp_path):
-    """Its own configuration has one host."""
+def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path):
+    """The group's own configuration has only one host."""
     tmp_path.chmod(0o755)
     service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
                              packages=["store"])
@@ -583,7 +583,7 @@ DUDA_SERVICE(NAME_OF_SERVICE, START DUDA_GET("/set", set, ""));
 """
 
 
-def test_store_that_a_service_uses_is_that_of_no_other(monkey, tmp_path):
+def test_session_store_belongs_to_its_service(monkey, tmp_path):
     names = {"alpha": "", "beta": "DUDA_START(start),", "gamma": ""}
     objects = [services.build(tmp_path, name, OWN.replace("NAME_OF_SERVICE", name), f"-DSTART={start}", "-Wno-unused-function")
                for name, start in names.items()]
@@ -599,7 +599,7 @@ def test_store_that_a_service_uses_is_that_of_no_other(monkey, tmp_path):
     ("both alpha\n    Share more alpha", "a service has one Share"),
 ])
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
-def test_wrong_share_is_refused(world, share, said):
+def test_invalid_share_is_rejected(world, share, said):
     (place, *_) = world([{"": "alpha"}, {"": "beta"}], share=share, expect_start=False)
     place.server.exit_code = 3
     place.server.wait()
@@ -607,6 +607,6 @@ def test_wrong_share_is_refused(world, share, said):
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
-def test_share_of_a_service_that_is_not_loaded_is_warned_of(world):
+def test_share_of_an_unknown_service_logs_a_warning(world):
     (place, _) = world([{"": "alpha"}, {"": "beta"}], share="both alpha betta")
     place.server.err.wait_for("no service `betta` is loaded here")

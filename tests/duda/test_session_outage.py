@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store of sessions that does not answer: no client is taken for logged out, whatever the handler makes of it."""
+"""An unreachable session store: no client is treated as logged out, however the handler reacts."""
 import pytest
 
 import redis_server
@@ -42,7 +42,7 @@ static bool is_known(struct duda_ctx *d)
     return duda_session_get(d, "user").p;
 }
 
-/* Absent lets through: the handler must not run. */
+/* An absent value lets the request through, so the handler must not run while the store is down. */
 static int is_not_banned(struct duda_ctx *d)
 {
     return duda_session_get(d, "banned").p ? 403 : DUDA_NEXT;
@@ -81,7 +81,7 @@ def redis():
     server.stop()
 
 
-def test_store_that_is_down_is_503_and_not_logged_out(monkey, tmp_path, redis):
+def test_unreachable_session_store_is_503_and_logs_no_client_out(monkey, tmp_path, redis):
     server = monkey(plugins=[services.build(tmp_path, "visits", SOURCE, packages=("redis", "store"))], workers=1,
                     top=f"[REDIS]\n    Server unix:{redis.socket}\n    Timeout 1s\n[SESSIONS]\n    Store main\n")
     server.allow("REDIS", "session", "answered")
@@ -96,4 +96,4 @@ def test_store_that_is_down_is_503_and_not_logged_out(monkey, tmp_path, redis):
     server.err.wait_for(r"show\(\) in \S+ answered 503: .")
     assert server.get("/show").text == "hello stranger\n", "without a cookie no store is asked"
     redis.start_again()
-    wait_until(lambda: server.get("/show", fields=cookie).status == 200, "the store is back")
+    wait_until(lambda: server.get("/show", fields=cookie).status == 200, "the store answers again")

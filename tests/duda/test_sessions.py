@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions over their whole life, in each store: when they end, who gives way when there are too many, and that only the
-server can make one."""
+"""The life of a session with each store: when it expires, which sessions are evicted when there are too many, and that
+only the server can create one."""
 import errno
 import re
 import signal
@@ -47,7 +47,7 @@ static int log_out(struct duda_ctx *d)
     return e ? e : duda_puts(d, "out\n");
 }
 
-/* As a client that logs in again and again. */
+/* Regenerates the session many times, like a client that logs in repeatedly. */
 static int churn(struct duda_ctx *d)
 {
     int e = 0;
@@ -74,7 +74,7 @@ static int now(struct duda_ctx *d)
     return duda_printf(d, "%lld", (long long)mk_request_time(duda_request(d)));
 }
 
-/* Changes the session when its client has sent all. */
+/* Changes the session after the whole request body has arrived. */
 static int late(struct duda_ctx *d)
 {
     mk_str content, user = duda_session_get(d, "user");
@@ -83,7 +83,7 @@ static int late(struct duda_ctx *d)
     return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");
 }
 
-/* Hexadecimal, for bytes of any kind. */
+/* Decodes a hexadecimal parameter, which may contain arbitrary bytes. */
 static mk_str bytes(struct duda_ctx *d, const char *name)
 {
     mk_str text = duda_query(d, name);
@@ -145,7 +145,7 @@ PLACES = {
 
 @pytest.fixture
 def people(monkey, site, tmp_path):
-    """people("kv", "IdleTimeout 8s"): a server whose sessions are there."""
+    """people("kv", "IdleTimeout 8s") starts a server with its sessions in that store."""
     redis = []
 
     def start(where, settings="", objects=services.OBJECTS, more=(), **how):
@@ -176,7 +176,7 @@ def cookie_of(reply):
 
 
 def session_keys(redis):
-    """Of all sessions that are there, but not that of the secret."""
+    """Keys of all sessions, without the key of the secret."""
     return {key for key in redis.ask("KEYS", "!duda:s::*").decode().split() if re.fullmatch("!duda:s::[0-9a-f]{64}", key)}
 
 
@@ -187,7 +187,7 @@ def session_key(redis):
 
 
 def quoted(data):
-    """For a command in a line of text."""
+    """Quotes a value for an inline command."""
     return '"' + "".join(f"\\x{b:02x}" for b in data) + '"'
 
 
@@ -200,7 +200,7 @@ def show(server, cookie):
     return get(server, "/show", cookie).text.strip()
 
 
-# ---- Their end ----
+# ---- Expiry ----
 
 class Calendar:
     """Moves the clock of a server."""
@@ -210,13 +210,13 @@ class Calendar:
         self.how = self.clock.how
 
     def go_to(self, server, seconds):
-        """The worker reads its clock once in a tick of the kernel."""
+        """The worker reads its clock once per tick of the kernel, so it may take a moment."""
         self.clock.ahead_ms = 1000 * seconds
         wait_until(lambda: int(get(server, "/now").text) >= int(time.time()) + seconds, "the clock has moved")
 
 
 @pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
-def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
+def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path, where):
     calendar = Calendar(tmp_path)
     server = people(where, "IdleTimeout 40s", objects=RELEASED, **calendar.how)
 
@@ -226,16 +226,17 @@ def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
         return reply.text.strip(), cookie_of(reply) or cookie
 
     cookie = cookie_of(get(server, "/visit/ana"))
-    user, cookie = at(9, cookie)  # not written, because it is so soon
+    user, cookie = at(9, cookie)  # too soon for the session to be written back
     assert user == "ana"
-    for seconds in (48, 87, 125):  # within IdleTimeout of the last request
+    for seconds in (48, 87, 125):  # each within IdleTimeout of the previous request
         user, cookie = at(seconds, cookie)
         assert user == "ana", seconds
     assert at(125 + 40 + 10 + 2, cookie)[0] == "-"
 
 
-def test_session_in_redis_has_the_time_of_its_idle(people):
-    """Redis counts by itself: as long as the session is not written it must last for longer than IdleTimeout."""
+def test_session_in_redis_outlives_the_idle_timeout(people):
+    """Redis expires the key by itself, and the session is not written at each request: the key must live longer than
+    IdleTimeout."""
     server = people("redis", "IdleTimeout 40s")
     get(server, "/visit/ana")
     left = int(server.redis.ask("PTTL", session_key(server.redis))[1:].split()[0])
@@ -243,7 +244,7 @@ def test_session_in_redis_has_the_time_of_its_idle(people):
 
 
 @pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
-def test_session_ends_with_life_whatever_its_client_does(people, tmp_path, where):
+def test_session_expires_after_the_absolute_timeout(people, tmp_path, where):
     calendar = Calendar(tmp_path)
     server = people(where, "AbsoluteTimeout 60s", objects=RELEASED, **calendar.how)
     cookie = cookie_of(get(server, "/visit/ana"))
@@ -257,7 +258,7 @@ def test_session_ends_with_life_whatever_its_client_does(people, tmp_path, where
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_copy_of_a_cookie_is_nothing_after_log_out_and_renewal(people, where):
+def test_old_cookie_is_invalid_after_logout_and_regeneration(people, where):
     server = people(where)
     first = cookie_of(get(server, "/visit/ana"))
     second = cookie_of(get(server, "/in/ana", first))
@@ -265,29 +266,29 @@ def test_copy_of_a_cookie_is_nothing_after_log_out_and_renewal(people, where):
     other = cookie_of(get(server, "/in/ben"))
     assert get(server, "/out", second).text == "out\n"
     assert [show(server, c) for c in (first, second, other)] == ["-", "-", "ben"]
-    assert get(server, "/out", second).text == "out\n"  # there is none: no harm
+    assert get(server, "/out", second).text == "out\n"  # no session left, no error
 
 
-def test_workers_know_which_sealed_sessions_have_ended(people):
+def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
     server = people("cookie", workers=3)
     cookie = cookie_of(get(server, "/in/ana"))
     get(server, "/out", cookie)
     assert {show(server, cookie) for _ in range(12)} == {"-"}
 
 
-def test_client_that_ends_many_sealed_sessions_brings_back_none_of_others(people):
-    """Its log-outs are remembered as long as there is room that others do not need."""
+def test_many_logouts_of_one_client_revive_no_session_of_others(people):
+    """The logouts of one client are remembered while they need no space of other clients."""
     server = people("cookie")
     cookies = [cookie_of(get(server, f"/in/user{i}", source=f"127.0.1.{i + 1}")) for i in range(50)]
     for i, cookie in enumerate(cookies):
         get(server, "/out", cookie, source=f"127.0.1.{i + 1}")
     own = cookie_of(get(server, "/churn/eve", source="127.0.2.1"))
     assert show(server, own) == "eve"
-    # Twelve bits identify a client
+    # Twelve bits identify a client, so two of the clients may collide.
     assert sum(show(server, cookie) == "-" for cookie in cookies) >= 48
 
 
-def test_sealed_session_that_ended_during_a_request_does_not_come_back(people):
+def test_cookie_session_ended_during_a_request_is_not_restored(people):
     server = people("cookie")
     cookie = cookie_of(get(server, "/in/ana"))
     with server.connect(protocol="h1") as c:
@@ -300,7 +301,7 @@ def test_sealed_session_that_ended_during_a_request_does_not_come_back(people):
     assert show(server, cookie) == "-"
 
 
-# ---- Too many ----
+# ---- Limits ----
 
 def flood(server, n, source, path="/visit/flood"):
     with server.connect(source=source, protocol="h1") as c:
@@ -310,20 +311,20 @@ def flood(server, n, source, path="/visit/flood"):
                 assert c.read("GET").status in (200, 503)
 
 
-def test_sessions_of_one_address_push_out_neither_visitors_who_logged_in_nor_other_addresses(people):
+def test_session_flood_of_one_address_evicts_neither_logins_nor_other_addresses(people):
     server = people("memory", "MaxSessions 64", server="KeepAliveRequests unlimited")
     known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
     others = [cookie_of(get(server, f"/visit/guest{i}", source=f"127.0.1.{i + 1}")) for i in range(8)]
     flood(server, 2000, "127.0.2.1")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
     assert [show(server, c) for c in others] == [f"guest{i}" for i in range(8)]
-    # Nor do those that have logged in themselves: an address gets no more than its share of a full table
+    # Logged-in sessions evict no others either: one address gets only its share of a full table.
     flood(server, 2000, "127.0.2.1", "/in/flood")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
 
 
-def test_sessions_of_many_addresses_push_out_no_visitor_who_logged_in(people):
-    """Also not one whose session was read and written since."""
+def test_session_flood_of_many_addresses_evicts_no_login(people):
+    """A session that was read and written after the login is not evicted either."""
     server = people("memory", "MaxSessions 64")
     known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
     for i, cookie in enumerate(known):
@@ -336,18 +337,18 @@ def test_sessions_of_many_addresses_push_out_no_visitor_who_logged_in(people):
 
 
 @pytest.mark.parametrize("where", ["kv", "redis"])
-def test_address_begins_as_many_sessions_in_a_store_as_it_may(people, where):
+def test_sessions_of_one_address_in_a_store_are_limited(people, where):
     server = people(where, "MaxSessions 10", workers=2)
     cookies = [cookie_of(get(server, "/visit/guest", source="127.0.1.1")) for _ in range(10)]
     assert get(server, "/visit/guest", source="127.0.1.1").status == 429
     assert get(server, "/visit/other", source="127.0.1.2").text == "visits\n"
-    assert get(server, "/in/ana", source="127.0.1.1").text == "visits\n"  # she has logged in
+    assert get(server, "/in/ana", source="127.0.1.1").text == "visits\n"  # logged-in sessions do not count
     assert get(server, "/visit/again", cookies[0], source="127.0.1.1").text == "visits\n"
     assert show(server, cookies[0]) == "again"
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_session_outlives_a_reload(people, where):
+def test_session_survives_a_reload(people, where):
     server = people(where)
     cookie = cookie_of(get(server, "/in/ana"))
     server.tell(signal.SIGHUP)
@@ -355,16 +356,16 @@ def test_session_outlives_a_reload(people, where):
     assert show(server, cookie) == "ana"
 
 
-# ---- Made up ----
+# ---- Forgery ----
 
 def record(user):
-    """As sessions are kept, without a proof, or with one of zeroes."""
+    """The stored format of a session, without a proof or with a proof of zeros."""
     now = (1 << 40).to_bytes(8, "big")
     return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
 
 
 def key_in_store(server, where, folder):
-    """Of the one session that is there, as the store knows it."""
+    """Key of the only session, as stored."""
     if where == "redis":
         return session_key(server.redis).removeprefix("!duda:s::")
     found = set(re.findall(rb"s::([0-9a-f]{64})", (folder / "kv" / "data.mdb").read_bytes()))
@@ -373,7 +374,7 @@ def key_in_store(server, where, folder):
 
 
 @pytest.mark.parametrize("where", ["kv", "redis"])
-def test_entry_of_the_application_is_no_session(people, where, site):
+def test_entry_of_the_application_is_never_a_session(people, where, site):
     server = people(where)
     cookie = cookie_of(get(server, "/in/ana"))
     place = key_in_store(server, where, site.path.parent)
@@ -386,7 +387,7 @@ def test_entry_of_the_application_is_no_session(people, where, site):
     assert show(server, cookie) == "ana", "its entry is as it was"
 
 
-def test_redis_commands_of_a_service_cannot_name_what_belongs_to_duda(people):
+def test_redis_commands_of_a_service_cannot_use_keys_of_duda(people):
     server = people("redis")
     key = b"!duda:s::" + b"ab" * 32
     for how in ("do", "many", "transaction", "write", "block", "run", "subscribe"):
@@ -395,7 +396,7 @@ def test_redis_commands_of_a_service_cannot_name_what_belongs_to_duda(people):
     assert server.redis.ask("EXISTS", key.decode()) == b":0\r\n"
 
 
-def test_record_that_another_program_has_written_into_redis_is_no_session(people):
+def test_session_forged_in_redis_is_rejected(people):
     server = people("redis")
     cookie = cookie_of(get(server, "/in/ana"))
     key = session_key(server.redis)
@@ -404,7 +405,7 @@ def test_record_that_another_program_has_written_into_redis_is_no_session(people
     assert show(server, cookie) == "-"
     server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
-    # Nor is a copy under the key of another session, or under a number
+    # A copy of a session under the key of another one, or under a session ID, is rejected, too.
     other = cookie_of(get(server, "/in/eve", source="127.0.1.1"))
     (key_of_other,) = session_keys(server.redis) - {key}
     server.redis.ask("SET", key_of_other, quoted(mine))
@@ -415,7 +416,7 @@ def test_record_that_another_program_has_written_into_redis_is_no_session(people
 
 
 def swap_records(folder, *users):
-    """Of two sessions in a [KV], whose users have names of the same length."""
+    """Swaps the stored records of two sessions in a [KV] store. The user names must have the same length."""
     path = folder / "data.mdb"
     data = bytearray(path.read_bytes())
     places = {user: [m.end() for m in re.finditer(rb"s::[0-9a-f]{64}(?=.{8}.{16}.{17}\x00\x04\x00\x03user" + user + b")", bytes(data), re.DOTALL)]
@@ -428,7 +429,7 @@ def swap_records(folder, *users):
     path.write_bytes(data)
 
 
-def test_record_of_another_session_in_a_folder_is_no_session(people, site):
+def test_session_swapped_in_a_kv_store_is_rejected(people, site):
     server = people("kv")
     cookies = [cookie_of(get(server, f"/in/{user}")) for user in ("ana", "eve")]
     folder = site.path.parent / "kv"
@@ -443,7 +444,7 @@ def test_record_of_another_session_in_a_folder_is_no_session(people, site):
 
 
 def shared_memory(server):
-    """Of the workers, as root or the server's user can read it."""
+    """Shared memory of the workers, which root and the user of the server can read."""
     found = b""
     for pid in server.workers:
         with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
@@ -466,8 +467,8 @@ def content_of_store(server, where, folder):
 
 
 @pytest.mark.parametrize("where", ["memory", "kv", "redis"])
-def test_who_reads_a_store_has_no_cookie(people, where, site):
-    """A copy of the store takes over no session: it knows sessions by a hash of their number."""
+def test_copy_of_a_store_reveals_no_session_id(people, where, site):
+    """The store contains only hashes of the session IDs, so a copy of the store cannot be used to take over a session."""
     server = people(where)
     cookies = [cookie_of(get(server, "/visit/ana")), cookie_of(get(server, "/visit/guest"))]
     cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
@@ -479,13 +480,13 @@ def test_who_reads_a_store_has_no_cookie(people, where, site):
         assert len(number) == 64
         for form in (number.encode(), number.upper().encode(), bytes.fromhex(number)):
             assert form not in content
-    # What is there opens nothing
+    # The hashes are not accepted as session IDs.
     for key in set(re.findall(rb"[0-9a-f]{64}", content)):
         assert show(server, f"{NAME}={key.decode()}") == "-"
 
 
-def test_secret_that_redis_has_lost_is_put_back_by_who_knows_it(people):
-    """Sessions of before are good for machines that come later."""
+def test_secret_lost_by_redis_is_restored_by_a_worker(people):
+    """Machines that start later accept the sessions from before."""
     server = people("redis", workers=1)
     cookie = cookie_of(get(server, "/in/ana"))
     key = session_key(server.redis)
@@ -493,13 +494,13 @@ def test_secret_that_redis_has_lost_is_put_back_by_who_knows_it(people):
     secret = server.redis.ask("GET", "!duda:s::secret")
     server.redis.ask("DEL", "!duda:s::secret")
     server.redis.ask("SET", key, "x" * 40)
-    assert show(server, cookie) == "-"  # it cannot be proven, so the worker looks for a newer secret
+    assert show(server, cookie) == "-"  # the proof fails, so the worker looks for a newer secret
     assert server.redis.ask("GET", "!duda:s::secret") == secret and len(secret) > 32
     server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
 
 
-def test_keys_that_follow_others_prove_records_as_long_as_they_are_named(people):
+def test_previous_key_is_accepted_while_it_is_listed(people):
     def serve(*keys):
         return people("kv", environment={"DUDA_KEYS": " ".join(k * 32 for k in keys)})
 
@@ -512,7 +513,7 @@ def test_keys_that_follow_others_prove_records_as_long_as_they_are_named(people)
     assert show(serve("b"), cookie) == "-"
 
 
-def test_sessions_in_a_folder_outlive_the_server_without_keys(people):
+def test_sessions_in_a_kv_store_survive_a_restart_without_keys(people):
     server = people("kv")
     cookie = cookie_of(get(server, "/in/ana"))
     server.stop()
@@ -521,8 +522,8 @@ def test_sessions_in_a_folder_outlive_the_server_without_keys(people):
 
 @pytest.mark.processes("signals of crashes are the program's")
 @pytest.mark.parametrize("where", PLACES)
-def test_no_log_has_the_number_of_a_session(people, where, tmp_path):
-    """Whatever becomes of it: not even with all messages, when the handler crashes, or when the store is away."""
+def test_no_log_contains_a_session_id(people, where, tmp_path):
+    """Not even with debug logging, after a crash of the handler, or while the store is unreachable."""
     log = tmp_path / "access.log"
     server = people(where, server=f"LogLevel debug\nAccessLog {log}")
     server.allow("Sanitizer", "was killed by signal", "ended unexpectedly")
@@ -546,10 +547,10 @@ def test_no_log_has_the_number_of_a_session(people, where, tmp_path):
         assert value not in logs and value[:32] not in logs
 
 
-# ---- TLS of a proxy ----
+# ---- TLS terminated by a proxy ----
 
 @pytest.mark.parametrize("where", ["memory", "cookie"])
-def test_cookies_are_secure_where_a_trusted_proxy_ends_tls(people, where):
+def test_cookies_are_secure_behind_a_trusted_tls_proxy(people, where):
     server = people(where, "IdleTimeout 1h\n[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For",
                     more=["security"])
     with server.connect() as c:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A section of its own for a service, with typed keys and secrets."""
+"""A configuration section of a service, with typed keys and secrets."""
 import pytest
 
 import services
@@ -40,13 +40,13 @@ def shop(tmp_path_factory):
     return services.build(tmp_path_factory.mktemp("shop"), "shop", SOURCE)
 
 
-def test_settings_and_their_defaults(monkey, shop):
+def test_section_sets_values_and_keeps_defaults(monkey, shop):
     assert monkey(plugins=[shop]).get("/").text == "shop 100 "
     server = monkey(plugins=[shop], top="[SHOP]\n    ItemsMax 7\n    Name x\n")
     assert server.get("/").text == "x 7 "
 
 
-def test_secrets(monkey, run, shop, tmp_path):
+def test_secret_is_read_from_its_source_and_never_printed(monkey, run, shop, tmp_path):
     (tmp_path / "key").write_text("from a file\n")
     server = monkey(plugins=[shop], top="[SHOP]\n    Key file:key\n")
     assert server.get("/").text == "shop 100 from a file"
@@ -63,7 +63,7 @@ def test_secrets(monkey, run, shop, tmp_path):
     ("ItemsMax 1001", "ItemsMax"),
     ("Itemsmax x", "ItemsMax|number"),
 ])
-def test_mistakes_are_named(monkey, shop, tmp_path, line, said):
+def test_invalid_values_are_rejected(monkey, shop, tmp_path, line, said):
     (tmp_path / "empty").write_text("\n")
     server = monkey(plugins=[shop], top=f"[SHOP]\n    {line}\n", expect_start=False)
     server.exit_code = 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package smtp: messages that a mail server takes, and what a handler learns when it does not."""
+"""The package smtp: messages that a mail server accepts, and the errors that a handler gets otherwise."""
 import email
 import email.policy
 import os
@@ -35,7 +35,7 @@ static int tell(struct duda_ctx *d, int e, const struct duda_smtp_result *r)
     return 0;
 }
 
-/* /mail or /text?from=...&subject=...&to=ONE,TWO, and its content */
+/* /mail or /text?from=...&subject=...&to=ONE,TWO, with the message as request body */
 static size_t read_to(struct duda_ctx *d, mk_str *to)
 {
     mk_str rest = duda_query(d, "to");
@@ -96,7 +96,7 @@ def box():
         yield start_one
 
 
-def test_messages(monkey, mails, box):
+def test_smtp_mail_is_composed_from_its_parts(monkey, mails, box):
     mail = box()
     server = start(monkey, mails, mail.where, "    EhloName shop.example.org\n")
     assert send(server, "dear Ana,\n.\n..\nbye ä", subject="Gr%C3%BC%C3%9Fe")[:2] == (0, "2.0.0 kept as 17")
@@ -110,7 +110,7 @@ def test_messages(monkey, mails, box):
     assert mail.got[1][1] == several.split(",")
 
 
-def test_texts_as_they_are(monkey, mails, box):
+def test_smtp_text_is_sent_unchanged(monkey, mails, box):
     mail = box()
     server = start(monkey, mails, mail.where)
     text = "Subject: x\n\n.\r\n..dots\r.\rQUIT\n.\n" + "x" * 998 + "\n"
@@ -126,7 +126,7 @@ def test_texts_as_they_are(monkey, mails, box):
     assert mail.got[2][2].replace(b"\r\n", b"\n").decode() == large
 
 
-def test_what_is_no_message(monkey, mails, box):
+def test_smtp_rejects_injection_and_oversized_messages(monkey, mails, box):
     mail = box()
     server = start(monkey, mails, mail.where, "    MaxMessageSize 10K\n")
     for query in ({"to": "ana@example.org%0d%0aRCPT%20TO:%3Ceve@example.org%3E"}, {"to": ""}, {"to": "ana"}, {"from": "x%3E%0d%0aDATA"},
@@ -141,7 +141,7 @@ def test_what_is_no_message(monkey, mails, box):
     assert send(server, "x" * 7000)[0] == 0
 
 
-def test_recipients_that_are_refused(monkey, mails, box):
+def test_smtp_rejected_recipients_are_reported(monkey, mails, box):
     mail = box()
     server = start(monkey, mails, mail.where)
     code, _, _, refused = send(server, to="x@elsewhere.org,ana@example.org,later@example.org")
@@ -149,12 +149,12 @@ def test_recipients_that_are_refused(monkey, mails, box):
     assert refused == ["x@elsewhere.org 550 5.1.1 not here", "later@example.org 450 4.2.1 later"]
     code, _, problem, refused = send(server, to="x@elsewhere.org,y@elsewhere.org")
     assert code == 74 and "RCPT: 550 5.1.1 not here" in problem and len(refused) == 2
-    assert send(server, to="x@elsewhere.org,later@example.org")[0] == 11, "a job tries again"
+    assert send(server, to="x@elsewhere.org,later@example.org")[0] == 11, "a job would be retried"
     assert len(mail.got) == 1
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
-def test_tls_and_a_password(monkey, mails, box, tmp_path):
+def test_smtp_uses_tls_and_authenticates(monkey, mails, box, tmp_path):
     authority = make_authority(tmp_path)
     pair = authority.issue(["localhost", "127.0.0.1"])
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -173,14 +173,14 @@ def test_tls_and_a_password(monkey, mails, box, tmp_path):
     assert len(mail.got) == 1
 
 
-def test_a_small_stack_is_enough(monkey, box, tmp_path):
+def test_smtp_works_with_a_small_stack(monkey, box, tmp_path):
     site = services.build(tmp_path, "mails", services.with_small_stacks(SOURCE), packages=["smtp"])
-    test_tls_and_a_password(monkey, site, box, tmp_path)
+    test_smtp_uses_tls_and_authenticates(monkey, site, box, tmp_path)
 
 
 def conversation(*steps):
-    """A server that says each step when it has got a line, the first one at once; None: it is silent; after the last one it
-    closes the connection. What it got is in .lines."""
+    """A server that sends the first step immediately, and one more after each line that it receives. None makes it
+    silent. After the last step it closes the connection. `.lines` has the received lines."""
     lines = []
 
     def script(connection):
@@ -218,7 +218,7 @@ TALKS = {
 }
 
 
-def test_servers_that_say_no(monkey, mails):
+def test_smtp_error_replies_map_to_errno(monkey, mails):
     script = conversation()
     with Backend(script=lambda connection: script(connection)) as backend:
         server = start(monkey, mails, backend.address)
@@ -229,7 +229,7 @@ def test_servers_that_say_no(monkey, mails):
             assert re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: ", problem), problem
 
 
-def test_problems_name_the_server_of_an_upstream(monkey, mails):
+def test_smtp_errors_name_the_server_of_an_upstream(monkey, mails):
     script = conversation(*TALKS["sender"][0])
     with Backend(script=lambda connection: script(connection)) as backend:
         server = start(monkey, mails, "relay", top=f"[UPSTREAM]\n    Name relay\n    Server {backend.address}\n")
@@ -238,7 +238,7 @@ def test_problems_name_the_server_of_an_upstream(monkey, mails):
         assert send(server)[2] == f"[SMTP] main, {backend.address}: greeting: the server has closed the connection"
 
 
-def test_servers_that_are_old_or_odd(monkey, mails):
+def test_smtp_works_with_servers_without_extensions(monkey, mails):
     ok = [b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n"]
     script = conversation(b"220 x\r\n", b"502 what?\r\n", b"250 hello\r\n", *ok)
     done = threading.Event()
@@ -250,7 +250,7 @@ def test_servers_that_are_old_or_odd(monkey, mails):
             pass
         connection.sendall(b"250 kept\r\n")
         script.lines.append(stream.readline())
-        done.set()  # and no answer to QUIT
+        done.set()  # no reply to QUIT
 
     with Backend(script=serve) as backend:
         server = start(monkey, mails, backend.address)
@@ -258,22 +258,22 @@ def test_servers_that_are_old_or_odd(monkey, mails):
         assert done.wait(20) and script.lines[1].startswith(b"HELO ")
         assert script.lines[2:] == [b"MAIL FROM:<shop@example.org>\r\n", b"RCPT TO:<ana@example.org>\r\n", b"DATA\r\n", b"QUIT\r\n"]
         script = conversation(b"220 x\r\n", b"250 x\r\n", *ok)
-        assert send(server, "ä", "/text")[0] == 95, "it takes no bytes above 127"
+        assert send(server, "ä", "/text")[0] == 95, "the server accepts only ASCII"
         script = conversation(b"220 x\r\n", EHLO)
         code, _, problem, _ = send(server, "x" * 1000)
         assert code == 90 and "MAIL: the message is too long" in problem
 
 
-def test_servers_that_are_silent_or_gone(monkey, mails):
+def test_smtp_reports_silent_and_unreachable_servers(monkey, mails):
     with Backend(script=conversation(b"220 x\r\n", EHLO, None)) as backend:
         server = monkey(plugins=[mails], top=f"[SMTP]\n    Server {backend.address}\n    Timeout 100ms\n")
         code, _, problem, _ = send(server)
         assert code == 110 and "MAIL: " in problem
         assert problem.endswith("MAIL: no reply within Timeout")
-    assert send(server)[0] == 111, "none listens"
+    assert send(server)[0] == 111, "nothing listens on the port"
 
 
-def test_outage_is_logged_once(monkey, mails, tmp_path):
+def test_smtp_outage_is_logged_once(monkey, mails, tmp_path):
     at = str(tmp_path / "mail")
     server = start(monkey, mails, f"unix:{at}")
     script = conversation(b"220 x\r\n", b"250 x\r\n", b"530 log in\r\n")
@@ -299,7 +299,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_mistakes(run, tmp_path, keys, says):
+def test_smtp_section_rejects_invalid_keys(run, tmp_path, keys, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-smtp\n[SMTP]\n{keys}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf, environment={"MK_PASSWORD": "secret"})

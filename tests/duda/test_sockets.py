@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WebSockets of services, in straight lines and by callbacks, and rooms over all workers."""
+"""WebSockets of services, with blocking calls and with callbacks, and topics over all workers."""
 import contextlib
 import socket
 
@@ -158,7 +158,7 @@ def dial(server, path, **how):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
-def test_messages_in_a_straight_line(server, protocol):
+def test_websocket_messages_are_echoed(server, protocol):
     how = {"ssl": server.encryption.context("http/1.1")} if protocol == "h1-tls" else {}
     with dial(server, "/echo", **how) as ws:
         for message in ("hello", b"\0\1", "", "x" * 200_000, *(f"number {i}" for i in range(100))):
@@ -168,21 +168,21 @@ def test_messages_in_a_straight_line(server, protocol):
 
 
 @pytest.mark.parametrize("path, n", [("/echo", 500), ("/slowly", 10)])
-def test_messages_that_come_faster_than_they_are_asked_for(server, path, n):
+def test_websocket_messages_are_queued_for_a_slow_handler(server, path, n):
     with dial(server, path) as ws:
         for i in range(n):
             ws.send(f"{i}")
         assert [ws.recv(30) for _ in range(n)] == [f"{i}" for i in range(n)]
 
 
-def test_messages_that_come_while_the_handler_is_busy(server):
+def test_websocket_message_during_a_wait_is_received(server):
     with dial(server, "/slowly") as ws:
         for i in range(5):
             ws.send(f"{i}")
             assert ws.recv(30) == f"{i}"
 
 
-def test_a_socket_and_a_timer(server):
+def test_websocket_handler_sends_on_a_timer(server):
     with dial(server, "/ticks") as ws:
         assert [ws.recv(30) for _ in range(3)] == ["tick 0", "tick 1", "tick 2"]
         with pytest.raises(ConnectionClosed):
@@ -190,38 +190,38 @@ def test_a_socket_and_a_timer(server):
         assert ws.close_code == 1000
 
 
-def test_a_handler_that_returns_closes_its_socket(server):
+def test_websocket_is_closed_when_its_handler_returns(server):
     with dial(server, "/early") as ws:
         assert ws.recv(30) == "bye"
         with pytest.raises(ConnectionClosed):
             ws.recv(30)
 
 
-def test_a_client_that_vanishes_cancels_waits(server):
+def test_websocket_disconnect_cancels_waits(server):
     with dial(server, "/patient") as ws:
         ws.socket.shutdown(socket.SHUT_RDWR)
     server.err.wait_for("patient ended: 1")
 
 
-def test_a_handler_waits_for_a_slow_client(server):
+def test_websocket_slow_client_suspends_the_handler(server):
     with dial(server, "/flood", max_size=None, max_queue=1) as ws:
         assert sum(len(ws.recv(30)) for _ in range(200)) == 200 * 60000
 
 
-def test_what_is_no_websocket_is_refused(server):
+def test_websocket_route_rejects_other_requests(server):
     assert server.get("/echo").status == 426
     with pytest.raises(InvalidStatus) as refused:
         dial(server, "/lobby", origin="https://evil.example")
     assert refused.value.response.status_code == 403
 
 
-def test_pages_of_other_sites_do_not_connect(server):
-    """Unless a route says so: their requests carry the cookies of ours."""
+def test_websocket_cross_origin_request_is_rejected(server):
+    """Cross-origin requests carry the user's cookies, so they are rejected unless a route allows them."""
     for origin in ("https://evil.example", "null", server.url.replace("http:", "ftp:"), server.url + "1", server.url[5:]):
         with pytest.raises(InvalidStatus) as refused:
             dial(server, "/echo", origin=origin)
         assert refused.value.response.status_code == 403, origin
-    for scheme in ("http:", "https:"):  # of a proxy that ends TLS
+    for scheme in ("http:", "https:"):  # both schemes, since a proxy may terminate TLS
         with dial(server, "/echo", origin=server.url.replace("http:", scheme)) as ws:
             ws.send("ours")
             assert ws.recv(30) == "ours"
@@ -231,7 +231,7 @@ def say(server, text):
     return server.get("/say", method="POST", body=text.encode())
 
 
-def test_rooms_reach_all_workers(server):
+def test_websocket_topic_reaches_all_workers(server):
     with contextlib.ExitStack() as kept, server.connect() as stream:
         sockets = [kept.enter_context(dial(server, "/lobby")) for _ in range(8)]
         stream.ask("/stream")
@@ -256,7 +256,7 @@ def test_rooms_reach_all_workers(server):
     server.err.wait_for("callback closed 1000", count=8)
 
 
-def test_a_member_that_reads_nothing_is_closed(monkey, tmp_path):
+def test_websocket_subscriber_that_reads_nothing_is_closed(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
     slow = socket.create_connection(("127.0.0.1", server.port))
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -270,7 +270,7 @@ def test_a_member_that_reads_nothing_is_closed(monkey, tmp_path):
     slow.close()
 
 
-def test_open_sockets_end_with_the_server(monkey, tmp_path):
+def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
     with dial(server, "/echo") as one, dial(server, "/lobby") as two, dial(server, "/patient"):
         one.send("x")
@@ -279,8 +279,8 @@ def test_open_sockets_end_with_the_server(monkey, tmp_path):
 
 
 @pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="there is no optimised Duda")
-def test_an_idle_socket_of_callbacks_costs_two_kilobytes(monkey, tmp_path):
-    """What its handler had is given back when it returns, and what many sockets share is there once."""
+def test_idle_callback_websocket_needs_two_kilobytes(monkey, tmp_path):
+    """The handler's memory is freed when it returns, and the sockets share common data."""
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMISED)], program=RELEASE, workers=1,
                     server="MaxConnections 2000")
     head = (b"GET /quiet?name=%s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"

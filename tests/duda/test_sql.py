@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package sql: the same service and the same tests over SQLite and PostgreSQL; then what only one of them has."""
+"""The package sql: one service and the same tests over SQLite and PostgreSQL, followed by tests for only one of them."""
 import concurrent.futures
 import json
 import os
@@ -24,7 +24,8 @@ SOURCE = r"""
 #include <errno.h>
 #include <locale.h>
 
-/* Where there is one of that name, as a program that embeds the server may have it. Workers could not read its files. */
+/* Sets a locale with a decimal comma, if installed, as an embedding program might. A constructor does it
+   because workers cannot read locale files. */
 __attribute__((constructor)) static void set_locale(void)
 {
     setlocale(LC_NUMERIC, "comma");
@@ -68,7 +69,7 @@ static int types(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* Moves one; `how` is commit, rollback, leave (without an end) or fail. */
+/* Transfers one unit. `how` is commit, rollback, leave (no end of the transaction) or fail. */
 static int move(struct duda_ctx *d)
 {
     struct duda_sql_db *db = duda_sql_find(d, NULL);
@@ -89,7 +90,8 @@ static int move(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* ?ids=1,2,x&how=plain, commit or rollback: asks for each account at once; one that is no number is an error. */
+/* ?ids=1,2,x&how=plain, commit or rollback: queries all accounts in one batch; an ID that is not a
+   number is an error. */
 static int many(struct duda_ctx *d)
 {
     enum { MAX = 1200 };
@@ -184,7 +186,7 @@ def run(server, sql, *values):
     return text if text[:1].isdigit() else json.loads(text.rpartition(" ")[0])
 
 
-def test_rows(server):
+def test_sql_returns_rows_and_counts(server):
     assert run(server, "SELECT id, n FROM accounts WHERE id = 2") == [{"id": 2, "n": 0}]
     assert run(server, "SELECT id FROM accounts WHERE id = 99") == []
     assert run(server, "INSERT INTO goods (id, name) VALUES (10, $1)", "tea") == []
@@ -193,29 +195,30 @@ def test_rows(server):
     assert server.get("/run?sql=DELETE+FROM+goods+WHERE+id+%3D+10").text == "[] 1"
 
 
-def test_types(server):
+def test_sql_values_keep_their_types(server):
     first, second = json.loads(server.get("/types").text.rpartition(" ")[0])
     assert first == {"i": -(1 << 63), "r": 0.1, "t": 'a"\\\né', "b": "AP8n"}
     assert second == {"i": None, "r": None, "t": "", "b": ""}
 
 
-def test_numbers_in_a_locale_with_a_comma(monkey, site, backend, request, tmp_path):
+def test_sql_numbers_ignore_the_locale(monkey, site, backend, request, tmp_path):
     (tmp_path / "comma.def").write_text('LC_NUMERIC\ndecimal_point ","\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n')
     subprocess.run(["localedef", "-c", "-i", tmp_path / "comma.def", tmp_path / "comma"], capture_output=True, check=False)
     server = start(monkey, site, backend, request, environment={
-        "LOCPATH": str(tmp_path), "ASAN_OPTIONS": f"{ENVIRONMENT['ASAN_OPTIONS']}:detect_leaks=0"})  # glibc keeps what it finds there
+        # glibc does not free locale data
+        "LOCPATH": str(tmp_path), "ASAN_OPTIONS": f"{ENVIRONMENT['ASAN_OPTIONS']}:detect_leaks=0"})
     first, _ = json.loads(server.get("/types").text.rpartition(" ")[0])
     assert first["r"] == 0.1
 
 
 @pytest.mark.parametrize("value", ["'; DROP TABLE accounts; --", "1 OR 1=1", "$2", "\\'", "é'\""])
-def test_values_are_never_sql(server, value):
+def test_sql_parameters_never_become_sql(server, value):
     assert run(server, "SELECT id FROM goods WHERE name = $1", value) == []
     assert run(server, "SELECT CAST($1 AS TEXT) AS v", value) == [{"v": value}]
     assert len(run(server, "SELECT id FROM accounts")) == 2
 
 
-def test_errors_say_what_happened(server, backend):
+def test_sql_errors_name_the_cause(server, backend):
     title = f"[{backend.upper()}] main: "
     assert run(server, "SELECT nonsense FROM accounts").startswith("121 " + title)
     assert "nonsense" in run(server, "SELECT nonsense FROM accounts")
@@ -231,7 +234,7 @@ def balance(server):
     return [row["n"] for row in run(server, "SELECT n FROM accounts ORDER BY id")]
 
 
-def test_transactions(server):
+def test_sql_transactions_commit_and_roll_back(server):
     one, two = balance(server)
     assert server.get("/move?how=commit").status == 200
     assert balance(server) == [one - 1, two + 1]
@@ -240,7 +243,7 @@ def test_transactions(server):
         assert balance(server) == [one - 1, two + 1]
 
 
-def test_transactions_of_many_handlers(server):
+def test_sql_concurrent_transactions_are_isolated(server):
     one, two = balance(server)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda i: server.get(f"/move?how={('commit', 'leave')[i % 2]}").text, range(60)))
@@ -249,7 +252,7 @@ def test_transactions_of_many_handlers(server):
     assert balance(server) == [one - 30, two + 30]
 
 
-def test_many_at_once(server):
+def test_sql_batch_runs_all_statements(server):
     one, two = balance(server)
     assert server.get("/many?ids=1,2,99,1").text == "0: 1 2 0 1"
     assert balance(server) == [one + 2, two + 1]
@@ -262,16 +265,16 @@ def test_many_at_once(server):
     assert server.get(f"/many?ids={','.join(['1'] * 1001)}").text == "90:"
 
 
-def test_texts_with_a_nul_are_refused(server):
-    """PostgreSQL has none: it would take what is ahead of it, without a word."""
+def test_sql_text_with_nul_is_rejected(server):
+    """PostgreSQL has no NUL in texts and would silently cut the value there."""
     run(server, "DELETE FROM goods")
     assert run(server, "INSERT INTO goods (id, name) VALUES (77, $1)", "admin\0istrator") == "74 a text has a NUL in it"
     assert run(server, "SELECT id FROM goods WHERE id = 77") == []
 
 
-# ---- What goes wrong ----
+# ---- Failures ----
 
-def test_slow_statements_and_large_results(monkey, site, backend, request):
+def test_sql_timeout_and_result_limit_end_statements(monkey, site, backend, request):
     server = start(monkey, site, backend, request, "    Timeout 300ms\n    MaxResultSize 100K\n", workers=1)
     assert run(server, "SELECT 1 AS one") == [{"one": 1}]
     assert run(server, SLOW[backend]).startswith("110 ")
@@ -283,7 +286,7 @@ def test_slow_statements_and_large_results(monkey, site, backend, request):
     wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "the database answers")
 
 
-def test_migrations_go_on(monkey, site, backend, request):
+def test_sql_new_migrations_are_applied(monkey, site, backend, request):
     folder = site.path.parent
     top = section(backend, request)
     server = start(monkey, site, backend, request, top=top)
@@ -304,7 +307,7 @@ def test_migrations_go_on(monkey, site, backend, request):
     assert run(server, "SELECT name FROM goods") == [{"name": "tea"}]
 
 
-def test_mistakes_in_migrations(run, tmp_path, backend):
+def test_sql_invalid_migration_files_are_rejected(run, tmp_path, backend):
     keys = {"sqlite": "File a.db", "postgres": "Server host=127.0.0.1"}[backend]
     folder = tmp_path / "migrations"
     folder.mkdir()
@@ -320,8 +323,8 @@ def test_mistakes_in_migrations(run, tmp_path, backend):
 
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
-def test_a_new_file_that_another_one_writes(monkey, site, request):
-    """The worker turns it into one with a WAL, which SQLite refuses at once while another connection writes."""
+def test_sqlite_waits_for_the_writer_of_a_new_file(monkey, site, request):
+    """The worker switches the file to WAL mode, which SQLite refuses immediately while another connection writes."""
     folder = site.path.parent
     (folder / "data").mkdir()
     file = folder / "data" / "shop.db"
@@ -331,7 +334,7 @@ def test_a_new_file_that_another_one_writes(monkey, site, request):
         server = start(monkey, site, "sqlite", request, workers=1)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             asked = pool.submit(run, server, "SELECT 1 AS one")
-            wait_until(lambda: str(file) in proc.descriptors(server.workers[0]).values() or asked.done(), "it has the file open")
+            wait_until(lambda: str(file) in proc.descriptors(server.workers[0]).values() or asked.done(), "the file is open")
             assert not concurrent.futures.wait([asked], 0.1).done, asked.result()
             other.execute("ROLLBACK")
             assert asked.result(30) == [{"one": 1}]
@@ -344,7 +347,7 @@ def test_a_new_file_that_another_one_writes(monkey, site, request):
 needs_postgres = pytest.mark.skipif(not HAS["postgres"], reason="this build has no libpq, or there is no PostgreSQL")
 
 
-def test_a_server_needs_an_account_that_may_run_it(monkeypatch):
+def test_postgres_needs_an_account_to_run_in_tests(monkeypatch):
     def unknown(name):
         raise KeyError(name)
 
@@ -357,7 +360,7 @@ def test_a_server_needs_an_account_that_may_run_it(monkeypatch):
 
 
 @needs_postgres
-def test_a_postgres_that_is_killed_and_frozen(monkey, site, request):
+def test_postgres_killed_or_frozen_fails_and_recovers(monkey, site, request):
     postgres = postgres_server.Postgres()
     try:
         server = start(monkey, site, "postgres", request, workers=1,
@@ -368,21 +371,21 @@ def test_a_postgres_that_is_killed_and_frozen(monkey, site, request):
             answers = list(pool.map(lambda _: run(server, "SELECT 1 AS one"), range(8)))
         assert all(answer[:4] in ("110 ", "111 ", "104 ") for answer in answers), answers
         postgres.each(signal.SIGCONT)
-        wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "it is back")
+        wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "the server answers again")
         postgres.kill()
         assert run(server, "SELECT 1 AS one")[:4] in ("104 ", "111 ", "110 ")
         lost = server.get("/many?ids=1,1,1").text
         assert lost[:4] in ("104:", "111:", "110:") and lost[4:] == " -1 -1 -1"
         server.err.wait_for(r"\[error\] .*\[POSTGRES\] main: ")
         postgres.start()
-        wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "it is back")
+        wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "the server answers again")
         server.err.wait_for(r"\[POSTGRES\] main is back")
     finally:
         postgres.stop()
 
 
 @needs_postgres
-def test_more_at_once_than_may_wait(monkey, site, request):
+def test_postgres_batch_beyond_the_queue_limit_is_rejected(monkey, site, request):
     server = start(monkey, site, "postgres", request, "    MaxQueue 3\n", workers=1)
     assert server.get("/many?ids=1,2,1").text == "0: 1 2 1"
     assert server.get("/many?ids=1,2,1,2").text.startswith("16: -1")
@@ -390,8 +393,8 @@ def test_more_at_once_than_may_wait(monkey, site, request):
 
 
 @needs_postgres
-def test_statements_that_wait_already_count(monkey, site, request):
-    """Of two handlers that want more than may wait, whichever comes second is refused at once."""
+def test_postgres_waiting_statements_count_for_the_queue_limit(monkey, site, request):
+    """Two handlers together exceed the queue limit: the second one is rejected immediately."""
     postgres = postgres_server.Postgres()
     try:
         place = postgres.database()
@@ -413,7 +416,7 @@ def test_statements_that_wait_already_count(monkey, site, request):
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
 @pytest.mark.parametrize("missing", ["first", "second"])
-def test_a_database_needs_its_folder(run, tmp_path, missing):
+def test_sqlite_file_in_a_missing_folder_is_rejected(run, tmp_path, missing):
     (tmp_path / "there").mkdir()
     sections = "".join(f"[SQLITE]\n    Name {name}\n    File {'nowhere' if name == missing else 'there'}/{name}.db\n"
                        for name in ("first", "second"))
@@ -425,8 +428,8 @@ def test_a_database_needs_its_folder(run, tmp_path, missing):
 
 
 @needs_postgres
-def test_transactions_end_with_their_connection(monkey, site, request):
-    """All sessions are ended under load: each transaction was done whole or not at all."""
+def test_postgres_lost_connection_keeps_transactions_atomic(monkey, site, request):
+    """All sessions are terminated under load: each transaction took effect completely or not at all."""
     postgres = request.getfixturevalue("cluster")
     server = start(monkey, site, "postgres", request, workers=1)
     one, two = balance(server)
@@ -434,7 +437,7 @@ def test_transactions_end_with_their_connection(monkey, site, request):
         jobs = [pool.submit(lambda: server.get("/move?how=commit").text) for _ in range(60)]
         postgres.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd{postgres.n}'")
         done = sum(job.result().startswith("[]") for job in jobs)
-    left, right = wait_until(lambda: isinstance(run(server, "SELECT 1 AS one"), list) and balance(server), "it is back")
+    left, right = wait_until(lambda: isinstance(run(server, "SELECT 1 AS one"), list) and balance(server), "the server recovers")
     assert left + right == one + two
     assert done <= right - two <= 60
 
@@ -451,7 +454,7 @@ SERVERS = [
 
 @needs_postgres
 @pytest.mark.parametrize("keys, says", SERVERS, ids=[says for _, says in SERVERS])
-def test_mistakes_in_servers(run, tmp_path, keys, says):
+def test_postgres_section_rejects_invalid_servers(run, tmp_path, keys, says):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-postgres\n[POSTGRES]\n{keys}"
                     "[HOST]\n    DocumentRoot .\n")
@@ -461,8 +464,8 @@ def test_mistakes_in_servers(run, tmp_path, keys, says):
 
 @pytest.mark.skipif(not (services.has("sqlite") and services.has("postgres")), reason="one of both is missing")
 @pytest.mark.parametrize("name", ["main", "other"])
-def test_a_name_belongs_to_one_database(run, tmp_path, name):
-    """Services find databases by it, whatever kind they are."""
+def test_database_names_must_be_unique(run, tmp_path, name):
+    """Services find databases of either type by Name."""
     conf = tmp_path / "monkey.conf"
     conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-sqlite\n    Load duda-postgres\n"
                     f"[SQLITE]\n    File a.db\n[POSTGRES]\n    Server host=127.0.0.1\n    Name {name}\n[HOST]\n    DocumentRoot .\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changes under a running service: tables, sessions, servers. A statement then answers right values or an error, and all
-is well again without a restart."""
+"""Tables, sessions and servers change while a service runs. A statement then returns correct values or an error, and the
+service recovers without a restart."""
 import concurrent.futures
 import contextlib
 import json
@@ -49,7 +49,7 @@ static int run(struct duda_ctx *d)
     return 0;
 }
 
-/* As above; its error is the answer of the handler. */
+/* Like run(), but the handler returns the error. */
 static int bare(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -58,7 +58,8 @@ static int bare(struct duda_ctx *d)
     return e ? e : duda_puts(d, "fine");
 }
 
-/* ?sql=A|B|C: in a transaction, or ?many=A|B|C: at once. A line for each, and of the transaction one for its end. */
+/* ?sql=A|B|C runs the statements in a transaction, ?many=A|B|C as a batch. Prints a line for each
+   statement, and one for the end of the transaction. */
 static int several(struct duda_ctx *d)
 {
     enum { MAX = 50 };
@@ -110,7 +111,7 @@ def cluster():
 
 
 class Base:
-    """A service, and its database from another program."""
+    """A service, and access to its database by another program."""
 
     def __init__(self, server, change):
         self.server, self.change = server, change
@@ -149,9 +150,9 @@ def start(monkey, site, backend, request, keys="", workers=1):
     return Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top, workers=workers), change)
 
 
-# ---- Tables change ----
+# ---- Changed tables ----
 
-# What another program does, and the rows of SELECT * FROM t (or FROM v) then.
+# Changes by another program, and the rows that SELECT * FROM t (or FROM v) returns afterwards.
 CHANGES = {
     "add": ("ALTER TABLE t ADD COLUMN c INTEGER DEFAULT 7", [{"secret": 1, "name": "Ana", "c": 7}]),
     "drop": ("ALTER TABLE t DROP COLUMN secret", [{"name": "Ana"}]),
@@ -167,11 +168,11 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_rows_after_a_change_of_their_table(monkey, site, backend, request, change):
+def test_query_after_a_table_change_returns_the_new_columns(monkey, site, backend, request, change):
     base = start(monkey, site, backend, request)
     text, rows = CHANGES[change]
     base.change("CREATE TABLE t (secret INTEGER, name TEXT); INSERT INTO t VALUES (1, 'Ana')")
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each connection knows the statement
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # prepares the statement on each connection
         before = list(pool.map(lambda _: base.run("SELECT * FROM t"), range(40)))
     assert before == [[{"secret": 1, "name": "Ana"}]] * 40
     base.change(text)
@@ -185,7 +186,7 @@ def test_rows_after_a_change_of_their_table(monkey, site, backend, request, chan
         assert after == [rows] * 40
 
 
-def test_rows_of_a_view_that_is_made_anew(monkey, site, backend, request):
+def test_query_of_a_recreated_view_returns_the_new_columns(monkey, site, backend, request):
     base = start(monkey, site, backend, request, workers=2)
     base.change("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'); CREATE VIEW v AS SELECT a, b FROM t")
     for _ in range(8):
@@ -195,7 +196,7 @@ def test_rows_of_a_view_that_is_made_anew(monkey, site, backend, request):
         assert base.run("SELECT * FROM v") == [{"a": "x", "c": 5, "b": 1}]
 
 
-def test_parameters_follow_the_type_of_their_column(monkey, site, backend, request):
+def test_parameters_follow_a_changed_column_type(monkey, site, backend, request):
     base = start(monkey, site, backend, request)
     base.change("CREATE TABLE t (a INTEGER)")
     for _ in range(6):
@@ -206,7 +207,7 @@ def test_parameters_follow_the_type_of_their_column(monkey, site, backend, reque
     assert base.run("SELECT count(*) AS n FROM t WHERE a = $1", "five") == [{"n": 6}]
 
 
-def test_a_service_may_change_its_own_tables(monkey, site, backend, request):
+def test_service_may_change_its_own_tables(monkey, site, backend, request):
     base = start(monkey, site, backend, request)
     assert base.run("CREATE TABLE t (a INTEGER)") == base.run("INSERT INTO t VALUES (1)") == []
     assert [base.run("SELECT * FROM t") for _ in range(8)] == [[{"a": 1}]] * 8
@@ -217,8 +218,8 @@ def test_a_service_may_change_its_own_tables(monkey, site, backend, request):
     assert base.run("VACUUM") == [] and base.run("ANALYZE") == []
 
 
-def test_a_statement_that_is_wrong_by_itself_stays_prepared(monkey, site, request):
-    """Bad values are repeated once, without a trace in the server."""
+def test_statement_with_invalid_values_stays_prepared(monkey, site, request):
+    """Statements with invalid values are retried once; the number of prepared statements does not grow."""
     if not HAS["postgres"]:
         pytest.skip("there is no PostgreSQL")
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
@@ -233,7 +234,7 @@ def test_a_statement_that_is_wrong_by_itself_stays_prepared(monkey, site, reques
 
 
 @needs_postgres
-def test_a_transaction_fails_once_after_a_change(monkey, site, request):
+def test_transaction_fails_once_after_a_table_change(monkey, site, request):
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert base.run("SELECT * FROM t") == [{"a": 1}]
@@ -246,7 +247,7 @@ def test_a_transaction_fails_once_after_a_change(monkey, site, request):
 
 
 @needs_postgres
-def test_statements_at_once_after_a_change(monkey, site, request):
+def test_batch_after_a_table_change_returns_the_new_columns(monkey, site, request):
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert base.lines("/several", many="SELECT * FROM t|SELECT 1 AS x|SELECT * FROM t") == ['[{"a":1}]', '[{"x":1}]', '[{"a":1}]']
@@ -255,9 +256,9 @@ def test_statements_at_once_after_a_change(monkey, site, request):
         '[{"a":1,"b":null}]', '[{"x":1}]', '[{"a":1,"b":null}]']
 
 
-# ---- Sessions change ----
+# ---- Changed sessions ----
 
-# What a statement of the programmer would do to a connection that all share.
+# Statements that would change the state of the shared connection.
 SHARED = {
     "sqlite": ["BEGIN", "BEGIN IMMEDIATE", "/* x */ begin", "COMMIT", "ROLLBACK", "SAVEPOINT x", "ATTACH 'x.db' AS x",
                "PRAGMA foreign_keys=OFF", "PRAGMA busy_timeout=0", "CREATE TEMP TABLE t (a)", "CREATE TEMP VIEW v AS SELECT 1",
@@ -268,7 +269,7 @@ SHARED = {
                  "SELECT lastval()", "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"]}
 
 
-def test_a_shared_connection_is_not_changed(monkey, site, backend, request):
+def test_statement_that_changes_the_shared_connection_is_rejected(monkey, site, backend, request):
     base = start(monkey, site, backend, request)
     base.change("CREATE TABLE t (a INTEGER)")
     for text in SHARED[backend]:
@@ -281,7 +282,7 @@ def test_a_shared_connection_is_not_changed(monkey, site, backend, request):
     assert base.run("SELECT count(*) AS n FROM t") == [{"n": 21}]
 
 
-def test_a_transaction_is_ended_by_its_own_functions_alone(monkey, site, backend, request):
+def test_transaction_ends_only_by_its_functions(monkey, site, backend, request):
     base = start(monkey, site, backend, request)
     base.change("CREATE TABLE t (a INTEGER)")
     lines = base.transaction("INSERT INTO t VALUES (1)", "COMMIT", "INSERT INTO t VALUES (2)", "ROLLBACK", "BEGIN", back=1)
@@ -292,7 +293,7 @@ def test_a_transaction_is_ended_by_its_own_functions_alone(monkey, site, backend
     assert base.run("SELECT a FROM t") == [{"a": 2}]
 
 
-# What a transaction leaves in its session, and how the next one would see it.
+# Session state that a transaction leaves, and a query that would reveal it to the next user of the session.
 LEFT = {
     "sqlite": [("CREATE TEMP TABLE t (a)", "SELECT count(*) AS n FROM t", [{"n": 1}])],
     "postgres": [("CREATE TEMP TABLE t (a int)", "SELECT count(*) AS n FROM t", [{"n": 1}]),
@@ -305,31 +306,31 @@ LEFT = {
                  ("DISCARD PLANS", "SELECT 1 AS one", [{"one": 1}]), ("DEALLOCATE ALL", "SELECT 1 AS one", [{"one": 1}])]}
 
 
-def test_what_a_transaction_leaves_in_its_session_ends_with_it(monkey, site, backend, request):
+def test_session_state_of_a_transaction_is_reset(monkey, site, backend, request):
     base = start(monkey, site, backend, request, {"sqlite": "    PoolSize 1\n", "postgres": "    PoolSize 1\n"}[backend])
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     for text, look, rows in LEFT[backend]:
         for more in ({}, {"back": 1}):
             assert base.run("SELECT 1 AS one") == [{"one": 1}]
             assert base.transaction(text, **more)[-1] == "0", text
-            if "pg_locks" in look: # the process of the session that is closed ends by itself
+            if "pg_locks" in look:  # the backend process of a closed session ends asynchronously
                 wait_until(lambda: base.run(look) == rows, text)
             assert base.run(look) == rows, text
 
 
 @needs_sqlite
-def test_nothing_is_done_alone_after_an_error_that_ends_the_transaction(monkey, site, request):
-    """RAISE(ROLLBACK) is such an error, as a full disk may be."""
+def test_statements_after_an_implicit_rollback_are_rejected(monkey, site, request):
+    """RAISE(ROLLBACK) is such an error; a full disk may cause one, too."""
     base = start(monkey, site, "sqlite", request)
     base.change("CREATE TABLE t (a INTEGER); CREATE TRIGGER no BEFORE INSERT ON t WHEN NEW.a = 13 "
                 "BEGIN SELECT RAISE(ROLLBACK, 'no 13'); END;")
     lines = base.transaction("INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (13)", "INSERT INTO t VALUES (2)")
     assert "no 13" in lines[1] and lines[2].startswith("104 ") and lines[3] != "0"
-    assert base.transaction("INSERT INTO t VALUES (13)", back=1)[-1] == "0", "what is rolled back already need not be"
+    assert base.transaction("INSERT INTO t VALUES (13)", back=1)[-1] == "0", "a second rollback is not needed"
     assert base.run("SELECT count(*) AS n FROM t") == [{"n": 0}]
 
 
-def test_pragmas_that_ask_are_answered(monkey, site, request):
+def test_pragmas_that_only_read_are_allowed(monkey, site, request):
     if not HAS["sqlite"]:
         pytest.skip("there is no SQLite")
     base = start(monkey, site, "sqlite", request)
@@ -343,7 +344,7 @@ def test_pragmas_that_ask_are_answered(monkey, site, request):
 
 @needs_postgres
 @pytest.mark.parametrize("text", ["COPY t TO STDOUT", "COPY t FROM STDIN", "/* x */ copy (SELECT 1) to stdout"])
-def test_a_copy_is_refused_and_hurts_nobody(monkey, site, request, text):
+def test_copy_without_its_functions_is_rejected_without_side_effects(monkey, site, request, text):
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -355,11 +356,12 @@ def test_a_copy_is_refused_and_hurts_nobody(monkey, site, request, text):
     assert base.run("").startswith("22 ") and base.run("-- nothing").startswith("22 ")
 
 
-# ---- Servers change ----
+# ---- Changed servers ----
 
 @needs_postgres
-def test_statements_that_the_server_has_forgotten(monkey, site, request):
-    """A function deallocates them, as a pooler's reset does: each connection notices it and goes on."""
+def test_deallocated_statements_are_prepared_again(monkey, site, request):
+    """A function deallocates them, as the reset of a pooler does: each connection notices the loss and prepares them
+    again."""
     base = start(monkey, site, "postgres", request, "    PoolSize 2\n")
     base.change("CREATE FUNCTION forget() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DEALLOCATE ALL; RETURN 1; END $$")
     for _ in range(4):
@@ -370,8 +372,8 @@ def test_statements_that_the_server_has_forgotten(monkey, site, request):
 
 
 @needs_postgres
-def test_statements_that_cannot_be_prepared_are_not_forgotten_ones(monkey, site, request):
-    """Statements stay prepared, whatever else fails, and this one is well as soon as its table is there."""
+def test_statement_that_fails_to_prepare_is_not_taken_for_a_deallocated_one(monkey, site, request):
+    """Other failures leave statements prepared, and a failed statement works as soon as its table exists."""
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     for _ in range(10):
         assert "does not exist" in base.run("SELECT a FROM t")
@@ -386,7 +388,7 @@ needs_bouncer = pytest.mark.skipif(not HAS["postgres"] or not pgbouncer_server.P
 
 @needs_bouncer
 @pytest.mark.parametrize("keys", ["", "    Prepare off\n"], ids=["prepared", "unprepared"])
-def test_a_pooler_puts_each_transaction_into_another_session(monkey, site, request, keys):
+def test_pgbouncer_transaction_pooling_works(monkey, site, request, keys):
     cluster = request.getfixturevalue("cluster")
     name = re.search(r"dbname=(\w+)", cluster.database())[1]
     bouncer = pgbouncer_server.start(cluster)
@@ -397,7 +399,7 @@ def test_a_pooler_puts_each_transaction_into_another_session(monkey, site, reque
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
             texts = [f"SELECT {i % 7} AS n" for i in range(300)]
             answers = list(pool.map(base.run, texts))
-            assert answers == [[{"n": i % 7}] for i in range(300)], "each has its own answer"
+            assert answers == [[{"n": i % 7}] for i in range(300)], "each request gets its own result"
             done = list(pool.map(lambda i: base.transaction(f"INSERT INTO t VALUES ({i})", f"SELECT {i} AS n")[-1], range(60)))
         assert keys == "" or done == ["0"] * 60
         assert base.run("SELECT count(*) AS n FROM t") == [{"n": done.count("0")}]
@@ -408,8 +410,8 @@ def test_a_pooler_puts_each_transaction_into_another_session(monkey, site, reque
 
 
 @needs_postgres
-def test_a_server_that_was_demoted_is_left_for_the_new_one(monkey, site):
-    """One address leads to the server that takes writes; connections to the other one stay open."""
+def test_demoted_server_is_replaced_by_the_new_one(monkey, site):
+    """One address always leads to the writable server, while connections to the demoted server stay open."""
     with contextlib.ExitStack() as stack:
         old, new = (postgres_server.Postgres() for _ in range(2))
         for each in (old, new):
@@ -422,12 +424,12 @@ def test_a_server_that_was_demoted_is_left_for_the_new_one(monkey, site):
         relay.target = f"{new.folder}/.s.PGSQL.5432"
         old.sql("ALTER SYSTEM SET default_transaction_read_only = on")
         old.sql("SELECT pg_reload_conf()")
-        wait_until(lambda: "read-only" in str(base.run("INSERT INTO t VALUES (2)")) or new.sql("SELECT count(*) FROM t") != "0", "it is demoted")
+        wait_until(lambda: "read-only" in str(base.run("INSERT INTO t VALUES (2)")) or new.sql("SELECT count(*) FROM t") != "0", "the demotion")
         assert base.run("INSERT INTO t VALUES (3)") == []
         assert new.sql("SELECT count(*) FROM t WHERE a = 3") == "1"
 
 
-# ---- Handlers that leave ----
+# ---- Cancelled handlers ----
 
 def active(cluster):
     return cluster.sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()")
@@ -435,20 +437,20 @@ def active(cluster):
 
 @needs_postgres
 @pytest.mark.parametrize("where", ["alone", "transaction"])
-def test_a_statement_whose_client_is_gone_is_cancelled(monkey, site, request, where):
+def test_client_disconnect_cancels_its_statement(monkey, site, request, where):
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n    Timeout 60s\n")
     cluster = request.getfixturevalue("cluster")
     path = {"alone": "/run", "transaction": "/several"}[where]
     assert base.run("SELECT 1 AS one") == [{"one": 1}]
     with base.server.connect() as c:
         c.ask(f"{path}?sql=SELECT+pg_sleep(50)")
-        wait_until(lambda: active(cluster) == "1", "it is at work")
-    wait_until(lambda: active(cluster) == "0", "it is not any more")
+        wait_until(lambda: active(cluster) == "1", "the statement runs")
+    wait_until(lambda: active(cluster) == "0", "the statement is cancelled")
     assert base.run("SELECT 2 AS two") == [{"two": 2}]
 
 
 @needs_postgres
-def test_a_cancelled_statement_hurts_none_behind_it(monkey, site, request):
+def test_cancelled_statement_does_not_affect_queued_ones(monkey, site, request):
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n    Timeout 60s\n")
     cluster = request.getfixturevalue("cluster")
     base.change("CREATE TABLE t (a INTEGER)")
@@ -457,14 +459,14 @@ def test_a_cancelled_statement_hurts_none_behind_it(monkey, site, request):
             pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(6))
             with base.server.connect() as c:
                 c.ask("/run?sql=SELECT+pg_sleep(50)")
-                wait_until(lambda: active(cluster) == "1", "it is at work")
+                wait_until(lambda: active(cluster) == "1", "the statement runs")
                 behind = [pool.submit(base.run, f"INSERT INTO t SELECT {round_} FROM pg_sleep(0.05)") for _ in range(6)]
             assert [each.result() for each in behind] == [[]] * 6
-        assert base.run(f"SELECT count(*) AS n FROM t WHERE a = {round_}") == [{"n": 6}], "each was done once"
+        assert base.run(f"SELECT count(*) AS n FROM t WHERE a = {round_}") == [{"n": 6}], "each statement ran once"
 
 
 @needs_sqlite
-def test_a_handler_that_waits_for_a_lock_of_a_file_may_leave(monkey, site, request):
+def test_sqlite_handler_that_waits_for_a_file_lock_can_be_cancelled(monkey, site, request):
     base = start(monkey, site, "sqlite", request, "    PoolSize 1\n    Timeout 60s\n")
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.run("SELECT 1 AS one") == [{"one": 1}]
@@ -473,12 +475,12 @@ def test_a_handler_that_waits_for_a_lock_of_a_file_may_leave(monkey, site, reque
         with base.server.connect() as c:
             c.ask("/run?sql=INSERT+INTO+t+VALUES+(1)")
             threading.Event().wait(0.2)
-        assert base.run("SELECT 2 AS two") == [{"two": 2}], "its thread is free"
+        assert base.run("SELECT 2 AS two") == [{"two": 2}], "the thread of the database is free"
 
 
-# ---- What the log has ----
+# ---- Log messages ----
 
-def test_the_log_says_what_the_database_says(monkey, site, backend, request):
+def test_database_error_is_logged_without_values(monkey, site, backend, request):
     base = start(monkey, site, backend, request)
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.server.get("/bare?sql=SELEC+1").status == 500
@@ -493,7 +495,7 @@ def test_the_log_says_what_the_database_says(monkey, site, backend, request):
 
 
 @needs_postgres
-def test_a_database_that_turns_us_away_is_told_from_one_that_is_down(monkey, site, request):
+def test_postgres_login_failure_differs_from_a_server_that_is_down(monkey, site, request):
     cluster = request.getfixturevalue("cluster")
     for server, code in ((f"host={cluster.folder} user=ana dbname=nosuch", "126"), (f"host={cluster.folder} user=nobody dbname=postgres", "126"),
                          ("host=127.0.0.1 port=1 user=ana dbname=x", "111")):
@@ -508,7 +510,7 @@ ONE, TWO, THREE = "CREATE TABLE one (a INTEGER);\n", "CREATE TABLE two (a INTEGE
 
 
 def migrate(monkey, site, backend, request, files, top=None, keys="", folder="migrations", workers=2):
-    """A server with these files."""
+    """Starts a server with these migration files."""
     place = site.path.parent / folder
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -536,21 +538,21 @@ BAD = {
 
 
 @pytest.mark.parametrize("how", BAD)
-def test_migrations_that_do_not_fit_are_refused_at_the_start(monkey, site, backend, request, how):
+def test_changed_or_missing_migrations_are_rejected_at_startup(monkey, site, backend, request, how):
     base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-b.sql": TWO})
-    wait_until(lambda: isinstance(base.run("SELECT a FROM two"), list), "it has run")
+    wait_until(lambda: isinstance(base.run("SELECT a FROM two"), list), "the migrations have run")
     base.server.stop()
     files, says = BAD[how]
     base, _ = migrate(monkey, site, backend, request, files, top)
-    base.server.err.wait_for(r"\[error\] .*Migrations: " + says, count=2)  # by each worker, before any request
+    base.server.err.wait_for(r"\[error\] .*Migrations: " + says, count=2)  # logged by each worker, before any request
     assert re.search("Migrations: " + says, base.run("SELECT 1 AS one"))
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE.replace("\n", "\r\n"), "2-b.sql": TWO}, top)
-    assert base.run("SELECT 1 AS one") == [{"one": 1}], "line ends do not count"
+    assert base.run("SELECT 1 AS one") == [{"one": 1}], "line ends are ignored"
     assert base.run("SELECT count(*) AS n FROM duda_migrations") == [{"n": 2}]
 
 
-def test_a_migration_that_comes_late_is_refused(monkey, site, backend, request):
+def test_migration_out_of_order_is_rejected(monkey, site, backend, request):
     base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "3-c.sql": THREE})
     assert base.run("SELECT a FROM three") == []
     base.server.stop()
@@ -559,10 +561,10 @@ def test_a_migration_that_comes_late_is_refused(monkey, site, backend, request):
     assert "2-late.sql comes too late" in base.run("SELECT 1 AS one")
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE}, top)
-    assert base.run("SELECT a FROM three") == [], "a version of before may use the database of a newer one"
+    assert base.run("SELECT a FROM three") == [], "an older version may use the database of a newer one"
 
 
-def test_migrations_of_two_services_in_one_database(monkey, site, backend, request):
+def test_two_services_migrate_one_database_independently(monkey, site, backend, request):
     base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE}, keys="    MigrationsOf shop\n")
     assert base.run("SELECT a FROM one") == []
     base.server.stop()
@@ -574,7 +576,7 @@ def test_migrations_of_two_services_in_one_database(monkey, site, backend, reque
     assert base.run("SELECT a FROM three") == []
 
 
-# What a migration leaves in its session, and how a handler would see it: pg_dump begins its files with SET.
+# Session state that a migration leaves (files of pg_dump begin with SET), and a query that would reveal it to a handler.
 LEAVES = {
     "sqlite": [("CREATE TEMP TABLE one (b)", "SELECT count(*) AS n FROM sqlite_temp_master", [{"n": 0}]),
                ("PRAGMA recursive_triggers=ON", "PRAGMA recursive_triggers", [{"recursive_triggers": 0}])],
@@ -583,7 +585,7 @@ LEAVES = {
                  ("CREATE TEMP TABLE two (b int)", "SELECT count(*) AS n FROM pg_class WHERE relname = 'two'", [{"n": 0}])]}
 
 
-def test_what_a_migration_leaves_in_its_session_ends_with_it(monkey, site, backend, request):
+def test_session_state_of_a_migration_is_reset(monkey, site, backend, request):
     for text, look, rows in LEAVES[backend]:
         base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE + text + ";\n"}, workers=1,
                           keys={"sqlite": "    PoolSize 1\n", "postgres": "    PoolSize 1\n"}[backend])
@@ -596,8 +598,8 @@ ENDS = ["COMMIT", "END", "ROLLBACK", "COMMIT; BEGIN", "COMMIT AND CHAIN", "CREAT
 
 
 @pytest.mark.parametrize("text", ENDS)
-def test_a_migration_that_ends_the_transaction_is_refused(monkey, site, backend, request, text):
-    """What follows it is not run, and no row says that it was."""
+def test_migration_that_ends_the_transaction_is_rejected(monkey, site, backend, request, text):
+    """The rest of the migration is not executed, and it is not recorded as done."""
     if backend == "sqlite" and "CHAIN" in text:
         pytest.skip("SQLite has no chained transactions")
     files = {"1-a.sql": ONE, "2-b.sql": f"CREATE TABLE early (a int);\n{text};\n" + TWO, "3-c.sql": THREE}
@@ -610,7 +612,7 @@ def test_a_migration_that_ends_the_transaction_is_refused(monkey, site, backend,
     assert base.run("SELECT count(*) AS n FROM duda_migrations") == [{"n": 3}]
 
 
-def test_a_migration_may_have_savepoints(monkey, site, backend, request):
+def test_migration_may_use_savepoints(monkey, site, backend, request):
     text = "SAVEPOINT x; CREATE TABLE none (a int); ROLLBACK TO x; RELEASE x;\n"
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE + text, "2-b.sql": text + TWO})
     assert base.run("SELECT a FROM one") == [] and base.run("SELECT a FROM two") == []
@@ -622,7 +624,7 @@ OLD = "CREATE TABLE duda_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NU
 
 
 @pytest.mark.parametrize("of", ["", "shop"])
-def test_a_table_of_before_is_taken_over(monkey, site, backend, request, of):
+def test_old_migrations_table_is_upgraded(monkey, site, backend, request, of):
     (site.path.parent / "data").mkdir()
     if backend == "sqlite":
         top = f"[SQLITE]\n    File {site.path.parent}/data/a.db\n"
@@ -641,7 +643,7 @@ def test_a_table_of_before_is_taken_over(monkey, site, backend, request, of):
     base.server.err.wait_for(r"Migrations: 1-a\.sql was edited after it was run$")
 
 
-def test_many_workers_of_two_machines_migrate_once(monkey, site, backend, request):
+def test_concurrent_workers_of_two_machines_migrate_once(monkey, site, backend, request):
     files = {f"{n}-x.sql": f"CREATE TABLE t{n} (a INTEGER);\nINSERT INTO t{n} VALUES (1);\n" for n in range(1, 20)}
     base, top = migrate(monkey, site, backend, request, files, workers=4)
     other = Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top + "    Migrations migrations\n", workers=4), None)

@@ -67,7 +67,8 @@ static int count(struct duda_ctx *d)
     return duda_printf(d, "%d %lld", -e, (long long)sum);
 }
 
-/* Reads a number and writes it again in two steps: without the lock, some would be lost. */
+/* Reads a number and writes the incremented number in two steps: without the lock, updates would be
+   lost. */
 static int guarded(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
@@ -84,7 +85,7 @@ static int guarded(struct duda_ctx *d)
     return duda_printf(d, "%d", -e);
 }
 
-/* Holds a lock until the content of the request ends. */
+/* Holds a lock until the request body ends. */
 static int hold(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
@@ -130,7 +131,7 @@ static int lock(struct duda_ctx *d)
     return duda_printf(d, "%d", -duda_store_lock(d, duda_store_find(d, NULL), duda_query(d, "name"), 3600000, 0, &l));
 }
 
-/* What it answers is the status. */
+/* The response status tells whether the lock was acquired. */
 static int hold(struct duda_ctx *d)
 {
     struct duda_store_lock l;
@@ -195,7 +196,7 @@ def ask(server, target):
     return server.get(target).text
 
 
-def test_values(server):
+def test_store_values_are_set_compared_and_deleted(server):
     assert ask(server, "/get/a") == "2"
     assert ask(server, "/put/a?v=1") == "0"
     assert ask(server, "/get/a") == "1"
@@ -213,21 +214,21 @@ def test_values(server):
     assert ask(server, "/put/" + "k" * 441 + "?v=1") == "22"
 
 
-def test_values_expire(server):
+def test_store_values_expire(server):
     assert ask(server, "/put/brief?v=1&ttl=1") == "0"
-    wait_until(lambda: ask(server, "/get/brief") == "2", "it is gone")
+    wait_until(lambda: ask(server, "/get/brief") == "2", "the value has expired")
     assert ask(server, "/add/brief?v=2&ttl=3600000") == "0"
     assert ask(server, "/get/brief") == "2" * 1
 
 
-def test_limits_and_counters(server):
+def test_store_limits_and_counters_count(server):
     assert [ask(server, "/limit/x") for _ in range(7)] == ["0"] * 5 + ["122"] * 2
     assert [ask(server, "/count/n") for _ in range(2)] == ["0 3", "0 6"]
     assert ask(server, "/put/text?v=x") == "0"
     assert ask(server, "/count/text").startswith("33 ")
 
 
-def test_values_limits_and_locks_of_one_key_are_three_things(server):
+def test_store_values_limits_and_locks_have_separate_keys(server):
     assert ask(server, "/limit/same") == "0"
     assert ask(server, "/get/same") == "2"
     assert ask(server, "/put/same?v=text") == "0"
@@ -235,8 +236,9 @@ def test_values_limits_and_locks_of_one_key_are_three_things(server):
     assert ask(server, "/get/same") == "text"
 
 
-def test_made_up_names_fill_no_memory(monkey, tmp_path):
-    """The counters of a limit, and numbers, whose names clients choose: others have theirs, and locks."""
+def test_store_flood_of_names_evicts_no_entry_of_others(monkey, tmp_path):
+    """Names that clients choose fill the memory neither with counters of limits nor with numbers: the entries of other
+    clients and locks survive."""
     service = services.build(tmp_path, "flood", FLOOD, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 1M\n")
     assert [server.get("/limit?name=root").text for _ in range(6)] == ["0"] * 5 + ["122"]
@@ -255,7 +257,7 @@ def from_address(server, source, target):
         return c.get(target)
 
 
-def test_client_holds_at_most_half_of_all_locks(monkey, tmp_path):
+def test_store_client_holds_at_most_half_of_all_locks(monkey, tmp_path):
     service = services.build(tmp_path, "flood", FLOOD, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 1M\n", workers=2)
     names = 3000
@@ -263,15 +265,16 @@ def test_client_holds_at_most_half_of_all_locks(monkey, tmp_path):
     assert first > 100
     replies = [from_address(server, "127.0.1.1", f"/hold?name=x{i}") for i in range(50)]
     assert {r.status for r in replies} == {429}
-    # Others get all that they ask for, as long as they have no half of their own
+    # Other clients get all the locks that they request until they reach their own share.
     replies = [from_address(server, f"127.0.1.{2 + i}", f"/hold?name=y{i}") for i in range(50)]
     assert {r.text for r in replies} == {"held"}
     second = names - int(from_address(server, "127.0.2.1", f"/flood?kind=hold&n={names}&of=b").text)
     assert abs(first - second) < first * 0.3
-    assert from_address(server, "127.0.1.1", "/lock?name=y0").text == "16"  # a lock of another client is that, no quota
+    # another client's lock is reported as busy, not as an exceeded quota
+    assert from_address(server, "127.0.1.1", "/lock?name=y0").text == "16"
 
 
-def test_locks(server):
+def test_store_lock_excludes_other_handlers(server):
     assert ask(server, "/locks") == "0 16 116 0 116"
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert set(pool.map(lambda _: ask(server, "/guarded"), range(12))) == {"0"}
@@ -279,8 +282,9 @@ def test_locks(server):
 
 
 @pytest.mark.processes("there is no reload")
-def test_a_reload_keeps_the_memory(monkey, site):
-    """Another Size waits for a restart: what handlers of the last configuration hold is not free for those of the new one."""
+def test_store_memory_survives_a_reload(monkey, site):
+    """A new Size takes effect after a restart only. Handlers of the old configuration still hold their locks, which
+    handlers of the new one cannot acquire."""
     service = services.build(site.path.parent, "shares", SOURCE, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 2M\n")
     assert ask(server, "/put/a?v=1") == "0"

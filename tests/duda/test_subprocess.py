@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other programs: what they read and write, how they end, and that they end with their handler."""
+"""Subprocesses of handlers: input and output, exit status, and that they end with their handler."""
 import os
 import signal
 from pathlib import Path
@@ -19,7 +19,7 @@ SOURCE = r"""
 #include <errno.h>
 #include <signal.h>
 
-/* The script of the query, for a shell. */
+/* Runs the script of the query in a shell. */
 static struct duda_subprocess_options shell(struct duda_ctx *d)
 {
     const char **argv = duda_alloc(d, 4 * sizeof *argv);
@@ -46,7 +46,7 @@ static int run(struct duda_ctx *d)
     return e ? duda_printf(d, "error %d", -e) : duda_printf(d, "%d %.*s", status, MK_STR_ARG(output));
 }
 
-/* What it writes goes to the client at once. */
+/* Forwards the output to the client as it arrives. */
 static int follow(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
@@ -64,7 +64,7 @@ static int follow(struct duda_ctx *d)
     return e ? e : duda_printf(d, " and %d", status);
 }
 
-/* A conversation, line by line. */
+/* Exchanges lines with the subprocess. */
 static int talk(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
@@ -81,7 +81,7 @@ static int talk(struct duda_ctx *d)
     return e ? e : duda_printf(d, "%d", status);
 }
 
-/* Goes on reading although every wait says that it has ended. */
+/* Keeps reading although every wait reports the cancellation. */
 static int stubborn(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
@@ -99,7 +99,7 @@ static int polite(struct duda_ctx *d)
     struct duda_subprocess *c;
     char room[100];
     int status, e = duda_subprocess_start(d, &o, &c);
-    if (!e && duda_subprocess_read(d, c, room, sizeof room) > 0) /* it has begun */
+    if (!e && duda_subprocess_read(d, c, room, sizeof room) > 0) /* the subprocess has started */
         duda_subprocess_signal(c, SIGTERM);
     if (!e)
         e = duda_subprocess_wait(d, c, &status);
@@ -128,16 +128,16 @@ def run(server, script, body=b"", query="", path="/run"):
     return answer.text if answer.status == 200 else answer.status
 
 
-def test_input_output_and_status(server):
+def test_subprocess_returns_output_and_status(server):
     assert run(server, "sort -u", b"b\na\nb\n") == "0 a\nb\n"
     assert run(server, "exit 7") == "7 "
     assert run(server, "echo so far; kill -9 $$") == "137 so far\n"
-    assert run(server, "true", b"x" * 1_000_000) == "0 ", "it need not read what it is given"
+    assert run(server, "true", b"x" * 1_000_000) == "0 ", "the program need not read its input"
     assert run(server, "echo $PATH $LANG $HOME; pwd") == "0 /usr/local/bin:/usr/bin:/bin C.UTF-8\n/\n"
     assert run(server, "exec ls /proc/self/fd") == "0 0\n1\n2\n3\n", "the last one is the folder that ls reads"
 
 
-def test_more_than_pipes_hold(server):
+def test_subprocess_exchanges_more_than_a_pipe_holds(server):
     much = b"0123456789abcdef" * (1 << 16)
     assert run(server, "cat", much) == "0 " + much.decode()
     assert run(server, "cat", much, f"&max={len(much)}") == "0 " + much.decode()
@@ -145,7 +145,7 @@ def test_more_than_pipes_hold(server):
     assert run(server, "exec yes", query="&max=100000") == "error 27"
 
 
-def test_what_it_says_on_standard_error(server):
+def test_subprocess_stderr_is_logged_or_merged(server):
     assert run(server, "echo out; echo first line >&2; printf second >&2") == "0 out\n"
     server.err.wait_for("duda-subprocess: first line ")
     server.err.wait_for("duda-subprocess: second ")
@@ -155,43 +155,43 @@ def test_what_it_says_on_standard_error(server):
     assert "joined" not in server.err.text
 
 
-def test_what_cannot_be_started(server):
+def test_subprocess_that_cannot_start_returns_an_error(server):
     for file, code in (("/nowhere/to/be/found", 2), ("/", 13), ("sh", 22)):
         assert run(server, "", query=f"&file={file}") == f"error {code}"
     assert run(server, "x" * 200_000) in (414, 431, "error 7")
-    assert server.get("/follow?file=/nowhere").status == 404  # as ENOENT is for a handler
+    assert server.get("/follow?file=/nowhere").status == 404  # ENOENT of a handler
 
 
-def test_time(server):
+def test_subprocess_timeout_and_deadline_end_it(server):
     assert run(server, "exec sleep 3600", query="&ms=100") == "error 110"  # ETIMEDOUT
     assert run(server, "exec sleep 3600", path="/late") == 504
 
 
-def test_conversations(server):
+def test_subprocess_exchanges_lines(server):
     script = "while%20read%20n;do%20echo%20got%20$n;done;exit%205"
     assert server.get(f"/talk?script={script}").text == "got 0\ngot 1\ngot 2\n5"
     assert server.get("/follow?script=echo%20a;echo%20b;exit%203").text == "a\nb\n and 3"
-    # What it leaves behind holds the output open.
+    # The background process keeps the output pipe open.
     status, left = run(server, "sleep 3600 & echo $!; exit 4").split()
     os.kill(int(left), signal.SIGKILL)
     assert status == "4"
     assert server.get("/polite?script=echo%20here;exec%20sleep%203600").text == "143"
 
 
-def test_a_service_in_processes_of_its_own(monkey, site):
+def test_isolated_service_runs_subprocesses(monkey, site):
     service = services.build(site.path.parent, "programs", SOURCE, packages=["subprocess"])
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n")
     assert run(server, "sort -u", b"b\na\nb\n") == "0 a\nb\n"
 
 
 @pytest.mark.parametrize("path", ["/follow", "/stubborn"])
-def test_a_client_that_leaves(server, path, tmp_path):
+def test_client_disconnect_kills_the_subprocess(server, path, tmp_path):
     note = tmp_path / "pid"
     with server.connect() as client:
         client.ask(f"{path}?script=echo%20$$;echo%20$$%20.%3E{note};exec%20sleep%203600")
-        wait_until(lambda: note.exists() and note.read_text().endswith(".\n"), "it runs")
+        wait_until(lambda: note.exists() and note.read_text().endswith(".\n"), "the subprocess runs")
     pid = int(note.read_text().split()[0])
-    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "it is killed")
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the subprocess is killed")
     if path == "/stubborn":
         server.err.wait_for(r"stubborn\(\) in .* ignores cancellation and was terminated")
     assert run(server, "echo fine") == "0 fine\n"

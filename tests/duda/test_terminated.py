@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that ignore their cancellation are terminated: first their waits are ended, then what they have deferred runs, and
-their stacks and memory stay, so that a callback that still knows of them does no harm."""
+"""Termination of handlers that ignore their cancellation: first their waits end, then their deferred functions run.
+Stacks and memory are kept, so that a callback that still refers to them does no harm."""
 import pytest
 
 import services
@@ -16,9 +16,9 @@ SOURCE = r"""
 
 enum { MAGIC = 0x600d600d };
 
-/* A wait as packages write it. */
+/* A wait as implemented by packages. */
 struct question {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be the first member */
     struct question *next;
     struct duda_ctx *d;
     bool over, is_outer, is_linked;
@@ -40,7 +40,8 @@ static void forget(struct question *q)
 static void end(struct duda_wait *w)
 {
     struct question *q = (struct question *)w;
-    n_wrong += q->magic != MAGIC || (q->is_outer && n_deferred > n_ended); /* ahead of what was deferred */
+    n_wrong += q->magic != MAGIC || (q->is_outer && n_deferred > n_ended); /* must run before deferred
+                                                                              functions */
     n_ended += q->is_outer;
     forget(q);
 }
@@ -75,7 +76,7 @@ static void ask(struct question *q, struct duda_ctx *d)
 
 static void on_end(void *ctx)
 {
-    n_wrong += *(int *)ctx != MAGIC; /* on the stack that is to go */
+    n_wrong += *(int *)ctx != MAGIC; /* the stack must still be intact */
     n_deferred++;
 }
 
@@ -89,7 +90,7 @@ static int wait_for_ever(struct duda_ctx *d, bool is_on_heap)
     for (;;) {
         ask(q, d);
         while (!q->over && !duda_suspend(d))
-            ; /* it does not even forget the question */
+            ; /* leaves the question in the list */
     }
 }
 
@@ -102,7 +103,7 @@ static unsigned n_waited;
 
 static void wait_once_more(void *ctx)
 {
-    n_waited += duda_sleep(ctx, 10) == -ETIMEDOUT; /* it must not wait, and gets an error */
+    n_waited += duda_sleep(ctx, 10) == -ETIMEDOUT; /* must fail immediately instead of waiting */
 }
 
 static int defers_a_wait(struct duda_ctx *d)
@@ -128,11 +129,11 @@ static int links(struct duda_ctx *d)
     outer.is_outer = true;
     if (duda_wait_begin(d, &outer.wait, end))
         return 500;
-    for (;;) /* it does not look at the errors of its inner waits */
+    for (;;) /* ignores the errors of inner waits */
         (void)!duda_sleep(d, 1000);
 }
 
-/* The author of this package looks at no error. */
+/* A package that ignores all errors. */
 static void ask_and_wait(struct duda_ctx *d)
 {
     struct question q = {.over = false};
@@ -143,7 +144,7 @@ static void ask_and_wait(struct duda_ctx *d)
     duda_wait_end(&q.wait);
 }
 
-/* And this one does not look at his. */
+/* A handler that ignores the errors of that package. */
 static int asks_on(struct duda_ctx *d)
 {
     int local = MAGIC;
@@ -153,7 +154,7 @@ static int asks_on(struct duda_ctx *d)
         ask_and_wait(d);
 }
 
-/* It begins, and does not wait. */
+/* Begins waits without suspending. */
 static int begins_on(struct duda_ctx *d)
 {
     struct duda_wait wait;
@@ -166,7 +167,7 @@ static int begins_on(struct duda_ctx *d)
     }
 }
 
-/* Large enough to be seen if a handler leaves it behind. */
+/* Large enough to notice if a handler leaks it. */
 static char much[30000];
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
@@ -234,7 +235,7 @@ static int socket(struct duda_ctx *d)
     return e ? e : wait_for_ever(d, false);
 }
 
-/* Fills stacks, and chunks of memory, with other things. */
+/* Overwrites stacks and arena chunks with other data. */
 static int reuse(struct duda_ctx *d)
 {
     volatile char room[8192];
@@ -292,7 +293,7 @@ def burst(server, path, n=20):
 
 @pytest.mark.parametrize("query", ["", "?heap=1"], ids=["on the stack", "on the heap"])
 def test_callback_after_termination_does_no_harm(server, query):
-    """What the handlers left behind is answered while other handlers run on stacks that are as new."""
+    """The abandoned waits are answered while other handlers run on new stacks."""
     for _ in range(3):
         assert {answer.status for answer in burst(server, f"/ignores{query}")} == {504}
         assert {answer.text for answer in burst(server, "/reuse")} == {"reused\n"}
@@ -304,7 +305,7 @@ def test_callback_after_termination_does_no_harm(server, query):
     assert server.get("/count").text == "ended 0, deferred 60, wrong 0, left 0\n"
 
 
-def test_callback_after_termination_of_socket_does_no_harm(server):
+def test_callback_after_termination_of_websocket_does_no_harm(server):
     pytest.importorskip("websockets")
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect
@@ -319,15 +320,15 @@ def test_callback_after_termination_of_socket_does_no_harm(server):
     assert server.get("/count").text == "ended 0, deferred 10, wrong 0, left 0\n"
 
 
-def test_waits_end_ahead_of_deferred_functions(server):
+def test_waits_end_before_deferred_functions_run(server):
     for n in range(1, 4):
         assert server.get("/links").status == 504
         assert server.get("/count").text == f"ended {n}, deferred {n}, wrong 0, left 0\n"
 
 
 @pytest.mark.parametrize("path", ["/asks-on", "/begins-on"])
-def test_wait_of_ended_handler_leaves_nothing(server, path):
-    """Neither the package nor the handler looks at errors, and the answers come when the stacks have other handlers."""
+def test_wait_of_cancelled_handler_leaves_nothing(server, path):
+    """Package and handler ignore all errors, and the answers arrive when other handlers use the stacks."""
     for n in range(1, 4):
         assert {answer.status for answer in burst(server, path)} == {504}
         clients = [server.connect() for _ in range(20)]
@@ -339,8 +340,8 @@ def test_wait_of_ended_handler_leaves_nothing(server, path):
 
 
 @pytest.mark.parametrize("path", ["/events", "/opens", "/problem", "/flaws", "/template", "/content"])
-def test_handler_that_goes_on_with_its_response_after_its_end_is_terminated(server, path):
-    """It holds the worker no longer than one that waits, and of its buffers nothing is left."""
+def test_handler_that_keeps_writing_after_cancellation_is_terminated(server, path):
+    """Such a handler blocks the worker no longer than a waiting one, and its buffers are freed."""
     n = 20
     assert server.get(path).status == 504
     before = int(server.get("/heap").text)
@@ -355,7 +356,7 @@ def test_deferred_function_that_waits_gets_an_error(server):
 
 
 def test_terminated_handlers_keep_bounded_memory(server):
-    """A route whose handlers are terminated again and again is closed before its worker has no memory left."""
+    """A route whose handlers are terminated repeatedly is disabled before its worker runs out of memory."""
     for _ in range(60):
         statuses = {answer.status for answer in burst(server, "/ignores")}
         if statuses == {503}:

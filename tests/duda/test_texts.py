@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What services ask and say beyond bytes: JSON by shapes, forms with files, templates, problems, what clients like."""
+"""Structured input and output of services: JSON by schemas, forms with files, templates, problem details, and content
+negotiation."""
 import ctypes
 import json
 import os
@@ -107,7 +108,7 @@ static int save(struct duda_ctx *d)
     return e == -EEXIST ? 409 : e ? e : duda_puts(d, "saved\n");
 }
 
-/* With a millisecond for all. */
+/* Handles the form with a deadline of one millisecond. */
 static int hurry(struct duda_ctx *d)
 {
     int e = duda_form_load(d, NULL, NULL);
@@ -205,7 +206,7 @@ def post(server, path, body, fields=JSON):
     return server.get(path, method="POST", fields=fields, body=body.encode() if isinstance(body, str) else body)
 
 
-def test_json_into_a_struct_and_back(server):
+def test_json_is_bound_to_a_struct_and_back(server):
     answer = post(server, "/one", '{"name": "Jörg \\u00e4", "tags": ["x"]}')
     assert (answer.status, answer["Content-Type"]) == (200, "application/json")
     assert json.loads(answer.text) == {"name": "Jörg ä", "age": 18, "tags": ["x"]}
@@ -215,7 +216,7 @@ def test_json_into_a_struct_and_back(server):
     assert post(server, "/any", "3", [("Content-Type", "application/vnd.x+json; charset=utf-8")]).text == "3"
 
 
-def test_flaws_are_problem_details(server):
+def test_violations_are_sent_as_problem_details(server):
     answer = post(server, "/one", '{"name": "a",\n\n      "age": 151, "x": 1}')
     assert (answer.status, answer["Content-Type"]) == (422, "application/problem+json")
     problem = json.loads(answer.text)
@@ -236,18 +237,18 @@ def test_flaws_are_problem_details(server):
     ('{"name": "a", "name": "b"}', JSON, 422, "line 1, column 15: `name` is there more than once"),
     ('{"name\\u0000x": "a"}', JSON, 400, "line 1, column 2: a name must not have a NUL"),
 ], ids=["cut", "empty", "deep", "long", "type", "encoded", "twice", "nul"])
-def test_json_that_is_refused(server, body, fields, status, detail):
+def test_invalid_json_is_rejected(server, body, fields, status, detail):
     answer = post(server, "/one", body, fields)
     assert (answer.status, answer["Content-Type"]) == (status, "application/problem+json")
     assert json.loads(answer.text)["detail"] == detail
 
 
-def test_json_of_any_shape_that_is_refused(server):
+def test_invalid_json_without_schema_is_rejected(server):
     for body, status in (("1e400", 422), ('{"a":1,"a":2}', 422), ('{"a\\u0000":1}', 400)):
         assert post(server, "/any", body).status == status, body
 
 
-def test_content_that_is_encoded_is_refused(server):
+def test_encoded_request_body_is_rejected(server):
     for path, kind in (("/any", JSON), ("/form", URLENCODED), ("/form", MULTIPART), ("/stream", MULTIPART)):
         for coding, is_fine in (("gzip", False), ("br, identity", False), ("identity, x-y", False), ("identity", True), ("", True)):
             answer = post(server, path, "1", [*kind, ("Content-Encoding", coding)])
@@ -255,7 +256,7 @@ def test_content_that_is_encoded_is_refused(server):
             assert is_fine or answer["Accept-Encoding"] == "identity"
 
 
-def test_the_log_says_what_is_wrong_with_a_form(server):
+def test_log_names_the_error_of_a_form(server):
     def says(path, body, kind, status, pattern):
         assert post(server, path, body, kind).status == status
         server.err.wait_for(pattern)
@@ -271,7 +272,7 @@ def test_the_log_says_what_is_wrong_with_a_form(server):
     says("/narrow", "a=" + "b" * 100, URLENCODED, 413, r"the form is too long, or has too many fields, or too long ones")
 
 
-def test_names_of_files_in_either_form(server):
+def test_file_names_are_parsed_in_both_encodings(server):
     def named(parameters):
         return post(server, "/form", f"--xyz\r\nContent-Disposition: form-data; {parameters}\r\n\r\n0123456789\r\n--xyz--", MULTIPART).text
 
@@ -280,27 +281,27 @@ def test_names_of_files_in_either_form(server):
     assert named('name="dir\\"') == "dir\\=0123456789\n"
 
 
-def test_names_of_the_query_are_decoded(server):
+def test_query_names_are_decoded(server):
     for query in ("my+name=Ana", "my%20name=Ana", "my%20n%61me=Ana", "x=1&my+name=Ana"):
         assert server.get(f"/query?{query}").text == "Ana", query
     assert server.get("/query?my%2Bname=Ana").text == "-"
     assert server.get("/query?plus=1&a+b=2&a%2Bb=3").text == "- 3", "a plus is written %2B"
 
 
-def test_problems(server):
+def test_problem_details_are_escaped(server):
     answer = server.get("/taken?name=%22%3Cb%3E%0A")
     assert answer.status == 409
     assert json.loads(answer.text) == {"title": "Conflict", "status": 409, "detail": 'the name ""<b>\n" is taken'}
 
 
-def test_what_clients_like(server):
+def test_negotiation_selects_type_and_language(server):
     answer = server.get("/likes", fields=[("Accept", "application/json, text/*;q=0.5"), ("Accept-Language", "fr, de-AT;q=0.2")])
     assert (answer.text, answer.tokens("Vary")) == ("1 de\n", ["accept", "accept-language"])
     assert server.get("/likes").text == "0 en\n"
     assert server.get("/likes", fields=[("Accept", "image/png"), ("Accept-Language", "fr")]).text == "-1 en\n"
 
 
-def test_urlencoded_forms(server):
+def test_urlencoded_form_is_parsed_within_limits(server):
     assert post(server, "/form", "a=1&b=x+y%21&a=2", URLENCODED).text == "a=1\nb=x y!\na=2\n"
     assert post(server, "/form", "a=%4", URLENCODED).status == 400
     assert post(server, "/form", "a=1", [("Content-Type", "text/plain")]).status == 415
@@ -308,7 +309,7 @@ def test_urlencoded_forms(server):
     assert post(server, "/form", "&".join("a=1" for _ in range(300)), URLENCODED).status == 413
 
 
-def test_a_form_into_a_struct(server):
+def test_form_is_bound_to_a_struct(server):
     answer = post(server, "/check", "name=Ana&age=&tags=x&tags=y&button=Send", URLENCODED)
     assert json.loads(answer.text) == {"name": "Ana", "age": 18, "tags": ["x", "y"]}
     answer = post(server, "/check", "age=many", URLENCODED)
@@ -323,7 +324,7 @@ def part(name, content, file_name=None, kind=None):
     return head.encode() + b"\r\n\r\n" + content + b"\r\n"
 
 
-def test_forms_with_files(server):
+def test_multipart_form_with_files_is_parsed(server):
     large = bytes(range(256)) * 2000 + b"the end."
     body = part("title", "Grüße".encode()) + part("photo", large, "../../etc/passwd", "image/png") + \
         part("none", b"", "") + part("empty", b"", "e.txt") + b"--xyz--\r\n"
@@ -333,7 +334,7 @@ def test_forms_with_files(server):
     assert post(server, "/form", small, MULTIPART).text == "photo: a.txt (-) 10 ..23456789\n"
 
 
-def test_files_that_are_refused(server):
+def test_invalid_multipart_form_is_rejected(server):
     for body, status in ((part("f", b"x" * 1001, "f"), 413), (part("f", b"x" * 1990, "f"), 413),
                          (b"".join(part(f"f{i}", b"x") for i in range(4)), 413), (part("a\x01", b"x"), 400)):
         assert post(server, "/narrow", body + b"--xyz--", MULTIPART).status == status, body[:100]
@@ -341,7 +342,7 @@ def test_files_that_are_refused(server):
     assert post(server, "/form", b"--xyz--", [("Content-Type", "multipart/form-data")]).status == 400
 
 
-def test_a_file_is_kept(server):
+def test_uploaded_file_is_saved(server):
     content = b"kept " * 50_000
     body = part("photo", content, "a.png") + b"--xyz--"
     assert post(server, "/save", body, MULTIPART).text == "saved\n"
@@ -359,8 +360,8 @@ def has_unnamed_files(folder):
     return True
 
 
-def test_a_file_has_no_name_before_it_is_whole(server):
-    """Programs that watch the folder, or serve it, see no other name."""
+def test_uploaded_file_has_no_name_until_it_is_complete(server):
+    """Programs that watch or serve the folder see no other name."""
     if not has_unnamed_files(server.folder / "kept"):
         pytest.skip("the file system has no files without a name")
     libc, created, moved_to = ctypes.CDLL(None, use_errno=True), 0x100, 0x80
@@ -375,8 +376,8 @@ def test_a_file_has_no_name_before_it_is_whole(server):
         (server.folder / "kept/file").unlink(missing_ok=True)
 
 
-def test_a_file_that_cannot_be_kept_leaves_nothing(monkey, site):
-    """The folder is full: the file system has room for 64 KB."""
+def test_upload_to_a_full_disk_leaves_no_file(monkey, site):
+    """The file system of the folder is full: it holds only 64 KB."""
     folder = site.path.parent
     (folder / "kept").mkdir()
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", folder / "kept"], check=False).returncode:
@@ -393,8 +394,8 @@ def test_a_file_that_cannot_be_kept_leaves_nothing(monkey, site):
         subprocess.run(["umount", folder / "kept"], check=True)
 
 
-def test_a_handler_that_has_ended_leaves_no_file(monkey, site):
-    """The thread that copies works on: what it makes has no name."""
+def test_upload_of_a_cancelled_handler_leaves_no_file(monkey, site):
+    """The thread that copies the file continues, but the file has no name yet."""
     folder = site.path.parent
     (folder / "kept").mkdir(mode=0o777)
     server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n",
@@ -406,13 +407,13 @@ def test_a_handler_that_has_ended_leaves_no_file(monkey, site):
             break
         (folder / "kept/file").unlink()
     assert answer.status == 504, "it was never too late"
-    server.stop()  # when the thread is done
+    server.stop()  # waits for the thread
     assert os.listdir(folder / "kept") == []
 
 
 @pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built")
 @pytest.mark.parametrize("links", [0, 1])
-def test_a_file_system_without_unnamed_files(monkey, site, tmp_path, links):
+def test_upload_works_without_unnamed_files(monkey, site, tmp_path, links):
     folder = site.path.parent
     (folder / "kept").mkdir(mode=0o777)
     fault = Fault("oldfs", tmp_path, {"MONKEY_OLDFS": f"{folder}/kept"})
@@ -431,14 +432,14 @@ def test_a_file_system_without_unnamed_files(monkey, site, tmp_path, links):
     assert os.listdir(folder / "kept") == []
 
 
-def test_parts_as_they_arrive(server):
+def test_multipart_parts_are_streamed(server):
     body = part("a", b"x" * 300_000, "a") + part("b", b"y" * 5000, "b") + b"--xyz--"
     assert post(server, "/stream", body, MULTIPART).text == "2 parts, 305000 bytes\n"
     assert post(server, "/stream", part("a", b"x"), MULTIPART).status == 400
     assert post(server, "/stream", part("evil", b"x") + b"--xyz--", MULTIPART).status == 507
 
 
-def test_pages(server):
+def test_template_renders_escaped_values(server):
     answer = server.get("/page?name=%3Ci%3E")
     assert answer["Content-Type"] == "text/html; charset=utf-8"
     assert answer.text == "<title>&lt;i&gt;</title>\n<ul>\n  <li>a\n  <li>&lt;b&gt;\n</ul>\n"
@@ -448,7 +449,7 @@ def test_pages(server):
     assert server.get("/inline").text == "<p>3"
 
 
-def test_a_template_that_is_wrong_is_found_at_the_start(monkey, site, tmp_path):
+def test_invalid_template_is_rejected_at_startup(monkey, site, tmp_path):
     folder = tmp_path / "service"
     (folder / "templates").mkdir(parents=True)
     (folder / "templates" / "bad.html").write_text("<p>\n  {{#open}}\n")
@@ -458,7 +459,7 @@ def test_a_template_that_is_wrong_is_found_at_the_start(monkey, site, tmp_path):
     server.process.wait(30)
 
 
-# What precedes and follows the texts in memory is the client's: a `%s` of one without a NUL would show it.
+# Client data surrounds the texts in memory: printing a text without a NUL with `%s` would reveal it.
 ENDED = r"""
 #include <duda.h>
 #include <duda/csv.h>
@@ -553,8 +554,8 @@ def shown(answer):
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PROPFIND"])
-def test_text_of_a_request_ends_in_nul(ended, method):
-    """Nothing of the fields behind it is shown, such as those that hold secrets."""
+def test_request_text_ends_with_nul(ended, method):
+    """Printing a text with `%s` reveals no header after it, such as one with a secret."""
     kept = ended.get("/keep").all("Set-Cookie")[0].split(";")[0]
     fields = [("User-Agent", "curl/8"), ("Cookie", f"a=b; {kept}; secret=cookie"), ("Authorization", "Basic secret"), ("X-Request-Id", "id-1")]
     texts = shown(ended.get("/all/par%20am/more?q=x%20y&e=&secret=1", method, fields))
@@ -573,9 +574,9 @@ def test_text_of_a_request_ends_in_nul(ended, method):
      b'form-data; name="f"; filename="g.txt"\r\nContent-Type: text/plain\r\n\r\nc\r\n--x--\r\n',
      {"form": "b", "name": "f", "file": "g.txt", "type": "text/plain"}),
     ("/content", "text/plain", b"some", {"content": "some"})])
-def test_text_of_content_ends_in_nul(ended, path, type_, body, texts):
+def test_request_body_text_ends_with_nul(ended, path, type_, body, texts):
     assert shown(ended.get(path, "POST", [("Content-Type", type_)], body)) == texts
 
 
-def test_cell_of_csv_ends_in_nul(ended):
+def test_csv_cell_ends_with_nul(ended):
     assert ended.get("/cells").text == 'cell: a\ncell: b"c\ncell: d\ncell: e\n'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey new`, `test`, `routes` and `doc`: what is made compiles, its tests pass, and its description is OpenAPI."""
+"""`monkey new`, `test`, `routes` and `doc`: the generated project compiles, its tests pass, and its description is valid
+OpenAPI."""
 import json
 import os
 import re
@@ -44,7 +45,7 @@ def odd(tmp_path):
     return path
 
 
-def test_a_new_service(call, monkey, tmp_path):
+def test_new_creates_a_project_whose_tests_pass(call, monkey, tmp_path):
     done = call("new", "shop")
     assert done.code == 0 and "monkey run shop.c" in done.out
     assert sorted(path.name for path in (tmp_path / "shop").iterdir()) == [
@@ -64,12 +65,12 @@ def test_a_new_service(call, monkey, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Shop", "1a", "a-b", "../a", ""])
-def test_names(call, name):
+def test_new_rejects_invalid_names(call, name):
     done = call("new", name)
     assert done.code == 2 and "a name consists of" in done.err
 
 
-def test_tests_that_fail(call, odd, tmp_path):
+def test_failed_tests_are_reported(call, odd, tmp_path):
     tests = tmp_path / "odd_test.c"
     tests.write_text('#include <duda/test.h>\nDUDA_TEST(fine) { duda_expect(t, duda_test_get(t, "/").status == 200); }\n'
                      'DUDA_TEST(bad) { duda_expect_text(t, duda_test_get(t, "/").body, "else"); duda_expect(t, 1 > 2); }\n')
@@ -103,7 +104,7 @@ DUDA_TEST(all)
 """
 
 
-def test_what_messages_say(call, odd, tmp_path):
+def test_failure_messages_show_expected_and_actual_values(call, odd, tmp_path):
     (tmp_path / "odd_test.c").write_text(MESSAGES)
     done = call("test")
     assert done.code == 1 and done.out.splitlines()[-8:] == [
@@ -115,8 +116,8 @@ def test_what_messages_say(call, odd, tmp_path):
         "  GET / /: this request cannot be written", "not ok odd.all", "1 of 1 test failed"]
 
 
-def test_a_crash_costs_one_test(call, tmp_path):
-    """The service, or the test, crashes or ends: the stack is shown, and the tests behind run."""
+def test_crash_fails_only_one_test(call, tmp_path):
+    """The service or the test crashes or exits: the stack is shown, and the remaining tests run."""
     (tmp_path / "frail.c").write_text(r"""#include <duda.h>
 #include <stdlib.h>
 static int crash(struct duda_ctx *d)
@@ -147,8 +148,8 @@ DUDA_TEST(fine) { duda_expect_status(t, duda_test_get(t, "/"), 404); }
         assert "frail_test.c:3: in duda_test_of_itself()" in itself and "main()" not in done.out
 
 
-def test_nothing_listens(call, odd, tmp_path):
-    """There is no socket that a client could connect to, and no file is left."""
+def test_test_server_does_not_listen(call, odd, tmp_path):
+    """The test server has no listening socket, and leaves no files behind."""
     (tmp_path / "odd_test.c").write_text(r"""#include <duda/test.h>
 #include <sys/socket.h>
 DUDA_TEST(listens_nowhere)
@@ -167,8 +168,8 @@ DUDA_TEST(listens_nowhere)
     assert done.code == 0 and set(tmp_path.iterdir()) == before, done
 
 
-def test_tests_with_a_configuration(call, tmp_path):
-    """Messages of the service are shown, files of html/ are served, and `-i` adds sections. No port is opened."""
+def test_tests_use_configuration_and_files(call, tmp_path):
+    """Log messages of the service are shown, files of html/ are served, and `-i` adds sections. No port is opened."""
     (tmp_path / "set.c").write_text(r"""#define DUDA_SETTINGS table
 #include <duda.h>
 struct settings {
@@ -200,7 +201,7 @@ DUDA_SERVICE(set, DUDA_GET("/limit", limit, "Says the limit."));
     assert done.code == 1 and "more.conf:2:" in done.err and "Limit" in done.err, done
 
 
-def test_what_a_test_sees(call, odd, tmp_path):
+def test_test_client_sends_requests_and_reads_responses(call, odd, tmp_path):
     (tmp_path / "odd_test.c").write_text(
         '#include <duda/test.h>\nDUDA_TEST(all)\n{\n'
         '    struct duda_test_response r = duda_test_send(t, &(struct duda_test_request){.target = "/items/1", .fields = "Host2: x\\r\\n", .body = '
@@ -214,7 +215,7 @@ def test_what_a_test_sees(call, odd, tmp_path):
     assert done.code == 0, done
 
 
-def test_routes(call, odd):
+def test_routes_lists_all_routes(call, odd):
     done = call("routes", odd)
     rows = [line.split(None, 4) for line in done.out.splitlines()]
     assert [row[:3] for row in rows] == [
@@ -225,7 +226,7 @@ def test_routes(call, odd):
     assert call("routes", odd).code == 1
 
 
-def test_openapi(call, odd, tmp_path):
+def test_openapi_describes_all_routes(call, odd, tmp_path):
     done = call("doc", "-j", "-o", tmp_path / "odd.json", odd)
     assert done.code == 0, done
     api = json.loads((tmp_path / "odd.json").read_text())
@@ -295,7 +296,7 @@ DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .answers = "
 """
 
 
-def test_openapi_of_shapes(call, monkey, tmp_path):
+def test_openapi_describes_schemas(call, monkey, tmp_path):
     (tmp_path / "shaped.c").write_text(SHAPED)
     done = call("doc", "-j", "shaped.c")
     assert done.code == 0 and "warning" not in done.err, done
@@ -333,7 +334,8 @@ def operation_ids(api):
 
 
 def test_operation_ids_are_stable(call, tmp_path):
-    """They are the names of handlers, whatever other routes there are: generated clients keep their functions."""
+    """Operation IDs are the names of handlers and do not depend on other routes, so that generated clients keep their
+    function names."""
     (tmp_path / "shaped.c").write_text(SHAPED)
     before = operation_ids(json.loads(call("doc", "-j", "shaped.c").out))
     assert before[("get", "/ask")] == "ask" and before[("post", "/take")] == "take" and before[("get", "/in/x")] == "ask-get-in-x"
@@ -348,7 +350,7 @@ def test_operation_ids_are_stable(call, tmp_path):
     assert (after[("get", "/first/{id}")], after[("post", "/first/{id}")]) == ("first", "first-post-first-.id")
 
 
-def test_schema_that_holds_itself_is_named(call, tmp_path):
+def test_openapi_names_recursive_schemas(call, tmp_path):
     (tmp_path / "tree.c").write_text(r"""#include <duda.h>
 struct node { mk_str name; struct node *children; size_t n; };
 static const struct duda_schema node;
@@ -366,7 +368,7 @@ DUDA_SERVICE(tree, DUDA_GET("/", give, "Gives.", .gives = &node), DUDA_GET("/oth
     assert schemas["node"]["properties"]["children"]["items"] == schemas["node_2"]["properties"]["children"]["items"] == {"$ref": "#/components/schemas/node"}
 
 
-def test_queries_by_shapes(call, tmp_path):
+def test_query_is_bound_by_its_schema(call, tmp_path):
     (tmp_path / "shaped.c").write_text(SHAPED)
     (tmp_path / "shaped_test.c").write_text(r"""#include <duda/test.h>
 DUDA_TEST(queries)
@@ -384,7 +386,7 @@ DUDA_TEST(queries)
     assert done.code == 0, done
 
 
-def test_a_page_to_try_them(call, monkey, odd, tmp_path):
+def test_doc_page_sends_requests(call, monkey, odd, tmp_path):
     page = call("doc", odd).out
     assert page.count("</script>") == 2 and "<b>" not in page
     if not browser.FOUND:
@@ -401,8 +403,8 @@ def test_a_page_to_try_them(call, monkey, odd, tmp_path):
         assert b.run("document.querySelector('#tried pre').textContent").startswith("200 OK")
 
 
-def test_a_page_about_shapes(monkey, tmp_path):
-    """Queries, types and members are described; what is tried begins with an example."""
+def test_doc_page_describes_schemas(monkey, tmp_path):
+    """Describes queries, types and fields, and fills the form with an example."""
     if not browser.FOUND:
         pytest.skip("no Chromium here")
     cache = tmp_path.parent / "cache"
@@ -423,7 +425,7 @@ def test_a_page_about_shapes(monkey, tmp_path):
         b.wait_for(f"{take}.querySelector('pre').textContent.startsWith('200')")
 
 
-def test_the_page_of_mistakes_goes_away(monkey, odd, tmp_path):
+def test_error_page_reloads_after_the_fix(monkey, odd, tmp_path):
     if not browser.FOUND:
         pytest.skip("no Chromium here")
     cache = tmp_path.parent / "cache"

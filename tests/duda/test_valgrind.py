@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that wait, under valgrind: it understands their stacks, and finds no error and no leak, whether they end or their
-clients leave. The optimised program, which has no sanitizers."""
+"""Handlers that wait, run under valgrind: it understands their stacks and finds neither errors nor leaks, whether they
+finish or their clients disconnect. Uses the optimized program, which has no sanitizers."""
 import re
 import shutil
 import threading
@@ -69,7 +69,7 @@ static void work(void *ctx)
     job->n++;
 }
 
-/* A thread cannot be cancelled: it works for some milliseconds, and the handler asks again. */
+/* Threads cannot be cancelled: each runs for a few milliseconds, and the handler starts another one. */
 static int thread(struct duda_ctx *d)
 {
     struct job job = {SHORT_MS, 0};
@@ -95,7 +95,7 @@ static int descriptor(struct duda_ctx *d)
     return e < 0 ? e : duda_puts(d, "descriptor");
 }
 
-/* It waits while much of a large stack is in use. */
+/* Waits while much of a large stack is in use. */
 static int fall(struct duda_ctx *d, unsigned n)
 {
     volatile char room[16384];
@@ -142,14 +142,14 @@ DUDA_SERVICE(waits, DUDA_GET("/hello", hello, ""), DUDA_GET("/count", count, "")
     DUDA_GET("/thread", thread, ""), DUDA_GET("/descriptor", descriptor, ""), DUDA_GET("/deep", deep, "", .stack = 4 << 20));
 """
 KINDS = {"timer": "timer", "content": "content 5", "lock": "lock", "thread": "thread 1", "descriptor": "descriptor", "deep": "deep"}
-ROUNDS, AT_ONCE = 3, 3  # of each kind
+ROUNDS, AT_ONCE = 3, 3  # of each type
 VALGRIND = ["valgrind", "--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--error-exitcode=99"]
-# The loader's own strncmp() reads whole words of an rpath, and so beyond the end of its block.
+# The dynamic loader's own strncmp() reads an rpath by whole words, beyond the end of its block.
 KNOWN = "".join(f"{{\n  rpath\n  Memcheck:Addr{n}\n  obj:*/ld-linux*\n  obj:*/ld-linux*\n  obj:*/ld-linux*\n}}\n" for n in (8, 16, 32))
 
 
 def finish(server, kind, problems):
-    """One client of those that wait for the end."""
+    """Sends requests whose handlers finish."""
     try:
         with server.connect() as c:
             for _ in range(ROUNDS):
@@ -161,7 +161,7 @@ def finish(server, kind, problems):
 
 
 def begin(server, kind):
-    """A handler that waits for ever; answers its client."""
+    """Starts a handler that waits forever, and returns its client."""
     client = server.connect()
     if kind == "content":
         return client.ask("/content", "POST", streamed=True).more(b"a")
@@ -169,14 +169,14 @@ def begin(server, kind):
 
 
 def leave_early(server):
-    """Clients of each kind that leave while their handlers wait: some in the order in which they came, some against it."""
+    """Clients of each type disconnect while their handlers wait, first in the order of their requests, then in reverse."""
     for turn in (1, -1):
         before = int(server.get("/count").text.split()[1])
         clients = [begin(server, kind) for _ in range(AT_ONCE) for kind in KINDS]
-        wait_until(lambda n=len(clients): server.get("/count").text == f"{n} {before}", "all wait")
+        wait_until(lambda n=len(clients): server.get("/count").text == f"{n} {before}", "all handlers wait")
         for client in clients[::turn]:
             client.close()
-        wait_until(lambda n=len(clients): server.get("/count").text == f"0 {before + n}", "all were cancelled")
+        wait_until(lambda n=len(clients): server.get("/count").text == f"0 {before + n}", "all handlers are cancelled")
 
 
 def run_all(server):
@@ -189,7 +189,7 @@ def run_all(server):
     assert problems == []
 
 
-def test_stacks_of_handlers_under_valgrind(monkey, tmp_path):
+def test_valgrind_finds_no_error_in_handlers(monkey, tmp_path):
     service = services.build(tmp_path, "waits", SOURCE, objects=OBJECTS)
     known = tmp_path / "known.supp"
     known.write_text(KNOWN)

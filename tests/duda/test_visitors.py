@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What services keep of a visitor: cookies that cannot be changed, sessions, tokens against forged forms."""
+"""Data about clients: tamper-proof cookies, sessions, and CSRF tokens."""
 import base64
 
 import pytest
@@ -34,7 +34,7 @@ static int forget(struct duda_ctx *d)
     return duda_printf(d, "%d\n", duda_cookie_delete(d, duda_query_or(d, "name", "")));
 }
 
-/* As a field: how=set, how=add. */
+/* Sets the cookie as a plain header: how=set or how=add. */
 static int field(struct duda_ctx *d)
 {
     const char *name = duda_query_or(d, "field", "Set-Cookie");
@@ -92,7 +92,7 @@ static int end(struct duda_ctx *d)
     return e ? e : show(d);
 }
 
-/* Looks at the session, waits for the content, then does what the content says. */
+/* Reads the session, waits for the request body, then executes its command. */
 static int late(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user"), how;
@@ -141,7 +141,7 @@ def prepare(monkey, site, also=(), **how):
 
 
 def prepare_two(monkey, site):
-    """With a second service, whose cookies are for the same host."""
+    """Adds a second service, whose cookies belong to the same host."""
     other = services.build(site.path.parent, "others", SOURCE.replace("DUDA_SERVICE(visitors", "DUDA_SERVICE(others"))
     return prepare(monkey, site, also=[other], sections="[ROUTES]\n    /others/* others\n    /* visitors\n")
 
@@ -151,11 +151,11 @@ def server(lasting):
     return lasting(prepare)
 
 
-SESSION = "visitors-session"  # its cookie
+SESSION = "visitors-session"  # name of the session cookie
 
 
 class Browser:
-    """Keeps cookies."""
+    """Keeps cookies between requests."""
 
     def __init__(self, server, **cookies):
         self.server, self.jar = server, cookies
@@ -176,7 +176,7 @@ def browser_with(server, number):
     return Browser(server, **{SESSION: number})
 
 
-def test_cookies(server):
+def test_cookie_attributes_are_set_and_injection_is_rejected(server):
     browser = Browser(server)
     assert browser.get("/set?name=a&value=1").text == "set\n"
     assert browser.lines == ["a=1; Path=/; Max-Age=100; HttpOnly; SameSite=Lax"]
@@ -189,7 +189,7 @@ def test_cookies(server):
 
 
 @pytest.mark.parametrize("protocol", ["h1-tls", "h2-tls"], indirect=True)
-def test_cookies_over_tls(lasting):
+def test_cookies_over_tls_are_secure(lasting):
     browser = Browser(lasting(prepare))
     browser.get("/set?name=__Host-a&value=1")
     assert browser.lines == ["__Host-a=1; Path=/; Max-Age=100; Secure; HttpOnly; SameSite=Lax"]
@@ -206,8 +206,9 @@ ASKS = {"plain": "/set?how=plain&name={name}&value=1", "signed": "/set?how=signe
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2-tls"], indirect=True)
 @pytest.mark.parametrize("how", ASKS)
-def test_a_service_cannot_set_cookies_of_duda(lasting, protocol, how):
-    """Else a client that may name a cookie plants the session that it has begun: also in another service of the host."""
+def test_service_cannot_set_reserved_cookies(lasting, protocol, how):
+    """Otherwise a client that may choose the name of a cookie could plant its own session, even in another service of
+    the host."""
     if how in ("signed", "encrypted") and not SEALS.exists():
         pytest.skip("this build has no OpenSSL")
     server = lasting(prepare_two)
@@ -228,14 +229,14 @@ def test_a_service_cannot_set_cookies_of_duda(lasting, protocol, how):
         assert len(browser.lines) == 1
 
 
-def test_the_name_of_a_cookie_of_duda_is_a_403(server):
+def test_reserved_cookie_name_is_answered_with_403(server):
     assert server.get("/refuse?name=visitors-session").status == 403
     assert server.get("/refuse?name=theme").status == 204
 
 
 @sealing
 @pytest.mark.parametrize("how", ["signed", "enclosed"])
-def test_cookies_with_a_proof(server, how):
+def test_signed_and_encrypted_cookies_detect_changes(server, how):
     browser = Browser(server)
     browser.get(f"/set?how={how}&name=a&value=M%C3%B6hre%0A")
     value = browser.jar["a"]
@@ -249,12 +250,12 @@ def test_cookies_with_a_proof(server, how):
     for bad in ("", "x", "====", base64.b64encode(raw[:20]).decode(), base64.b64encode(raw + b"x").decode()):
         browser.jar["a"] = bad
         assert browser.get(f"/get?how={how}&name=a").text == "none\n"
-    browser.jar = {"b": value}  # another name
+    browser.jar = {"b": value}  # under another name
     assert browser.get(f"/get?how={how}&name=b").text == "none\n"
 
 
 @sealing
-def test_keys_change_by_a_list(monkey, site, tmp_path):
+def test_key_file_rotates_keys(monkey, site, tmp_path):
     site.add("file.txt", "a file")
     service = services.build(tmp_path, "visitors", SOURCE)
     keys = tmp_path / "keys"
@@ -291,18 +292,18 @@ def sessions(browser):
     return old
 
 
-def test_sessions_in_memory(server):
+def test_session_in_memory_is_regenerated_and_destroyed(server):
     browser = Browser(server)
     old = sessions(browser)
     assert len(browser.jar[SESSION]) == 64
-    assert Browser(server, **old).get("/show").text == "- -\n"  # its number is not good any more
+    assert Browser(server, **old).get("/show").text == "- -\n"  # its old session ID is invalid now
     kept = dict(browser.jar)
     assert browser.get("/end").text == "- -\n"
     assert not browser.jar
     assert Browser(server, **kept).get("/show").text == "- -\n"
 
 
-def test_a_number_that_a_client_made_up_is_not_taken(server):
+def test_session_id_of_the_client_is_never_accepted(server):
     for made_up in ("0" * 64, "x", "", "g" * 64, "0" * 65):
         browser = browser_with(server, made_up)
         assert browser.get("/show").text == "- -\n"
@@ -310,7 +311,7 @@ def test_a_number_that_a_client_made_up_is_not_taken(server):
         assert browser.jar[SESSION] != made_up
 
 
-def test_a_number_has_one_form(server):
+def test_session_id_has_one_spelling(server):
     browser = Browser(server)
     browser.get("/change?user=ana")
     number = browser.jar[SESSION]
@@ -319,12 +320,12 @@ def test_a_number_has_one_form(server):
     assert letters, "one in 10^13 has none"
     for i in letters:
         assert browser_with(server, number[:i] + number[i].upper() + number[i + 1:]).get("/show").text == "- -\n"
-    for i in range(64):  # neighbours of digits and letters
+    for i in range(64):  # characters next to digits and letters
         for c in "/:@G`g":
             assert browser_with(server, number[:i] + c + number[i + 1:]).get("/show").text == "- -\n"
 
 
-def test_sessions_are_those_of_all_workers(monkey, site):
+def test_sessions_are_shared_between_workers(monkey, site):
     server = prepare(monkey, site, workers=3)
     browser = Browser(server)
     browser.get("/change?user=ana")
@@ -332,7 +333,7 @@ def test_sessions_are_those_of_all_workers(monkey, site):
 
 
 @pytest.mark.parametrize(("how", "answer"), [(b"set", "1 -\n"), (b"renew", "0 -\n")])
-def test_a_session_that_ended_does_not_come_back(server, how, answer):
+def test_session_ended_during_a_request_is_not_restored(server, how, answer):
     browser = Browser(server)
     browser.get("/change?user=ana")
     number = browser.jar[SESSION]
@@ -354,8 +355,9 @@ def redis():
 
 
 @pytest.mark.parametrize("kind", ["kv", "redis"])
-def test_sessions_in_a_store(monkey, site, request, kind):
-    """One line moves them; they are those of all workers, survive a restart, and one that has ended stays ended."""
+def test_sessions_in_a_store_survive_a_restart(monkey, site, request, kind):
+    """One line of the configuration moves sessions to the store. All workers share them, they survive a restart, and an
+    ended session stays ended."""
     if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
     place = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
@@ -379,7 +381,7 @@ def test_sessions_in_a_store(monkey, site, request, kind):
 
 
 @pytest.mark.parametrize("name, meant", [("main", ""), ("coockie", "cookie"), ("chared", "shared"), ("shared", None)])
-def test_a_store_that_is_not_there(run, tmp_path, name, meant):
+def test_unknown_session_store_is_rejected(run, tmp_path, name, meant):
     if not services.has("kv"):
         pytest.skip("this build has no stores in files")
     text = f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-kv\n[KV]\n    Name shared\n    Folder data\n[SESSIONS]\n    Store {name}\n[HOST]\n    DocumentRoot .\n"
@@ -392,7 +394,7 @@ def test_a_store_that_is_not_there(run, tmp_path, name, meant):
 
 
 @sealing
-def test_sessions_in_the_cookie(monkey, site):
+def test_session_in_the_cookie_is_regenerated_and_destroyed(monkey, site):
     server = prepare(monkey, site, top="[SESSIONS]\n    Store cookie\n")
     browser = Browser(server)
     sessions(browser)
@@ -401,7 +403,7 @@ def test_sessions_in_the_cookie(monkey, site):
     assert browser_with(server, "0" * 64).get("/show").text == "- -\n"
 
 
-def test_tokens(server):
+def test_csrf_token_is_required_from_the_same_origin(server):
     browser = Browser(server)
     tokens = browser.get("/token").text.split()
     assert len(set(tokens)) == 2 and browser.lines[0].endswith("; HttpOnly; SameSite=Strict")
@@ -419,14 +421,14 @@ def test_tokens(server):
     assert browser.get("/guarded").text == "passed\n"
     assert browser.get("/guarded", method="DELETE").status == 403
     assert browser.get("/guarded", [FORM], method="POST", body=b"_token=" + b"0" * 64).status == 403
-    for secret in ("x" * 32, "0" * 31 + "x", "0" * 30, "0" * 34):  # no secret of ours: the page needs another one
+    for secret in ("x" * 32, "0" * 31 + "x", "0" * 30, "0" * 34):  # invalid secrets: the page must set a new one
         other = Browser(server, **{"visitors-token": secret})
         fields = [FORM, ("X-CSRF-Token", other.get("/token").text.split()[0])]
         assert other.lines and other.get("/guarded", fields, method="PUT").text == "passed\n"
 
 
 @pytest.mark.parametrize("redis, kv", [("", ""), ("    Name shared\n", "    Name shared\n"), ("    Name shared\n", "")])
-def test_two_stores_of_one_name(run, tmp_path, redis, kv):
+def test_two_stores_with_one_name_are_rejected(run, tmp_path, redis, kv):
     if not services.has("kv") or not services.has("redis"):
         pytest.skip("this build has not both kinds of stores")
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-redis\n    Load duda-kv\n[REDIS]\n    Server 127.0.0.1:1\n"

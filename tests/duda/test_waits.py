@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits with an end of their own, and deadlines that are over before they matter."""
+"""Waits with their own timeout, and deadlines of handlers that finish in time."""
 import re
 import textwrap
 
@@ -31,7 +31,10 @@ static int silent(struct duda_ctx *d)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int e = duda_wait_fd(d, fd, MK_READABLE, 20), again = duda_sleep(d, 1);
-    again = again || eventfd_write(fd, 1) ? 0 : duda_wait_fd(d, fd, MK_READABLE, 1000); /* the first wait has left it */
+    again = again || eventfd_write(fd, 1) ? 0 : duda_wait_fd(d, fd, MK_READABLE, 1000); /* the first wait
+                                                                                           must have
+                                                                                           released the
+                                                                                           descriptor */
     close(fd);
     return duda_printf(d, "%d %d %d\n", e == -ETIMEDOUT, duda_cancelled(d), again == MK_READABLE);
 }
@@ -52,7 +55,7 @@ static int first(struct duda_ctx *d)
     return e ? e : duda_topic_publish(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("it is free"));
 }
 
-/* Whatever has a limit is over before that; then the time of all limits passes. */
+/* Each wait with a timeout completes in time; then the handler sleeps until all timeouts have passed. */
 static int second(struct duda_ctx *d)
 {
     mk_str text;
@@ -76,7 +79,7 @@ def server(monkey, tmp_path):
 
 
 def test_deadline_ends_with_its_handler(server):
-    """It does not hit the handlers that come after, in the same memory."""
+    """The deadline must not hit later handlers in the same memory."""
     for _ in range(20):
         assert server.get("/brief").text == "brief\n"
     clients = [server.connect() for _ in range(20)]
@@ -90,8 +93,8 @@ def test_wait_for_a_descriptor_times_out_and_the_handler_lives(server):
     assert server.get("/both").text == "1\n"
 
 
-def test_wait_that_is_over_in_time_leaves_no_timer(server):
-    """The sanitizer sees one that still knows of the stack."""
+def test_wait_that_completes_in_time_leaves_no_timer(server):
+    """The sanitizer would report a timer that still refers to the stack."""
     clients = [server.connect() for _ in range(2)]
     clients[0].ask("/first", "POST")
     clients[1].ask("/second", "POST")
@@ -100,7 +103,7 @@ def test_wait_that_is_over_in_time_leaves_no_timer(server):
 
 
 def test_example_of_the_header_waits(monkey, tmp_path):
-    """The package of duda/wait.h, in a handler that has all its time, and in others that end while it waits."""
+    """Runs the package of duda/wait.h in a handler that finishes, and in others that are cancelled while they wait."""
     header = (ROOT / "duda/include/duda/wait.h").read_text()
     package = textwrap.dedent("\n".join(line[2:] for line in re.search(
         r"^ \*     struct question \{$.*?^ \*     \}$(?=\n \*/)", header, re.MULTILINE | re.DOTALL).group().splitlines()))
