@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What test_clients.py runs: connects to a TLS server as a client of src/tls, says a text and prints what it
- * hears. Each connection resumes the session of the one before. */
+/* Helper program of test_clients.py: connects to a TLS server with the client of src/tls, sends a text
+ * and prints the response. Each connection resumes the session of the previous one. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ static int stop(const char *what, const char *why)
     return 2;
 }
 
-/* True: something has happened. */
+/* Returns true when the stream is ready. */
 static bool wait_for(struct mk_stream *s, short what)
 {
     struct pollfd p = {.fd = s->fd, .events = what};
@@ -75,8 +75,8 @@ static ssize_t say(struct mk_stream *s, mk_str text)
     return 0;
 }
 
-/* Until the end, or until the text is there; 0: that is how it went. */
-static ssize_t hear(struct mk_stream *s, bool lines)
+/* Reads until the connection ends or, with `lines`, until a line is complete. Returns 0 in both cases. */
+static ssize_t receive(struct mk_stream *s, bool lines)
 {
     static char room[ROOM];
     for (;;) {
@@ -91,7 +91,7 @@ static ssize_t hear(struct mk_stream *s, bool lines)
     }
 }
 
-static void tell(struct mk_stream *s, ssize_t e, bool ended)
+static void report(struct mk_stream *s, ssize_t e, bool ended)
 {
     const char *why = "";
     if (e == 0) {
@@ -112,14 +112,14 @@ static void talk(const struct call *c, struct mk_stream *s)
     if (!e && c->half_closes)
         s->ops->shutdown(s);
     if (!e)
-        e = hear(s, c->greets);
-    if (!e && c->greets) { /* the test does something with the server now */
-        tell(s, e, false);
+        e = receive(s, c->greets);
+    if (!e && c->greets) { /* meanwhile the test changes the state of the server */
+        report(s, e, false);
         fflush(stdout);
         (void)getchar();
-        e = hear(s, false);
+        e = receive(s, false);
     }
-    tell(s, e, true);
+    report(s, e, true);
 }
 
 static int run(const struct call *c)
@@ -154,7 +154,7 @@ static unsigned number_of(const char *text)
     return (unsigned)n;
 }
 
-/* False: an option that it does not know. */
+/* Returns false for an unknown option. */
 static bool read_option(struct call *c, const char *option, const char *value)
 {
     if (strcmp(option, "authority") == 0)

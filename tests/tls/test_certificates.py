@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which client gets which certificate, and the messages about unusable ones."""
+"""Selection of certificates, and messages about unusable ones."""
 import ssl
 import textwrap
 
@@ -25,7 +25,7 @@ def hosts(a="", b=""):
     return HOSTS.format(a=a.replace("\n", "\n    "), b=b.replace("\n", "\n    "))
 
 
-def test_names_choose_the_certificate(secure, authority):
+def test_server_name_selects_the_certificate(secure, authority):
     a = authority.issue(["a.example", "x.a.example"])
     b = authority.issue(["b.example"])
     own = authority.issue(["localhost"])
@@ -38,7 +38,7 @@ def test_names_choose_the_certificate(secure, authority):
 
 
 @pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
-def test_names_that_match_a_regular_expression_choose_the_certificate(secure, authority):
+def test_server_name_that_matches_a_regex_selects_the_certificate(secure, authority):
     own, exact = authority.issue(["localhost"]), authority.issue(["www1.example"])
     many = authority.issue(["www2.example", "www1.example", "x.www2.example"])
     server = secure(keys(own), sections=f"""
@@ -60,7 +60,7 @@ def test_names_that_match_a_regular_expression_choose_the_certificate(secure, au
 
 
 @pytest.mark.parametrize("name", [None, "unknown.example"])
-def test_an_unknown_name_gets_the_certificate_of_the_default_host(secure, authority, name):
+def test_unknown_name_gets_the_certificate_of_the_default_host(secure, authority, name):
     a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
     server = secure(root=None, sections=hosts(keys(a), keys(b) + "Default on"))
     context = authority.client_context()
@@ -69,14 +69,14 @@ def test_an_unknown_name_gets_the_certificate_of_the_default_host(secure, author
         assert c.sock.facts.getpeercert()["serialNumber"].lstrip("0") == b.serial
 
 
-def test_a_host_without_a_certificate_presents_that_of_the_default_host(secure, authority):
+def test_host_without_certificate_presents_that_of_the_default_host(secure, authority):
     pair = authority.issue(["a.example", "b.example"])
     server = secure(root=None, sections=hosts(keys(pair)))
     assert server.shown("b.example") == pair.serial
     assert "this [HOST] has no Certificate: over TLS it presents the certificate of the default host" in server.server.err.text
 
 
-def test_without_a_certificate_of_the_default_host_unknown_names_are_turned_away(secure, authority):
+def test_unknown_name_is_rejected_if_the_default_host_has_no_certificate(secure, authority):
     pair = authority.issue(["b.example"])
     server = secure(root=None, sections=hosts(b=keys(pair)))
     assert server.shown("b.example") == pair.serial
@@ -88,7 +88,7 @@ def test_without_a_certificate_of_the_default_host_unknown_names_are_turned_away
     assert server.get("/", "b.example").status == 200
 
 
-def test_clients_choose_the_kind_of_key(secure, authority):
+def test_client_ciphers_select_the_key_type(secure, authority):
     ec, rsa = authority.issue(["localhost"], kind="ec"), authority.issue(["localhost"], kind="rsa")
     server = secure(keys(rsa, ec))
     for ciphers, pair in (("ECDHE-ECDSA-AES128-GCM-SHA256", ec), ("ECDHE-RSA-AES128-GCM-SHA256", rsa)):
@@ -98,19 +98,19 @@ def test_clients_choose_the_kind_of_key(secure, authority):
         assert server.shown(context=context) == pair.serial
 
 
-def test_a_key_may_be_in_the_file_of_its_certificate(secure, authority, tmp_path):
+def test_key_may_be_in_the_certificate_file(secure, authority, tmp_path):
     pair = authority.issue()
     both = tmp_path / "both.pem"
     both.write_bytes(pair.key.read_bytes() + pair.certificate.read_bytes())
     assert secure(f"Certificate {both}").shown() == pair.serial
 
 
-def test_files_are_seen_from_the_folder_of_the_configuration_and_may_have_blanks(secure, authority, tmp_path):
+def test_file_names_are_relative_to_the_configuration_and_may_contain_blanks(secure, authority, tmp_path):
     pair = authority.issue(file="with a blank")
     assert secure('Certificate "authority/with a blank.pem" "authority/with a blank.key"').shown() == pair.serial
 
 
-def test_the_effective_configuration_loads_again(secure, run, authority, tmp_path):
+def test_printed_configuration_loads_again(secure, run, authority, tmp_path):
     pair = authority.issue(file="a b")
     server = secure('Certificate "authority/a b.pem" "authority/a b.key"\nHSTS 180d includeSubDomains preload\n'
                     "TLSVersion 1.3\nTicketLifetime 1h\nTLSGroups X25519",
@@ -124,7 +124,7 @@ def test_the_effective_configuration_loads_again(secure, run, authority, tmp_pat
     assert pair.serial == server.shown()
 
 
-# Mistakes are reported before the server serves
+# Errors that are reported at startup
 
 @pytest.fixture
 def refused(monkey, site):
@@ -137,7 +137,7 @@ def refused(monkey, site):
     return start
 
 
-def test_no_certificate_at_all(refused):
+def test_missing_certificate_is_rejected(refused):
     said = refused("")
     assert "no [HOST] has a Certificate: TLS connections cannot be served" in said
     assert "hint: add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all" in said
@@ -146,12 +146,12 @@ def test_no_certificate_at_all(refused):
 
 @pytest.mark.parametrize("line", ["Certificate {c.certificate} {gone}", "Certificate {gone} {c.key}",
                                   "Certificate {c.certificate} {c.key} {gone}"])
-def test_a_file_that_is_missing(refused, authority, tmp_path, line):
+def test_missing_file_is_rejected(refused, authority, tmp_path, line):
     said = refused(line.format(c=authority.issue(), gone=tmp_path / "gone.pem"))
     assert "monkey.conf:4:" in said and "gone.pem" in said and "No such file" in said
 
 
-def test_a_key_of_another_certificate(refused, authority):
+def test_key_of_another_certificate_is_rejected(refused, authority):
     a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
     said = refused(f"Certificate {a.certificate} {b.key}")
     assert "monkey.conf:4:" in said and str(b.key) in said
@@ -159,14 +159,14 @@ def test_a_key_of_another_certificate(refused, authority):
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
                                      bytes(range(256)) * 100])
-def test_a_file_that_is_no_certificate(refused, authority, tmp_path, content):
+def test_file_without_a_certificate_is_rejected(refused, authority, tmp_path, content):
     bad = tmp_path / "bad.pem"
     bad.write_bytes(content)
     said = refused(f"Certificate {bad} {authority.issue().key}")
     assert "monkey.conf:4:" in said and "bad.pem" in said
 
 
-def test_the_server_never_asks_for_the_password_of_a_key(refused, authority, tmp_path):
+def test_encrypted_key_is_rejected_without_a_prompt(refused, authority, tmp_path):
     pair, bad = authority.issue(), tmp_path / "bad.pem"
     begin, _, rest = pair.certificate.read_text().partition("\n")
     bad.write_text(f"{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,{16 * '00'}\n\n{rest}")
@@ -174,30 +174,30 @@ def test_the_server_never_asks_for_the_password_of_a_key(refused, authority, tmp
     assert "monkey.conf:4:" in said and "bad.pem" in said and "pass phrase" not in said
 
 
-def test_a_certificate_without_a_listen_that_speaks_tls(run, monkey, authority):
+def test_certificate_without_tls_listener_is_a_warning(run, monkey, authority):
     server = monkey(server=keys(authority.issue()))
     said = run("-c", server.config, "-t").err
     assert "no Listen has `tls`: this certificate is not used" in said and "add `Listen 443 tls`" in said
 
 
-def test_a_file_without_a_key(refused, authority):
+def test_file_without_a_key_is_rejected(refused, authority):
     pair = authority.issue()
     said = refused(f"Certificate {pair.certificate}")
     assert "monkey.conf:4:" in said and pair.certificate.name in said and "key" in said
 
 
-def test_a_folder_instead_of_a_file(refused, authority, tmp_path):
+def test_folder_instead_of_a_file_is_rejected(refused, authority, tmp_path):
     said = refused(f"Certificate {tmp_path} {authority.issue().key}")
     assert "monkey.conf:4:" in said
 
 
-def test_a_certificate_that_ends_soon(secure, run, authority):
+def test_certificate_that_expires_soon_is_a_warning(secure, run, authority):
     server = secure(keys(authority.issue(days=10.5)))
     assert "the certificate ends in 10 days, on" in server.server.err.text
     assert "ends in 10 days" in run("-c", server.server.config, "-t").err
 
 
-def test_two_of_the_same_kind(refused, authority):
+def test_two_certificates_of_one_key_type_are_rejected(refused, authority):
     a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
     said = refused(keys(a, b))
     assert "monkey.conf:5:" in said
@@ -217,18 +217,18 @@ def test_two_of_the_same_kind(refused, authority):
     ("Listen 8080 tls h2c", "expected `h2`"), ("Listen 8080 !http", "every address accepts HTTP/1"),
     ("TicketLifetime 30d", "expected a time"),
 ])
-def test_values_that_mean_nothing(refused, authority, line, said):
+def test_invalid_values_are_rejected(refused, authority, line, said):
     text = refused(keys(authority.issue()) + line)
     assert said in text and "monkey.conf:5:" in text or "monkey.conf:6:" in text, text
 
 
-def test_an_authority_that_is_no_certificate(refused, authority, tmp_path):
+def test_authority_file_without_a_certificate_is_rejected(refused, authority, tmp_path):
     (tmp_path / "ca.pem").write_text("hello")
     said = refused(keys(authority.issue()) + "ClientCertificates required\nClientAuthority ca.pem")
     assert "ca.pem" in said and "monkey.conf:6:" in said
 
 
-def test_a_redirect_to_nowhere(run, monkey, site):
+def test_redirect_without_tls_listener_is_rejected(run, monkey, site):
     it = monkey(server="RedirectToHTTPS on", expect_start=False)
     it.exit_code = 3
     it.wait()

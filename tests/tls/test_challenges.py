@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authority that verifies a name (RFC 8737) shows no certificate, where others have to: what it gets is of no use."""
+"""A certificate authority that validates a name (RFC 8737) presents no client certificate, even where others must: its
+connection and session are of no other use."""
 import ctypes
 import socket
 import ssl
@@ -15,7 +16,7 @@ LAST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 @pytest.fixture
 def closed(secure, authority, tmp_path):
-    """A server that requires certificates of clients, while an authority looks at it."""
+    """A server that requires client certificates, during the validation by a certificate authority."""
     pair, folder = authority.issue(), tmp_path / "challenges"
     folder.mkdir()
     (folder / "localhost.pem").write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())
@@ -37,7 +38,7 @@ def talk(server, context, protocol, text, session=None):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_its_session_opens_nothing_else(closed, authority, version):
+def test_challenge_session_cannot_be_resumed_for_http(closed, authority, version):
     context = authority.client_context()
     context.minimum_version = context.maximum_version = version
     answer, session = talk(closed, context, "acme-tls/1", b"")
@@ -47,9 +48,9 @@ def test_its_session_opens_nothing_else(closed, authority, version):
 
 
 class TwoFaced:
-    """Asks for a protocol, and for another one when the server requests a retry with another group (RFC 8446, 4.1.4)."""
+    """Offers one protocol, and another one when the server requests a retry with another group (RFC 8446, 4.1.4)."""
     HANDSHAKE, SERVER_HELLO = 22, 2
-    SET_GROUPS_LIST, SET_HOST_NAME = 92, 55  # of SSL_CTX_ctrl, SSL_ctrl
+    SET_GROUPS_LIST, SET_HOST_NAME = 92, 55  # commands of SSL_CTX_ctrl() and SSL_ctrl()
     CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t,
                                 ctypes.c_void_p, ctypes.c_void_p)
 
@@ -76,7 +77,7 @@ class TwoFaced:
             self.want(self.second)
 
     def ask(self, address):
-        """What comes back, None if there is no agreement."""
+        """Returns the received data, or None if the handshake fails."""
         with socket.create_connection(address, 30) as sock:
             sock.setblocking(True)
             self.lib.SSL_set_fd(self.ssl, sock.fileno())
@@ -93,10 +94,10 @@ class TwoFaced:
 
 
 @pytest.mark.parametrize("second, comes_in", [(b"acme-tls/1", True), (b"http/1.1", False)])
-def test_a_retried_hello_cannot_drop_the_challenge(closed, second, comes_in):
+def test_retried_hello_cannot_drop_the_challenge(closed, second, comes_in):
     client = TwoFaced(b"acme-tls/1", second)
     try:
         assert client.ask(closed.server.addresses[0]) is None
-        assert client.answers == (2 if comes_in else 1)  # both start again, one is refused then
+        assert client.answers == (2 if comes_in else 1)  # both hellos are retried; the changed one is then rejected
     finally:
         client.free()

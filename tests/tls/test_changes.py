@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that change while the server runs: no connected client notices."""
+"""Certificates change while the server runs, without interrupting connected clients."""
 import contextlib
 import os
 import re
@@ -30,19 +30,19 @@ def start(secure, authority):
     return run
 
 
-def test_a_reload_takes_new_certificates_without_losing_a_request(start, authority):
+def test_reload_changes_certificates_without_losing_requests(start, authority):
     server = start(workers=2)
     with server.load() as load:
         for n in range(3):
             pair = authority.issue()
             server.server.tell(signal.SIGHUP)
             server.server.err.wait_for(TAKEN, count=n + 1)
-            wait_until(lambda: server.shown() == pair.serial, "the new one")  # the files are watched, too
+            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # reloads by itself, too
             load.more(3)
         load.check()
 
 
-def test_files_that_change_are_noticed_without_losing_a_request(start, authority):
+def test_changed_files_are_reloaded_without_losing_requests(start, authority):
     server = start(workers=2)
     with server.load() as load:
         for n in range(2):
@@ -54,7 +54,7 @@ def test_files_that_change_are_noticed_without_losing_a_request(start, authority
     assert "watched files have changed: reloading the configuration" in server.server.err.text
 
 
-def test_a_connection_that_is_open_keeps_what_it_has(start, authority):
+def test_open_connection_survives_a_change_of_certificates(start, authority):
     server = start()
     with server.connect() as c:
         c.get("/")
@@ -63,8 +63,8 @@ def test_a_connection_that_is_open_keeps_what_it_has(start, authority):
         assert c.get("/").text == "hello"
 
 
-def test_links_that_lead_elsewhere_now(secure, authority, tmp_path):
-    """As certbot does it: live/NAME.pem is a link into archive/, and is switched."""
+def test_replaced_link_is_noticed(secure, authority, tmp_path):
+    """Like certbot: live/NAME.pem is a symbolic link into archive/ that is replaced."""
     def archive(n):
         pair = authority.issue(file=f"archive{n}")
         for kind, file in (("pem", pair.certificate), ("key", pair.key)):
@@ -81,8 +81,8 @@ def test_links_that_lead_elsewhere_now(secure, authority, tmp_path):
     assert server.shown() == second.serial
 
 
-def test_folders_that_are_switched(secure, authority, tmp_path):
-    """As Kubernetes does it: the file is a link through a link to a folder, and only that one is switched."""
+def test_replaced_folder_link_is_noticed(secure, authority, tmp_path):
+    """Like Kubernetes: the file is a link through a link to a folder, and only the latter is replaced."""
     def version(n):
         pair = authority.issue()
         folder = tmp_path / f"v{n}"
@@ -122,15 +122,15 @@ def test_broken_file_keeps_the_certificate_of_its_host(start, authority):
     shutil.copy(pair.key, live.with_suffix(".key"))
     shutil.copy(pair.certificate, live)
     server.server.err.wait_for(TAKEN, count=3)
-    wait_until(lambda: server.shown() == pair.serial, "the new one")
+    wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")
 
 
 @pytest.mark.parametrize("suffix", [".pem", ".key"])
-def test_file_that_is_gone_keeps_the_certificate_of_its_host(start, suffix):
+def test_missing_file_keeps_the_certificate_of_its_host(start, suffix):
     server = start()
     before = server.shown()
     (server.authority.folder / "localhost-ec.pem").with_suffix(suffix).unlink()
-    for n in (1, 2):  # the second time, the one before has kept it already
+    for n in (1, 2):  # the second reload keeps a certificate that was already kept
         server.server.err.wait_for(TAKEN, count=n)
         assert server.server.err.text.count(KEPT) == n
         assert server.shown() == before
@@ -138,7 +138,7 @@ def test_file_that_is_gone_keeps_the_certificate_of_its_host(start, suffix):
 
 
 @pytest.mark.parametrize("broken", ["a", "b"])
-def test_broken_file_does_not_hold_up_the_certificates_of_other_hosts(secure, authority, broken):
+def test_broken_file_does_not_block_certificates_of_other_hosts(secure, authority, broken):
     pairs = {name: authority.issue([f"{name}.example"]) for name in "ab"}
     server = secure(plugins=["metrics"], root=None, sections="".join(f"""
 [HOST]
@@ -154,14 +154,14 @@ def test_broken_file_does_not_hold_up_the_certificates_of_other_hosts(secure, au
     fresh = authority.issue([f"{other}.example"])
     server.server.err.wait_for(KEPT)
     server.server.err.wait_for(TAKEN)
-    wait_until(lambda: server.shown(f"{other}.example") == fresh.serial, "the new one")
+    wait_until(lambda: server.shown(f"{other}.example") == fresh.serial, "the new certificate is served")
     assert server.shown(f"{broken}.example") == pairs[broken].serial
     text = server.get("/metrics", f"{other}.example").text
     assert 'monkey_tls_certificate_problems{problem="kept"} 1\n' in text
     assert "monkey_config_last_reload_successful 1\n" in text
 
 
-def test_broken_file_of_one_kind_of_key_keeps_that_one_alone(secure, authority):
+def test_broken_file_of_one_key_type_keeps_only_that_certificate(secure, authority):
     ec, rsa = authority.issue(["localhost"], kind="ec"), authority.issue(["localhost"], kind="rsa")
     server = secure(keys(ec, rsa))
     ec.certificate.write_text("nothing")
@@ -175,7 +175,7 @@ def test_broken_file_of_one_kind_of_key_keeps_that_one_alone(secure, authority):
         context.set_ciphers(ciphers)
         return server.shown(context=context)
 
-    wait_until(lambda: shown("ECDHE-RSA-AES128-GCM-SHA256") == fresh.serial, "the new one")
+    wait_until(lambda: shown("ECDHE-RSA-AES128-GCM-SHA256") == fresh.serial, "the new certificate is served")
     assert shown("ECDHE-ECDSA-AES128-GCM-SHA256") == ec.serial
 
 
@@ -189,7 +189,7 @@ def test_broken_staple_keeps_the_certificate_with_the_staple(secure, authority):
     assert server.shown() == pair.serial
 
 
-def test_start_with_a_broken_file_is_refused(start, secure, authority, run):
+def test_start_with_a_broken_file_fails(start, secure, authority, run):
     server = start()
     (server.authority.folder / "localhost-ec.key").unlink()
     server.server.err.wait_for(TAKEN)
@@ -197,19 +197,19 @@ def test_start_with_a_broken_file_is_refused(start, secure, authority, run):
     assert done.code == 3 and "cannot read the key" in done.err
 
 
-def test_broken_file_is_said_once(start, authority):
-    """A reload that kept a certificate is not repeated until something changes."""
+def test_broken_file_is_reported_once(start, authority):
+    """A reload that kept a certificate is not repeated until a file changes."""
     server = start()
     (server.authority.folder / "localhost-ec.pem").write_text("nothing")
     server.server.err.wait_for(TAKEN)
-    time.sleep(5)  # in which it looks twice
+    time.sleep(5)  # the server checks the files twice in this time
     assert server.server.err.text.count("watched files have changed") == 1
     pair = authority.issue()
     server.server.err.wait_for(TAKEN, count=2)
-    wait_until(lambda: server.shown() == pair.serial, "the new one")
+    wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")
 
 
-def test_answers_and_authorities_of_clients_are_watched_too(secure, authority, tmp_path):
+def test_ocsp_responses_and_client_authorities_are_watched(secure, authority, tmp_path):
     pair = authority.issue()
     answer = authority.answer_about(pair)
     shutil.copy(authority.file, tmp_path / "clients.pem")
@@ -220,9 +220,9 @@ def test_answers_and_authorities_of_clients_are_watched_too(secure, authority, t
     server.server.err.wait_for(TAKEN, count=2)
 
 
-# What plugins bring
+# Certificates from plugins
 
-def test_a_plugin_brings_a_certificate_that_is_not_there_yet(secure, authority, tmp_path):
+def test_plugin_adds_a_certificate_later(secure, authority, tmp_path):
     own = authority.issue(["localhost", "late.example"])
     server = secure(keys(own), plugins=[str(PLUGIN)], sections=f"""
 [HOST]
@@ -246,8 +246,8 @@ def test_a_plugin_brings_a_certificate_that_is_not_there_yet(secure, authority, 
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_links_in_a_plugins_folder_are_not_followed(secure, authority, tmp_path, link):
-    """The master reads with its own rights what others may have put there."""
+def test_links_in_the_folder_of_a_plugin_are_not_followed(secure, authority, tmp_path, link):
+    """The master reads the folder with its own privileges, while others may write there."""
     own, secret = authority.issue(["localhost", "late.example"]), authority.issue(["late.example"])
     both = tmp_path / "secret.pem"
     both.write_bytes(secret.certificate.read_bytes() + secret.key.read_bytes())
@@ -264,7 +264,7 @@ def test_links_in_a_plugins_folder_are_not_followed(secure, authority, tmp_path,
     assert server.shown("late.example") == own.serial
 
 
-def test_a_server_can_begin_with_nothing_but_what_a_plugin_will_bring(secure, authority, tmp_path):
+def test_server_starts_without_certificates_if_a_plugin_adds_one(secure, authority, tmp_path):
     server = secure(plugins=[str(PLUGIN)], sections=f"""
 [ENCRYPTED]
     Bring {tmp_path}/late.pem
@@ -279,8 +279,9 @@ def test_a_server_can_begin_with_nothing_but_what_a_plugin_will_bring(secure, au
     assert server.shown() == pair.serial
 
 
-def test_challenges_are_answered(secure, authority, tmp_path):
-    """tls-alpn-01: a client that requests that protocol gets what is in the folder, now and without a reload."""
+def test_tls_alpn_challenge_is_answered(secure, authority, tmp_path):
+    """tls-alpn-01: a client that requests this protocol gets the certificate in the folder immediately, without a
+    reload."""
     folder = tmp_path / "challenges"
     folder.mkdir()
     server = secure(plugins=[str(PLUGIN)], sections=f"\n[ENCRYPTED]\n    Bring {tmp_path}/late.pem\n    Challenges {folder}\n")
@@ -294,10 +295,10 @@ def test_challenges_are_answered(secure, authority, tmp_path):
         assert sock.facts.getpeercert()["serialNumber"].lstrip("0") == pair.serial
 
 
-# Rights, the background, the next program
+# Privileges, daemon mode, and upgrades of the program
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
-def test_workers_that_cannot_read_a_key_serve_with_it(start, authority, secure, site, tmp_path):
+def test_workers_use_a_key_that_only_root_can_read(start, authority, secure, site, tmp_path):
     site.path.chmod(0o755)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.geteuid() and str(folder).startswith("/tmp/"):
@@ -313,7 +314,7 @@ def test_workers_that_cannot_read_a_key_serve_with_it(start, authority, secure, 
     assert server.shown() == fresh.serial
 
 
-def test_an_upgrade_speaks_tls_too(start, watch, authority):
+def test_upgraded_program_serves_tls(start, watch, authority):
     server = start(workers=2)
     with server.load() as load:
         load.more(3)
@@ -328,7 +329,7 @@ def test_an_upgrade_speaks_tls_too(start, watch, authority):
     process.wait()
 
 
-def test_plain_becomes_tls_by_a_reload(secure, authority):
+def test_reload_switches_a_listener_between_plain_and_tls(secure, authority):
     pair = authority.issue()
     server = secure(keys(pair), listen="127.0.0.1:0")
     config = server.server.config

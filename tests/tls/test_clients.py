@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's side of src/tls against the servers of others: openssl s_server, and our own. The program that calls is
+"""The TLS client of src/tls against other servers: openssl s_server and Monkey itself. The calling program is
 tests/tls/call.c."""
 import re
 import subprocess
@@ -16,7 +16,7 @@ VERSIONS = pytest.mark.parametrize("version", ("-tls1_2", "-tls1_3"))
 
 
 class Server:
-    """openssl s_server with these options."""
+    """Runs openssl s_server with these options."""
 
     def __init__(self, pair, *options):
         self.process = subprocess.Popen(
@@ -81,7 +81,7 @@ def call(start_call):
 
 
 @VERSIONS
-def test_a_page_of_a_server(serve, call, authority, version):
+def test_client_reads_a_page_over_tls(serve, call, authority, version):
     server = serve(authority.issue(), "-www", version)
     said = call(server.port)
     assert said.startswith(f"TLSv1.{version[-1]} new\nHTTP/1.0 200 ok")
@@ -89,19 +89,19 @@ def test_a_page_of_a_server(serve, call, authority, version):
 
 
 @VERSIONS
-def test_sessions_are_resumed(serve, call, authority, version):
+def test_client_resumes_sessions(serve, call, authority, version):
     server = serve(authority.issue(), "-www", version)
     said = call(server.port, times=4)
     assert re.findall(r"^TLSv1.* (\w+)$", said, re.MULTILINE) == ["new", "resumed", "resumed", "resumed"]
 
 
-def test_servers_without_tickets_shake_hands_each_time(serve, call, authority):
+def test_client_without_tickets_uses_full_handshakes(serve, call, authority):
     server = serve(authority.issue(), "-www", "-num_tickets", 0)
     assert re.findall(r"^TLSv1.3 (\w+)$", call(server.port, times=2), re.MULTILINE) == ["new", "new"]
 
 
 @VERSIONS
-def test_a_server_that_dies_has_not_ended(serve, start_call, authority, version):
+def test_client_reports_a_missing_close_notify(serve, start_call, authority, version):
     server = serve(authority.issue(), "-rev", version)
     process = start_call(server.port, text="olleh\n", greets="y")
     assert [process.stdout.readline() for _ in range(3)] == [f"TLSv1.{version[-1]} new\n", "hello\n", "goes on\n"]
@@ -113,13 +113,13 @@ def test_a_server_that_dies_has_not_ended(serve, start_call, authority, version)
                    "incomplete\n")
 
 
-def test_half_closed_connections_are_answered(serve, call, secure, authority):
+def test_client_reads_the_response_after_half_close(serve, call, secure, authority):
     server = secure(keys(authority.issue()))
     said = call(server.server.port, text=REQUEST, half_closes="y")
     assert "200 OK" in said and said.endswith("hello" + "ended\n")
 
 
-def test_our_own_server_resumes_too(call, secure, authority):
+def test_client_resumes_sessions_with_monkey(call, secure, authority):
     server = secure(keys(authority.issue()))
     said = call(server.server.port, times=3)
     assert re.findall(r"^TLSv1.3 (\w+)$", said, re.MULTILINE) == ["new", "resumed", "resumed"]
@@ -127,7 +127,7 @@ def test_our_own_server_resumes_too(call, secure, authority):
 
 
 @VERSIONS
-def test_both_show_certificates(serve, call, authority, version):
+def test_client_presents_its_certificate(serve, call, authority, version):
     mine = authority.issue(["me"], client=True)
     server = serve(authority.issue(), "-www", version, "-Verify", 1, "-CAfile", authority.file, "-verify_return_error")
     said = call(server.port, certificate=mine.certificate, key=mine.key)
@@ -135,19 +135,19 @@ def test_both_show_certificates(serve, call, authority, version):
 
 
 @VERSIONS
-def test_a_server_that_requires_a_certificate(serve, call, authority, version):
+def test_client_without_required_certificate_reports_it(serve, call, authority, version):
     server = serve(authority.issue(), "-www", version, "-Verify", 1, "-CAfile", authority.file, "-verify_return_error")
     assert "it requires a client certificate: set one" in call(server.port)
 
 
 @VERSIONS
-def test_a_server_that_rejects_ours(serve, call, authority, tmp_path, version):
+def test_client_reports_a_rejected_certificate(serve, call, authority, tmp_path, version):
     mine = make_authority(tmp_path / "other").issue(["me"], client=True)
     server = serve(authority.issue(), "-www", version, "-Verify", 1, "-CAfile", authority.file, "-verify_return_error")
     assert "it rejects our client certificate: " in call(server.port, certificate=mine.certificate, key=mine.key)
 
 
-def test_wrong_names(serve, call, authority):
+def test_client_rejects_a_certificate_for_another_name(serve, call, authority):
     server = serve(authority.issue(["a.example", "*.b.example", "127.0.0.1"]), "-www")
     for name in "a.example", "x.b.example", "127.0.0.1":
         assert "HTTP/1.0 200 ok" in call(server.port, name)
@@ -157,7 +157,7 @@ def test_wrong_names(serve, call, authority):
         assert "HTTP/1.0 200 ok" in call(server.port, name, verifies="n")
 
 
-def test_names_are_asked_for_and_addresses_are_not(serve, call, authority):
+def test_client_sends_sni_for_names_but_not_for_addresses(serve, call, authority):
     asked = authority.issue(["a.example"])
     server = serve(authority.issue(["127.0.0.1"]), "-www", "-servername", "a.example", "-servername_fatal",
                    "-cert2", asked.certificate, "-key2", asked.key)
@@ -166,14 +166,14 @@ def test_names_are_asked_for_and_addresses_are_not(serve, call, authority):
     assert "it does not serve the name b.example" in call(server.port, "b.example")
 
 
-def test_expired_ones(serve, call, authority):
+def test_client_rejects_an_expired_certificate(serve, call, authority):
     server = serve(authority.issue(days=-3), "-www")
     said = call(server.port)
     assert re.search(r"failed: Protocol error: the certificate CN=localhost,O=tests expired on [-0-9]{10} [:0-9]{8} UTC: the "
                      r"server needs a new one", said)
 
 
-def test_authorities_that_are_not_trusted(serve, call, authority, tmp_path):
+def test_client_rejects_an_untrusted_authority(serve, call, authority, tmp_path):
     other = make_authority(tmp_path / "other", "other authority")
     server = serve(other.issue(), "-www")
     said = call(server.port)
@@ -181,12 +181,12 @@ def test_authorities_that_are_not_trusted(serve, call, authority, tmp_path):
     assert "HTTP/1.0 200 ok" in call(server.port, authority=other.file)
 
 
-def test_servers_without_tls(call, monkey, site):
+def test_client_reports_a_server_without_tls(call, monkey, site):
     site.add("index.html", "hello")
     server = monkey(protocol="h1", encryption=None)
     assert "its answer is not TLS: it may expect connections without TLS" in call(server.port)
 
 
-def test_servers_that_are_too_old(serve, call, authority):
+def test_client_rejects_old_versions(serve, call, authority):
     server = serve(authority.issue(), "-www", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0")
     assert "it supports neither TLS 1.2 nor TLS 1.3" in call(server.port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts ask of the connections that requests come on: encryption, versions, certificates of clients."""
+"""Per-host requirements for connections: encryption, TLS versions, and client certificates."""
 import socket
 import ssl
 import subprocess
@@ -20,7 +20,7 @@ BOTH = ["127.0.0.1:0 tls", "127.0.0.2:0"]
 @pytest.mark.parametrize("written, sent", [
     ("180d", "max-age=15552000"), ("1h includeSubDomains", "max-age=3600; includeSubDomains"),
     ("365d includesubdomains preload", "max-age=31536000; includeSubDomains; preload"), ("0", "max-age=0")])
-def test_hsts_on_what_is_encrypted(secure, authority, written, sent):
+def test_hsts_is_sent_only_over_tls(secure, authority, written, sent):
     server = secure(keys(authority.issue()) + f"HSTS {written}", listen=BOTH)
     for target in ("/", "/missing"):
         assert server.get(target).all("Strict-Transport-Security") == [sent]
@@ -28,7 +28,7 @@ def test_hsts_on_what_is_encrypted(secure, authority, written, sent):
         assert c.get("/").all("Strict-Transport-Security") == []
 
 
-def test_hsts_of_one_host(secure, authority):
+def test_hsts_is_set_per_host(secure, authority):
     pair = authority.issue(["localhost", "a.example"])
     server = secure(keys(pair) + "HSTS 1d", host="HSTS off", sections="[HOST]\n    ServerName a.example\n    DocumentRoot site\n")
     assert server.get("/").all("Strict-Transport-Security") == []
@@ -47,7 +47,7 @@ def redirecting(secure, authority):
     return start
 
 
-def test_plain_requests_are_sent_to_the_same_place_over_tls(redirecting):
+def test_plain_request_is_redirected_to_the_same_url_over_tls(redirecting):
     server = redirecting()
     with Client(server.server.addresses[0]) as c:
         for target, host, to in (("/", "a.example", "https://a.example:8443/"),
@@ -61,9 +61,9 @@ def test_plain_requests_are_sent_to_the_same_place_over_tls(redirecting):
         assert c.get("*", "OPTIONS", host="a.example").status == 200
 
 
-def test_no_control_of_a_path_gets_into_the_redirect_as_it_is(redirecting):
+def test_redirect_contains_no_raw_control_characters(redirecting):
     server = redirecting()
-    for byte in [*range(1, 0x21), 0x7f]:  # browsers drop some of them, wherever they are in a URL
+    for byte in [*range(1, 0x21), 0x7f]:  # browsers remove some of these characters anywhere in a URL
         with Client(server.server.addresses[0]) as c:
             target = f"/%{byte:02X}/x?%{byte:02x}"
             assert c.get(target, host="a.example").all("Location") == [f"https://a.example:8443{target}"]
@@ -72,16 +72,16 @@ def test_no_control_of_a_path_gets_into_the_redirect_as_it_is(redirecting):
             assert reply.status == 400 and "Location" not in reply
 
 
-def test_port_443_is_not_said(redirecting):
+def test_redirect_omits_port_443(redirecting):
     with Client(redirecting("443").server.addresses[0]) as c:
         assert c.get("/a", host="a.example").all("Location") == ["https://a.example/a"]
 
 
-def test_what_is_encrypted_is_served(redirecting):
+def test_tls_request_is_not_redirected(redirecting):
     assert redirecting().get("/", which=1).text == "hello"
 
 
-def test_challenges_of_authorities_are_answered_in_plain(redirecting, site):
+def test_acme_challenge_is_answered_without_tls(redirecting, site):
     site.add(".well-known/acme-challenge/token", "answer")
     server = redirecting()
     with Client(server.server.addresses[0]) as c:
@@ -101,7 +101,7 @@ REFUSING = {"RedirectToHTTPS 8443": 308, "ClientCertificates required\nClientAut
 
 
 @pytest.mark.parametrize("rule", REFUSING)
-def test_only_a_file_answers_a_challenge_in_plain(secure, authority, site, tmp_path, plain, rule):
+def test_acme_challenge_without_tls_is_answered_only_by_a_file(secure, authority, site, tmp_path, plain, rule):
     refused = REFUSING[rule]
     (tmp_path / "ca.pem").write_text(authority.file.read_text())
     folder = ".well-known/acme-challenge/"
@@ -125,7 +125,7 @@ def test_only_a_file_answers_a_challenge_in_plain(secure, authority, site, tmp_p
     assert ask("token-_1").text == "answer"
     assert ask("token-_1", "HEAD").status == 200
     assert ask("token-_1?x").text == "answer"
-    assert ask("other").text == "answer"  # a rewrite to the answer is one
+    assert ask("other").text == "answer"  # rewritten to the challenge response
     for name in ("token-_1?cmd=1", "none?cmd=1", "none", "", "deep/token", "deep", "folder/", "folder", "token.php",
                  "token-_1/", "token-_1%2F", "moved", "page", "gone", "%2e%2e/%2e%2e/page"):
         assert ask(name).status == refused, name
@@ -133,17 +133,17 @@ def test_only_a_file_answers_a_challenge_in_plain(secure, authority, site, tmp_p
         assert ask("x?cmd=1", method, b"x").status == refused, method
         assert ask("token-_1", method, b"x").status == refused, method
     if refused == 308:
-        assert ask("x?cmd=1").all("Location")[0].endswith("/acme-challenge/x?cmd=1")  # what the client asked for
+        assert ask("x?cmd=1").all("Location")[0].endswith("/acme-challenge/x?cmd=1")  # the original request target
 
 
-def test_a_request_without_a_name_is_not_redirected(redirecting):
+def test_request_without_host_is_not_redirected(redirecting):
     with Client(redirecting().server.addresses[0]) as c:
         assert c.send(b"GET / HTTP/1.0\r\n\r\n").read().status == 403
 
 
 @pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
 @pytest.mark.parametrize("names, to", [("~^a", None), ("*.example ~^a b.example", "https://b.example:8443/")])
-def test_a_request_that_names_no_host_is_sent_to_a_name_not_to_a_pattern(secure, authority, names, to):
+def test_request_without_host_is_redirected_to_a_name_but_not_to_a_pattern(secure, authority, names, to):
     server = secure(keys(authority.issue(["localhost"])) + "RedirectToHTTPS 8443", host=f"ServerName {names}",
                     listen=["127.0.0.2:0", "127.0.0.1:0 tls"])
     with Client(server.server.addresses[0]) as c:
@@ -153,7 +153,7 @@ def test_a_request_that_names_no_host_is_sent_to_a_name_not_to_a_pattern(secure,
 
 # Versions and ciphers
 
-def test_versions_can_be_narrowed(secure, authority):
+def test_tls_versions_can_be_restricted(secure, authority):
     pair = authority.issue(["localhost", "new.example"])
     server = secure(keys(pair), sections="[HOST]\n    ServerName new.example\n    DocumentRoot site\n    TLSVersion 1.3\n")
     old = authority.client_context()
@@ -166,7 +166,7 @@ def test_versions_can_be_narrowed(secure, authority):
         assert c.sock.facts.version() == "TLSv1.3"
 
 
-def test_ciphers_can_be_narrowed(secure, authority):
+def test_ciphers_can_be_restricted(secure, authority):
     server = secure(keys(authority.issue()) + "TLSCiphers ECDHE-ECDSA-AES256-GCM-SHA384\nTLSSuites TLS_CHACHA20_POLY1305_SHA256")
     with server.connect() as c:
         assert c.sock.facts.cipher()[0] == "TLS_CHACHA20_POLY1305_SHA256"
@@ -179,7 +179,7 @@ def test_ciphers_can_be_narrowed(secure, authority):
         server.connect(context=old)
 
 
-# Certificates of clients
+# Client certificates
 
 @pytest.fixture
 def clients(tmp_path):
@@ -190,13 +190,13 @@ def asking(how, clients):
     return f"ClientCertificates {how}\nClientAuthority {clients.file}\n"
 
 
-def test_no_certificate_is_asked_for(secure, authority, clients):
+def test_client_certificate_is_not_requested_by_default(secure, authority, clients):
     pair = clients.issue(["somebody"], client=True)
     server = secure(keys(authority.issue()), plugin=True)
     assert "subject" not in server.facts(context=authority.client_context(pair))
 
 
-def test_certificates_of_clients_are_optional(secure, authority, clients):
+def test_optional_client_certificate_is_verified(secure, authority, clients):
     pair = clients.issue(["somebody"], client=True)
     server = secure(keys(authority.issue()) + asking("optional", clients), plugin=True)
     facts = server.facts(context=authority.client_context(pair))
@@ -209,7 +209,7 @@ def test_certificates_of_clients_are_optional(secure, authority, clients):
 
 
 def reaches(server, context, name="localhost"):
-    """Does a client that says this of itself get an answer? In TLS 1.3 it learns that only when it reads."""
+    """Does a client with this certificate get a response? In TLS 1.3 it learns of a rejection only when it reads."""
     try:
         return server.get("/", name, context=context).status == 200
     except (ssl.SSLError, OSError, AssertionError):
@@ -217,7 +217,7 @@ def reaches(server, context, name="localhost"):
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_certificates_of_clients_are_required(secure, authority, clients, version):
+def test_required_client_certificate_is_verified(secure, authority, clients, version):
     stranger = make_authority(clients.folder / "other", "authority of clients")
     server = secure(keys(authority.issue()) + asking("required", clients), plugin=True)
     for pair, good in ((clients.issue(["good"], client=True), True), (None, False),
@@ -246,7 +246,7 @@ TWO = """
 
 @pytest.fixture
 def mixed(secure, authority, clients):
-    """A host that asks for nothing, and two that require a certificate of the same authority."""
+    """A host without requirements, and two that require a certificate from the same authority."""
     pair = authority.issue(["open.example", "closed.example", "also.closed.example", "alike.example"])
 
     def start(**how):
@@ -256,7 +256,7 @@ def mixed(secure, authority, clients):
     return start
 
 
-def test_a_connection_for_one_host_does_not_open_another(mixed, authority, clients):
+def test_connection_for_one_host_gives_no_access_to_another(mixed, authority, clients):
     server = mixed()
     known = authority.client_context(clients.issue(["somebody"], client=True))
     with server.connect("open.example") as c:
@@ -270,7 +270,7 @@ def test_a_connection_for_one_host_does_not_open_another(mixed, authority, clien
         assert c.get("/", host="open.example").status == 421
 
 
-def test_a_host_that_requires_certificates_is_not_served_in_plain(mixed, site):
+def test_host_that_requires_certificates_is_not_served_without_tls(mixed, site):
     site.add(".well-known/acme-challenge/token", "answer")
     server = mixed(listen=BOTH)
     with Client(server.server.addresses[1]) as c:
@@ -279,8 +279,8 @@ def test_a_host_that_requires_certificates_is_not_served_in_plain(mixed, site):
         assert c.get("/.well-known/acme-challenge/token", host="closed.example").text == "answer"
 
 
-def test_challenges_are_answered_in_plain_only(mixed, site):
-    """A host that has TLS listeners only, and requires certificates, answers no challenge without one."""
+def test_acme_challenge_over_tls_needs_the_certificate(mixed, site):
+    """A host that has only TLS listeners and requires certificates answers no challenge without one."""
     site.add(".well-known/acme-challenge/token", "answer")
     server = mixed()
     with server.connect("open.example") as c:
@@ -292,8 +292,9 @@ def test_challenges_are_answered_in_plain_only(mixed, site):
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_session_of_one_host_does_not_open_another(mixed, authority, version):
-    """Tickets belong to the server: one from a host without requirements must not work for a host with more."""
+def test_session_of_one_host_gives_no_access_to_another(mixed, authority, version):
+    """Tickets belong to the server: a ticket from a host without requirements must not work for a host with
+    requirements."""
     server = mixed()
     context = authority.client_context()
     context.maximum_version = context.minimum_version = version
@@ -313,12 +314,12 @@ def test_a_session_of_one_host_does_not_open_another(mixed, authority, version):
     try:
         assert not ask("closed.example", session)[0].startswith(b"HTTP/1.1 200")
     except OSError:
-        pass  # turned away
+        pass  # rejected
 
 
-# Answers of the authority
+# OCSP responses
 
-def test_an_answer_of_the_authority_is_stapled(secure, authority, clients):
+def test_ocsp_response_is_stapled(secure, authority, clients):
     pair = authority.issue()
     answer = authority.answer_about(pair)
     server = secure(keys(pair, extra=f" {answer}"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program around TLS: command line, daemon, messages, and what programs and plugins learn of TLS."""
+"""TLS in the rest of the program: command line, daemon mode, messages, and the TLS data available to CGI programs and
+plugins."""
 import os
 import re
 import shutil
@@ -15,13 +16,13 @@ from client import Client
 from secure import keys
 
 
-def test_urls_that_are_printed(secure, authority):
+def test_printed_urls_have_the_right_scheme(secure, authority):
     server = secure(keys(authority.issue()), listen=["127.0.0.1:0 tls", "127.0.0.2:0"])
     assert re.search(r"^  https://127\.0\.0\.1:\d+/$", server.server.out.text, re.MULTILINE)
     assert re.search(r"^  http://127\.0\.0\.2:\d+/$", server.server.out.text, re.MULTILINE)
 
 
-def test_an_address_of_the_command_line(monkey, site, authority, tmp_path):
+def test_address_on_the_command_line_may_use_tls(monkey, site, authority, tmp_path):
     site.add("index.html", "hello")
     pair = authority.issue()
     config = tmp_path / "a.conf"
@@ -31,7 +32,7 @@ def test_an_address_of_the_command_line(monkey, site, authority, tmp_path):
         assert c.get("/").text == "hello"
 
 
-def test_in_the_background(site, authority, tmp_path):
+def test_daemon_serves_tls(site, authority, tmp_path):
     site.add("index.html", "hello")
     config = tmp_path / "a.conf"
     config.write_text(f"[SERVER]\n    Listen 127.0.0.1:0 tls\n    PidFile pid\n    ErrorLog log\n    "
@@ -52,7 +53,7 @@ def test_in_the_background(site, authority, tmp_path):
     assert "Sanitizer" not in (tmp_path / "log").read_text()
 
 
-def test_explain(run, site, authority, tmp_path):
+def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
     site.add("index.html", "hello")
     pair = authority.issue(["a.example"])
     config = tmp_path / "a.conf"
@@ -68,8 +69,8 @@ def test_explain(run, site, authority, tmp_path):
     assert "no listener on port 443 with TLS" in said
 
 
-def test_a_program_without_its_object(site, tmp_path, run):
-    """As where the part for TLS is not installed: it serves plain, and says what is missing."""
+def test_missing_tls_object_is_reported(site, tmp_path, run):
+    """Without the TLS object, the server serves plain HTTP and names the missing object."""
     program = tmp_path / "alone" / "monkey"
     program.parent.mkdir()
     shutil.copy(PROGRAM, program)
@@ -85,7 +86,7 @@ def test_a_program_without_its_object(site, tmp_path, run):
     assert subprocess.run([program, "-t", "-c", config], capture_output=True).returncode == 0
 
 
-def test_programs_learn_of_tls(secure, site, authority, tmp_path):
+def test_cgi_programs_get_tls_variables(secure, site, authority, tmp_path):
     clients = make_authority(tmp_path / "clients", "authority of clients")
     somebody = clients.issue(["somebody"], client=True)
     site.add("cgi-bin/env.sh", "#!/bin/sh\necho Content-Type: text/plain\necho\nenv | grep -E '^(HTTPS|SSL_|REQUEST_SCHEME)'\n",
@@ -109,7 +110,7 @@ def test_programs_learn_of_tls(secure, site, authority, tmp_path):
         assert c.get("/cgi-bin/env.sh").text == "REQUEST_SCHEME=http\n"
 
 
-def test_metrics_tell_when_certificates_end(secure, authority):
+def test_metrics_contain_the_expiry_of_certificates(secure, authority):
     pair = authority.issue(["a.example", "localhost"])
     server = secure(keys(pair), host="ServerName a.example", plugins=["metrics"], sections="[ROUTES]\n    /m metrics\n    /* static\n")
     text = server.get("/m").text
@@ -129,8 +130,8 @@ def test_http2_is_offered_unless_it_is_off(secure, authority):
         server.connect("old.example", authority.client_context(alpn=["h2"]))
 
 
-def test_requests_for_other_hosts_on_one_connection_of_http2(secure, authority, tmp_path):
-    """Browsers use a connection for all names of its certificate: the rules of each host hold all the same."""
+def test_http2_connection_reuse_respects_the_rules_of_each_host(secure, authority, tmp_path):
+    """Browsers reuse a connection for all names in its certificate; the rules of each host must still hold."""
     clients = make_authority(tmp_path / "clients", "authority of clients")
     pair = authority.issue(["localhost", "closed.example", "open.example"])
     server = secure(keys(pair), plugin=False, sections=f"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions that are continued with tickets: by other workers, after reloads, and not for ever."""
+"""Session resumption with tickets: by other workers, after reloads, and only for a limited time."""
 import datetime
 import signal
 import socket
@@ -15,7 +15,8 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
 class Continuing:
-    """A client that keeps its session. Python's own sockets: sessions of ssl.SSLObject cannot be set later."""
+    """A client that keeps its session. It uses Python's own sockets, since the session of an ssl.SSLObject cannot be set
+    later."""
 
     def __init__(self, server, authority, version=ssl.TLSVersion.TLSv1_3):
         self.address = server.server.addresses[0]
@@ -24,7 +25,7 @@ class Continuing:
         self.session = None
 
     def connect(self, keep=True):
-        """Was the session continued? The ticket of this connection is for the next one."""
+        """Returns whether the session was resumed, and keeps the new ticket for the next connection."""
         with self.context.wrap_socket(socket.create_connection(self.address, 10), server_hostname="localhost",
                                       session=self.session) as s:
             s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -43,22 +44,22 @@ def start(secure, authority):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_session_is_continued(start, authority, version):
+def test_session_is_resumed(start, authority, version):
     client = Continuing(start(), authority, version)
     assert not client.connect()
     assert client.session.has_ticket
     assert client.connect() and client.connect()
 
 
-def test_by_any_worker(start, authority):
-    """Each accepts from a socket of its own: with so many connections all of them are met."""
+def test_session_is_resumed_by_any_worker(start, authority):
+    """Each worker has its own listening socket; so many connections reach all of them."""
     client = Continuing(start(workers=4), authority, ssl.TLSVersion.TLSv1_2)
     client.connect()
     assert all(client.connect(keep=False) for _ in range(40))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_after_a_reload(start, authority, version):
+def test_session_is_resumed_after_a_reload(start, authority, version):
     server = start()
     client = Continuing(server, authority, version)
     client.connect()
@@ -68,8 +69,8 @@ def test_after_a_reload(start, authority, version):
 
 
 @pytest.mark.processes("it does not reload")
-def test_after_a_change_of_certificates(start, authority):
-    """The client has verified the server; the key of the ticket has not changed."""
+def test_session_is_resumed_after_a_change_of_certificates(start, authority):
+    """The client has verified the server, and the ticket key has not changed."""
     server = start()
     client = Continuing(server, authority)
     client.connect()
@@ -79,15 +80,15 @@ def test_after_a_change_of_certificates(start, authority):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_keys_change(start, authority, version):
-    """The key before the newest is understood, the one before that is not."""
+def test_ticket_keys_are_rotated(start, authority, version):
+    """The previous ticket key is still accepted, but not the one before it."""
     server = start("TicketLifetime 1s")
     client = Continuing(server, authority, version)
     client.connect()
-    wait_until(lambda: not client.connect(keep=False), "the ticket to become worthless", 20)
+    wait_until(lambda: not client.connect(keep=False), "the ticket has expired", 20)
 
 
-def test_no_tickets_are_given(start, authority):
+def test_tickets_can_be_disabled(start, authority):
     client = Continuing(start("TicketLifetime off"), authority)
     client.connect()
     assert client.session is None or not client.session.has_ticket or not client.connect()
@@ -96,7 +97,7 @@ def test_no_tickets_are_given(start, authority):
     assert not client.connect()
 
 
-def test_keys_are_written_nowhere(start, authority, tmp_path):
+def test_ticket_keys_are_not_written_to_disk(start, authority, tmp_path):
     server = start()
     Continuing(server, authority).connect()
     names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
@@ -104,7 +105,7 @@ def test_keys_are_written_nowhere(start, authority, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_not_longer_than_the_certificate_of_the_client(start, authority, tmp_path, version):
+def test_session_ends_with_the_client_certificate(start, authority, tmp_path, version):
     clients = make_authority(tmp_path / "clients")
     server = start(f"ClientCertificates required\nClientAuthority {clients.file}\n")
     client = Continuing(server, authority, version)
@@ -112,6 +113,6 @@ def test_not_longer_than_the_certificate_of_the_client(start, authority, tmp_pat
     client.context.load_cert_chain(pair.certificate, pair.key)
     client.connect()
     assert client.connect()
-    wait_until(lambda: now() > pair.x509.not_valid_after_utc + datetime.timedelta(seconds=1), "the end of it", 20)
+    wait_until(lambda: now() > pair.x509.not_valid_after_utc + datetime.timedelta(seconds=1), "the certificate has expired", 20)
     with pytest.raises(OSError):
         client.connect()

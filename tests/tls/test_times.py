@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that have expired or are not yet valid: a warning for their host, and service for all others."""
+"""Expired certificates and certificates that are not yet valid: a warning for their host, while all other hosts are
+served."""
 import signal
 import ssl
 
@@ -27,7 +28,7 @@ def two_hosts(good, bad):
 
 
 def careless(authority):
-    """A client that takes what it is shown."""
+    """A client that accepts any certificate."""
     context = authority.client_context(alpn=["http/1.1"])
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -40,7 +41,7 @@ def serial_shown(server, name, authority):
 
 
 @pytest.mark.parametrize("times, message, problem", TIMES)
-def test_host_with_such_a_certificate_does_not_stop_the_others(secure, authority, times, message, problem):
+def test_host_with_invalid_certificate_does_not_affect_others(secure, authority, times, message, problem):
     good, bad = authority.issue(["good.example"]), authority.issue(["bad.example"], **times)
     server = secure(root=None, plugins=["metrics"], sections=two_hosts(good, bad))
     assert f"{bad.certificate}: {message}" in server.server.err.text
@@ -54,7 +55,7 @@ def test_host_with_such_a_certificate_does_not_stop_the_others(secure, authority
 
 
 @pytest.mark.parametrize("times, message, problem", TIMES)
-def test_check_accepts_and_names_it(secure, authority, run, times, message, problem):
+def test_check_warns_of_an_invalid_certificate(secure, authority, run, times, message, problem):
     server = secure(keys(authority.issue()))
     authority.issue(**times)
     done = run("-t", "-c", server.server.config)
@@ -64,7 +65,7 @@ def test_check_accepts_and_names_it(secure, authority, run, times, message, prob
 
 @pytest.mark.processes("it does not reload")
 @pytest.mark.parametrize("times, message, problem", TIMES)
-def test_reload_takes_the_rest_of_the_configuration(secure, authority, times, message, problem):
+def test_reload_with_an_invalid_certificate_succeeds(secure, authority, times, message, problem):
     good, bad = authority.issue(["good.example"]), authority.issue(["bad.example"])
     server = secure(root=None, plugins=["metrics"], sections=two_hosts(good, bad))
     authority.issue(["bad.example"], **times)
@@ -76,7 +77,7 @@ def test_reload_takes_the_rest_of_the_configuration(secure, authority, times, me
 
 
 @pytest.mark.parametrize("times, message, problem", TIMES)
-def test_certificate_of_a_plugin_is_served_as_well(secure, authority, tmp_path, times, message, problem):
+def test_invalid_certificate_of_a_plugin_is_served(secure, authority, tmp_path, times, message, problem):
     own, late = authority.issue(["localhost"]), authority.issue(["late.example"], **times)
     server = secure(keys(own), plugins=[str(PLUGIN)], sections=f"""
 [HOST]
@@ -99,13 +100,13 @@ def test_expired_intermediate_is_a_warning(secure, authority, tmp_path):
     assert server.get("/").text == "hello"
 
 
-def test_explain_says_that_it_has_expired(secure, authority, run):
+def test_explain_names_an_expired_certificate(secure, authority, run):
     server = secure(keys(authority.issue(days=-3)))
     done = run("-c", server.server.config, "explain", "GET", "https://localhost/")
     assert "its certificate expired on " in done.out
 
 
-def test_failed_reload_is_counted_and_the_next_one_is_good_again(secure, authority):
+def test_failed_reload_is_counted_until_the_next_success(secure, authority):
     needs_processes("it does not reload")
     server = secure(keys(authority.issue()), plugins=["metrics"], sections="[ROUTES]\n    /metrics metrics\n")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS as bytes on the wire: clients that are slow, confused or hostile, and records of every size."""
+"""TLS on the wire: slow, broken and hostile clients, and records of every size."""
 import random
 import re
 import socket
@@ -20,7 +20,7 @@ HANDSHAKE, ALERT, CONTENT = 22, 21, 23
 
 
 class Wire:
-    """A TLS client whose bytes are carried by hand: `out()` is what it wants to send, `take()` what came."""
+    """A TLS client whose bytes the test transports: `out()` returns the bytes to send, `take()` feeds received ones."""
 
     def __init__(self, server, context, name="localhost", receive_buffer=None):
         self.sock = socket.socket()
@@ -57,7 +57,7 @@ class Wire:
         return self
 
     def read(self, size=65536, piece=65536):
-        """The next content; empty when close_notify has come."""
+        """Returns the next data; empty after close_notify."""
         while True:
             try:
                 return self.tls.read(size)
@@ -93,7 +93,7 @@ def still_serves(server):
 
 
 def talk_raw(server, data, end=True):
-    """Sends bytes and answers all that comes back until the server closes."""
+    """Sends bytes and returns everything received until the server closes."""
     with socket.create_connection(server.server.addresses[0], 30) as s:
         s.sendall(data)
         if end:
@@ -114,9 +114,9 @@ def hello_of(context, name="localhost"):
     return out.read()
 
 
-# What is no TLS
+# Data other than TLS
 
-def test_plain_http_gets_a_400(start):
+def test_plain_http_on_a_tls_port_gets_400(start):
     server = start()
     for text in (GET, b"GET / HTTP/1.0\r\n\r\n", b"G", b"POST / HTTP/1.1\r\nContent-Length: 99999\r\n\r\n" + b"x" * 5000):
         got = talk_raw(server, text, end=len(text) < 20)
@@ -131,14 +131,14 @@ def test_plain_http_gets_a_400(start):
     b"\0" * 100, b"\xff" * 100, b"\x16\x03\x01\xff\xff" + b"x" * 100, b"\x16\x03\x01\x00\x00" * 10,
     b"\x16\x03\x01\x00\x05hello", b"\x15\x03\x01\x00\x02\x02\x28", b"\x80\x2e\x01\x00\x02" + b"\0" * 50,
     b"\x16\x03\x01\x40\x00" + b"\x01" * 16384], ids=lambda d: d[:5].hex())
-def test_garbage_instead_of_a_hello(start, data):
-    server = start("Timeout 1s\n")  # some of it could be the beginning of a hello
+def test_garbage_instead_of_a_hello_gets_an_alert(start, data):
+    server = start("Timeout 1s\n")  # the server may wait for the rest of a hello
     got = talk_raw(server, data, end=False)
     assert got == b"" or got[0] == ALERT, got
     still_serves(server)
 
 
-def test_random_bytes_that_begin_like_a_hello(start, context):
+def test_randomly_changed_hello_gets_an_alert_or_a_handshake(start, context):
     server, dice = start(), random.Random(1)
     hello = hello_of(context)
     for _ in range(60):
@@ -150,15 +150,15 @@ def test_random_bytes_that_begin_like_a_hello(start, context):
     still_serves(server)
 
 
-def test_a_hello_that_ends_early(start, context):
+def test_incomplete_hello_gets_no_response(start, context):
     server, hello = start(), hello_of(context)
     for n in (1, 4, 5, 6, 100, len(hello) - 1):
         assert talk_raw(server, hello[:n]) == b""
     still_serves(server)
 
 
-def test_two_names(start, context):
-    """Lists that are malformed, or hold more than one name, or something that is none."""
+def test_malformed_server_name_list_gets_an_alert(start, context):
+    """Malformed lists of server names, lists with several names, and invalid names."""
     server, hello = start(), hello_of(context)
     at = hello.index(b"localhost") - 5
     for names in (b"\0\x0c\0\0\4abcd\0\0\2xy", b"\0\x0c\0\0\0localhost", b"\0\x0c\0\0\x09local\0ost",
@@ -167,10 +167,10 @@ def test_two_names(start, context):
     still_serves(server)
 
 
-# Slow ones
+# Slow clients
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_byte_by_byte(start, context, version):
+def test_connection_works_byte_by_byte(start, context, version):
     server = start()
 
     def slowly(data):
@@ -184,8 +184,8 @@ def test_byte_by_byte(start, context, version):
         assert c.read_all().endswith(b"hello")
 
 
-def test_several_records_for_one_hello(start, context):
-    """A hello may be cut into records of any size (RFC 8446, 5.1)."""
+def test_hello_in_several_records_is_accepted(start, context):
+    """A hello may be split into records of any size (RFC 8446, 5.1)."""
     def in_pieces(data):
         if data[0] != HANDSHAKE or data[5] != 1:
             c.sock.sendall(data)
@@ -202,7 +202,7 @@ def test_several_records_for_one_hello(start, context):
         assert c.read_all().endswith(b"hello")
 
 
-def test_the_handshake_has_its_clock(start, context):
+def test_handshake_timeout_closes_the_connection(start, context):
     server = start("Timeout 1s")
     hello = hello_of(context)
     begin = time.monotonic()
@@ -212,7 +212,7 @@ def test_the_handshake_has_its_clock(start, context):
     still_serves(server)
 
 
-def test_its_time_is_not_that_of_the_first_request(start, context):
+def test_handshake_timeout_is_separate_from_the_header_timeout(start, context):
     server = start("Timeout 2s")
     with Wire(server, context) as c:
         time.sleep(1.2)
@@ -223,9 +223,9 @@ def test_its_time_is_not_that_of_the_first_request(start, context):
         assert c.read_all().endswith(b"hello")
 
 
-# What is refused
+# Rejected handshakes
 
-def test_old_versions(start, context):
+def test_old_tls_versions_are_rejected(start, context):
     server = start()
     context.set_ciphers("ALL:@SECLEVEL=0")
     for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
@@ -237,13 +237,13 @@ def test_old_versions(start, context):
 
 
 @pytest.mark.parametrize("cipher", ["AES128-SHA", "ECDHE-ECDSA-AES128-SHA256", "DHE-RSA-AES128-GCM-SHA256"])
-def test_old_ciphers(start, context, cipher):
+def test_old_ciphers_are_rejected(start, context, cipher):
     only(context, ssl.TLSVersion.TLSv1_2).set_ciphers(cipher + ":@SECLEVEL=0")
     with Wire(start(), context) as c, pytest.raises(ssl.SSLError):
         c.shake_hands()
 
 
-def test_ciphers_that_are_preferred(start, context):
+def test_preferred_cipher_is_selected(start, context):
     server = start()
     for version, expected in zip(VERSIONS, ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256")):
         with Wire(server, only(context, version)) as c:
@@ -256,7 +256,7 @@ def test_ciphers_that_are_preferred(start, context):
 
 
 def talk_by_openssl(server, version, lines, seconds=30):
-    """openssl s_client, told these lines: what it says until it ends."""
+    """Returns the output of openssl s_client, given these input lines."""
     host, port = server.server.addresses[0]
     with subprocess.Popen(["openssl", "s_client", "-connect", f"{host}:{port}", "-servername", "localhost", version],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as client:
@@ -267,14 +267,14 @@ def talk_by_openssl(server, version, lines, seconds=30):
             return client.communicate()[0].decode("latin-1")
 
 
-def test_renegotiation(start):
+def test_renegotiation_is_refused(start):
     server = start()
     said = talk_by_openssl(server, "-tls1_2", b"R\n" + GET)
     assert "RENEGOTIATING" in said and "no renegotiation" in said and "hello" not in said
     still_serves(server)
 
 
-# Many at once
+# Many connections at once
 
 def test_handshakes_do_not_starve_open_connections(start, context):
     server = start()
@@ -292,7 +292,7 @@ def test_handshakes_do_not_starve_open_connections(start, context):
     still_serves(server)
 
 
-def test_all_of_many_come_through(start, context):
+def test_many_concurrent_handshakes_complete(start, context):
     server = start()
     clients = [Wire(server, context) for _ in range(150)]
     for c in clients:
@@ -308,10 +308,10 @@ def test_all_of_many_come_through(start, context):
             assert c.read_all().endswith(b"hello")
 
 
-# Records of content
+# Application data
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_request_in_records_of_one_byte(start, context, version):
+def test_request_in_one_byte_records_is_read(start, context, version):
     with Wire(start(), only(context, version)) as c:
         c.shake_hands()
         for i in range(len(LAST)):
@@ -320,8 +320,8 @@ def test_a_request_in_records_of_one_byte(start, context, version):
         assert c.read_all().endswith(b"hello")
 
 
-def test_content_in_records_of_one_byte(start, context):
-    """More records than a turn of the loop reads: nothing may be left lying."""
+def test_request_body_in_one_byte_records_is_read(start, context):
+    """More records than one loop iteration reads: none may be left over."""
     content = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20000
     with Wire(start(), context) as c:
         c.shake_hands()
@@ -334,7 +334,7 @@ def test_content_in_records_of_one_byte(start, context):
 
 
 @pytest.mark.parametrize("piece", [1000, 16384])
-def test_pipelining(start, context, piece):
+def test_pipelined_requests_are_answered(start, context, piece):
     with Wire(start(), context) as c:
         c.shake_hands()
         text = GET * 200 + LAST
@@ -344,8 +344,8 @@ def test_pipelining(start, context, piece):
         assert c.read_all().count(b"hello") == 201
 
 
-def test_handshake_and_request_in_one_piece(start, context):
-    """What came behind the last message of the handshake is read without waiting for more."""
+def test_request_sent_with_the_handshake_is_read(start, context):
+    """The server reads data after the last handshake message without waiting for more."""
     kept = []
     with Wire(start(), context) as c:
         c.shake_hands(lambda data: c.sock.sendall(data) if c.tls.version() is None or data[5] == 1 else kept.append(data))
@@ -356,7 +356,7 @@ def test_handshake_and_request_in_one_piece(start, context):
 
 @pytest.mark.parametrize("receive_buffer, piece", [(2048, 700), (4096, 5000), (None, 65536)])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_large_answers_to_tiny_readers(start, context, site, version, receive_buffer, piece):
+def test_large_response_to_a_slow_reader_is_complete(start, context, site, version, receive_buffer, piece):
     content = random.Random(2).randbytes(1_500_000)
     site.add("large.bin", content)
     with Wire(start(), only(context, version), receive_buffer=receive_buffer) as c:
@@ -367,7 +367,7 @@ def test_large_answers_to_tiny_readers(start, context, site, version, receive_bu
         assert said.split(b"\r\n\r\n", 1)[1] == content
 
 
-def test_many_large_answers_on_one_connection(start, context, site):
+def test_large_responses_on_one_connection_are_complete(start, context, site):
     content = random.Random(3).randbytes(300_000)
     site.add("large.bin", content)
     ask = GET.replace(b"GET /", b"GET /large.bin")
@@ -379,23 +379,23 @@ def test_many_large_answers_on_one_connection(start, context, site):
         assert said.count(content) == 5 and said.endswith(b"hello")
 
 
-# The end
+# Connection close
 
-def test_every_end_is_logged(start, context):
-    """Client raises Truncated where there is no close_notify."""
+def test_server_sends_close_notify(start, context):
+    """Client raises Truncated if close_notify is missing."""
     server = start("KeepAliveTimeout 1s")
     with server.connect() as c:
         assert c.get("/", fields=[("Connection", "close")]).text == "hello"
         c.expect_end()
     with server.connect() as c:
         assert c.get("/").text == "hello"
-        c.expect_end()  # of the time that it may be idle
+        c.expect_end()  # after the idle timeout
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("told", [True, False])
-def test_half_closed(start, context, site, version, told):
-    """A client that has half-closed, with close_notify or without, still gets its answer."""
+def test_half_closed_connection_gets_its_response(start, context, site, version, told):
+    """A client that half-closes, with or without close_notify, still gets its response."""
     content = b"z" * 400_000
     site.add("large.bin", content)
     with Wire(start(), only(context, version), receive_buffer=4096) as c:
@@ -406,7 +406,7 @@ def test_half_closed(start, context, site, version, told):
                 c.tls.unwrap()
         c.sock.sendall(c.out())
         c.sock.shutdown(socket.SHUT_WR)
-        if told:  # Python does not read behind its own close_notify
+        if told:  # Python does not read after its own close_notify
             n = 0
             while data := c.sock.recv(65536):
                 n += len(data)
@@ -417,8 +417,9 @@ def test_half_closed(start, context, site, version, told):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("together", [True, False])
-def test_a_last_word_is_heard_at_once(start, context, version, together):
-    """A client that sends close_notify and keeps the connection open gets ours, even if it came with a request."""
+def test_close_notify_is_answered_immediately(start, context, version, together):
+    """A client that sends close_notify and keeps the connection open gets the server's close_notify, even if its own
+    came with a request."""
     with Wire(start(), only(context, version)) as c:
         c.shake_hands()
         c.tls.write(GET)
@@ -428,12 +429,12 @@ def test_a_last_word_is_heard_at_once(start, context, version, together):
         with pytest.raises(ssl.SSLError):
             c.tls.unwrap()
         c.sock.sendall(c.out())
-        c.sock.settimeout(10)  # less than it may be idle
+        c.sock.settimeout(10)  # less than the idle timeout
         while c.sock.recv(65536):
             pass
 
 
-def test_cut_off_in_the_middle(start, context):
+def test_truncated_record_does_no_harm(start, context):
     server = start()
     for text in (b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"):
         with Wire(server, context) as c:
@@ -445,7 +446,7 @@ def test_cut_off_in_the_middle(start, context):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_record_that_was_changed(start, context, version):
+def test_changed_record_gets_an_alert(start, context, version):
     server = start()
     with Wire(server, only(context, version)) as c:
         c.shake_hands()
@@ -458,7 +459,7 @@ def test_a_record_that_was_changed(start, context, version):
     still_serves(server)
 
 
-def test_a_client_that_resets(start, context, site):
+def test_client_reset_during_a_response_does_no_harm(start, context, site):
     site.add("large.bin", b"z" * 3_000_000)
     server = start()
     for _ in range(5):
@@ -471,7 +472,7 @@ def test_a_client_that_resets(start, context, site):
     still_serves(server)
 
 
-def test_connections_over_the_limit_get_no_plain_text(start):
+def test_connection_beyond_the_limit_gets_no_plain_text(start):
     server = start("MaxConnectionsPerAddress 2")
     with server.connect(), server.connect():
         assert talk_raw(server, b"") == b""
@@ -483,4 +484,4 @@ def test_connections_over_the_limit_get_no_plain_text(start):
         except OSError:
             return False
 
-    wait_until(is_let_in, "the two have gone")
+    wait_until(is_let_in, "the server has noticed that both clients have disconnected")
