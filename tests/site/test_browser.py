@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The welcome site in a real browser, served by the optimised program: what one sees after `make run`."""
+"""The welcome site in a real browser, served by the optimized program, as it appears after `make run`."""
 import os
 import re
 import shutil
@@ -16,7 +16,7 @@ from browser import Browser
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "release" / "monkey"))
 BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-# Headless, alone, and silent towards the world outside.
+# Headless, without background services, and without network requests of its own.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
 
@@ -41,10 +41,10 @@ def browse(tmp_path):
     return run
 
 
-def test_the_page_arrives_and_its_script_shows_the_answer(address, browse):
+def test_page_loads_and_its_script_shows_the_response(address, browse):
     page = browse(address + "/", "--dump-dom")
     assert "<h1>It works.</h1>" in page
-    assert re.search(r'<div class="answer" id="answer">', page), "the answer is still hidden"
+    assert re.search(r'<div class="answer" id="answer">', page), "the response is still hidden"
     shown = re.sub(r"<[^>]+>", "", re.search(r'<pre id="head">(.*?)</pre>', page, re.DOTALL).group(1))
     assert shown.startswith("200 ")
     assert re.search(r"^Content-Type: text/html", shown, re.MULTILINE)
@@ -64,7 +64,7 @@ def test_code_fits_on_a_phone(address, tmp_path, width):
 
 
 def pixels(path):
-    """The colours of an 8 bit PNG, each with how often it is there."""
+    """Counts the colors of the pixels of an 8-bit PNG."""
     data, at, packed = path.read_bytes(), 8, b""
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -87,7 +87,7 @@ def pixels(path):
 
 
 def predict(kind, left, up, corner):
-    """What PNG's line filters expect of a byte (section 9 of its specification)."""
+    """The prediction of a byte by PNG's line filters (section 9 of the specification)."""
     if kind < 4:
         return (0, left, up, (left + up) // 2)[kind]
     near = left + up - corner
@@ -96,7 +96,7 @@ def predict(kind, left, up, corner):
 
 @pytest.mark.over("h2-tls", why="what is painted does not depend on how the page came, which the test above looks at")
 @pytest.mark.parametrize("scheme,ground", [(1, "fdf9f2"), (0, "17110d")], ids=["light", "dark"])
-def test_it_is_painted_with_style_and_mascot(address, browse, tmp_path, scheme, ground):
+def test_page_is_drawn_with_style_and_mascot(address, browse, tmp_path, scheme, ground):
     picture = tmp_path / "page.png"
     browse(address + "/", f"--screenshot={picture}", "--window-size=700,500",
            f"--blink-settings=preferredColorScheme={scheme}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The built-in error page: it looks like the welcome site, in both colour schemes and on a phone, and stays small."""
+"""The built-in error page looks like the welcome site in both color schemes and on a phone, and stays small."""
 import re
 
 import pytest
@@ -20,13 +20,13 @@ def rgb(text):
     return "rgb({}, {}, {})".format(*(int(text[i:i + 2], 16) for i in (1, 3, 5)))
 
 
-def test_it_is_small(monkey):
+def test_error_page_is_small(monkey):
     assert len(monkey().get("/none").body) < 1500
 
 
 @pytest.mark.skipif(not FOUND, reason="no chromium here")
 @pytest.mark.over("h1", why="the certificate is not one that the browser trusts")
-def test_it_looks_like_the_welcome_site(monkey, tmp_path):
+def test_error_page_looks_like_the_welcome_site(monkey, tmp_path):
     server = monkey()
     with Browser(tmp_path) as browser:
         for dark in (False, True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled site is self-contained: well formed, every reference answered by a file of its own, nothing from elsewhere."""
+"""The bundled site is self-contained: it is well formed, and every reference leads to one of its own files."""
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -46,7 +46,7 @@ def test_every_element_is_closed(page):
     assert page.open == []
 
 
-def test_every_reference_is_a_file_of_the_site(page):
+def test_every_reference_leads_to_a_file_of_the_site(page):
     assert page.refs
     for ref in page.refs:
         assert "//" not in ref, f"{ref} is elsewhere"
@@ -54,7 +54,7 @@ def test_every_reference_is_a_file_of_the_site(page):
         assert target.exists(), f"{ref} is not there"
 
 
-def test_every_user_can_read_it(page):
+def test_page_is_accessible(page):
     assert page.lang == "en"
     assert len(page.ids) == len(set(page.ids))
     assert set(page.labels) <= set(page.ids)
@@ -63,22 +63,22 @@ def test_every_user_can_read_it(page):
     assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:])), "a level of headings is skipped"
 
 
-def test_the_page_not_found_works_at_any_depth():
+def test_error_page_works_at_any_depth():
     for ref in Page((SITE / "404.html").read_text(encoding="utf-8")).refs:
         assert ref.startswith("/"), f"{ref} would be sought below the address that was not found"
 
 
 @pytest.mark.parametrize("name", ["monkey.svg", "favicon.svg"])
-def test_drawings_are_xml_and_draw_alone(name):
+def test_drawings_are_self_contained_svg(name):
     root = ElementTree.parse(SITE / name).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg" and "viewBox" in root.attrib
     assert not [e for e in root.iter() if e.tag.endswith(("}image", "}use", "}script"))]
 
 
-def test_style_and_script_fetch_nothing_from_elsewhere():
+def test_style_and_script_have_no_external_references():
     for path in [*SITE.glob("*.css"), *SITE.glob("*.js")]:
         assert not re.search(r"url\(|@import|https?:", path.read_text(encoding="utf-8")), path.name
 
 
-def test_it_is_small():
+def test_site_is_small():
     assert sum(p.stat().st_size for p in SITE.iterdir()) < 40_000

@@ -5,7 +5,7 @@
         send(case.data)
         check(case.expect)
 
-Run as a program it lists them, and checks that all of them can be read.
+Run as a program, it lists all cases and checks that they can be parsed.
 """
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,25 +20,25 @@ KINDS = {"request", "status", "incomplete", "host", "port", "path", "query", "fi
 @dataclass(frozen=True)
 class Case:
     file: str  # "heads.txt"
-    line: int  # where it begins there
+    line: int  # where the case begins in the file
     name: str
-    data: bytes  # what the client sends
-    expect: tuple  # of bytes: the lines, escapes decoded
+    data: bytes  # bytes that the client sends
+    expect: tuple  # expected lines as bytes, with escapes decoded
 
     @property
     def id(self):
-        """Unique, and fit for a file name or a test's parameter."""
+        """Unique, and suitable as a file name or test parameter."""
         return f"{Path(self.file).stem}-{'-'.join(self.name.split())}".replace("/", "_")
 
     def events(self, kind):
-        """The text after `kind` in each expected line that begins with it."""
+        """Returns the text after `kind` in each expected line that begins with it."""
         head = kind.encode()
         return [line[len(head):].lstrip(b" ") for line in self.expect if line.split(b" ")[0] == head]
 
     @property
     def statuses(self):
-        """The statuses of the answers in order, None for a request that is accepted, whatever its answer is. A request
-        whose body is refused gives one answer or two: see README.md."""
+        """The statuses of the responses in order; None for an accepted request, whatever its status. A request whose
+        body is rejected produces one response or two: see README.md."""
         answers = []
         for line in self.expect:
             if line.startswith(b"request "):
@@ -53,7 +53,7 @@ class Case:
 
 
 def decode(text):
-    """The bytes that a line means."""
+    """Returns the bytes that a line encodes."""
     data, rest = _decode(text, False)
     assert not rest
     return data
@@ -118,7 +118,7 @@ def read_file(path):
 
 
 def read_cases(folder=FOLDER):
-    """Yields the cases of all files, and makes sure that no two of them have one name."""
+    """Yields the cases of all files, and checks that their names are unique."""
     seen = set()
     for path in sorted(Path(folder).glob("*.txt")):
         for case in read_file(path):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes seeds for the fuzz targets out of the wire cases:  to_corpus.py FOLDER
+"""Creates seeds for the fuzz targets from the wire cases:  to_corpus.py FOLDER
 
-Writes FOLDER/TARGET/wire-*, and removes those whose case is gone. The build calls it; long cases are left out.
+Writes FOLDER/TARGET/wire-*, and removes seeds of deleted cases. The build calls it. Long cases are skipped.
 """
 import sys
 from pathlib import Path
@@ -29,19 +29,19 @@ def targets(case):
 
 
 def flows(case):
-    """A host as it is by default, then the head and what follows it."""
+    """The default host, followed by the request head and the data after it."""
     if case.file in ("targets.txt", "framing.txt"):
         yield b"\x03" + case.data
 
 
 def connections(case):
-    """All at once, and byte by byte with a peer that takes little."""
+    """The whole input in one piece, then byte by byte with a peer that reads slowly."""
     yield b"\x00" + case.data
     yield b"\x1f" + b"\x0a" * 31 + case.data
 
 
 def lines(case):
-    """Six numbers, then the texts of a record."""
+    """Six numbers, followed by the texts of an access record."""
     parts = case.data.split(b"\r\n")
     yield b"\xc0\x00\x02\x01\x05\x14" + b"\f".join([*parts[0].split(b" ")[:2], *parts[1:4]])
 
