@@ -64,7 +64,7 @@ static void begin_problem_json(struct mk_buf *out, unsigned status, mk_str detai
         mk_buf_addf(out, "{\"title\":\"%s\",\"status\":%u,\"detail\":", title, status);
     else
         mk_buf_addf(out, "{\"status\":%u,\"detail\":", status);
-    mk_json_string(out, detail);
+    mk_json_quote(out, detail);
 }
 
 /* Replaces the response written so far. A response that has begun is aborted. */
@@ -105,9 +105,9 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
 static void append_validation_error(struct mk_buf *out, const struct duda_validation_error *flaw)
 {
     mk_buf_add(out, MK_STR("{\"detail\":"));
-    mk_json_string(out, flaw->text);
+    mk_json_quote(out, flaw->text);
     mk_buf_add(out, MK_STR(",\"pointer\":"));
-    mk_json_string(out, flaw->pointer);
+    mk_json_quote(out, flaw->pointer);
     if (flaw->line)
         mk_buf_addf(out, ",\"line\":%zu,\"column\":%zu", flaw->line, flaw->column);
     mk_buf_add_char(out, '}');

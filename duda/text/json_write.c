@@ -2,48 +2,44 @@
 /* Formats values as JSON. Lists of structs, the most common responses, are formatted without a value per
  * field. */
 #include <duda/json.h>
-#include <monkey/text.h>
+#include <monkey/json.h>
 
 #include "text/schema_field.h"
 
-static void write_value(struct mk_buf *out, const struct duda_value *v, size_t depth);
+static void write_value(struct mk_json_writer *w, const struct duda_value *v, size_t depth);
 
 /* ---- Structs ---- */
-
-static void write_name(struct mk_buf *out, const char *name)
-{
-    mk_buf_put(out, MK_STR(","));
-    mk_json_string(out, mk_str_from_c(name));
-    mk_buf_put(out, MK_STR(":"));
-}
 
 /* Formatted field names, each with a preceding comma: prepared once for all elements of a list. */
 struct cached_names {
     char buf[240];
-    unsigned char ends[16];
+    unsigned char at[17]; /* where they begin, and where the last one ends */
 };
 
 /* False: too many names, or too long. */
 static bool cache_field_names(struct cached_names *cached_names, const struct duda_schema *shape)
 {
     struct mk_buf buf = mk_buf_fixed(cached_names->buf, sizeof cached_names->buf);
+    struct mk_json_writer w = {.out = &buf};
+    cached_names->at[0] = 0;
     for (size_t i = 0; i < shape->n; i++) {
-        if (i == MK_LEN(cached_names->ends))
+        if (i == MK_LEN(cached_names->at) - 1)
             return false;
-        write_name(&buf, duda_schema_field_name(&shape->members[i]));
-        cached_names->ends[i] = (unsigned char)buf.len;
+        w.comma = true;
+        mk_json_key(&w, duda_schema_field_name(&shape->members[i]));
+        cached_names->at[i + 1] = (unsigned char)buf.len;
     }
     return !buf.failed;
 }
 
-static void append_cached_name(struct mk_buf *out, const struct cached_names *cached_names, size_t i)
+static mk_str cached_name(const struct cached_names *cached_names, size_t i)
 {
-    size_t from = i ? cached_names->ends[i - 1] : 0;
-    mk_buf_put(out, mk_str_of(cached_names->buf + from, cached_names->ends[i] - from));
+    size_t from = cached_names->at[i];
+    return mk_str_of(cached_names->buf + from, cached_names->at[i + 1] - from);
 }
 
-/* Omits absent optional fields. */
-static void write_field(struct mk_buf *out, const struct duda_schema *shape, size_t i,
+/* Omits absent optional fields. Integers, the most common fields, become no value. */
+static void write_field(struct mk_json_writer *w, const struct duda_schema *shape, size_t i,
                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
     const struct duda_schema_field *m = &shape->members[i];
@@ -55,105 +51,116 @@ static void write_field(struct mk_buf *out, const struct duda_schema *shape, siz
             return;
     }
     if (cached_names)
-        append_cached_name(out, cached_names, i);
+        mk_json_key_again(w, cached_name(cached_names, i));
     else
-        write_name(out, duda_schema_field_name(m));
+        mk_json_key(w, duda_schema_field_name(m));
     if (is_integer)
-        duda_schema_field_write_integer(out, m, base);
+        duda_schema_field_write_integer(w, m, base);
     else
-        write_value(out, &v, depth);
-}
-
-/* Turns the comma before the first field into the bracket. */
-static void close_object(struct mk_buf *out, size_t from)
-{
-    if (out->len == from)
-        mk_buf_put(out, MK_STR("{"));
-    else
-        out->p[from] = '{';
-    mk_buf_put(out, MK_STR("}"));
+        write_value(w, &v, depth);
 }
 
 /* `cached_names` may be NULL. */
-static void write_struct(struct mk_buf *out, const struct duda_schema *shape,
+static void write_struct(struct mk_json_writer *w, const struct duda_schema *shape,
                          const struct cached_names *cached_names, const void *base, size_t depth)
 {
-    size_t from = out->len;
-    for (size_t i = 0; i < shape->n && !out->failed; i++)
-        write_field(out, shape, i, cached_names, base, depth);
-    close_object(out, from);
+    mk_json_begin_object(w);
+    for (size_t i = 0; i < shape->n && !w->out->failed; i++)
+        write_field(w, shape, i, cached_names, base, depth);
+    mk_json_end_object(w);
 }
 
 /* ---- Lists and maps ---- */
 
-static void write_list(struct mk_buf *out, const struct duda_value *v, size_t depth)
+/* The shape of the elements, if there is more than one and they are structs. */
+static const struct duda_schema *common_shape(const struct duda_value *v)
+{
+    bool are_structs =
+        v->kind == DUDA_VALUE_STRUCTS && (!v->of.in.member || v->of.in.member->kind == DUDA_KIND_OBJECT);
+    return are_structs && v->n > 1 ? v->of.in.shape : NULL;
+}
+
+static void write_structs(struct mk_json_writer *w, const struct duda_value *v,
+                          const struct cached_names *cached_names, size_t depth)
+{
+    const struct duda_schema *shape = v->of.in.shape;
+    size_t size = v->of.in.member ? v->of.in.member->size : shape->size;
+    const char *at = v->of.in.at;
+    for (size_t i = 0; i < v->n && !w->out->failed; i++)
+        write_struct(w, shape, cached_names, at + i * size, depth);
+}
+
+static void write_list(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
     struct cached_names cached_names;
-    const struct duda_schema *shape =
-        v->kind == DUDA_VALUE_STRUCTS && v->n > 1 && depth ? v->of.in.shape : NULL;
-    bool has_names = shape && cache_field_names(&cached_names, shape);
-    mk_buf_put(out, MK_STR("["));
-    for (size_t i = 0; i < v->n && !out->failed; i++) {
-        struct duda_value element = duda_value_item(v, i);
-        if (i)
-            mk_buf_put(out, MK_STR(","));
-        if (has_names && element.kind == DUDA_VALUE_STRUCT)
-            write_struct(out, shape, &cached_names, element.of.in.at, depth - 1);
-        else
-            write_value(out, &element, depth);
-    }
-    mk_buf_put(out, MK_STR("]"));
+    const struct duda_schema *shape = depth ? common_shape(v) : NULL;
+    mk_json_begin_array(w);
+    if (shape && cache_field_names(&cached_names, shape))
+        write_structs(w, v, &cached_names, depth - 1);
+    else
+        for (size_t i = 0; i < v->n && !w->out->failed; i++) {
+            struct duda_value element = duda_value_item(v, i);
+            write_value(w, &element, depth);
+        }
+    mk_json_end_array(w);
 }
 
 /* A null in a map is written. */
-static void write_map(struct mk_buf *out, const struct duda_value *v, size_t depth)
+static void write_map(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
-    size_t from = out->len;
-    for (size_t i = 0; i < v->n && !out->failed; i++) {
-        write_name(out, v->of.map[i].name);
-        write_value(out, &v->of.map[i].value, depth);
-    }
-    close_object(out, from);
+    mk_json_begin_object(w);
+    for (size_t i = 0; i < v->n && !w->out->failed; i++)
+        write_value(mk_json_key(w, v->of.map[i].name), &v->of.map[i].value, depth);
+    mk_json_end_object(w);
 }
 
-static void write_nested_value(struct mk_buf *out, const struct duda_value *v, size_t depth)
+static void write_nested_value(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
     if (depth == 0)
-        mk_buf_put(out, MK_STR("null"));
+        mk_json_null(w);
     else if (v->kind == DUDA_VALUE_STRUCT)
-        write_struct(out, v->of.in.shape, NULL, v->of.in.at, depth - 1);
+        write_struct(w, v->of.in.shape, NULL, v->of.in.at, depth - 1);
     else if (v->kind == DUDA_VALUE_MAP)
-        write_map(out, v, depth - 1);
+        write_map(w, v, depth - 1);
     else
-        write_list(out, v, depth - 1);
+        write_list(w, v, depth - 1);
 }
 
-static void write_value(struct mk_buf *out, const struct duda_value *v, size_t depth)
+static void write_value(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
     switch (v->kind) {
     case DUDA_VALUE_NULL:
-        mk_buf_put(out, MK_STR("null"));
+        mk_json_null(w);
+        break;
+    case DUDA_VALUE_BOOL:
+        mk_json_bool(w, v->of.truth);
+        break;
+    case DUDA_VALUE_INTEGER:
+        mk_json_int(w, v->of.integer);
+        break;
+    case DUDA_VALUE_UNSIGNED:
+        mk_json_uint(w, v->of.natural);
+        break;
+    case DUDA_VALUE_NUMBER:
+        mk_json_double(w, v->of.number);
         break;
     case DUDA_VALUE_TEXT:
-        mk_json_string(out, v->of.text);
+        mk_json_string(w, v->of.text);
+        break;
+    case DUDA_VALUE_RAW:
+        mk_json_raw(w, v->of.text);
         break;
     case DUDA_VALUE_STRUCT:
     case DUDA_VALUE_STRUCTS:
     case DUDA_VALUE_LIST:
     case DUDA_VALUE_MAP:
-        write_nested_value(out, v, depth);
-        break;
-    case DUDA_VALUE_BOOL:
-    case DUDA_VALUE_INTEGER:
-    case DUDA_VALUE_UNSIGNED:
-    case DUDA_VALUE_NUMBER:
-    case DUDA_VALUE_RAW:
-        duda_value_write(out, v);
+        write_nested_value(w, v, depth);
         break;
     }
 }
 
 void duda_json_write(struct mk_buf *out, const struct duda_value *v)
 {
-    write_value(out, v, DUDA_JSON_DEPTH_MAX);
+    struct mk_json_writer w = mk_json_writer_to(out);
+    write_value(&w, v, DUDA_JSON_DEPTH_MAX);
 }

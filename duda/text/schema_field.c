@@ -221,13 +221,14 @@ static struct duda_value integer_value(const struct duda_schema_field *m, const 
     return m->is_signed ? duda_value_integer(sign_extend(m, bits)) : duda_value_unsigned(bits);
 }
 
-void duda_schema_field_write_integer(struct mk_buf *out, const struct duda_schema_field *m, const void *base)
+void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
+                                     const void *base)
 {
     uint64_t bits = load_integer_bits((const char *)base + m->offset, m->size);
     if (m->is_signed)
-        mk_buf_add_int(out, sign_extend(m, bits));
+        mk_json_int(w, sign_extend(m, bits));
     else
-        mk_buf_add_num(out, bits);
+        mk_json_uint(w, bits);
 }
 
 static struct duda_value enum_value(const struct duda_schema_field *m, const void *at)

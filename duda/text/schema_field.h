@@ -4,6 +4,7 @@
 #define DUDA_TEXT_SCHEMA_FIELD_H
 
 #include <duda/value.h>
+#include <monkey/json.h>
 
 /* An integer as written: magnitude and sign. */
 struct duda_integer {
@@ -24,8 +25,9 @@ void duda_schema_field_set_present(const struct duda_schema_field *m, void *base
 bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base);
 /* The field of the struct at `base`, as a value. */
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
-/* Formats an integer field that is present and not a list. Same output as for its value, but cheaper. */
-void duda_schema_field_write_integer(struct mk_buf *out, const struct duda_schema_field *m, const void *base);
+/* Writes an integer field that is present and not a list. Same output as for its value, but cheaper. */
+void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
+                                     const void *base);
 /* The index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *shape, mk_str name);
 /* May the list have this many elements? */

@@ -2,7 +2,6 @@
 #include <duda/value.h>
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "text/schema_field.h"
@@ -60,32 +59,10 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
 
 /* ---- Numbers ---- */
 
-enum { NUMBER_MAX = 32, SIGNIFICANT = 15, EXACT = 17 };
-
-/* A program that embeds the server may have set a locale with a decimal comma. */
-static void normalize_decimal_point(char *s)
-{
-    for (; *s; s++)
-        if (!mk_char_is_digit(*s) && !strchr("+-e", *s))
-            *s = '.';
-}
-
 void duda_number_write(struct mk_buf *out, double n)
 {
-    char text[NUMBER_MAX];
-    if (!isfinite(n)) {
-        mk_buf_add(out, MK_STR("null"));
-        return;
-    }
-    for (int digits = SIGNIFICANT; digits <= EXACT; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, n);
-        if (digits == EXACT || strtod(text, NULL) == n) /* both use the same locale */
-            break;
-    }
-    normalize_decimal_point(text);
-    mk_buf_add(out, mk_str_from_c(text));
-    if (n == 0 && signbit(n))
-        mk_buf_add(out, MK_STR(".0")); /* -0 is the integer 0 */
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_double(&w, n);
 }
 
 static size_t digits_len(mk_str s)

@@ -12,6 +12,7 @@
 #include <monkey/format.h>
 #include <monkey/handler.h>
 #include <monkey/host.h>
+#include <monkey/json.h>
 #include <monkey/mem.h>
 #include <monkey/regex.h>
 #include <monkey/request.h>

@@ -58,16 +58,13 @@ MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
 MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
 /** Decodes all %XX escapes. At a malformed escape, returns false and leaves the part before it. */
 MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
-/**
- * Appends a JSON string with its quotes. Bytes that are not valid UTF-8 are read as Latin-1. They, and
- * control characters up to U+009F, are written as `\u` and four hexadecimal digits.
- */
-MK_API void mk_json_string(struct mk_buf *out, mk_str s);
+/** Appends a JSON string with its quotes, as mk_json_string() of <monkey/json.h> does. */
+MK_API void mk_json_quote(struct mk_buf *out, mk_str s);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
-/** As mk_log_escape(), and mk_json_string() without its quotes, but truncated between two characters
- * before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay intact. */
+/** As mk_log_escape(), and mk_json_string() of <monkey/json.h> without its quotes, but truncated between two
+ * characters before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay intact. */
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
 

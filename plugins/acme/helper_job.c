@@ -8,7 +8,7 @@ static void append_member(struct mk_buf *out, const char *key, mk_str value)
     if (!value.p)
         return;
     mk_buf_addf(out, ",\"%s\":", key);
-    mk_json_string(out, value);
+    mk_json_quote(out, value);
 }
 
 static void append_string_list(struct mk_buf *out, const char *key, const mk_str *v, size_t n)
@@ -17,7 +17,7 @@ static void append_string_list(struct mk_buf *out, const char *key, const mk_str
     for (size_t i = 0; i < n; i++) {
         if (i)
             mk_buf_add_char(out, ',');
-        mk_json_string(out, v[i]);
+        mk_json_quote(out, v[i]);
     }
     mk_buf_add_char(out, ']');
 }

@@ -96,13 +96,13 @@ void cheetah_table_cell_bool(struct cheetah_table_writer *s, bool yes)
 static void append_json_string(struct mk_buf *out, mk_str text)
 {
     struct mk_buf safe = mk_buf_growing(CELL_MAX);
-    mk_json_string(out, text);
+    mk_json_quote(out, text);
     cheetah_escape_append(&safe, mk_buf_str(out));
     if (!mk_str_eq(mk_buf_str(&safe), mk_buf_str(out))) {
         mk_buf_clear(&safe);
         mk_buf_clear(out);
         cheetah_escape_append(&safe, text);
-        mk_json_string(out, mk_buf_str(&safe));
+        mk_json_quote(out, mk_buf_str(&safe));
     }
     out->failed |= safe.failed;
     mk_buf_free(&safe);

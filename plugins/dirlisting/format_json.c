@@ -8,7 +8,7 @@ static void write_head(const struct listing *l, struct mk_buf *out)
 {
     enum sort_key order = dirlisting_listing_sort_key(l);
     mk_buf_add(out, MK_STR("{\"path\":"));
-    mk_json_string(out, l->path);
+    mk_json_quote(out, l->path);
     mk_buf_addf(out, ",\"sort\":\"%s\"", dirlisting_sort_words[order]);
     if (order != SORT_NONE)
         mk_buf_addf(out, ",\"order\":\"%s\"", l->wish.down ? "desc" : "asc");
@@ -19,7 +19,7 @@ static void write_entry(const struct listing *l, const struct entry *e, struct m
 {
     bool is_folder = e->kind == ENTRY_FOLDER;
     mk_buf_add(out, l->n_shown ? MK_STR(",\n{\"name\":") : MK_STR("\n{\"name\":"));
-    mk_json_string(out, e->name);
+    mk_json_quote(out, e->name);
     mk_buf_add(out, MK_STR(",\"url\":\"")); /* the exact bytes of the name */
     mk_url_escape(out, e->name);
     mk_buf_add(out, is_folder ? MK_STR("/\",\"type\":\"folder\"") : MK_STR("\",\"type\":\"file\",\"size\":"));

@@ -114,7 +114,7 @@ static void print_hosts(const struct snapshot *s, struct mk_buf *out)
             mk_buf_add_char(out, ',');
         mk_buf_add_char(out, '{');
         write_key(out, "name");
-        mk_json_string(out, s->labels[i].name);
+        mk_json_quote(out, s->labels[i].name);
         write_number(out, "requests", metrics_totals_requests(t));
         write_number(out, "bytes", t->bytes);
         write_number(out, "p50", mk_stat_quantile(t->buckets, BUCKETS, 500));
@@ -129,7 +129,7 @@ static void print_process(const struct process_view *p, struct mk_buf *out)
     mk_buf_add_char(out, '{');
     write_number(out, "pid", (uint64_t)p->stats.pid);
     write_key(out, "state");
-    mk_json_string(out, p->stats.leaving ? MK_STR("leaving") : MK_STR("serving"));
+    mk_json_quote(out, p->stats.leaving ? MK_STR("leaving") : MK_STR("serving"));
     write_number(out, "started", p->stats.started);
     write_number(out, "connections", p->stats.open);
     write_number(out, "requests", p->stats.requests);
@@ -188,7 +188,7 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
 {
     mk_buf_add_char(out, '{');
     write_key(out, "version");
-    mk_json_string(out, MK_STR(MONKEY_VERSION));
+    mk_json_quote(out, MK_STR(MONKEY_VERSION));
     write_number(out, "now", (uint64_t)mk_worker_now(s->worker));
     write_number(out, "now_ms", mk_worker_now_ms(s->worker));
     write_number(out, "started", (uint64_t)mk_worker_server_started(s->worker));

@@ -125,7 +125,7 @@ static void print_field(const struct mk_stat_field *f, struct mk_buf *out)
 {
     mk_buf_addf(out, "\"%s%s\":", f->name, f->is_time ? "_us" : "");
     if (f->form == MK_STAT_TEXT)
-        mk_json_string(out, f->text);
+        mk_json_quote(out, f->text);
     else if (f->form == MK_STAT_NUMBER)
         mk_buf_add_num(out, f->n);
     else

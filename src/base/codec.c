@@ -94,27 +94,54 @@ static bool needs_no_escape(char c)
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Tests eight bytes at a time, with the usual bit tricks for "any byte zero" and "any byte below n". */
-static bool eight_need_no_escape(const char *p)
+static bool eight_are_plain(uint64_t x)
 {
-    uint64_t x, quote, backslash, del;
-    memcpy(&x, p, sizeof x);
-    quote = x ^ EACH('"');
-    backslash = x ^ EACH('\\');
-    del = x ^ EACH(0x7f);
+    uint64_t quote = x ^ EACH('"'), backslash = x ^ EACH('\\'), del = x ^ EACH(0x7f);
     uint64_t odd = ((x - EACH(0x20)) & ~x) | ((quote - EACH(1)) & ~quote) |
                    ((backslash - EACH(1)) & ~backslash) | ((del - EACH(1)) & ~del) | x;
     return (odd & EACH(0x80)) == 0;
 }
 
-/* Length of the prefix that needs no escaping. */
-static size_t unescaped_len(mk_str s)
+static uint64_t load_eight(const char *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* All bytes of a string of 1 to 7, some of them twice. */
+static uint64_t load_fewer_than_eight(mk_str s)
+{
+    uint32_t first, last;
+    if (s.len < 4) {
+        unsigned char a = (unsigned char)s.p[0], b = (unsigned char)s.p[s.len / 2],
+                      c = (unsigned char)s.p[s.len - 1];
+        return EACH('a') << 24 | (uint64_t)c << 16 | (uint64_t)b << 8 | a;
+    }
+    memcpy(&first, s.p, sizeof first);
+    memcpy(&last, s.p + s.len - sizeof last, sizeof last);
+    return (uint64_t)last << 32 | first;
+}
+
+/* The last bytes are tested with bytes already tested. */
+static bool is_plain(mk_str s)
 {
     size_t n = 0;
-    while (s.len - n >= 8 && eight_need_no_escape(s.p + n))
-        n += 8;
-    if (s.len > 8 && s.len - n < 8 &&
-        eight_need_no_escape(s.p + s.len - 8)) /* overlaps bytes already checked */
+    if (s.len < 8)
+        return s.len == 0 || eight_are_plain(load_fewer_than_eight(s));
+    for (; s.len - n > 8; n += 8)
+        if (!eight_are_plain(load_eight(s.p + n)))
+            return false;
+    return eight_are_plain(load_eight(s.p + s.len - 8));
+}
+
+size_t mk_plain_len(mk_str s)
+{
+    size_t n = 0;
+    if (is_plain(s))
         return s.len;
+    while (s.len - n >= 8 && eight_are_plain(load_eight(s.p + n)))
+        n += 8;
     while (n < s.len && needs_no_escape(s.p[n]))
         n++;
     return n;
@@ -125,7 +152,7 @@ static size_t unescaped_len(mk_str s)
 static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
     size_t room = end > out->len + char_max ? end - out->len - char_max : 0;
-    size_t n = mk_min(unescaped_len(*s), room);
+    size_t n = mk_min(mk_plain_len(*s), room);
     mk_buf_add(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }
@@ -191,19 +218,6 @@ void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
         append_json_escaped(out, s, len);
         s = mk_str_skip(s, len ? len : 1);
     }
-}
-
-/* Nearly all strings and member names need no escaping. */
-void mk_json_string(struct mk_buf *out, mk_str s)
-{
-    size_t plain = unescaped_len(s);
-    if (!mk_buf_reserve(out, plain + 2))
-        return;
-    out->p[out->len++] = '"';
-    mk_buf_put(out, mk_str_first(s, plain));
-    if (plain < s.len)
-        mk_json_escape_to(out, mk_str_skip(s, plain), SIZE_MAX);
-    mk_buf_add_char(out, '"');
 }
 
 /* ---- Bytes as text ---- */

@@ -28,11 +28,7 @@ size_t mk_num_len(uint64_t n)
 size_t mk_num_write(char *out, uint64_t n)
 {
     size_t len = mk_num_len(n);
-    char *at = out + len;
-    do {
-        *--at = (char)('0' + n % 10);
-        n /= 10;
-    } while (n);
+    mk_num_write_before(out + len, n);
     return len;
 }
 

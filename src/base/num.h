@@ -10,6 +10,14 @@ enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
 size_t mk_num_len(uint64_t n);
 /* Writes the decimal digits to `out` (room for as many, at most MK_NUM_MAX) and returns their number. */
 size_t mk_num_write(char *out, uint64_t n);
+/* Writes the decimal digits in front of `end`. */
+static inline void mk_num_write_before(char *end, uint64_t n)
+{
+    do {
+        *--end = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+}
 size_t mk_num_write_hex(char *out, uint64_t n);
 /* Exactly `width` digits, with leading zeros. */
 void mk_num_write_padded(char *out, unsigned n, unsigned width);

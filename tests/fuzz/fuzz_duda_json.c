@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON into a struct and into values: what was read is written, and reads back as the same. */
+/* JSON into a struct and into values: what was read is written, and reads back as the same. So does what the
+ * writer makes of any string and number. */
 #include <duda/json.h>
 #include <errno.h>
+#include <math.h>
+#include <monkey/json.h>
 
 #include "base/assert.h"
 #include "unit/duda/person.h"
@@ -59,11 +62,50 @@ static void check_struct(mk_str text)
     mk_buf_free(&out);
 }
 
+static bool is_same_number(const struct duda_value *v, double n)
+{
+    if (v->kind == DUDA_VALUE_INTEGER)
+        return (double)v->of.integer == n;
+    return v->kind == DUDA_VALUE_NUMBER ? v->of.number == n : !isfinite(n);
+}
+
+/* The writer writes JSON, whatever the strings and numbers are, and doubles read back as the same. */
+static void check_writer(mk_str bytes, double n)
+{
+    struct mk_buf out = mk_buf_growing(1 << 24);
+    struct mk_json_writer w = mk_json_writer_to(&out);
+    struct duda_validation_errors flaws;
+    struct duda_value v, list, first;
+    mk_json_begin_object(&w);
+    mk_json_begin_array(mk_json_key(&w, "list"));
+    mk_json_double(&w, n);
+    mk_json_newline(&w);
+    mk_json_string(&w, bytes);
+    mk_json_end_array(&w);
+    mk_json_raw(mk_json_key_str(&w, bytes), MK_STR("{}"));
+    mk_json_end_object(&w);
+    MK_ASSERT(!out.failed);
+    const struct duda_json_limits wide = {.size = 1 << 24};
+    int e = duda_json_read_value(mk_buf_str(&out), &pool, &wide, &v, &flaws);
+    MK_ASSERT(e == 0 || mk_str_eq(bytes, MK_STR("list")) || memchr(bytes.p, 0, bytes.len));
+    if (!e) {
+        MK_ASSERT(duda_value_member(&v, MK_STR("list"), &list));
+        first = duda_value_item(&list, 0);
+        MK_ASSERT(is_same_number(&first, n));
+    }
+    mk_buf_free(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str text = mk_str_of((const char *)data, size);
+    double number;
     check_value(text);
     check_struct(text);
+    if (size >= sizeof number) {
+        memcpy(&number, data, sizeof number);
+        check_writer(mk_str_skip(text, sizeof number), number);
+    }
     pool_free();
     return 0;
 }

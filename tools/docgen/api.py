@@ -31,7 +31,7 @@ class Book:
 MONKEY = Book(
     folder="include/monkey", page="docs/reference/api.md", prefix="monkey", names="mk",
     order="plugin handler request response source filter tunnel record host config connection worker child "
-          "str buf text address http log mem api version".split(),
+          "str buf text json address http log mem api version".split(),
     head="""# The interface of plugins
 
 <!-- Made from include/monkey/*.h by `make docs`. -->

@@ -150,7 +150,7 @@ static void append_json_latencies(struct mk_buf *out, const struct pace_histogra
 static void append_json_string(struct mk_buf *out, const char *text)
 {
     if (text)
-        mk_json_string(out, mk_str_from_c(text));
+        mk_json_quote(out, mk_str_from_c(text));
     else
         mk_buf_add(out, MK_STR("null"));
 }

@@ -6,7 +6,7 @@
 
 static void append_string(struct mk_buf *out, const char *text)
 {
-    mk_json_string(out, mk_str_from_c(text));
+    mk_json_quote(out, mk_str_from_c(text));
 }
 
 static void append_number(struct mk_buf *out, double value, int decimals)
@@ -46,7 +46,7 @@ static void append_client(const struct wr_sweep *s, struct mk_buf *out)
     }
     mk_buf_addf(out, "]},\"url\":");
     if (s->url.p)
-        mk_json_string(out, s->url);
+        mk_json_quote(out, s->url);
     else
         mk_buf_addf(out, "null");
 }

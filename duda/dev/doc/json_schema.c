@@ -77,7 +77,7 @@ static void append_enum(struct mk_buf *out, const char *const *words)
     for (size_t i = 0; words && words[i]; i++) {
         if (i)
             mk_buf_add_char(out, ',');
-        mk_json_string(out, mk_str_from_c(words[i]));
+        mk_json_quote(out, mk_str_from_c(words[i]));
     }
     mk_buf_add(out, MK_STR("]}"));
 }
@@ -144,7 +144,7 @@ static void append_required(struct mk_buf *out, const struct duda_schema *shape)
         if (shape->members[i].optional)
             continue;
         mk_buf_add(out, n++ ? MK_STR(",") : MK_STR(",\"required\":["));
-        mk_json_string(out, mk_str_from_c(duda_schema_field_name(&shape->members[i])));
+        mk_json_quote(out, mk_str_from_c(duda_schema_field_name(&shape->members[i])));
     }
     if (n)
         mk_buf_add_char(out, ']');
@@ -209,7 +209,7 @@ static void append_object(const struct schema_writer *w, const struct duda_schem
     for (size_t i = 0; i < shape->n; i++) {
         if (i)
             mk_buf_add_char(out, ',');
-        mk_json_string(out, mk_str_from_c(duda_schema_field_name(&shape->members[i])));
+        mk_json_quote(out, mk_str_from_c(duda_schema_field_name(&shape->members[i])));
         mk_buf_add_char(out, ':');
         append_field(w, &shape->members[i], depth);
     }

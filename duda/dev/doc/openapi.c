@@ -44,19 +44,19 @@ static void write_path(struct mk_buf *out, const char *pattern)
         else
             mk_buf_add(&path, text);
     }
-    mk_json_string(out, path.len ? mk_buf_str(&path) : MK_STR("/"));
+    mk_json_quote(out, path.len ? mk_buf_str(&path) : MK_STR("/"));
 }
 
 /* Groups become tags, named by their paths. */
 static void write_tag_name(struct mk_buf *out, const struct dev_route *r)
 {
-    mk_json_string(out, r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/"));
+    mk_json_quote(out, r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/"));
 }
 
 static void begin_param(struct openapi_writer *w, mk_str name, const char *in, bool required)
 {
     mk_buf_add(w->out, w->n_params++ ? MK_STR(",{\"name\":") : MK_STR(",\"parameters\":[{\"name\":"));
-    mk_json_string(w->out, name);
+    mk_json_quote(w->out, name);
     mk_buf_addf(w->out, ",\"in\":\"%s\",\"required\":%s,\"schema\":", in, required ? "true" : "false");
 }
 
@@ -189,14 +189,14 @@ static void write_operation(struct openapi_writer *w, const struct dev_route *r,
     struct mk_buf id = mk_buf_growing(512);
     write_operation_id(&id, w->operation_ids, r, method);
     mk_buf_addf(w->out, "%s\"%s\":{\"operationId\":", w->n > 1 ? "," : "", method);
-    mk_json_string(w->out, mk_buf_str(&id));
+    mk_json_quote(w->out, mk_buf_str(&id));
     mk_buf_add(w->out, MK_STR(",\"summary\":"));
-    mk_json_string(w->out, mk_str_from_c(doc));
+    mk_json_quote(w->out, mk_str_from_c(doc));
     if (*r->host) {
         mk_buf_clear(&id);
         mk_buf_addf(&id, "For the host %s.", r->host);
         mk_buf_add(w->out, MK_STR(",\"description\":"));
-        mk_json_string(w->out, mk_buf_str(&id));
+        mk_json_quote(w->out, mk_buf_str(&id));
     }
     if (r->group) {
         mk_buf_add(w->out, MK_STR(",\"tags\":["));
@@ -326,7 +326,7 @@ static void write_tag_once(const struct dev_route *r, void *ctx)
         mk_buf_add(t->out, t->n++ ? MK_STR(",") : MK_STR(",\n\"tags\":["));
         mk_buf_add(t->out, mk_buf_str(&name));
         mk_buf_add(t->out, MK_STR(",\"description\":"));
-        mk_json_string(t->out, mk_str_from_c(r->group->doc ? r->group->doc : ""));
+        mk_json_quote(t->out, mk_str_from_c(r->group->doc ? r->group->doc : ""));
         mk_buf_add_char(t->out, '}');
     }
     mk_buf_free(&name);
@@ -351,7 +351,7 @@ void dev_openapi_write(const struct dev_introspection *d, struct mk_buf *out)
     if (!operation_ids)
         return;
     mk_buf_add(out, MK_STR("{\"openapi\":\"3.1.0\",\"info\":{\"title\":"));
-    mk_json_string(out, mk_str_from_c(d->service->name));
+    mk_json_quote(out, mk_str_from_c(d->service->name));
     mk_buf_add(out, MK_STR(",\"version\":\"1\"},\"paths\":{"));
     dev_introspect_each_route(d, write_path_once, &f);
     mk_buf_add(out, MK_STR("\n}"));

@@ -21,7 +21,7 @@ static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_s
     mk_buf_addf(&head, "{\"alg\":\"%.*s\"%s", MK_STR_ARG(duda_jwt_key_algorithm(key)), type);
     if (duda_jwt_key_id(key).p) {
         mk_buf_add(&head, MK_STR(",\"kid\":"));
-        mk_json_string(&head, duda_jwt_key_id(key));
+        mk_json_quote(&head, duda_jwt_key_id(key));
     }
     mk_buf_add_char(&head, '}');
     duda_base64url_encode(out, mk_buf_str(&head));

@@ -27,7 +27,7 @@ static void add_value(struct mk_buf *out, const struct duda_sql_value *v)
         add_real(out, v->real);
         break;
     case DUDA_SQL_TEXT:
-        mk_json_string(out, v->text);
+        mk_json_quote(out, v->text);
         break;
     case DUDA_SQL_BLOB:
         mk_buf_add_char(out, '"');
@@ -48,7 +48,7 @@ void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result)
         for (size_t i = 0; i < result->n_columns; i++) {
             if (i)
                 mk_buf_add_char(out, ',');
-            mk_json_string(out, result->columns[i]);
+            mk_json_quote(out, result->columns[i]);
             mk_buf_add_char(out, ':');
             add_value(out, duda_sql_cell(result, row, i));
         }

@@ -104,9 +104,9 @@ static bool save_account(const struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_buf_add(&text, MK_STR("{\"directory\":"));
-    mk_json_string(&text, mk_str_from_c(c->plan->directory));
+    mk_json_quote(&text, mk_str_from_c(c->plan->directory));
     mk_buf_add(&text, MK_STR(",\"url\":"));
-    mk_json_string(&text, mk_str_from_c(c->account));
+    mk_json_quote(&text, mk_str_from_c(c->account));
     mk_buf_add(&text, MK_STR(",\"key\":\""));
     acme_jws_key_authorization(&text, c->key, "");
     mk_buf_add(&text, MK_STR("\","));

@@ -118,15 +118,15 @@ static bool append_protected_header(struct mk_buf *header, const EVP_PKEY *key, 
     mk_buf_add(header, MK_STR("{\"alg\":\"ES256\","));
     if (account) {
         mk_buf_add(header, MK_STR("\"kid\":"));
-        mk_json_string(header, mk_str_from_c(account));
+        mk_json_quote(header, mk_str_from_c(account));
     } else {
         mk_buf_add(header, MK_STR("\"jwk\":"));
         ok = acme_jws_write_jwk(header, key);
     }
     mk_buf_add(header, MK_STR(",\"nonce\":"));
-    mk_json_string(header, nonce);
+    mk_json_quote(header, nonce);
     mk_buf_add(header, MK_STR(",\"url\":"));
-    mk_json_string(header, mk_str_from_c(url));
+    mk_json_quote(header, mk_str_from_c(url));
     mk_buf_add_char(header, '}');
     return ok && !header->failed;
 }
@@ -152,9 +152,9 @@ bool acme_jws_sign_eab(struct mk_buf *out, const EVP_PKEY *key, const char *id, 
     unsigned char mac[32];
     unsigned len = sizeof mac;
     mk_buf_add(&header, MK_STR("{\"alg\":\"HS256\",\"kid\":"));
-    mk_json_string(&header, mk_str_from_c(id));
+    mk_json_quote(&header, mk_str_from_c(id));
     mk_buf_add(&header, MK_STR(",\"url\":"));
-    mk_json_string(&header, mk_str_from_c(url));
+    mk_json_quote(&header, mk_str_from_c(url));
     mk_buf_add_char(&header, '}');
     bool ok = acme_jws_write_jwk(&jwk, key) && !header.failed;
     begin_jws(out, &signed_part, mk_buf_str(&header), mk_buf_str(&jwk));

@@ -28,7 +28,7 @@ static void append_identifiers(struct mk_buf *out, const struct acme_cert_spec *
     for (size_t i = 0; i < spec->n_names; i++) {
         mk_buf_add(out, i ? MK_STR(",") : MK_STR(""));
         mk_buf_add(out, MK_STR("{\"type\":\"dns\",\"value\":"));
-        mk_json_string(out, mk_str_from_c(spec->names[i]));
+        mk_json_quote(out, mk_str_from_c(spec->names[i]));
         mk_buf_add_char(out, '}');
     }
     mk_buf_add_char(out, ']');
@@ -38,9 +38,9 @@ static bool save_order(const struct order *o, struct acme_error *f)
 {
     struct mk_buf pem = mk_buf_growing(TEXT_MAX), text = mk_buf_growing(TEXT_MAX);
     mk_buf_add(&text, MK_STR("{\"url\":"));
-    mk_json_string(&text, mk_str_from_c(o->url));
+    mk_json_quote(&text, mk_str_from_c(o->url));
     mk_buf_add(&text, MK_STR(",\"account\":"));
-    mk_json_string(&text, mk_str_from_c(o->client->account));
+    mk_json_quote(&text, mk_str_from_c(o->client->account));
     mk_buf_add(&text, MK_STR(",\"identifiers\":"));
     append_identifiers(&text, o->spec);
     mk_buf_add(&text, MK_STR("}\n"));

@@ -93,7 +93,7 @@ static void write_retry_note(const struct acme_job *p, const struct acme_cert_sp
     digest_attempt(p, spec, what);
     mk_buf_addf(&text, "{\"what\":\"%s\",\"failures\":%" PRIu64 ",\"until\":%" PRId64 ",\"why\":", what,
                 failures, until);
-    mk_json_string(&text, mk_str_from_c(why));
+    mk_json_quote(&text, mk_str_from_c(why));
     mk_buf_add(&text, MK_STR("}\n"));
     if (!text.failed &&
         !acme_store_write(ACME_FAILURES, retry_note_name(spec), ".json", mk_buf_str(&text), &f))

@@ -79,20 +79,6 @@ static void every_byte_survives_a_url(void **state)
     assert_memory_equal(again, all, sizeof all);
 }
 
-static void json(void **state)
-{
-    (void)state;
-    expect(mk_json_string, MK_STR(""), "\"\"");
-    expect(mk_json_string, MK_STR("a\"b\\c/"), "\"a\\\"b\\\\c/\"");
-    expect(mk_json_string, MK_STR("\n\t\0\x1f\x7f"), "\"\\u000a\\u0009\\u0000\\u001f\\u007f\"");
-    expect(mk_json_string, MK_STR("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
-           "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
-    expect(mk_json_string, MK_STR("\xe4\xc3"), "\"\\u00e4\\u00c3\""); /* Latin-1, and cut off */
-    expect(mk_json_string, MK_STR("\xc0\x80\xed\xa0\x80"), "\"\\u00c0\\u0080\\u00ed\\u00a0\\u0080\"");
-    expect(mk_json_string, MK_STR("\xc2\x9b\x31m"), "\"\\u009b1m\""); /* a terminal's control */
-    expect(mk_json_string, MK_STR("\xf5\x80\x80\x80"), "\"\\u00f5\\u0080\\u0080\\u0080\"");
-}
-
 static void log_lines(void **state)
 {
     (void)state;
@@ -135,8 +121,8 @@ static void what_is_too_long_is_cut(void **state)
 static void a_room_that_is_too_small_is_noticed(void **state)
 {
     (void)state;
-    static escape_fn *const all[] = {mk_html_escape, mk_url_escape,    mk_json_string,
-                                     mk_log_escape,  mk_base64_encode, mk_hex_encode};
+    static escape_fn *const all[] = {mk_html_escape, mk_url_escape, mk_log_escape, mk_base64_encode,
+                                     mk_hex_encode};
     for (size_t i = 0; i < MK_LEN(all); i++) {
         char tiny[5];
         struct mk_buf b = mk_buf_fixed(tiny, sizeof tiny);
@@ -223,7 +209,6 @@ int main(void)
         cmocka_unit_test_setup(urls, start),
         cmocka_unit_test_setup(urls_and_back, start),
         cmocka_unit_test_setup(every_byte_survives_a_url, start),
-        cmocka_unit_test_setup(json, start),
         cmocka_unit_test_setup(log_lines, start),
         cmocka_unit_test_setup(every_byte_at_every_place, start),
         cmocka_unit_test_setup(what_is_too_long_is_cut, start),

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/map.h"
 
 static int n_cleaned;
@@ -97,6 +98,26 @@ static void a_buffer_keeps_what_it_has(void **state)
     mk_buf_free(&b);
 }
 
+static bool use_json(void)
+{
+    struct mk_buf b = mk_buf_growing(100000);
+    struct mk_json_writer w = mk_json_writer_to(&b);
+    mk_json_begin_array(&w);
+    for (unsigned i = 0; i < 1000; i++)
+        mk_json_string(&w, MK_STR("\xff\"text\""));
+    mk_json_end_array(&w);
+    bool ok = !b.failed;
+    assert_true(!ok || mk_str_ends(mk_buf_str(&b), MK_STR(",\"\\u00ff\\\"text\\\"\"]")));
+    mk_buf_free(&b);
+    return ok;
+}
+
+static void a_json_writer_says_no(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(use_json);
+}
+
 enum { KEYS = 500 };
 
 static bool use_map(void)
@@ -131,7 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arena_says_no), cmocka_unit_test(an_arena_recovers),
         cmocka_unit_test(a_buffer_says_no), cmocka_unit_test(a_buffer_keeps_what_it_has),
-        cmocka_unit_test(a_map_says_no),
+        cmocka_unit_test(a_map_says_no),    cmocka_unit_test(a_json_writer_says_no),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

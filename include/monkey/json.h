@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes JSON (RFC 8259). */
+#ifndef MONKEY_JSON_H
+#define MONKEY_JSON_H
+
+#include <monkey/buf.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates nothing of its own,
+ * and needs no cleanup. Nesting may be of any depth. The caller ends what it begins, and writes a key before
+ * each value in an object.
+ *
+ *     struct mk_json_writer w = mk_json_writer_to(&buf);
+ *     mk_json_begin_object(&w);
+ *     mk_json_string(mk_json_key(&w, "name"), name);
+ *     mk_json_begin_array(mk_json_key(&w, "sizes"));
+ *     for (size_t i = 0; i < n; i++)
+ *         mk_json_uint(&w, sizes[i]);
+ *     mk_json_end_array(&w);
+ *     mk_json_end_object(&w);
+ *     if (buf.failed)
+ *         ... incomplete
+ */
+struct mk_json_writer {
+    struct mk_buf *out; /**< owned by the caller, who may append white space between two values */
+    bool comma;         /**< private: a comma precedes the next key or element */
+};
+
+/** Creates a writer that appends to the buffer. */
+static inline struct mk_json_writer mk_json_writer_to(struct mk_buf *out)
+{
+    struct mk_json_writer w = {out, false};
+    return w;
+}
+
+/** Begin and end an object or an array. */
+MK_API void mk_json_begin_object(struct mk_json_writer *w);
+MK_API void mk_json_end_object(struct mk_json_writer *w);
+MK_API void mk_json_begin_array(struct mk_json_writer *w);
+MK_API void mk_json_end_array(struct mk_json_writer *w);
+
+/** Writes the key of the value that follows, and returns the writer, so that one line can hold both. */
+MK_API struct mk_json_writer *mk_json_key(struct mk_json_writer *w, const char *key);
+MK_API struct mk_json_writer *mk_json_key_str(struct mk_json_writer *w, mk_str key);
+/** Writes a key that mk_json_key() has written elsewhere, with its comma and colon: `,"name":`. Saves time
+ * when objects with the same keys follow each other. */
+static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *w, mk_str written)
+{
+    size_t from = w->comma ? 0 : 1;
+    mk_buf_put(w->out, mk_str_of(written.p + from, written.len - from));
+    w->comma = false;
+    return w;
+}
+
+/**
+ * Writes a string. Bytes that are not valid UTF-8 are read as Latin-1. They, and control characters up to
+ * U+009F, are written as `\u` and four hexadecimal digits.
+ */
+MK_API void mk_json_string(struct mk_json_writer *w, mk_str s);
+/** As mk_json_string(), for a C string; null for NULL. */
+MK_API void mk_json_cstr(struct mk_json_writer *w, const char *s);
+MK_API void mk_json_int(struct mk_json_writer *w, int64_t n);
+MK_API void mk_json_uint(struct mk_json_writer *w, uint64_t n);
+/** Writes a number in the shortest form that reads back as the same double; null if it is not finite. */
+MK_API void mk_json_double(struct mk_json_writer *w, double n);
+MK_API void mk_json_bool(struct mk_json_writer *w, bool b);
+MK_API void mk_json_null(struct mk_json_writer *w);
+/** Appends a value that is JSON already, without validation. */
+MK_API void mk_json_raw(struct mk_json_writer *w, mk_str json);
+
+/** Begin and end a string whose contents the caller appends to the buffer: text that needs no escaping, such as
+ * base64 or a date, or the output of mk_json_escape_to(). */
+MK_API void mk_json_begin_string(struct mk_json_writer *w);
+MK_API void mk_json_end_string(struct mk_json_writer *w);
+
+/** Puts the next key or element on a line of its own. */
+MK_API void mk_json_newline(struct mk_json_writer *w);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
