@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a handler, in place of Duda: each piece is on the heap by itself. */
+/* Handler memory that stands in for Duda: each allocation is a separate heap block. */
 #ifndef MK_UNIT_PACKS_HANDLER_H
 #define MK_UNIT_PACKS_HANDLER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link with an owner that connects by saying so. */
+/* A connection whose owner connects by reporting success. */
 #ifndef MK_UNIT_PACKS_LINK_OWNER_H
 #define MK_UNIT_PACKS_LINK_OWNER_H
 
@@ -7,7 +7,7 @@
 
 /* ---- Time ---- */
 
-/* The turn ends. */
+/* Ends the loop iteration. */
 static void end_turn(void)
 {
     if (!turn_is_set)
@@ -16,7 +16,7 @@ static void end_turn(void)
     end_of_turn(turn_ctx);
 }
 
-/* Lets time pass, with the timer and the ends of turns in it. */
+/* Lets time pass and fires the timer and the iteration callbacks. */
 static void pass(uint64_t ms)
 {
     uint64_t until = now_ms + ms;
@@ -30,7 +30,7 @@ static void pass(uint64_t ms)
     now_ms = until;
 }
 
-/* ---- An owner ---- */
+/* ---- Owner ---- */
 
 enum { TIMEOUT = 2000 };
 

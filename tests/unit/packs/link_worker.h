@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of the worker of links: its clock, timer, log and the end of a turn; and in place of chance. */
+/* Fakes for connections: the worker's clock, timer, log and end of iteration, and the random numbers. */
 #ifndef MK_UNIT_PACKS_LINK_WORKER_H
 #define MK_UNIT_PACKS_LINK_WORKER_H
 
@@ -11,18 +11,18 @@
 #include "unit/test.h"
 
 static uint64_t now_ms;
-static uint64_t timer_at;      /* 0: it is not set */
-static struct mk_timer *timer; /* that is set, or was due */
+static uint64_t timer_at;      /* 0: not armed */
+static struct mk_timer *timer; /* armed or due */
 static bool turn_is_set;
 static char logged[2000];
 static enum mk_log_level level_logged;
 static unsigned n_logged, n_timers_set;
 static void (*end_of_turn)(void *ctx);
 static void *turn_ctx;
-static unsigned n_open; /* ends of turns that were made and not freed */
+static unsigned n_open; /* iteration callbacks created and not freed */
 static bool is_out_of_memory;
 static char a_thing;
-static uint32_t chance; /* each random number */
+static uint32_t chance; /* every random number */
 
 void mk_random(void *room, size_t size)
 {

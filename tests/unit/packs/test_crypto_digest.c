@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes with the vectors of FIPS 180-4, RFC 4231 and RFC 5869; letters; passwords. */
+/* Hashes with the vectors of FIPS 180-4, RFC 4231 and RFC 5869; base64url; passwords. */
 #include <duda/crypto.h>
 #include <errno.h>
 
@@ -22,7 +22,7 @@ static mk_str bytes(const char *digits)
     return mk_buf_str(&out);
 }
 
-static void test_hash(void **state)
+static void digest_matches_test_vectors(void **state)
 {
     struct duda_hash hash;
     (void)state;
@@ -42,7 +42,7 @@ static void test_hash(void **state)
     assert_int_equal(duda_hash((enum duda_digest)99, MK_STR("abc"), &hash), -ENOMEM);
 }
 
-static void test_keyed(void **state)
+static void digest_hmac_and_hkdf_match_test_vectors(void **state)
 {
     struct duda_hash hash;
     uint8_t out[42];
@@ -60,7 +60,7 @@ static void test_keyed(void **state)
                      -EINVAL);
 }
 
-static void test_letters(void **state)
+static void base64url_round_trips(void **state)
 {
     char room[64], back[64];
     (void)state;
@@ -76,7 +76,7 @@ static void test_letters(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     duda_base64url_encode(&out, MK_STR("\xfb\xff"));
     assert_str(mk_buf_str(&out), "-_8");
-    assert_false(duda_base64url_decode(&out, MK_STR("-_9"))); /* a bit that no byte has */
+    assert_false(duda_base64url_decode(&out, MK_STR("-_9"))); /* has bits beyond the last byte */
     assert_false(duda_base64url_decode(&out, MK_STR("-_8=")));
     assert_false(duda_base64url_decode(&out, MK_STR("a")));
     assert_false(duda_base64url_decode(&out, MK_STR("+/8")));
@@ -87,7 +87,7 @@ static void test_letters(void **state)
     assert_int_equal(out.len, 43);
 }
 
-static void test_uuid(void **state)
+static void uuid_has_version_and_variant(void **state)
 {
     char a[DUDA_UUID_LEN], b[DUDA_UUID_LEN];
     (void)state;
@@ -100,7 +100,7 @@ static void test_uuid(void **state)
     assert_str(mk_str_of(a, 15), "017f22e2-79b0-7");
 }
 
-static void test_password(void **state)
+static void password_hash_is_salted_and_verified(void **state)
 {
     char hash[DUDA_PASSWORD_SIZE], other[DUDA_PASSWORD_SIZE];
     (void)state;
@@ -120,8 +120,11 @@ static void test_password(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash), cmocka_unit_test(test_keyed),    cmocka_unit_test(test_letters),
-        cmocka_unit_test(test_uuid), cmocka_unit_test(test_password),
+        cmocka_unit_test(digest_matches_test_vectors),
+        cmocka_unit_test(digest_hmac_and_hkdf_match_test_vectors),
+        cmocka_unit_test(base64url_round_trips),
+        cmocka_unit_test(uuid_has_version_and_variant),
+        cmocka_unit_test(password_hash_is_salted_and_verified),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of a JWK set check what their pairs have signed; keys that are weak, damaged or for something else are
- * passed over, and no token chooses its algorithm. */
+/* Keys of a JWK set verify the signatures of their key pairs; keys that are weak, malformed or for another
+ * use are skipped, and no token can choose its algorithm. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <openssl/core_names.h>
@@ -100,7 +100,7 @@ static EVP_PKEY *new_rsa(size_t bits)
     return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits);
 }
 
-static void test_each_algorithm(void **state)
+static void jwks_verifies_each_algorithm(void **state)
 {
     EVP_PKEY *rsa = new_rsa(2048), *curve = EVP_EC_gen("P-256"), *other = EVP_EC_gen("P-256"),
              *edwards = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
@@ -117,15 +117,17 @@ static void test_each_algorithm(void **state)
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "c")), 0);
     assert_int_equal(check(keys, sign(other, DUDA_JWT_ES256, "d")), 0);
     assert_int_equal(check(keys, sign(edwards, DUDA_JWT_EDDSA, "ed")), 0);
-    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "d")), -EKEYREJECTED); /* of another */
-    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, NULL)), -EKEYREVOKED); /* one of two */
-    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -EKEYREVOKED);  /* an RSA key's id */
+    /* signed by another key */
+    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "d")), -EKEYREJECTED);
+    /* ambiguous: two keys match */
+    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, NULL)), -EKEYREVOKED);
+    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -EKEYREVOKED); /* the ID of an RSA key */
     assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, "new")), -EKEYREVOKED);
     duda_jwks_free(keys);
     EVP_PKEY_free(rsa), EVP_PKEY_free(curve), EVP_PKEY_free(other), EVP_PKEY_free(edwards);
 }
 
-static void test_keys_that_are_passed_over(void **state)
+static void jwks_skips_unusable_keys(void **state)
 {
     EVP_PKEY *rsa = new_rsa(2048), *weak = new_rsa(1024), *curve = EVP_EC_gen("P-256");
     struct mk_buf out = begin();
@@ -159,7 +161,7 @@ static mk_str token_of(const char *head)
     return mk_buf_str(&out);
 }
 
-static void test_tokens_do_not_choose(void **state)
+static void jwks_token_cannot_choose_algorithm(void **state)
 {
     EVP_PKEY *rsa = new_rsa(2048);
     struct mk_buf out = begin(), forged = mk_buf_fixed(token_room, sizeof token_room);
@@ -182,7 +184,7 @@ static void test_tokens_do_not_choose(void **state)
     EVP_PKEY_free(rsa);
 }
 
-static void test_what_is_no_set(void **state)
+static void jwks_rejects_malformed_sets(void **state)
 {
     static const char *const texts[] = {
         "", "{}", "[]", "{\"keys\":{}}", "{\"keys\":[]", "{\"keys\":[],\"keys\":[]}"};
@@ -203,10 +205,10 @@ static void test_what_is_no_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_algorithm),
-        cmocka_unit_test(test_keys_that_are_passed_over),
-        cmocka_unit_test(test_tokens_do_not_choose),
-        cmocka_unit_test(test_what_is_no_set),
+        cmocka_unit_test(jwks_verifies_each_algorithm),
+        cmocka_unit_test(jwks_skips_unusable_keys),
+        cmocka_unit_test(jwks_token_cannot_choose_algorithm),
+        cmocka_unit_test(jwks_rejects_malformed_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

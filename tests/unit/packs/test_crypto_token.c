@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens of each algorithm are accepted by their key and by no other; what attackers try is refused. */
+/* Tokens of each algorithm are accepted with their own key only; known attacks are rejected. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <openssl/ec.h>
@@ -78,7 +78,7 @@ static void round_trip(enum duda_jwt_algorithm algorithm, struct pems pems)
     duda_jwt_key_free(public);
 }
 
-/* ---- Any bytes ---- */
+/* ---- Arbitrary payloads ---- */
 
 static int open_text(const struct duda_jwt_key *key, mk_str text, mk_str *payload)
 {
@@ -90,7 +90,7 @@ static int open_text(const struct duda_jwt_key *key, mk_str text, mk_str *payloa
     return e;
 }
 
-static void test_signed_texts(void **state)
+static void jws_signs_and_verifies_any_payload(void **state)
 {
     static const mk_str texts[] = {MK_STR("order 17"), MK_STR(""), MK_STR("\0\xff.\n"),
                                    MK_STR("{\"exp\":1}")};
@@ -117,8 +117,8 @@ static void test_signed_texts(void **state)
     duda_jwt_key_free(other);
 }
 
-/* RFC 8037, appendix A.4. */
-static void test_a_text_of_the_rfc(void **state)
+/* Example of RFC 8037, appendix A.4. */
+static void jws_verifies_rfc_example(void **state)
 {
     char bytes[32];
     struct mk_buf raw = mk_buf_fixed(bytes, sizeof bytes);
@@ -142,16 +142,16 @@ static void test_a_text_of_the_rfc(void **state)
     duda_jwt_key_free(key);
 }
 
-static void test_pairs(void **state)
+static void jwt_key_pairs_sign_and_verify(void **state)
 {
     (void)state;
     round_trip(DUDA_JWT_RS256, make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048)));
     round_trip(DUDA_JWT_EDDSA, make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519")));
-    for (int i = 0; i < 20; i++) /* of some, a number begins with zeroes */
+    for (int i = 0; i < 20; i++) /* in some signatures a number begins with zeros */
         round_trip(DUDA_JWT_ES256, make_pair(EVP_EC_gen("P-256")));
 }
 
-static void test_keys(void **state)
+static void jwt_rejects_unsuitable_keys(void **state)
 {
     struct pems curve = make_pair(EVP_EC_gen("P-384")),
                 weak = make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024));
@@ -164,7 +164,7 @@ static void test_keys(void **state)
     assert_null(duda_jwt_key_new(DUDA_JWT_EDDSA, MK_STR_NULL, mk_str_from_c(secret)));
 }
 
-static void test_times(void **state)
+static void jwt_expiry_is_checked(void **state)
 {
     struct duda_jwt_key *key = hmac_key(NULL);
     (void)state;
@@ -182,7 +182,7 @@ static void test_times(void **state)
     duda_jwt_key_free(key);
 }
 
-static void test_meant_for(void **state)
+static void jwt_issuer_and_audience_are_checked(void **state)
 {
     struct duda_jwt_key *key = hmac_key(NULL);
     const char *claims = "{\"exp\":2000,\"iss\":\"us\",\"aud\":[\"a\",\"b\"]}";
@@ -210,7 +210,7 @@ static mk_str token_of(const char *head, const char *claims, const char *signatu
     return mk_buf_str(&out);
 }
 
-static void test_attacks(void **state)
+static void jwt_rejects_known_attacks(void **state)
 {
     struct duda_jwt_key *key = hmac_key("k1"), *other = hmac_key("k2");
     struct pems rsa = make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048));
@@ -249,13 +249,13 @@ static void test_attacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_meant_for),
-        cmocka_unit_test(test_attacks),
-        cmocka_unit_test(test_signed_texts),
-        cmocka_unit_test(test_a_text_of_the_rfc),
+        cmocka_unit_test(jwt_key_pairs_sign_and_verify),
+        cmocka_unit_test(jwt_rejects_unsuitable_keys),
+        cmocka_unit_test(jwt_expiry_is_checked),
+        cmocka_unit_test(jwt_issuer_and_audience_are_checked),
+        cmocka_unit_test(jwt_rejects_known_attacks),
+        cmocka_unit_test(jws_signs_and_verifies_any_payload),
+        cmocka_unit_test(jws_verifies_rfc_example),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

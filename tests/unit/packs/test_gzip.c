@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was packed comes back, however it is cut; what is damaged or too much is refused. */
+/* Compression round trips with any split of the input; damaged or oversized input is rejected. */
 #include <duda/gzip.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static char plain[LEN];
 
 static void fill(void)
 {
-    for (size_t i = 0; i < LEN; i++) /* packs to a half or so */
+    for (size_t i = 0; i < LEN; i++) /* compresses to about half */
         plain[i] = (char)(i % 1000 < 400 ? 'a' : rand());
 }
 
@@ -35,7 +35,7 @@ static int unpack(mk_str data, size_t max, mk_str expected)
     return e;
 }
 
-static void comes_back(void **state)
+static void gzip_round_trips(void **state)
 {
     static const size_t lens[] = {0, 1, 100, 65535, 65536, LEN};
     (void)state;
@@ -52,7 +52,7 @@ static void comes_back(void **state)
     mk_buf_free(&out);
 }
 
-static void keeps_to_the_limit(void **state)
+static void gzip_unpack_enforces_size_limit(void **state)
 {
     static char zeroes[1 << 20];
     struct mk_buf out = packed(mk_str_of(zeroes, sizeof zeroes), 9);
@@ -68,7 +68,7 @@ static void keeps_to_the_limit(void **state)
     mk_buf_free(&out);
 }
 
-static void several_are_one(void **state)
+static void gzip_concatenated_members_are_unpacked(void **state)
 {
     struct mk_buf out = packed(MK_STR("one "), 0);
     (void)state;
@@ -78,7 +78,7 @@ static void several_are_one(void **state)
     mk_buf_free(&out);
 }
 
-static void refuses_what_is_damaged(void **state)
+static void gzip_rejects_damaged_input(void **state)
 {
     mk_str text = mk_str_of(plain, 5000);
     struct mk_buf out = packed(text, 6);
@@ -94,7 +94,7 @@ static void refuses_what_is_damaged(void **state)
     mk_buf_free(&out);
 }
 
-/* Steps with pieces of `size` bytes, and at most `most` at once. */
+/* Processes input pieces of `size` bytes, with at most `most` bytes of output at a time. */
 static struct mk_buf in_steps(struct duda_gzip_stream *z, mk_str in, size_t size, size_t most)
 {
     struct mk_buf out = mk_buf_growing(1 << 20);
@@ -114,7 +114,7 @@ static struct mk_buf in_steps(struct duda_gzip_stream *z, mk_str in, size_t size
     return out;
 }
 
-static void goes_in_pieces(void **state)
+static void gzip_stream_accepts_pieces(void **state)
 {
     static const size_t sizes[] = {1, 7, 1000, LEN};
     (void)state;
@@ -134,9 +134,11 @@ static void goes_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_back),      cmocka_unit_test(keeps_to_the_limit),
-        cmocka_unit_test(several_are_one), cmocka_unit_test(refuses_what_is_damaged),
-        cmocka_unit_test(goes_in_pieces),
+        cmocka_unit_test(gzip_round_trips),
+        cmocka_unit_test(gzip_unpack_enforces_size_limit),
+        cmocka_unit_test(gzip_concatenated_members_are_unpacked),
+        cmocka_unit_test(gzip_rejects_damaged_input),
+        cmocka_unit_test(gzip_stream_accepts_pieces),
     };
     fill();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 /* ---- Records ---- */
 
-static void records_are_read_as_they_were_written(void **state)
+static void job_record_round_trips(void **state)
 {
     char room[1000];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -29,7 +29,7 @@ static void records_are_read_as_they_were_written(void **state)
     assert_str(r.text, "some\ntext");
 }
 
-static void other_texts_are_no_records(void **state)
+static void job_record_rejects_malformed(void **state)
 {
     static const char *const wrong[] = {"",      "1 0 0",    "x 0 0\n",
                                         "1 0\n", "1 2 0\na", "1 0 18446744073709551615\n"};
@@ -57,7 +57,7 @@ static int64_t next(const char *text, int64_t now)
     return job_schedule_next(&s, now);
 }
 
-static void intervals(void **state)
+static void job_schedule_intervals(void **state)
 {
     (void)state;
     assert_int_equal(next("every 5m", at(2026, 1, 1, 0, 0)), at(2026, 1, 1, 0, 5));
@@ -66,7 +66,7 @@ static void intervals(void **state)
     assert_int_equal(next("every 1d", at(2026, 1, 1, 12, 0)), at(2026, 1, 2, 0, 0));
 }
 
-static void fields_of_crontab(void **state)
+static void job_schedule_cron_fields(void **state)
 {
     int64_t now = at(2026, 11, 23, 17, 30); /* a Monday */
     (void)state;
@@ -80,13 +80,14 @@ static void fields_of_crontab(void **state)
     assert_int_equal(next("0 0 * * 7", now), at(2026, 11, 29, 0, 0));
     assert_int_equal(next("0 0 * * 1-5", at(2026, 11, 27, 0, 0)), at(2026, 11, 30, 0, 0));
     assert_int_equal(next("0 0 1 * *", now), at(2026, 12, 1, 0, 0));
-    assert_int_equal(next("0 0 30 * 2", now), at(2026, 11, 24, 0, 0)); /* a day or a weekday */
+    /* either day of the month or weekday */
+    assert_int_equal(next("0 0 30 * 2", now), at(2026, 11, 24, 0, 0));
     assert_int_equal(next("0 0 31 4,2 *", now), -1);
     assert_int_equal(next("0 12 29 2 *", now), at(2028, 2, 29, 12, 0));
     assert_int_equal(next("59 23 31 12 *", at(2026, 12, 31, 23, 59)), at(2027, 12, 31, 23, 59));
 }
 
-static void what_is_no_schedule(void **state)
+static void job_schedule_rejects_malformed(void **state)
 {
     static const char *const wrong[] = {
         "",           "every",        "every 5",   "every 0s",   "every 5w",  "* * * *",     "* * * * * *",
@@ -102,11 +103,9 @@ static void what_is_no_schedule(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_read_as_they_were_written),
-        cmocka_unit_test(other_texts_are_no_records),
-        cmocka_unit_test(intervals),
-        cmocka_unit_test(fields_of_crontab),
-        cmocka_unit_test(what_is_no_schedule),
+        cmocka_unit_test(job_record_round_trips),         cmocka_unit_test(job_record_rejects_malformed),
+        cmocka_unit_test(job_schedule_intervals),         cmocka_unit_test(job_schedule_cron_fields),
+        cmocka_unit_test(job_schedule_rejects_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

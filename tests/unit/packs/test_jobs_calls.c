@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What services ask of jobs: the store, the queues and Duda are the test's. */
+/* The jobs API with a fake store, fake queues and a fake Duda. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/service.h>
@@ -14,7 +14,7 @@
 #include "unit/packs/handler.h"
 #include "unit/test.h"
 
-/* ---- In place of Duda and the rest of the package ---- */
+/* ---- Fake Duda and package ---- */
 
 static struct jobs_worker work;
 static bool has_store;
@@ -100,7 +100,7 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     va_end(args);
 }
 
-/* ---- A store ---- */
+/* ---- Fake store ---- */
 
 static int result;
 static struct duda_jobs_due due;
@@ -185,7 +185,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- Kinds ---- */
+/* ---- Job types ---- */
 
 static void expect_kind(const struct duda_job_type *kind, int e, const char *says)
 {
@@ -195,7 +195,7 @@ static void expect_kind(const struct duda_job_type *kind, int e, const char *say
         fail_msg("`%s` does not say `%s`", logged, says);
 }
 
-static void kind_has_a_name_and_a_stack_that_can_be(void **state)
+static void jobs_register_validates_name_and_stack(void **state)
 {
     static const char longest[] = "0123456789abcdefghij0123456789abcdefghij",
                       longer[] = "0123456789abcdefghij0123456789abcdefghijk";
@@ -212,7 +212,7 @@ static void kind_has_a_name_and_a_stack_that_can_be(void **state)
                 "at most 8 MB");
 }
 
-static void kinds_have_names_of_their_own(void **state)
+static void jobs_register_rejects_duplicate_name(void **state)
 {
     (void)state;
     expect_kind(&(struct duda_job_type){.name = "a"}, 0, "");
@@ -221,16 +221,16 @@ static void kinds_have_names_of_their_own(void **state)
     assert_null(work.runners->next->next);
 }
 
-static void schedule_that_is_none_is_reported(void **state)
+static void jobs_register_rejects_malformed_schedule(void **state)
 {
     (void)state;
     expect_kind(&(struct duda_job_type){.name = "a", .schedule = "every 5m"}, 0, "");
     expect_kind(&(struct duda_job_type){.name = "b", .schedule = "now and then"}, -EINVAL, "jobs `b`: ");
 }
 
-/* ---- Pushing ---- */
+/* ---- Enqueueing ---- */
 
-static void job_is_pushed_and_announced(void **state)
+static void jobs_enqueue_stores_and_announces(void **state)
 {
     mk_str id = MK_STR_NULL;
     (void)state;
@@ -254,7 +254,7 @@ static void job_is_pushed_and_announced(void **state)
     assert_int_equal(announced, 2);
 }
 
-static void job_that_cannot_be_is_refused(void **state)
+static void jobs_enqueue_rejects_invalid_options(void **state)
 {
     static char text[DUDA_JOBS_TEXT_MAX + 1];
     const struct duda_job_options longest = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE},
@@ -277,9 +277,9 @@ static void job_that_cannot_be_is_refused(void **state)
     assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""), NULL, NULL), -ENOTSUP);
 }
 
-/* ---- Looking ---- */
+/* ---- Inspection ---- */
 
-static void jobs_are_counted(void **state)
+static void jobs_count_returns_numbers(void **state)
 {
     struct duda_job_counts n;
     (void)state;
@@ -304,7 +304,7 @@ static bool see(void *ctx, const struct duda_job *job)
     return ++s->n < s->most;
 }
 
-static void dead_jobs_are_listed_up_to_a_thousand(void **state)
+static void jobs_list_failed_is_limited(void **state)
 {
     struct seen s = {.most = 5000};
     (void)state;
@@ -319,7 +319,7 @@ static void dead_jobs_are_listed_up_to_a_thousand(void **state)
     s = (struct seen){.most = 3};
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_int_equal(s.n, 3);
-    s = (struct seen){.most = 1}; /* what is no record is there as it is */
+    s = (struct seen){.most = 1}; /* a malformed record is listed unchanged */
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_str(s.last.text, "no record");
     assert_int_equal(duda_jobs_list_failed(HANDLER, "", see, &s), -EINVAL);
@@ -327,7 +327,7 @@ static void dead_jobs_are_listed_up_to_a_thousand(void **state)
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), -ENOTSUP);
 }
 
-static void dead_job_waits_again_or_is_dropped(void **state)
+static void jobs_failed_can_be_retried_or_deleted(void **state)
 {
     const mk_str id = MK_STR("0123456789abcdef01234567");
     (void)state;
@@ -351,10 +351,13 @@ static void dead_job_waits_again_or_is_dropped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(kind_has_a_name_and_a_stack_that_can_be), TEST(kinds_have_names_of_their_own),
-        TEST(schedule_that_is_none_is_reported),       TEST(job_is_pushed_and_announced),
-        TEST(job_that_cannot_be_is_refused),           TEST(jobs_are_counted),
-        TEST(dead_jobs_are_listed_up_to_a_thousand),   TEST(dead_job_waits_again_or_is_dropped)};
+    const struct CMUnitTest tests[] = {TEST(jobs_register_validates_name_and_stack),
+                                       TEST(jobs_register_rejects_duplicate_name),
+                                       TEST(jobs_register_rejects_malformed_schedule),
+                                       TEST(jobs_enqueue_stores_and_announces),
+                                       TEST(jobs_enqueue_rejects_invalid_options),
+                                       TEST(jobs_count_returns_numbers),
+                                       TEST(jobs_list_failed_is_limited),
+                                       TEST(jobs_failed_can_be_retried_or_deleted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store itself: operations, time to live, groups, limits, and what is left when a process that writes is
- * killed. */
+/* The key-value store itself: operations, time to live, batch groups, limits, and its state after a writer
+ * was killed. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ static struct duda_kv_op op(enum duda_kv_op_type verb, const char *key, const ch
         .verb = verb, .key = mk_str_from_c(key), .value = mk_str_from_c(value), .ttl_ms = ttl};
 }
 
-/* Does these operations as one batch at that time. */
+/* Runs these operations as one batch at this time. */
 static int run(uint64_t now, size_t n, const struct duda_kv_op *ops)
 {
     struct duda_kv_batch *b = duda_kv_batch_new(NULL);
@@ -92,7 +92,7 @@ static mk_str scan(uint64_t now, const char *prefix, const char *from, size_t ma
     return mk_buf_str(&shown);
 }
 
-static void test_put_and_delete(void **state)
+static void kv_set_and_delete(void **state)
 {
     const struct duda_kv_op delete = op(DUDA_KV_OP_DELETE, "a", NULL, 0);
     (void)state;
@@ -108,7 +108,7 @@ static void test_put_and_delete(void **state)
     assert_str(get(1, ""), "error");
 }
 
-static void test_scan(void **state)
+static void kv_scan_by_prefix(void **state)
 {
     (void)state;
     for (const char *const *key = (const char *const[]){"b", "ab", "aa", "ac", "a", NULL}; *key; key++)
@@ -121,7 +121,7 @@ static void test_scan(void **state)
     assert_str(scan(10, "c", NULL, 9), "");
 }
 
-static void test_time_to_live(void **state)
+static void kv_entries_expire(void **state)
 {
     const struct duda_kv_op stay = op(DUDA_KV_OP_EXPIRE, "a", NULL, 0);
     (void)state;
@@ -131,7 +131,7 @@ static void test_time_to_live(void **state)
     assert_int_equal(run(1050, 1, &stay), -ENOENT);
     assert_int_equal(put(1050, "a", "2", 50), 0);
     assert_int_equal(run(1060, 1, &stay), 0);
-    assert_int_equal(put(5000, "b", "1", 0), 0); /* purges */
+    assert_int_equal(put(5000, "b", "1", 0), 0); /* purges expired entries */
     assert_str(get(9000, "a"), "a=2;");
     for (int i = 0; i < 100; i++) {
         char key[8];
@@ -141,10 +141,10 @@ static void test_time_to_live(void **state)
     assert_str(scan(0, "t", NULL, 1), "t0=x;");
     assert_int_equal(put(7000, "b", "1", 0), 0);
     assert_int_equal(put(7000, "b", "1", 0), 0);
-    assert_str(scan(0, "t", NULL, 1), ""); /* not only hidden: gone */
+    assert_str(scan(0, "t", NULL, 1), ""); /* deleted, not merely hidden */
 }
 
-static void test_expectations(void **state)
+static void kv_batch_expectations_are_checked(void **state)
 {
     const struct duda_kv_op first[] = {op(DUDA_KV_OP_SET, "x", "1", 0), op(DUDA_KV_OP_EXPECT, "a", NULL, 0),
                                        op(DUDA_KV_OP_SET, "a", "1", 0)};
@@ -160,7 +160,7 @@ static void test_expectations(void **state)
     assert_int_equal(run(1, 3, second), -ESTALE);
 }
 
-static void test_counters(void **state)
+static void kv_incr_counts_and_expires(void **state)
 {
     int64_t n = 0;
     (void)state;
@@ -168,7 +168,7 @@ static void test_counters(void **state)
     assert_int_equal(count(50, "n", -7, 100, &n), 0);
     assert_int_equal(n, -2);
     assert_str(get(100, "n"), "n=-2;");
-    assert_str(get(101, "n"), "none"); /* its time began with it */
+    assert_str(get(101, "n"), "none"); /* its lifetime began with the first increment */
     assert_int_equal(count(101, "n", 1, 0, &n), 0);
     assert_int_equal(n, 1);
     assert_int_equal(count(101, "n", INT64_MAX, 0, &n), -EDOM);
@@ -177,7 +177,7 @@ static void test_counters(void **state)
     assert_str(get(1, "text"), "text=1x;");
 }
 
-static void test_limits(void **state)
+static void kv_limits_are_enforced(void **state)
 {
     static char big[DUDA_KV_VALUE_MAX + 1], key[DUDA_KV_ROW_KEY_MAX + 2];
     struct duda_kv_op one = {
@@ -205,8 +205,8 @@ static void test_limits(void **state)
     assert_int_equal(put(1, "0", "small", 0), 0);
 }
 
-/* A group of which one batch does not fit: the others are done. */
-static void test_group(void **state)
+/* One batch of a group is too large: the others are committed. */
+static void kv_group_commits_batches_that_fit(void **state)
 {
     static char big[DUDA_KV_VALUE_MAX];
     struct duda_kv_batch *a = duda_kv_batch_new(NULL), *b = duda_kv_batch_new(NULL),
@@ -233,7 +233,7 @@ static void test_group(void **state)
     duda_kv_batch_free(c);
 }
 
-/* Writes numbers, and says each once it is acknowledged, until it is killed. */
+/* Writes numbers and reports each one once it is committed, until the process is killed. */
 static void write_until_killed(int pipe_fd)
 {
     struct duda_kv_db *mine;
@@ -248,7 +248,7 @@ static void write_until_killed(int pipe_fd)
     }
 }
 
-static void test_kill(void **state)
+static void kv_killed_writer_loses_no_committed_entry(void **state)
 {
     (void)state;
     duda_kv_db_close(store);
@@ -273,7 +273,7 @@ static void test_kill(void **state)
             snprintf(key, sizeof key, "k%d", i);
             assert_false(mk_str_eq(get(1, key), MK_STR("none")));
         }
-        assert_int_equal(put(1, "lock", "free", 0), 0); /* the dead one's lock is not in the way */
+        assert_int_equal(put(1, "lock", "free", 0), 0); /* the lock of the killed process does not block */
         duda_kv_db_close(store);
         store = NULL;
     }
@@ -294,7 +294,7 @@ static void write_all(const char *text)
     }
 }
 
-/* While it looks at the first entry, the other worker reads and writes. */
+/* While the first worker reads the first entry, the other one reads and writes. */
 struct look {
     struct duda_kv_db *first, *second;
     int n, n_old;
@@ -315,7 +315,7 @@ static bool look_at(void *ctx, mk_str key, mk_str value)
     return true;
 }
 
-static void workers_of_one_process_have_readers_of_their_own(void **state)
+static void kv_workers_of_one_process_have_separate_readers(void **state)
 {
     struct look l = {.first = store};
     (void)state;
@@ -327,7 +327,8 @@ static void workers_of_one_process_have_readers_of_their_own(void **state)
     assert_int_equal(l.n, ENTRIES);
     assert_int_equal(l.n_old, ENTRIES);
     duda_kv_db_close(l.second);
-    assert_int_equal(get(1, "k007").len, 5 + sizeof new_text); /* closing one leaves the other's reader */
+    /* closing one database keeps the other's reader */
+    assert_int_equal(get(1, "k007").len, 5 + sizeof new_text);
     assert_int_equal(put(1, "k007", "x", 0), 0);
     assert_str(get(1, "k007"), "k007=x;");
 }
@@ -335,15 +336,15 @@ static void workers_of_one_process_have_readers_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_put_and_delete, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_scan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_time_to_live, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_expectations, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_counters, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_group, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kill, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(workers_of_one_process_have_readers_of_their_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_set_and_delete, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_scan_by_prefix, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_entries_expire, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_batch_expectations_are_checked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_incr_counts_and_expires, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_limits_are_enforced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_group_commits_batches_that_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_killed_writer_loses_no_committed_entry, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_workers_of_one_process_have_separate_readers, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

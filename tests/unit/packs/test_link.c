@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection that comes back: states, back-off, what the log says, errors. */
+/* A reconnecting connection: states, back-off, log lines, errors. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 /* ---- States ---- */
 
-/* Moves there from DOWN. */
+/* Enters this state from DOWN. */
 static void reach(struct package_conn *l, enum package_conn_state to)
 {
     static const enum package_conn_state before[] = {[PACKAGE_CONN_RESOLVING] = PACKAGE_CONN_DOWN,
@@ -22,7 +22,7 @@ static void reach(struct package_conn *l, enum package_conn_state to)
     package_conn_set_state(l, to);
 }
 
-/* In a process of its own, which a forbidden move aborts. */
+/* Runs in a child process, because a forbidden transition aborts. */
 static bool may_move(enum package_conn_state from, enum package_conn_state to)
 {
     int status;
@@ -43,10 +43,10 @@ static bool may_move(enum package_conn_state from, enum package_conn_state to)
     return false;
 }
 
-static void link_state_moves_only_as_its_table_allows(void **state)
+static void conn_state_machine_allows_only_listed_transitions(void **state)
 {
     static const char *const allowed[] = {
-        /* to:                      DRCGUE */
+        /* to:       DRCGUE */
         [PACKAGE_CONN_DOWN] = "011000",       [PACKAGE_CONN_RESOLVING] = "101000",
         [PACKAGE_CONN_CONNECTING] = "110110", [PACKAGE_CONN_HANDSHAKE] = "100010",
         [PACKAGE_CONN_READY] = "100001",      [PACKAGE_CONN_EXCLUSIVE] = "100010"};
@@ -58,7 +58,7 @@ static void link_state_moves_only_as_its_table_allows(void **state)
         }
 }
 
-static void link_state_tells_attempt_from_connection(void **state)
+static void conn_state_distinguishes_attempt_from_connection(void **state)
 {
     (void)state;
     for (int i = PACKAGE_CONN_DOWN; i <= PACKAGE_CONN_EXCLUSIVE; i++) {
@@ -71,7 +71,7 @@ static void link_state_tells_attempt_from_connection(void **state)
     }
 }
 
-static void link_open_begins_one_attempt_at_a_time(void **state)
+static void conn_open_starts_one_attempt_at_a_time(void **state)
 {
     (void)state;
     package_conn_open(&link_);
@@ -84,7 +84,7 @@ static void link_open_begins_one_attempt_at_a_time(void **state)
     assert_int_equal(n_closes, 0);
 }
 
-static void link_attempt_without_an_end_fails_after_timeout(void **state)
+static void conn_attempt_times_out(void **state)
 {
     (void)state;
     package_conn_open(&link_);
@@ -97,7 +97,7 @@ static void link_attempt_without_an_end_fails_after_timeout(void **state)
     assert_string_equal(logged, "[REDIS] main: it does not answer within Timeout");
 }
 
-static void link_in_greeting_fails_after_timeout_of_the_attempt(void **state)
+static void conn_handshake_shares_timeout_of_attempt(void **state)
 {
     (void)state;
     package_conn_open(&link_);
@@ -109,7 +109,7 @@ static void link_in_greeting_fails_after_timeout_of_the_attempt(void **state)
     assert_int_equal(link_.state.is, PACKAGE_CONN_DOWN);
 }
 
-static void link_that_is_up_may_be_idle(void **state)
+static void conn_ready_may_stay_idle(void **state)
 {
     (void)state;
     go_up();
@@ -121,7 +121,7 @@ static void link_that_is_up_may_be_idle(void **state)
 
 /* ---- Back-off ---- */
 
-static void link_attempts_back_off_up_to_a_second(void **state)
+static void conn_attempts_back_off_up_to_a_second(void **state)
 {
     static const uint64_t pauses[] = {50, 100, 200, 400, 800, 1000, 1000};
     static struct question q;
@@ -137,7 +137,7 @@ static void link_attempts_back_off_up_to_a_second(void **state)
     assert_false(q.is_over);
 }
 
-static void link_pause_is_shorter_by_chance_but_at_least_half(void **state)
+static void conn_back_off_has_jitter_of_at_most_half(void **state)
 {
     static const struct {
         uint32_t chance, first, second, last;
@@ -167,7 +167,7 @@ static void link_pause_is_shorter_by_chance_but_at_least_half(void **state)
 }
 
 /* A server that restarts gets its clients back one after the other. */
-static void lost_link_is_replaced_after_a_random_delay(void **state)
+static void conn_lost_reconnects_after_random_delay(void **state)
 {
     static const struct {
         uint32_t chance, delay;
@@ -186,7 +186,7 @@ static void lost_link_is_replaced_after_a_random_delay(void **state)
     }
 }
 
-static void link_waits_before_it_tries_again(void **state)
+static void conn_retry_waits_for_back_off(void **state)
 {
     (void)state;
     is_refused = true;
@@ -200,7 +200,7 @@ static void link_waits_before_it_tries_again(void **state)
     assert_int_equal(n_connects, 2);
 }
 
-static void link_that_was_up_may_be_opened_at_once(void **state)
+static void conn_lost_may_be_opened_at_once(void **state)
 {
     (void)state;
     go_up();
@@ -213,14 +213,14 @@ static void link_that_was_up_may_be_opened_at_once(void **state)
     assert_int_equal(n_connects, 2);
 }
 
-static void link_that_stays_up_is_opened_again_by_itself(void **state)
+static void conn_stay_up_reconnects_automatically(void **state)
 {
     (void)state;
     link_.stays_up = true;
     go_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
-    pass(149); /* at once, and after 50 and 100 ms */
+    pass(149); /* at once, then after 50 and 100 ms */
     assert_int_equal(n_connects, 3);
     pass(1);
     assert_int_equal(n_connects, 4);
@@ -234,7 +234,7 @@ static void link_that_stays_up_is_opened_again_by_itself(void **state)
     assert_int_equal(n_connects, 5);
 }
 
-static void link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn(void **state)
+static void conn_stay_up_opens_at_iteration_end(void **state)
 {
     (void)state;
     package_conn_stay_up(&link_);
@@ -249,7 +249,7 @@ static void link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn(void **stat
     assert_int_equal(n_sends, 0);
 }
 
-static void link_that_nobody_wants_at_the_end_of_the_turn_stays_closed(void **state)
+static void conn_stay_up_cancelled_stays_closed(void **state)
 {
     (void)state;
     package_conn_stay_up(&link_);
@@ -258,7 +258,7 @@ static void link_that_nobody_wants_at_the_end_of_the_turn_stays_closed(void **st
     assert_int_equal(n_connects, 0);
 }
 
-static void link_back_off_begins_anew_after_success(void **state)
+static void conn_back_off_restarts_after_success(void **state)
 {
     (void)state;
     is_refused = true;
@@ -274,7 +274,7 @@ static void link_back_off_begins_anew_after_success(void **state)
     assert_int_equal(link_.retry_ms - now_ms, 50);
 }
 
-static void link_with_exclusive_use_counts_as_up(void **state)
+static void conn_exclusive_counts_as_connected(void **state)
 {
     (void)state;
     go_up();
@@ -284,7 +284,7 @@ static void link_with_exclusive_use_counts_as_up(void **state)
     assert_int_equal(n_logged, 0);
 }
 
-static void link_that_nobody_waits_for_is_not_opened_by_itself(void **state)
+static void conn_unused_is_not_reopened(void **state)
 {
     (void)state;
     is_refused = true;
@@ -293,9 +293,9 @@ static void link_that_nobody_waits_for_is_not_opened_by_itself(void **state)
     assert_int_equal(n_connects, 1);
 }
 
-/* ---- The log ---- */
+/* ---- Log ---- */
 
-static void link_outage_is_logged_once(void **state)
+static void conn_outage_is_logged_once(void **state)
 {
     (void)state;
     link_.server = MK_STR("unix:/run/redis");
@@ -315,7 +315,7 @@ static void link_outage_is_logged_once(void **state)
     assert_string_equal(logged, "[REDIS] main, unix:/run/redis is back");
 }
 
-static void link_that_is_replaced_at_once_is_not_logged(void **state)
+static void conn_immediate_reconnect_is_not_logged(void **state)
 {
     (void)state;
     go_up();
@@ -326,7 +326,7 @@ static void link_that_is_replaced_at_once_is_not_logged(void **state)
     assert_string_equal(package_conn_error_reason(&link_), "the server has closed the connection");
 }
 
-static void link_that_is_down_cannot_fail(void **state)
+static void conn_down_cannot_fail_again(void **state)
 {
     (void)state;
     go_up();
@@ -339,7 +339,7 @@ static void link_that_is_down_cannot_fail(void **state)
     assert_string_equal(package_conn_error_reason(&link_), "closed");
 }
 
-static void link_second_outage_is_logged_again(void **state)
+static void conn_second_outage_is_logged_again(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -352,7 +352,7 @@ static void link_second_outage_is_logged_again(void **state)
     assert_int_equal(n_logged, 4);
 }
 
-static void link_reason_is_one_line_that_fits(void **state)
+static void conn_error_text_is_one_bounded_line(void **state)
 {
     char server[4000], reason[4000];
     (void)state;
@@ -368,7 +368,7 @@ static void link_reason_is_one_line_that_fits(void **state)
     assert_true(strlen(package_conn_error_reason(&link_)) > 300);
 }
 
-static void link_reason_of_another_link_is_copied_whole(void **state)
+static void conn_error_text_can_be_copied(void **state)
 {
     struct package_conn other = {.ops = &ops, .name = MK_STR("the other"), .server = MK_STR("far")};
     (void)state;
@@ -381,7 +381,7 @@ static void link_reason_of_another_link_is_copied_whole(void **state)
 
 /* ---- Errors ---- */
 
-static void link_error_tells_nothing_about_the_client(void **state)
+static void conn_error_code_is_mapped_for_handlers(void **state)
 {
     static const int cases[][2] = {{-ENOENT, -ECONNREFUSED},
                                    {-EACCES, -ENOKEY},
@@ -400,7 +400,7 @@ static void link_error_tells_nothing_about_the_client(void **state)
     }
 }
 
-static void link_error_text_is_that_of_the_kernel_but_for_names(void **state)
+static void conn_strerror_explains_failed_resolution(void **state)
 {
     (void)state;
     assert_string_equal(package_conn_strerror(-ENOENT), strerror(ENOENT));
@@ -410,31 +410,31 @@ static void link_error_text_is_that_of_the_kernel_but_for_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(link_state_moves_only_as_its_table_allows),
-        TEST(link_state_tells_attempt_from_connection),
-        TEST(link_open_begins_one_attempt_at_a_time),
-        TEST(link_attempt_without_an_end_fails_after_timeout),
-        TEST(link_in_greeting_fails_after_timeout_of_the_attempt),
-        TEST(link_that_is_up_may_be_idle),
-        TEST(link_attempts_back_off_up_to_a_second),
-        TEST(link_pause_is_shorter_by_chance_but_at_least_half),
-        TEST(lost_link_is_replaced_after_a_random_delay),
-        TEST(link_waits_before_it_tries_again),
-        TEST(link_that_was_up_may_be_opened_at_once),
-        TEST(link_back_off_begins_anew_after_success),
-        TEST(link_that_stays_up_is_opened_again_by_itself),
-        TEST(link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn),
-        TEST(link_that_nobody_wants_at_the_end_of_the_turn_stays_closed),
-        TEST(link_with_exclusive_use_counts_as_up),
-        TEST(link_that_nobody_waits_for_is_not_opened_by_itself),
-        TEST(link_outage_is_logged_once),
-        TEST(link_that_is_replaced_at_once_is_not_logged),
-        TEST(link_that_is_down_cannot_fail),
-        TEST(link_second_outage_is_logged_again),
-        TEST(link_reason_is_one_line_that_fits),
-        TEST(link_reason_of_another_link_is_copied_whole),
-        TEST(link_error_tells_nothing_about_the_client),
-        TEST(link_error_text_is_that_of_the_kernel_but_for_names),
+        TEST(conn_state_machine_allows_only_listed_transitions),
+        TEST(conn_state_distinguishes_attempt_from_connection),
+        TEST(conn_open_starts_one_attempt_at_a_time),
+        TEST(conn_attempt_times_out),
+        TEST(conn_handshake_shares_timeout_of_attempt),
+        TEST(conn_ready_may_stay_idle),
+        TEST(conn_attempts_back_off_up_to_a_second),
+        TEST(conn_back_off_has_jitter_of_at_most_half),
+        TEST(conn_lost_reconnects_after_random_delay),
+        TEST(conn_retry_waits_for_back_off),
+        TEST(conn_lost_may_be_opened_at_once),
+        TEST(conn_back_off_restarts_after_success),
+        TEST(conn_stay_up_reconnects_automatically),
+        TEST(conn_stay_up_opens_at_iteration_end),
+        TEST(conn_stay_up_cancelled_stays_closed),
+        TEST(conn_exclusive_counts_as_connected),
+        TEST(conn_unused_is_not_reopened),
+        TEST(conn_outage_is_logged_once),
+        TEST(conn_immediate_reconnect_is_not_logged),
+        TEST(conn_down_cannot_fail_again),
+        TEST(conn_second_outage_is_logged_again),
+        TEST(conn_error_text_is_one_bounded_line),
+        TEST(conn_error_text_can_be_copied),
+        TEST(conn_error_code_is_mapped_for_handlers),
+        TEST(conn_strerror_explains_failed_resolution),
     };
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests over a connection that comes back. */
+/* Requests over a reconnecting connection. */
 #include "unit/packs/link_owner.h"
 
-static void requests_leave_in_their_order(void **state)
+static void request_queue_is_fifo(void **state)
 {
     struct package_request_queue a = {0}, b = {0};
     struct package_request r[4] = {{.due_ms = 10}, {.due_ms = 20}, {.due_ms = 30}, {.due_ms = 40}};
@@ -29,7 +29,7 @@ static void requests_leave_in_their_order(void **state)
     assert_null(b.first->next);
 }
 
-static void link_request_opens_the_connection_and_goes_with_the_end_of_a_turn(void **state)
+static void request_opens_connection_and_is_sent_at_iteration_end(void **state)
 {
     static struct question a, b;
     (void)state;
@@ -52,7 +52,7 @@ static void link_request_opens_the_connection_and_goes_with_the_end_of_a_turn(vo
     assert_int_equal(n_sends, 1);
 }
 
-static void link_request_of_an_idle_connection_sends_nothing_else(void **state)
+static void request_idle_connection_sends_nothing(void **state)
 {
     (void)state;
     go_up();
@@ -60,7 +60,7 @@ static void link_request_of_an_idle_connection_sends_nothing_else(void **state)
     assert_int_equal(n_sends, 0);
 }
 
-static void link_loss_fails_what_was_sent_and_opens_for_what_was_not(void **state)
+static void request_sent_fails_on_loss_and_unsent_reconnects(void **state)
 {
     static struct question sent, unsent;
     (void)state;
@@ -81,7 +81,7 @@ static void link_loss_fails_what_was_sent_and_opens_for_what_was_not(void **stat
     assert_ptr_equal(link_.sent.first, &unsent.request);
 }
 
-static void link_request_waits_for_the_server_for_its_time(void **state)
+static void request_waits_for_server_until_timeout(void **state)
 {
     static struct question q, late;
     (void)state;
@@ -97,7 +97,7 @@ static void link_request_waits_for_the_server_for_its_time(void **state)
     assert_false(late.is_over);
 }
 
-static void link_request_that_waits_fails_once_the_server_is_away(void **state)
+static void request_waiting_fails_when_server_is_unavailable(void **state)
 {
     static struct question q;
     (void)state;
@@ -115,7 +115,7 @@ static void link_request_that_waits_fails_once_the_server_is_away(void **state)
     assert_false(q.was_sent);
 }
 
-static void link_away_admits_no_request_before_the_next_attempt(void **state)
+static void request_unavailable_server_rejects_until_next_attempt(void **state)
 {
     (void)state;
     is_refused = true;
@@ -132,7 +132,7 @@ static void link_away_admits_no_request_before_the_next_attempt(void **state)
     assert_int_equal(package_conn_check_capacity(&link_, 1), 0);
 }
 
-static void link_admits_requests_up_to_a_number(void **state)
+static void request_capacity_is_limited(void **state)
 {
     static struct question a, b;
     (void)state;
@@ -146,7 +146,7 @@ static void link_admits_requests_up_to_a_number(void **state)
     assert_int_equal(package_conn_check_capacity(&link_, 2), 0);
 }
 
-static void link_refusal_of_the_password_fails_what_waits(void **state)
+static void request_waiting_fails_on_authentication_error(void **state)
 {
     static struct question q;
     (void)state;
@@ -157,7 +157,7 @@ static void link_refusal_of_the_password_fails_what_waits(void **state)
     assert_false(q.was_sent);
 }
 
-static void link_that_fails_fast_keeps_no_request_after_an_attempt(void **state)
+static void request_fails_fast_after_failed_attempt(void **state)
 {
     static struct question a, b;
     (void)state;
@@ -177,7 +177,7 @@ static void link_that_fails_fast_keeps_no_request_after_an_attempt(void **state)
     assert_int_equal(b.error, -ECONNREFUSED);
 }
 
-static void link_reply_that_is_late_closes_the_connection(void **state)
+static void request_late_reply_closes_connection(void **state)
 {
     static struct question a, b, c;
     (void)state;
@@ -198,7 +198,7 @@ static void link_reply_that_is_late_closes_the_connection(void **state)
     assert_int_equal(n_connects, 2);
 }
 
-static void link_reply_that_comes_gives_the_next_one_its_own_time(void **state)
+static void request_timeouts_are_separate(void **state)
 {
     static struct question a, b;
     (void)state;
@@ -214,7 +214,7 @@ static void link_reply_that_comes_gives_the_next_one_its_own_time(void **state)
     assert_int_equal(b.error, -ETIMEDOUT);
 }
 
-static void link_timer_is_not_touched_by_each_request(void **state)
+static void request_reuses_running_timer(void **state)
 {
     static struct question q[100];
     (void)state;
@@ -225,7 +225,7 @@ static void link_timer_is_not_touched_by_each_request(void **state)
         end_turn();
         package_conn_finish_first_sent(&link_, 0);
     }
-    assert_int_equal(n_timers_set, 0); /* that of the attempt will fire */
+    assert_int_equal(n_timers_set, 0); /* the timer of the attempt is reused */
     pass(10ul * TIMEOUT);
     assert_int_equal(n_timers_set, 0);
     add(&q[0]);
@@ -233,7 +233,7 @@ static void link_timer_is_not_touched_by_each_request(void **state)
     package_request_queue_pop(&link_.waiting);
 }
 
-static void link_request_that_is_due_earlier_is_not_forgotten(void **state)
+static void request_earlier_deadline_rearms_timer(void **state)
 {
     static struct question late, early;
     (void)state;
@@ -251,7 +251,7 @@ static void link_request_that_is_due_earlier_is_not_forgotten(void **state)
     assert_false(late.is_over);
 }
 
-static void link_end_fails_all_requests(void **state)
+static void request_fini_fails_all(void **state)
 {
     static struct question sent, waiting;
     (void)state;
@@ -269,7 +269,7 @@ static void link_end_fails_all_requests(void **state)
     assert_int_equal(n_closes, 1);
 }
 
-static void link_without_memory_is_not_made(void **state)
+static void request_conn_init_without_memory_fails(void **state)
 {
     struct package_conn l = {0};
     (void)state;
@@ -281,22 +281,22 @@ static void link_without_memory_is_not_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(requests_leave_in_their_order),
-        TEST(link_request_opens_the_connection_and_goes_with_the_end_of_a_turn),
-        TEST(link_request_of_an_idle_connection_sends_nothing_else),
-        TEST(link_loss_fails_what_was_sent_and_opens_for_what_was_not),
-        TEST(link_request_waits_for_the_server_for_its_time),
-        TEST(link_request_that_waits_fails_once_the_server_is_away),
-        TEST(link_away_admits_no_request_before_the_next_attempt),
-        TEST(link_admits_requests_up_to_a_number),
-        TEST(link_refusal_of_the_password_fails_what_waits),
-        TEST(link_that_fails_fast_keeps_no_request_after_an_attempt),
-        TEST(link_reply_that_is_late_closes_the_connection),
-        TEST(link_reply_that_comes_gives_the_next_one_its_own_time),
-        TEST(link_timer_is_not_touched_by_each_request),
-        TEST(link_request_that_is_due_earlier_is_not_forgotten),
-        TEST(link_end_fails_all_requests),
-        TEST(link_without_memory_is_not_made),
+        TEST(request_queue_is_fifo),
+        TEST(request_opens_connection_and_is_sent_at_iteration_end),
+        TEST(request_idle_connection_sends_nothing),
+        TEST(request_sent_fails_on_loss_and_unsent_reconnects),
+        TEST(request_waits_for_server_until_timeout),
+        TEST(request_waiting_fails_when_server_is_unavailable),
+        TEST(request_unavailable_server_rejects_until_next_attempt),
+        TEST(request_capacity_is_limited),
+        TEST(request_waiting_fails_on_authentication_error),
+        TEST(request_fails_fast_after_failed_attempt),
+        TEST(request_late_reply_closes_connection),
+        TEST(request_timeouts_are_separate),
+        TEST(request_reuses_running_timer),
+        TEST(request_earlier_deadline_rearms_timer),
+        TEST(request_fini_fails_all),
+        TEST(request_conn_init_without_memory_fails),
     };
     return cmocka_run_group_tests_name("link requests", tests, NULL, NULL);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link over a connection of the plugin `upstream`, which is the test's. */
+/* A package connection over a fake of the plugin `upstream`. */
 #include <conn/package_stream.h>
 
 #include "unit/packs/link_worker.h"
 
-enum { ROOM = 16 * 1024 }; /* of a read */
+enum { ROOM = 16 * 1024 }; /* buffer size of a read */
 
-/* ---- In place of the plugin ---- */
+/* ---- Fake plugin ---- */
 
 static struct mk_upstream_conn_options asked_for;
 static void (*ready)(void *ctx, unsigned which);
 static void *ready_ctx;
 static int conn_state;
 static bool is_tls, has_no_memory;
-static ssize_t reads[8]; /* what reads give, one after the other; then -EAGAIN */
+static ssize_t reads[8]; /* successive results of reads; then -EAGAIN */
 static unsigned n_reads, n_acquired, n_released;
-static ssize_t takes; /* so much of a write, or an error */
+static ssize_t takes; /* bytes accepted by a write, or an error */
 static char written[4096];
 static size_t n_written;
 
@@ -43,7 +43,7 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap
     assert_int_equal(cap, ROOM);
     ssize_t n = reads[n_reads] ? reads[n_reads] : -EAGAIN;
     n_reads++;
-    if (n == -ENODATA) /* the end */
+    if (n == -ENODATA) /* end of stream */
         return 0;
     if (n > 0)
         memset(room, 'x', (size_t)n);
@@ -77,7 +77,7 @@ bool mk_upstream_is_tls(const struct mk_upstream *u)
     return is_tls;
 }
 
-/* ---- An owner ---- */
+/* ---- Owner ---- */
 
 static struct package_stream stream;
 static unsigned n_connected, n_pieces, n_ready;
@@ -165,7 +165,7 @@ static void stream_acquires_a_fresh_connection_to_any_server(void **state)
     assert_int_equal(n_connected, 1);
 }
 
-static void stream_acquires_a_connection_to_the_address_that_was_named(void **state)
+static void stream_acquires_connection_to_given_address(void **state)
 {
     (void)state;
     stream.to = MK_STR("127.0.0.1:6380");
@@ -187,7 +187,7 @@ static void stream_waits_for_the_connection(void **state)
     assert_int_equal(n_connected, 1);
 }
 
-static void stream_that_cannot_connect_fails_with_the_error_for_handlers(void **state)
+static void stream_connect_error_is_mapped_for_handlers(void **state)
 {
     (void)state;
     conn_state = -ENOENT;
@@ -197,7 +197,7 @@ static void stream_that_cannot_connect_fails_with_the_error_for_handlers(void **
     assert_int_equal(n_connected + n_reads, 0);
 }
 
-static void stream_without_memory_for_a_connection_fails(void **state)
+static void stream_without_memory_for_connection_fails(void **state)
 {
     (void)state;
     has_no_memory = true;
@@ -205,7 +205,7 @@ static void stream_without_memory_for_a_connection_fails(void **state)
     assert_int_equal(down_with, -ENOMEM);
 }
 
-static void stream_without_on_bytes_tells_its_owner(void **state)
+static void stream_without_on_bytes_notifies_owner(void **state)
 {
     (void)state;
     stream.ops = &telling;
@@ -218,7 +218,7 @@ static void stream_without_on_bytes_tells_its_owner(void **state)
 
 /* ---- Writing ---- */
 
-static void stream_keeps_what_the_socket_does_not_take(void **state)
+static void stream_keeps_unsent_bytes(void **state)
 {
     (void)state;
     go_up();
@@ -232,7 +232,7 @@ static void stream_keeps_what_the_socket_does_not_take(void **state)
     assert_str(mk_str_of(written, n_written), "PING\r\n");
 }
 
-static void stream_keeps_no_large_buffer(void **state)
+static void stream_frees_large_buffer(void **state)
 {
     (void)state;
     go_up();
@@ -250,7 +250,7 @@ static void stream_keeps_no_large_buffer(void **state)
     assert_int_equal(stream.out.cap, 0);
 }
 
-static void stream_without_memory_for_bytes_fails(void **state)
+static void stream_without_memory_for_output_fails(void **state)
 {
     (void)state;
     go_up();
@@ -279,7 +279,7 @@ static void stream_write_error_closes_it(void **state)
 
 /* ---- Reading ---- */
 
-static void stream_reads_no_more_after_a_short_piece(void **state)
+static void stream_stops_after_short_read(void **state)
 {
     (void)state;
     go_up();
@@ -290,7 +290,7 @@ static void stream_reads_no_more_after_a_short_piece(void **state)
     assert_int_equal(n_bytes, ROOM + 10);
 }
 
-static void stream_reads_all_records_of_tls(void **state)
+static void stream_reads_all_tls_records(void **state)
 {
     (void)state;
     go_up();
@@ -302,7 +302,7 @@ static void stream_reads_all_records_of_tls(void **state)
     assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_READY));
 }
 
-static void stream_reads_up_to_the_end(void **state)
+static void stream_reads_until_eof(void **state)
 {
     static const unsigned ends[] = {MK_ENDED, MK_HUNG_UP};
     (void)state;
@@ -329,7 +329,7 @@ static void stream_read_error_closes_it(void **state)
     assert_string_equal(package_conn_error_reason(&stream.link), strerror(ETIMEDOUT));
 }
 
-static void stream_that_its_reader_closes_is_not_read(void **state)
+static void stream_closed_by_reader_is_not_read(void **state)
 {
     (void)state;
     go_up();
@@ -339,7 +339,7 @@ static void stream_that_its_reader_closes_is_not_read(void **state)
     assert_int_equal(n_reads, 1);
 }
 
-static void stream_that_its_reader_opens_anew_is_read_when_it_is_connected(void **state)
+static void stream_reopened_by_reader_is_read_when_connected(void **state)
 {
     (void)state;
     go_up();
@@ -356,21 +356,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(stream_acquires_a_fresh_connection_to_any_server),
-        TEST(stream_acquires_a_connection_to_the_address_that_was_named),
+        TEST(stream_acquires_connection_to_given_address),
         TEST(stream_waits_for_the_connection),
-        TEST(stream_that_cannot_connect_fails_with_the_error_for_handlers),
-        TEST(stream_without_memory_for_a_connection_fails),
-        TEST(stream_without_on_bytes_tells_its_owner),
-        TEST(stream_keeps_what_the_socket_does_not_take),
-        TEST(stream_keeps_no_large_buffer),
-        TEST(stream_without_memory_for_bytes_fails),
+        TEST(stream_connect_error_is_mapped_for_handlers),
+        TEST(stream_without_memory_for_connection_fails),
+        TEST(stream_without_on_bytes_notifies_owner),
+        TEST(stream_keeps_unsent_bytes),
+        TEST(stream_frees_large_buffer),
+        TEST(stream_without_memory_for_output_fails),
         TEST(stream_write_error_closes_it),
-        TEST(stream_reads_no_more_after_a_short_piece),
-        TEST(stream_reads_all_records_of_tls),
-        TEST(stream_reads_up_to_the_end),
+        TEST(stream_stops_after_short_read),
+        TEST(stream_reads_all_tls_records),
+        TEST(stream_reads_until_eof),
         TEST(stream_read_error_closes_it),
-        TEST(stream_that_its_reader_closes_is_not_read),
-        TEST(stream_that_its_reader_opens_anew_is_read_when_it_is_connected),
+        TEST(stream_closed_by_reader_is_not_read),
+        TEST(stream_reopened_by_reader_is_read_when_connected),
     };
     return cmocka_run_group_tests_name("link stream", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 /* ---- Replies ---- */
 
-static void reads_replies(void **state)
+static void memcached_reply_is_parsed(void **state)
 {
     struct memcached_reply r;
     (void)state;
@@ -27,7 +27,7 @@ static void reads_replies(void **state)
     assert_str(r.value, "out of memory");
 }
 
-static void waits_for_whole_replies(void **state)
+static void memcached_reply_waits_for_completeness(void **state)
 {
     static const char text[] = "VA 4 c1\r\na\r\nb\r\n";
     struct memcached_reply r;
@@ -37,7 +37,7 @@ static void waits_for_whole_replies(void **state)
     assert_int_equal(memcached_reply_parse(mk_str_of(text, sizeof text - 1), 10, &r), sizeof text - 1);
 }
 
-static void refuses_what_is_no_reply(void **state)
+static void memcached_reply_rejects_malformed(void **state)
 {
     static const char *const wrong[] = {
         "\r\n",     "HD\n",      "hd\r\n",      "VA\r\n",      "VA -1\r\n",
@@ -64,7 +64,7 @@ static mk_str written(struct memcached_command c)
     return mk_buf_str(&out);
 }
 
-static void writes_commands(void **state)
+static void memcached_command_is_formatted(void **state)
 {
     (void)state;
     const mk_str key = MK_STR("k"), value = MK_STR("hi"), odd = MK_STR("a b");
@@ -92,7 +92,7 @@ static void writes_commands(void **state)
                "ma YSBi b v N0 J0 D9223372036854775808 MD\r\n");
 }
 
-static void checks_keys(void **state)
+static void memcached_keys_are_checked(void **state)
 {
     char room[251];
     (void)state;
@@ -105,7 +105,7 @@ static void checks_keys(void **state)
     assert_int_equal(memcached_key_check(mk_str_of(room, 181)), -EINVAL);
 }
 
-/* ---- The ring ---- */
+/* ---- Hash ring ---- */
 
 enum { KEYS = 10000 };
 
@@ -117,7 +117,7 @@ static unsigned place(const struct memcached_hash_ring_point *points, unsigned n
     return memcached_hash_ring_find(points, n, mk_buf_str(&key));
 }
 
-static void a_server_more_moves_only_its_share(void **state)
+static void memcached_ring_added_server_moves_only_its_share(void **state)
 {
     static struct memcached_hash_ring_point four[4 * MEMCACHED_POINTS], five[5 * MEMCACHED_POINTS];
     const mk_str names[] = {MK_STR("a:1"), MK_STR("b:1"), MK_STR("c:1"), MK_STR("d:1"), MK_STR("e:1")};
@@ -136,7 +136,7 @@ static void a_server_more_moves_only_its_share(void **state)
     assert_in_range(moved, KEYS / 5 * 7 / 10, KEYS / 5 * 13 / 10);
 }
 
-static void the_order_of_servers_does_not_matter(void **state)
+static void memcached_ring_ignores_server_order(void **state)
 {
     static struct memcached_hash_ring_point one[2 * MEMCACHED_POINTS], other[2 * MEMCACHED_POINTS];
     const mk_str names[] = {MK_STR("a:1"), MK_STR("b:1")}, turned[] = {MK_STR("b:1"), MK_STR("a:1")};
@@ -151,13 +151,13 @@ static void the_order_of_servers_does_not_matter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_replies),
-        cmocka_unit_test(waits_for_whole_replies),
-        cmocka_unit_test(refuses_what_is_no_reply),
-        cmocka_unit_test(writes_commands),
-        cmocka_unit_test(checks_keys),
-        cmocka_unit_test(a_server_more_moves_only_its_share),
-        cmocka_unit_test(the_order_of_servers_does_not_matter),
+        cmocka_unit_test(memcached_reply_is_parsed),
+        cmocka_unit_test(memcached_reply_waits_for_completeness),
+        cmocka_unit_test(memcached_reply_rejects_malformed),
+        cmocka_unit_test(memcached_command_is_formatted),
+        cmocka_unit_test(memcached_keys_are_checked),
+        cmocka_unit_test(memcached_ring_added_server_moves_only_its_share),
+        cmocka_unit_test(memcached_ring_ignores_server_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which statements a server keeps for a connection. */
+/* Prepared statements that a server keeps for a connection. */
 #include <postgres/prepared.h>
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ static struct postgres_prepared *add(const char *text)
     return postgres_prepared_add(&list, mk_str_from_c(text));
 }
 
-static void statements_are_found_by_their_text(void **state)
+static void prepared_statement_is_found_by_text(void **state)
 {
     (void)state;
     struct postgres_prepared *a = add("SELECT 1"), *b = add("SELECT 2");
@@ -39,7 +39,7 @@ static void statements_are_found_by_their_text(void **state)
     assert_null(postgres_prepared_find(&list, MK_STR("SELECT 1")));
 }
 
-static void names_of_two_connections_differ(void **state)
+static void prepared_names_differ_between_connections(void **state)
 {
     (void)state;
     struct postgres_prepared_list other;
@@ -50,7 +50,7 @@ static void names_of_two_connections_differ(void **state)
     postgres_prepared_clear(&other);
 }
 
-static void there_is_room_for_so_many(void **state)
+static void prepared_number_is_limited(void **state)
 {
     char text[20];
     (void)state;
@@ -62,7 +62,7 @@ static void there_is_room_for_so_many(void **state)
     assert_non_null(postgres_prepared_find(&list, MK_STR("SELECT 0")));
 }
 
-static void dead_ones_are_swept_and_those_of_the_server_named(void **state)
+static void prepared_sweep_returns_names_to_deallocate(void **state)
 {
     (void)state;
     struct postgres_prepared *all[] = {add("a"), add("b"), add("c"), add("d")};
@@ -82,16 +82,16 @@ static void dead_ones_are_swept_and_those_of_the_server_named(void **state)
     assert_non_null(postgres_prepared_find(&list, MK_STR("c")));
 }
 
-static void a_server_that_forgets_again_and_again_is_told_none(void **state)
+static void prepared_is_disabled_if_server_keeps_forgetting(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < 10; i++) { /* once in a while: as by DISCARD ALL */
+    for (uint64_t i = 0; i < 10; i++) { /* occasionally, as by DISCARD ALL */
         struct postgres_prepared *p = add("a");
         p->is_kept = true;
         assert_false(postgres_prepared_forget_all(&list, p, 1000000 + i * 100000));
         assert_true(p->is_dead && !p->is_kept);
         assert_false(postgres_prepared_forget_all(
-            &list, p, 1000000 + i * 100000)); /* another one under way hears it, too */
+            &list, p, 1000000 + i * 100000)); /* a second statement in flight fails, too */
         assert_false(postgres_prepared_sweep(&list, name));
     }
     assert_false(list.is_off);
@@ -107,11 +107,11 @@ static void a_server_that_forgets_again_and_again_is_told_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(statements_are_found_by_their_text, begin, stop),
-        cmocka_unit_test_setup_teardown(names_of_two_connections_differ, begin, stop),
-        cmocka_unit_test_setup_teardown(there_is_room_for_so_many, begin, stop),
-        cmocka_unit_test_setup_teardown(dead_ones_are_swept_and_those_of_the_server_named, begin, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_forgets_again_and_again_is_told_none, begin, stop),
+        cmocka_unit_test_setup_teardown(prepared_statement_is_found_by_text, begin, stop),
+        cmocka_unit_test_setup_teardown(prepared_names_differ_between_connections, begin, stop),
+        cmocka_unit_test_setup_teardown(prepared_number_is_limited, begin, stop),
+        cmocka_unit_test_setup_teardown(prepared_sweep_returns_names_to_deallocate, begin, stop),
+        cmocka_unit_test_setup_teardown(prepared_is_disabled_if_server_keeps_forgetting, begin, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

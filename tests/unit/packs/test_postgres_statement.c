@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a statement would do to the connection that all handlers share is seen, however it is written. */
+/* Recognizes what a statement does to the connection that all handlers share, however it is written. */
 #include <postgres/statement.h>
 
 #include "unit/test.h"
@@ -32,7 +32,7 @@ static void check(const struct pair *all, size_t n)
             fail_msg("`%s` is `%s`, not `%s`", all[i].text, shown(all[i].text), all[i].is);
 }
 
-static void queries_may_be_prepared(void **state)
+static void statement_queries_can_be_prepared(void **state)
 {
     static const struct pair all[] = {
         {"SELECT 1", "q"},
@@ -56,7 +56,7 @@ static void queries_may_be_prepared(void **state)
     check(all, MK_LEN(all));
 }
 
-static void an_empty_statement_is_none(void **state)
+static void statement_empty_is_recognized(void **state)
 {
     static const struct pair all[] = {{"", "-"},        {"  -- x", "-"}, {"/* x */\n", "-"},
                                       {"/* open", "-"}, {";", ""},       {"'x'", ""}};
@@ -64,7 +64,7 @@ static void an_empty_statement_is_none(void **state)
     check(all, MK_LEN(all));
 }
 
-static void transactions_are_seen(void **state)
+static void statement_transactions_are_recognized(void **state)
 {
     static const struct pair all[] = {
         {"BEGIN", "t"},
@@ -92,7 +92,7 @@ static void transactions_are_seen(void **state)
     check(all, MK_LEN(all));
 }
 
-static void copies_over_the_connection_are_seen(void **state)
+static void statement_copy_over_connection_is_recognized(void **state)
 {
     static const struct pair all[] = {
         {"COPY t TO STDOUT", "c"},
@@ -108,7 +108,7 @@ static void copies_over_the_connection_are_seen(void **state)
     check(all, MK_LEN(all));
 }
 
-static void changes_of_the_session_are_seen(void **state)
+static void statement_session_changes_are_recognized(void **state)
 {
     static const struct pair all[] = {
         {"SET search_path = x", "s"},
@@ -155,7 +155,7 @@ static void changes_of_the_session_are_seen(void **state)
     check(all, MK_LEN(all));
 }
 
-static void what_only_the_session_knows_is_seen(void **state)
+static void statement_session_reads_are_recognized(void **state)
 {
     static const struct pair all[] = {{"SELECT lastval()", "qr"},
                                       {"SELECT CURRVAL('t_id_seq')", "qr"},
@@ -164,7 +164,7 @@ static void what_only_the_session_knows_is_seen(void **state)
     check(all, MK_LEN(all));
 }
 
-static void what_is_not_closed_ends_with_the_text(void **state)
+static void statement_unterminated_tokens_end_with_text(void **state)
 {
     static const struct pair all[] = {
         {"SELECT 'x", "q"},     {"SELECT \"x", "q"},  {"SELECT $x$ a", "q"}, {"SELECT $", "q"},
@@ -178,13 +178,13 @@ static void what_is_not_closed_ends_with_the_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(queries_may_be_prepared),
-        cmocka_unit_test(an_empty_statement_is_none),
-        cmocka_unit_test(transactions_are_seen),
-        cmocka_unit_test(copies_over_the_connection_are_seen),
-        cmocka_unit_test(changes_of_the_session_are_seen),
-        cmocka_unit_test(what_only_the_session_knows_is_seen),
-        cmocka_unit_test(what_is_not_closed_ends_with_the_text),
+        cmocka_unit_test(statement_queries_can_be_prepared),
+        cmocka_unit_test(statement_empty_is_recognized),
+        cmocka_unit_test(statement_transactions_are_recognized),
+        cmocka_unit_test(statement_copy_over_connection_is_recognized),
+        cmocka_unit_test(statement_session_changes_are_recognized),
+        cmocka_unit_test(statement_session_reads_are_recognized),
+        cmocka_unit_test(statement_unterminated_tokens_end_with_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static int draw(size_t len, enum duda_qr_level level, unsigned size)
     return e;
 }
 
-static void test_code(void **state)
+static void qr_draws_code(void **state)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     (void)state;
@@ -23,7 +23,7 @@ static void test_code(void **state)
     assert_contains(mk_buf_str(&out), "d=\"M4 4h7v1h-7z"); /* the first finder pattern */
 }
 
-static void test_limits(void **state)
+static void qr_limits_are_enforced(void **state)
 {
     (void)state;
     memset(text, 0xfe, sizeof text);
@@ -40,8 +40,8 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_code),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(qr_draws_code),
+        cmocka_unit_test(qr_limits_are_enforced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions share a connection, which the loop opens: the stack of a handler may be too small for that. */
+/* Subscriptions share a connection that the loop opens, because the stack of a handler may be too small for
+ * it. */
 #include <redis/pubsub.h>
 
 #include "unit/packs/handler.h"
@@ -10,7 +11,7 @@ static unsigned n_acquired;
 static const struct redis_settings settings = {
     .name = MK_STR("main"), .server = MK_STR("here"), .timeout_ms = 1000, .reply_max = 4096};
 
-/* ---- In place of the plugin `upstream` ---- */
+/* ---- Fake plugin `upstream` ---- */
 
 struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
                                                   const struct mk_upstream_conn_options *options,
@@ -50,7 +51,7 @@ bool mk_upstream_is_tls(const struct mk_upstream *u)
     return false;
 }
 
-/* ---- In place of the inbox ---- */
+/* ---- Fake message queue ---- */
 
 void package_message_queue_push(struct package_message_queue *in, mk_str text)
 {
@@ -62,7 +63,7 @@ void package_message_queue_wake(struct package_message_queue *in)
     (void)in;
 }
 
-/* ---- Cases ---- */
+/* ---- Test cases ---- */
 
 static int set_up(void **state)
 {
@@ -89,7 +90,7 @@ static void end_turn(void)
     end_of_turn(turn_ctx);
 }
 
-static void hub_connects_at_the_end_of_the_turn(void **state)
+static void pubsub_connects_at_iteration_end(void **state)
 {
     struct duda_redis_sub one = {.inbox.d = HANDLER, .channel = "one", .channel_len = 3},
                           two = {.inbox.d = HANDLER, .channel = "two", .channel_len = 3};
@@ -103,7 +104,7 @@ static void hub_connects_at_the_end_of_the_turn(void **state)
     redis_pubsub_unsubscribe(&two);
 }
 
-static void hub_without_subscriptions_does_not_connect(void **state)
+static void pubsub_without_subscriptions_does_not_connect(void **state)
 {
     struct duda_redis_sub one = {.inbox.d = HANDLER, .channel = "one", .channel_len = 3};
     (void)state;
@@ -116,8 +117,8 @@ static void hub_without_subscriptions_does_not_connect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(hub_connects_at_the_end_of_the_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hub_without_subscriptions_does_not_connect, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pubsub_connects_at_iteration_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pubsub_without_subscriptions_does_not_connect, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("redis hub", tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "redis/key_slot.h"
 #include "unit/test.h"
 
-/* The slot of a command of words; -EXDEV. */
+/* Returns the slot of a command whose words are separated by spaces, or -EXDEV. */
 static int slot_of(const char *text)
 {
     mk_str parts[16], rest = mk_str_from_c(text);
@@ -21,8 +21,8 @@ static int slot(const char *key)
     return redis_key_slot(mk_str_from_c(key));
 }
 
-/* Those of the specification, and of `redis-cli cluster keyslot`. */
-static void keys_have_slots(void **state)
+/* Values from the specification and from `redis-cli cluster keyslot`. */
+static void redis_key_slot_matches_specification(void **state)
 {
     (void)state;
     assert_int_equal(slot("123456789"), 0x31c3);
@@ -30,7 +30,7 @@ static void keys_have_slots(void **state)
     assert_int_equal(slot(""), 0);
 }
 
-static void a_tag_stands_for_the_key(void **state)
+static void redis_key_hash_tag_replaces_key(void **state)
 {
     (void)state;
     assert_int_equal(slot("{user1000}.following"), slot("user1000"));
@@ -40,7 +40,7 @@ static void a_tag_stands_for_the_key(void **state)
     assert_int_not_equal(slot("foo{bar"), slot("bar"));
 }
 
-static void keys_are_where_the_command_has_them(void **state)
+static void redis_command_keys_are_found(void **state)
 {
     static const char *const of_foo[] = {
         "GET foo",
@@ -63,7 +63,7 @@ static void keys_are_where_the_command_has_them(void **state)
         assert_int_equal(slot_of(of_foo[i]), 12182);
 }
 
-static void some_have_none(void **state)
+static void redis_command_without_key(void **state)
 {
     static const char *const any[] = {
         "PING",        "publish news text", "SCRIPT LOAD x", "EVAL script 0 foo",
@@ -73,8 +73,8 @@ static void some_have_none(void **state)
         assert_int_equal(slot_of(any[i]), REDIS_NO_KEY);
 }
 
-/* Of each command that has several keys, or has them in an unusual place. */
-static void all_keys_of_a_command_are_of_one_slot(void **state)
+/* Commands with several keys, or with keys at unusual positions. */
+static void redis_command_keys_of_different_slots_are_rejected(void **state)
 {
     static const char *const clashes[] = {
         "DEL foo bar",
@@ -118,7 +118,7 @@ static void all_keys_of_a_command_are_of_one_slot(void **state)
             fail_msg("%s: %d", clashes[i], slot_of(clashes[i]));
 }
 
-static void what_follows_the_keys_is_none(void **state)
+static void redis_command_arguments_after_keys_are_ignored(void **state)
 {
     static const char *const of_foo[] = {
         "MSETNX foo x {foo}2 y",    "EVALSHA sha 1 foo bar",    "EVAL_RO script 1 foo bar",
@@ -133,7 +133,7 @@ static void what_follows_the_keys_is_none(void **state)
             fail_msg("%s: %d", of_foo[i], slot_of(of_foo[i]));
 }
 
-static void commands_of_the_server_have_no_key(void **state)
+static void redis_server_commands_have_no_key(void **state)
 {
     static const char *const of_any[] = {
         "PING",    "ECHO",    "PUBLISH",   "PUBSUB",   "SCRIPT",  "FUNCTION", "INFO",    "TIME",   "DBSIZE",
@@ -148,7 +148,7 @@ static void commands_of_the_server_have_no_key(void **state)
     }
 }
 
-static void a_clash_says_which_keys(void **state)
+static void redis_crossslot_error_names_keys(void **state)
 {
     const mk_str parts[] = {MK_STR("MSET"), MK_STR("foo"), MK_STR("x"), MK_STR("bar"), MK_STR("y")};
     struct redis_crossslot clash;
@@ -164,14 +164,14 @@ static void a_clash_says_which_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_have_slots),
-        cmocka_unit_test(a_tag_stands_for_the_key),
-        cmocka_unit_test(keys_are_where_the_command_has_them),
-        cmocka_unit_test(some_have_none),
-        cmocka_unit_test(all_keys_of_a_command_are_of_one_slot),
-        cmocka_unit_test(what_follows_the_keys_is_none),
-        cmocka_unit_test(commands_of_the_server_have_no_key),
-        cmocka_unit_test(a_clash_says_which_keys),
+        cmocka_unit_test(redis_key_slot_matches_specification),
+        cmocka_unit_test(redis_key_hash_tag_replaces_key),
+        cmocka_unit_test(redis_command_keys_are_found),
+        cmocka_unit_test(redis_command_without_key),
+        cmocka_unit_test(redis_command_keys_of_different_slots_are_rejected),
+        cmocka_unit_test(redis_command_arguments_after_keys_are_ignored),
+        cmocka_unit_test(redis_server_commands_have_no_key),
+        cmocka_unit_test(redis_crossslot_error_names_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of handlers over one connection. The server is the test's: what it has got, and what it replies. */
+/* Commands of handlers over one connection to a fake server. */
 #include <redis/command_queue.h>
 
 #include "unit/packs/handler.h"
@@ -7,12 +7,12 @@
 
 enum { TIMEOUT = 1000, MAX = 3 };
 
-/* ---- In place of Duda and of the plugin `upstream` ---- */
+/* ---- Fake Duda and plugin `upstream` ---- */
 
 static void (*ready)(void *ctx, unsigned which);
 static void *ready_ctx;
 static int conn_state;
-static mk_str replies; /* to be read */
+static mk_str replies; /* not read yet */
 static struct mk_buf got;
 static unsigned n_acquired, n_released, n_woken;
 
@@ -103,7 +103,7 @@ static void reply(const char *text)
     ready(ready_ctx, MK_READABLE);
 }
 
-/* What the server has got since the last look. */
+/* Asserts what the server has received since the last call. */
 static void assert_got(const char *text)
 {
     assert_str(mk_buf_str(&got), text);
@@ -158,9 +158,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- Cases ---- */
+/* ---- Test cases ---- */
 
-static void queue_gives_replies_in_the_order_of_commands(void **state)
+static void queue_replies_follow_command_order(void **state)
 {
     static struct handler a, b;
     (void)state;
@@ -175,7 +175,7 @@ static void queue_gives_replies_in_the_order_of_commands(void **state)
     assert_int_equal(n_woken, 2);
 }
 
-static void queue_command_that_fails_before_it_leaves_is_not_sent(void **state)
+static void queue_command_timed_out_is_not_sent(void **state)
 {
     static struct handler a, b, c;
     (void)state;
@@ -200,7 +200,7 @@ static void queue_command_that_fails_before_it_leaves_is_not_sent(void **state)
     assert_str(b.reply.text, "b");
 }
 
-static void queue_drops_most_of_its_bytes_before_they_are_sent(void **state)
+static void queue_drops_bytes_of_timed_out_commands(void **state)
 {
     static struct handler a, b, c;
     (void)state;
@@ -219,7 +219,7 @@ static void queue_drops_most_of_its_bytes_before_they_are_sent(void **state)
     assert_got("*1\r\n$1\r\nC\r\n");
 }
 
-static void queue_of_commands_that_all_fail_keeps_no_bytes(void **state)
+static void queue_all_commands_failed_keeps_no_bytes(void **state)
 {
     static struct handler a, b;
     (void)state;
@@ -234,7 +234,7 @@ static void queue_of_commands_that_all_fail_keeps_no_bytes(void **state)
     assert_got("*1\r\n$1\r\nC\r\n");
 }
 
-static void queue_tells_lost_commands_from_unsent_ones(void **state)
+static void queue_distinguishes_lost_from_unsent_commands(void **state)
 {
     static struct handler a, b;
     (void)state;
@@ -248,7 +248,7 @@ static void queue_tells_lost_commands_from_unsent_ones(void **state)
     assert_int_equal(redis_command_queue_count(&queue), 1);
 }
 
-static void queue_leaves_a_replica_after_the_last_reply_and_goes_on(void **state)
+static void queue_leaves_replica_after_last_reply(void **state)
 {
     static struct handler a, b, c;
     (void)state;
@@ -259,7 +259,7 @@ static void queue_leaves_a_replica_after_the_last_reply_and_goes_on(void **state
     reply("-READONLY You can't write against a read only replica.\r\n");
     assert_int_equal(ask(&c, "C"), 0);
     end_turn();
-    assert_got(""); /* it waits for another connection */
+    assert_got(""); /* waits for another connection */
     assert_int_equal(n_released, 0);
     reply("+b\r\n");
     assert_int_equal(n_released, 1);
@@ -269,7 +269,7 @@ static void queue_leaves_a_replica_after_the_last_reply_and_goes_on(void **state
     assert_got("*1\r\n$1\r\nC\r\n");
 }
 
-static void queue_takes_commands_up_to_a_number(void **state)
+static void queue_length_is_limited(void **state)
 {
     static struct handler h[MAX + 1];
     (void)state;
@@ -279,7 +279,7 @@ static void queue_takes_commands_up_to_a_number(void **state)
     assert_int_equal(redis_command_queue_count(&queue), MAX);
 }
 
-static void queue_of_a_node_keeps_no_command_after_an_attempt(void **state)
+static void queue_of_cluster_node_fails_fast(void **state)
 {
     static struct handler a;
     (void)state;
@@ -298,14 +298,14 @@ static void queue_of_a_node_keeps_no_command_after_an_attempt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(queue_gives_replies_in_the_order_of_commands),
-        TEST(queue_command_that_fails_before_it_leaves_is_not_sent),
-        TEST(queue_drops_most_of_its_bytes_before_they_are_sent),
-        TEST(queue_of_commands_that_all_fail_keeps_no_bytes),
-        TEST(queue_tells_lost_commands_from_unsent_ones),
-        TEST(queue_leaves_a_replica_after_the_last_reply_and_goes_on),
-        TEST(queue_takes_commands_up_to_a_number),
-        TEST(queue_of_a_node_keeps_no_command_after_an_attempt),
+        TEST(queue_replies_follow_command_order),
+        TEST(queue_command_timed_out_is_not_sent),
+        TEST(queue_drops_bytes_of_timed_out_commands),
+        TEST(queue_all_commands_failed_keeps_no_bytes),
+        TEST(queue_distinguishes_lost_from_unsent_commands),
+        TEST(queue_leaves_replica_after_last_reply),
+        TEST(queue_length_is_limited),
+        TEST(queue_of_cluster_node_fails_fast),
     };
     return cmocka_run_group_tests_name("redis queue", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each kind of value of RESP2 and RESP3 is read, in pieces of any length, and what is no reply is refused. */
+/* Each type of RESP2 and RESP3 is parsed in pieces of any length, and malformed replies are rejected. */
 #include <errno.h>
 #include <redis/reply_parser.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void show(struct mk_buf *out, const struct duda_redis_reply *r)
     }
 }
 
-/* All replies, one a line; the last line is the error, unless bytes are missing. */
+/* Returns all replies, one a line; the last line is the error, unless bytes are missing. */
 static mk_str read_pieces(mk_str in, size_t piece, struct duda_ctx *d)
 {
     static char room[4000];
@@ -91,7 +91,7 @@ static void refused(const char *in, int error)
     assert_non_null(parser.why);
 }
 
-static void resp2_is_read(void **state)
+static void redis_reply_resp2_is_parsed(void **state)
 {
     (void)state;
     check("+OK\r\n-ERR no\r\n:-12\r\n", "+OK \n-ERR no \n:-12\n");
@@ -102,7 +102,7 @@ static void resp2_is_read(void **state)
     check("+a\rb\r\n+\r\n", "+a\rb \n+ \n");
 }
 
-static void resp3_is_read_as_resp2(void **state)
+static void redis_reply_resp3_is_converted_to_resp2(void **state)
 {
     (void)state;
     check("_\r\n#t\r\n#f\r\n", "_\n:1\n:0\n");
@@ -113,7 +113,7 @@ static void resp3_is_read_as_resp2(void **state)
     check("%0\r\n~0\r\n", "*[]\n*[]\n");
 }
 
-static void attributes_are_left_out(void **state)
+static void redis_reply_attributes_are_skipped(void **state)
 {
     (void)state;
     check("|1\r\n+ttl\r\n:3\r\n+a\r\n+b\r\n", "+a \n+b \n");
@@ -122,7 +122,7 @@ static void attributes_are_left_out(void **state)
     check("|1\r\n|1\r\n+x\r\n+y\r\n+k\r\n|1\r\n+x\r\n+y\r\n%1\r\n$1\r\nv\r\n_\r\n*1\r\n:5\r\n", "*[:5]\n");
 }
 
-static void pushes_are_no_replies(void **state)
+static void redis_reply_pushes_are_separate(void **state)
 {
     (void)state;
     check(">2\r\n+invalidate\r\n*1\r\n+k\r\n:1\r\n", ">*[+invalidate *[+k ]]\n:1\n");
@@ -132,7 +132,7 @@ static void pushes_are_no_replies(void **state)
     assert_int_equal(mine.number, 77); /* the waiting handler has no reply yet */
 }
 
-static void what_is_no_reply_is_refused(void **state)
+static void redis_reply_rejects_malformed(void **state)
 {
     static const char *const wrong[] = {"x\r\n",          "HTTP/1.1 400\r\n",
                                         "\r\n",           ":\r\n",
@@ -157,7 +157,7 @@ static void what_is_no_reply_is_refused(void **state)
     refused(":-9223372036854775809\r\n", EPROTO);
 }
 
-static void lists_have_limits(void **state)
+static void redis_reply_lists_are_limited(void **state)
 {
     (void)state;
     refused("*1001\r\n", EMSGSIZE);
@@ -171,12 +171,12 @@ static void lists_have_limits(void **state)
     refused("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*"
             "1\r\n*1\r\n:1\r\n",
             EPROTO);
-    /* The members of one reply are not those of the next. */
+    /* The element count does not carry over to the next reply. */
     for (int i = 0; i < 3; i++)
         assert_str(read_pieces(MK_STR("*2\r\n:1\r\n:2\r\n"), 100, NULL), "*[:1:2]\n");
 }
 
-static void a_handler_without_memory_fails_alone(void **state)
+static void redis_reply_oom_fails_only_that_handler(void **state)
 {
     struct duda_redis_reply *reply;
     (void)state;
@@ -196,7 +196,7 @@ static void a_handler_without_memory_fails_alone(void **state)
     }
 }
 
-static void errors_have_meanings(void **state)
+static void redis_reply_errors_map_to_codes(void **state)
 {
     static const struct {
         const char *text;
@@ -222,14 +222,14 @@ static void errors_have_meanings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(resp2_is_read, begin, stop),
-        cmocka_unit_test_setup_teardown(resp3_is_read_as_resp2, begin, stop),
-        cmocka_unit_test_setup_teardown(attributes_are_left_out, begin, stop),
-        cmocka_unit_test_setup_teardown(pushes_are_no_replies, begin, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_reply_is_refused, begin, stop),
-        cmocka_unit_test_setup_teardown(lists_have_limits, begin, stop),
-        cmocka_unit_test_setup_teardown(a_handler_without_memory_fails_alone, begin, stop),
-        cmocka_unit_test(errors_have_meanings),
+        cmocka_unit_test_setup_teardown(redis_reply_resp2_is_parsed, begin, stop),
+        cmocka_unit_test_setup_teardown(redis_reply_resp3_is_converted_to_resp2, begin, stop),
+        cmocka_unit_test_setup_teardown(redis_reply_attributes_are_skipped, begin, stop),
+        cmocka_unit_test_setup_teardown(redis_reply_pushes_are_separate, begin, stop),
+        cmocka_unit_test_setup_teardown(redis_reply_rejects_malformed, begin, stop),
+        cmocka_unit_test_setup_teardown(redis_reply_lists_are_limited, begin, stop),
+        cmocka_unit_test_setup_teardown(redis_reply_oom_fails_only_that_handler, begin, stop),
+        cmocka_unit_test(redis_reply_errors_map_to_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

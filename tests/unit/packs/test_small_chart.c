@@ -19,7 +19,7 @@ static mk_str draw(const struct duda_chart *chart)
     return svg;
 }
 
-static void test_lines(void **state)
+static void chart_draws_lines(void **state)
 {
     const double values[] = {1, 5, NAN, 3, 4};
     const mk_str labels[] = {MK_STR("Mo"), MK_STR("<Tu>")};
@@ -32,13 +32,13 @@ static void test_lines(void **state)
     assert_contains(svg, "&lt;Tu&gt;");
     assert_contains(svg, "R&amp;D");
     assert_contains(svg, "d=\"M64 ");
-    assert_contains(svg, "M"); /* the pen is lifted over the gap */
+    assert_contains(svg, "M"); /* the line is interrupted at the gap */
     chart.bare = true;
     svg = draw(&chart);
     assert_null(memmem(svg.p, svg.len, "<text", 5));
 }
 
-static void test_odd_values(void **state)
+static void chart_survives_extreme_values(void **state)
 {
     const double all[][3] = {{0, 0, 0},          {-1, -2, -3},        {1e300, -1e300, 0},
                              {INFINITY, NAN, 1}, {1e-300, 2e-300, 0}, {7, 7, 7}};
@@ -55,7 +55,7 @@ static void test_odd_values(void **state)
     draw(&(struct duda_chart){.width = 10});
 }
 
-static void test_limits(void **state)
+static void chart_limits_are_enforced(void **state)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     (void)state;
@@ -68,9 +68,9 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_odd_values),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(chart_draws_lines),
+        cmocka_unit_test(chart_survives_extreme_values),
+        cmocka_unit_test(chart_limits_are_enforced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "unit/test.h"
 
-/* Cells as [cell], rows ended by `;`; what is wrong behind a `!`. */
+/* Shows cells as [cell], rows ended by `;`, and an error after `!`. */
 static mk_str read_all(const char *text, char separator)
 {
     static char shown[4096], space[64];
@@ -22,7 +22,7 @@ static mk_str read_all(const char *text, char separator)
     return mk_buf_str(&out);
 }
 
-static void test_read(void **state)
+static void csv_reader_parses_rows(void **state)
 {
     (void)state;
     assert_str(read_all("", ','), "");
@@ -37,7 +37,7 @@ static void test_read(void **state)
     assert_str(read_all("\"say \"\"hi\"\"\",\"\"\"\"", ','), "[say \"hi\"][\"];");
 }
 
-static void test_refuse(void **state)
+static void csv_reader_rejects_malformed(void **state)
 {
     (void)state;
     assert_str(read_all("a\n\"b", ','), "[a];!2:1 a quote is not closed");
@@ -52,7 +52,7 @@ static void test_refuse(void **state)
     assert_str(read_all(text, ','), "!1:1 room");
 }
 
-static void test_write(void **state)
+static void csv_writer_quotes_cells(void **state)
 {
     char room[256];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -77,9 +77,9 @@ static void test_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_write),
+        cmocka_unit_test(csv_reader_parses_rows),
+        cmocka_unit_test(csv_reader_rejects_malformed),
+        cmocka_unit_test(csv_writer_quotes_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

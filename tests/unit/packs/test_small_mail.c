@@ -13,7 +13,7 @@ static mk_str written(const struct duda_mail *m)
     return mk_buf_str(&out);
 }
 
-static void a_message(void **state)
+static void mail_message_is_formatted(void **state)
 {
     const mk_str to[] = {MK_STR("ana@example.org"), MK_STR("bob@example.org")};
     const struct duda_mail m = {.from = MK_STR("shop@example.com"),
@@ -29,7 +29,7 @@ static void a_message(void **state)
                           "SGVsbG8KLgo=\n");
 }
 
-static void texts_of_other_languages(void **state)
+static void mail_non_ascii_text_is_encoded(void **state)
 {
     const mk_str to = MK_STR("ana@example.org");
     struct duda_mail m = {.from = to,
@@ -51,7 +51,7 @@ static void texts_of_other_languages(void **state)
     }
 }
 
-static void no_text_begins_a_field_of_its_own(void **state)
+static void mail_rejects_header_injection(void **state)
 {
     static const char *const wrong[] = {"ana@example.org\nBcc: eve@example.org",
                                         "ana@example.org, eve@example.org",
@@ -92,7 +92,7 @@ static void no_text_begins_a_field_of_its_own(void **state)
     assert_int_equal(duda_mail_write(&out, &many, 0), -EMSGSIZE);
 }
 
-static void an_end_without_room(void **state)
+static void mail_without_buffer_space_fails(void **state)
 {
     const mk_str to = MK_STR("ana@example.org");
     const struct duda_mail m = {.from = to, .to = &to, .n_to = 1};
@@ -104,10 +104,10 @@ static void an_end_without_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message),
-        cmocka_unit_test(texts_of_other_languages),
-        cmocka_unit_test(no_text_begins_a_field_of_its_own),
-        cmocka_unit_test(an_end_without_room),
+        cmocka_unit_test(mail_message_is_formatted),
+        cmocka_unit_test(mail_non_ascii_text_is_encoded),
+        cmocka_unit_test(mail_rejects_header_injection),
+        cmocka_unit_test(mail_without_buffer_space_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static struct duda_mime read_type(const char *text)
     return mime;
 }
 
-static void reads_types(void **state)
+static void mime_type_is_parsed(void **state)
 {
     struct duda_mime mime = read_type(" Text/HTML ; charset=utf-8;; boundary=\"a;b\" ;");
     (void)state;
@@ -21,7 +21,7 @@ static void reads_types(void **state)
     assert_str(mime.parameters, "");
 }
 
-static void refuses_what_is_no_type(void **state)
+static void mime_rejects_malformed_types(void **state)
 {
     static const char *const wrong[] = {
         "",           "text",          "text/",       "/html",    "te xt/html",
@@ -35,7 +35,7 @@ static void refuses_what_is_no_type(void **state)
     assert_false(duda_mime_read(MK_STR_NULL, &mime));
 }
 
-static void compares_types(void **state)
+static void mime_types_are_compared(void **state)
 {
     struct duda_mime mime = read_type("application/Problem+JSON; x=y");
     (void)state;
@@ -49,7 +49,7 @@ static void compares_types(void **state)
     assert_false(duda_mime_is(&mime, MK_STR("*/*+xml-and-much-more-than-the-type-has")));
 }
 
-static void finds_parameters(void **state)
+static void mime_parameters_are_found(void **state)
 {
     char space[16];
     struct mk_buf room = mk_buf_fixed(space, sizeof space);
@@ -69,10 +69,10 @@ static void finds_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_types),
-        cmocka_unit_test(refuses_what_is_no_type),
-        cmocka_unit_test(compares_types),
-        cmocka_unit_test(finds_parameters),
+        cmocka_unit_test(mime_type_is_parsed),
+        cmocka_unit_test(mime_rejects_malformed_types),
+        cmocka_unit_test(mime_types_are_compared),
+        cmocka_unit_test(mime_parameters_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

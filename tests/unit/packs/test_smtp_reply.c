@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies of mail servers are read whole or not at all; no message can end itself early. */
+/* SMTP replies are read completely or not at all; no message can end its own transmission early. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static mk_str shown(const struct smtp_reply *r)
     return mk_buf_str(&out);
 }
 
-static void reads_replies(void **state)
+static void smtp_reply_is_parsed(void **state)
 {
     struct smtp_reply r = read_reply("250 fine\r\n");
     (void)state;
@@ -37,7 +37,7 @@ static void reads_replies(void **state)
     assert_int_equal(smtp_reply_parse(MK_STR("220 a\r\n250 b\r\n"), &r), 7);
 }
 
-static void waits_for_whole_replies(void **state)
+static void smtp_reply_waits_for_completeness(void **state)
 {
     static const char text[] = "250-one\r\n250 two\r\n";
     struct smtp_reply r;
@@ -46,7 +46,7 @@ static void waits_for_whole_replies(void **state)
         assert_int_equal(smtp_reply_parse(mk_str_of(text, n), &r), 0);
 }
 
-static void refuses_what_is_no_reply(void **state)
+static void smtp_reply_rejects_malformed(void **state)
 {
     static const char *const wrong[] = {"\r\n",      "25\r\n",          "150 x\r\n",   "650 x\r\n",
                                         "2x0 x\r\n", "250x\r\n",        "SSH-2.0\r\n", "250-a\r\n251 b\r\n",
@@ -66,7 +66,7 @@ static void refuses_what_is_no_reply(void **state)
     mk_buf_free(&many);
 }
 
-static void reads_extensions(void **state)
+static void smtp_extensions_are_parsed(void **state)
 {
     struct smtp_reply r =
         read_reply("250-8BITMIME greets you\r\n250-size 1000\r\n250-AUTH LOGIN plain\r\n250 8bitMIME\r\n");
@@ -89,7 +89,7 @@ static mk_str data_of(const char *text)
     return mk_buf_str(&out);
 }
 
-static void messages_end_where_they_end(void **state)
+static void smtp_message_dots_are_stuffed(void **state)
 {
     static char line[1100];
     struct mk_buf out = mk_buf_fixed(line, 10);
@@ -110,8 +110,8 @@ static void messages_end_where_they_end(void **state)
     assert_true(smtp_is_8bit(MK_STR("\xc3\xa4")) && !smtp_is_8bit(MK_STR("a\x7f")));
 }
 
-/* What is behind its end in memory belongs to others. */
-static void a_message_ends_with_its_last_byte(void **state)
+/* The memory after the message belongs to others. */
+static void smtp_message_is_not_read_beyond_its_end(void **state)
 {
     static const char *const texts[] = {"a\r", "a\r\n", "\r", "a"};
     (void)state;
@@ -133,12 +133,12 @@ static void a_message_ends_with_its_last_byte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_replies),
-        cmocka_unit_test(waits_for_whole_replies),
-        cmocka_unit_test(refuses_what_is_no_reply),
-        cmocka_unit_test(reads_extensions),
-        cmocka_unit_test(messages_end_where_they_end),
-        cmocka_unit_test(a_message_ends_with_its_last_byte),
+        cmocka_unit_test(smtp_reply_is_parsed),
+        cmocka_unit_test(smtp_reply_waits_for_completeness),
+        cmocka_unit_test(smtp_reply_rejects_malformed),
+        cmocka_unit_test(smtp_extensions_are_parsed),
+        cmocka_unit_test(smtp_message_dots_are_stuffed),
+        cmocka_unit_test(smtp_message_is_not_read_beyond_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a database has run is compared with the files of its service. */
+/* Compares the migrations that a database has applied with the migration files of the service. */
 #include <duda/sql_backend.h>
 #include <errno.h>
 
@@ -11,8 +11,8 @@ static struct duda_sql_migration files[FILES_MAX];
 static struct duda_sql_done rows[FILES_MAX];
 static struct duda_sql_history history;
 
-/* "1:a 2:b": numbers and names, whose checksums are like their names; the rows after "|", "-" before a name that has no
- * checksum, "!" before one with another. */
+/* "1:a 2:b": numbers and names; each checksum is derived from the name. Applied rows follow "|"; "-"
+ * precedes a name without a checksum, "!" one with a different checksum. */
 static int check(const char *text, const char *service, const char *of)
 {
     static char names[2 * FILES_MAX][8];
@@ -55,7 +55,7 @@ static unsigned next(void)
     return history.next ? history.next->number : 0;
 }
 
-static void files_that_were_not_run_are_next(void **state)
+static void migrations_not_applied_are_next(void **state)
 {
     (void)state;
     assert_int_equal(check("1:a 2:b", "", ""), 0);
@@ -69,14 +69,14 @@ static void files_that_were_not_run_are_next(void **state)
     assert_int_equal(next(), 0);
 }
 
-static void a_newer_database_is_accepted(void **state)
+static void migrations_newer_database_is_accepted(void **state)
 {
     (void)state;
     assert_int_equal(check("1:a | 1:a 2:b 3:!c", "", ""), 0);
     assert_int_equal(next(), 0);
 }
 
-static void files_that_do_not_fit_are_named(void **state)
+static void migrations_mismatch_is_explained(void **state)
 {
     static const struct {
         const char *text, *why;
@@ -99,7 +99,7 @@ static void files_that_do_not_fit_are_named(void **state)
     }
 }
 
-static void rows_without_checksums_are_accepted_and_told(void **state)
+static void migrations_without_checksum_are_accepted_and_reported(void **state)
 {
     (void)state;
     assert_int_equal(check("1:a 2:b | 1:-a 2:b", "", ""), 0);
@@ -108,7 +108,7 @@ static void rows_without_checksums_are_accepted_and_told(void **state)
     assert_false(history.lacks_checksums);
 }
 
-static void rows_of_no_service_are_adopted_if_they_fit(void **state)
+static void migrations_without_service_are_adopted_if_matching(void **state)
 {
     (void)state;
     assert_int_equal(check("1:a 2:b | 1:-a", "shop", ""), 0);
@@ -132,11 +132,11 @@ static void rows_of_no_service_are_adopted_if_they_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_were_not_run_are_next),
-        cmocka_unit_test(a_newer_database_is_accepted),
-        cmocka_unit_test(files_that_do_not_fit_are_named),
-        cmocka_unit_test(rows_without_checksums_are_accepted_and_told),
-        cmocka_unit_test(rows_of_no_service_are_adopted_if_they_fit),
+        cmocka_unit_test(migrations_not_applied_are_next),
+        cmocka_unit_test(migrations_newer_database_is_accepted),
+        cmocka_unit_test(migrations_mismatch_is_explained),
+        cmocka_unit_test(migrations_without_checksum_are_accepted_and_reported),
+        cmocka_unit_test(migrations_without_service_are_adopted_if_matching),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

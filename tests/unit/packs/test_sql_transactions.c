@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transactions of handlers, over a database that counts its sessions. */
+/* Transactions of handlers, on a fake database that counts its sessions. */
 #include "sql/transactions.h"
 
 #include <duda/memory.h>
@@ -7,7 +7,7 @@
 
 #include "unit/test.h"
 
-/* ---- In place of Duda ---- */
+/* ---- Fake Duda ---- */
 
 enum { HANDLERS = 3 };
 
@@ -46,7 +46,7 @@ bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
     return false;
 }
 
-/* The handler returns: what it has deferred runs. */
+/* The handler returns: its deferred functions run. */
 static void end_handler(struct duda_ctx *d)
 {
     for (size_t i = n_deferred; i--;) {
@@ -56,7 +56,7 @@ static void end_handler(struct duda_ctx *d)
     }
 }
 
-/* ---- The database ---- */
+/* ---- Fake database ---- */
 
 static char sessions[HANDLERS * 1000];
 static size_t n_begun, n_taken, n_committed, n_rolled_back;
@@ -113,7 +113,7 @@ static int tear_down(void **state)
 
 /* ---- Tests ---- */
 
-static void handler_has_one_transaction_of_a_database(void **state)
+static void transaction_handler_has_one_per_database(void **state)
 {
     (void)state;
     assert_null(sql_transactions_session(&all, handler(0), &shop));
@@ -136,8 +136,8 @@ static void handler_has_one_transaction_of_a_database(void **state)
     assert_int_equal(n_rolled_back, 2);
 }
 
-/* A handler of a WebSocket may run one for each message. */
-static void handler_that_lives_long_keeps_nothing_of_ended_transactions(void **state)
+/* A WebSocket handler may run one transaction for each message. */
+static void transaction_ended_leaves_no_memory_in_long_handler(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sessions; i++) {
@@ -152,7 +152,7 @@ static void handler_that_lives_long_keeps_nothing_of_ended_transactions(void **s
     assert_int_equal(n_rolled_back, sizeof sessions / 3);
 }
 
-static void transaction_that_does_not_begin_leaves_nothing(void **state)
+static void transaction_failed_begin_leaves_nothing(void **state)
 {
     (void)state;
     begin_answers = -ETIMEDOUT;
@@ -170,9 +170,9 @@ static void transaction_that_does_not_begin_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(handler_has_one_transaction_of_a_database),
-        TEST(handler_that_lives_long_keeps_nothing_of_ended_transactions),
-        TEST(transaction_that_does_not_begin_leaves_nothing),
+        TEST(transaction_handler_has_one_per_database),
+        TEST(transaction_ended_leaves_no_memory_in_long_handler),
+        TEST(transaction_failed_begin_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

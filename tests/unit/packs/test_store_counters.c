@@ -39,20 +39,20 @@ static int use_made_up(unsigned i)
     return store_rate_limiter_count(&counters, mk_buf_str(&b), 5, NOW, NOW + 60000);
 }
 
-static void counter_refuses_what_is_above_its_limit_until_its_time_is_over(void **state)
+static void rate_limiter_rejects_over_limit_until_window_ends(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(use("a", 3, NOW + i, NOW + i + 10), 0);
     assert_int_equal(use("a", 3, NOW + 9, NOW + 19), -EDQUOT);
     assert_int_equal(use("b", 3, NOW + 9, NOW + 19), 0);
-    assert_int_equal(use("a", 3, NOW + 10, NOW + 20), 0); /* since the first one */
+    assert_int_equal(use("a", 3, NOW + 10, NOW + 20), 0); /* the window began with the first call */
     assert_int_equal(use("none", 0, NOW, NOW + 10), -EDQUOT);
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(use("a", 3, NOW + 11, NOW + 20), i < 2 ? 0 : -EDQUOT);
 }
 
-static void made_up_names_neither_fill_the_table_nor_push_out_a_counter_near_its_limit(void **state)
+static void rate_limiter_random_keys_do_not_evict_counter_near_limit(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4; i++)
@@ -66,7 +66,7 @@ static void made_up_names_neither_fill_the_table_nor_push_out_a_counter_near_its
     assert_int_equal(use("root", 5, NOW, NOW + 1000), -EDQUOT);
 }
 
-static void of_two_that_are_as_far_from_their_limit_the_first_to_end_goes(void **state)
+static void rate_limiter_evicts_first_to_expire_of_equals(void **state)
 {
     unsigned lost = 0;
     char key[2] = "a";
@@ -80,7 +80,7 @@ static void of_two_that_are_as_far_from_their_limit_the_first_to_end_goes(void *
     assert_int_equal(lost, 0);
 }
 
-static void table_that_is_too_small_is_refused(void **state)
+static void rate_limiter_too_small_table_is_rejected(void **state)
 {
     static char small[4096];
     struct store_rate_limiter c;
@@ -88,7 +88,7 @@ static void table_that_is_too_small_is_refused(void **state)
     assert_int_equal(store_rate_limiter_init(&c, small, sizeof small), -EINVAL);
 }
 
-static void table_that_is_in_use_keeps_its_counters(void **state)
+static void rate_limiter_reopened_table_keeps_counters(void **state)
 {
     struct store_rate_limiter again;
     (void)state;
@@ -97,7 +97,7 @@ static void table_that_is_in_use_keeps_its_counters(void **state)
     assert_int_equal(store_rate_limiter_count(&again, MK_STR("a"), 1, NOW, NOW + 10), -EDQUOT);
 }
 
-static void process_that_dies_locks_nobody_out(void **state)
+static void rate_limiter_killed_process_leaves_no_lock(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 20; round++) {
@@ -116,15 +116,13 @@ static void process_that_dies_locks_nobody_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(counter_refuses_what_is_above_its_limit_until_its_time_is_over, start,
+        cmocka_unit_test_setup_teardown(rate_limiter_rejects_over_limit_until_window_ends, start, stop),
+        cmocka_unit_test_setup_teardown(rate_limiter_random_keys_do_not_evict_counter_near_limit, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(
-            made_up_names_neither_fill_the_table_nor_push_out_a_counter_near_its_limit, start, stop),
-        cmocka_unit_test_setup_teardown(of_two_that_are_as_far_from_their_limit_the_first_to_end_goes, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(table_that_is_too_small_is_refused, start, stop),
-        cmocka_unit_test_setup_teardown(table_that_is_in_use_keeps_its_counters, start, stop),
-        cmocka_unit_test_setup_teardown(process_that_dies_locks_nobody_out, start, stop),
+        cmocka_unit_test_setup_teardown(rate_limiter_evicts_first_to_expire_of_equals, start, stop),
+        cmocka_unit_test_setup_teardown(rate_limiter_too_small_table_is_rejected, start, stop),
+        cmocka_unit_test_setup_teardown(rate_limiter_reopened_table_keeps_counters, start, stop),
+        cmocka_unit_test_setup_teardown(rate_limiter_killed_process_leaves_no_lock, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

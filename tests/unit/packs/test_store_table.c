@@ -47,7 +47,7 @@ static mk_str numbered(char room[32], unsigned i)
     return mk_buf_str(&b);
 }
 
-static void a_reader_without_memory_locks_nobody_out(void **state)
+static void store_table_reader_without_memory_leaves_no_lock(void **state)
 {
     struct store_table t = make();
     mk_str value;
@@ -58,7 +58,7 @@ static void a_reader_without_memory_locks_nobody_out(void **state)
     drop(&t);
 }
 
-static void keeps_values_of_any_length(void **state)
+static void store_table_keeps_values_of_any_length(void **state)
 {
     static char text[STORE_VALUE_MAX];
     struct store_table t = make();
@@ -75,7 +75,7 @@ static void keeps_values_of_any_length(void **state)
     drop(&t);
 }
 
-static void sets_under_conditions(void **state)
+static void store_table_add_and_replace_check_existence(void **state)
 {
     struct store_table t = make();
     const mk_str k = MK_STR("k");
@@ -92,7 +92,7 @@ static void sets_under_conditions(void **state)
     drop(&t);
 }
 
-static void entries_expire(void **state)
+static void store_table_entries_expire(void **state)
 {
     struct store_table t = make();
     (void)state;
@@ -103,7 +103,7 @@ static void entries_expire(void **state)
     drop(&t);
 }
 
-static void counts(void **state)
+static void store_table_incr_counts_and_expires(void **state)
 {
     struct store_table t = make();
     int64_t sum;
@@ -119,7 +119,7 @@ static void counts(void **state)
     drop(&t);
 }
 
-static void a_full_table_forgets_values_but_no_lock(void **state)
+static void store_table_full_evicts_values_but_no_locks(void **state)
 {
     struct store_table t = make();
     char room[32], text[1000];
@@ -136,13 +136,13 @@ static void a_full_table_forgets_values_but_no_lock(void **state)
     for (unsigned i = 10000; i < 20000 && !e; i++)
         e = store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
     assert_int_equal(e, -ENOSPC);
-    /* When their time is over, there is room again. */
+    /* After their expiry there is space again. */
     for (unsigned i = 20000; i < 21000; i++)
         assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 1000, 0), 0);
     drop(&t);
 }
 
-static void full_table_that_gives_way_drops_the_first_to_expire(void **state)
+static void store_table_full_evicts_first_to_expire(void **state)
 {
     struct store_table t = make();
     char room[32];
@@ -159,13 +159,13 @@ static void full_table_that_gives_way_drops_the_first_to_expire(void **state)
         lost += sum != 7;
     }
     assert_true(lost < 20);
-    /* The one that is made longer does not give way for itself. */
+    /* The entry that grows is not evicted for its own growth. */
     assert_int_equal(store_table_set(&t, numbered(room, 1), mk_str_of(room, 20), NOW, NOW + 1), 0);
     assert_int_equal(store_table_set(&t, numbered(room, 1), MK_STR("x"), NOW, NOW + 1), 0);
     drop(&t);
 }
 
-static void values_give_way_before_entries_that_stay(void **state)
+static void store_table_full_evicts_values_first(void **state)
 {
     struct store_table t = make();
     char room[32];
@@ -176,7 +176,7 @@ static void values_give_way_before_entries_that_stay(void **state)
         assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++) {
         assert_int_equal(store_table_set(&t, numbered(room, i), MK_STR("x"), NOW, 0), 0);
-        assert_str(value_at(&t, room, NOW), "x"); /* it was used since */
+        assert_str(value_at(&t, room, NOW), "x"); /* used since */
     }
     for (unsigned i = 0; i < 300; i++) {
         assert_int_equal(store_table_incr(&t, numbered(room, i), 0, NOW, 0, &sum), 0);
@@ -185,8 +185,8 @@ static void values_give_way_before_entries_that_stay(void **state)
     drop(&t);
 }
 
-/* Clients can fill it, and each call holds a lock that all workers want. */
-static void call_looks_for_room_in_a_piece_of_a_large_table(void **state)
+/* Clients can fill the table, and each call holds a lock that all workers share. */
+static void store_table_call_searches_part_of_large_table(void **state)
 {
     enum { LARGE = 16 << 20 };
     struct store_table t = {0};
@@ -197,14 +197,14 @@ static void call_looks_for_room_in_a_piece_of_a_large_table(void **state)
     while (!store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
         i++;
     assert_in_range(i, 110000, 140000);
-    /* A tenth of that part is over now, far from the hand */
+    /* A tenth of that region has now expired, far from the eviction position */
     while (store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
         assert_true(++calls < 20);
     assert_true(calls > 2);
     free(t.memory);
 }
 
-/* How many entries the client can add. */
+/* Returns the number of entries that the client can add. */
 static unsigned fill_for(const struct store_table *t, uint32_t owner, unsigned first)
 {
     char room[32];
@@ -229,16 +229,16 @@ static void check_shares(size_t size)
     unsigned max = t.n_blocks * STORE_PARTS, n = fill_for(&t, first, 0);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
     assert_int_equal(store_table_add_for_client(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
-    /* The other half is that of others */
+    /* The other half is available to other clients */
     n = fill_for(&t, second, 10000000);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
-    /* What is over does not count */
+    /* Expired entries do not count */
     assert_int_equal(
         store_table_add_for_client(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
     free(t.memory);
 }
 
-static void client_has_half_of_the_room(void **state)
+static void store_table_client_has_half_of_space(void **state)
 {
     (void)state;
     check_shares(SIZE / 8);
@@ -246,7 +246,7 @@ static void client_has_half_of_the_room(void **state)
     check_shares(4 * SIZE);
 }
 
-static void client_that_removes_entries_may_add_others(void **state)
+static void store_table_client_deletion_returns_quota(void **state)
 {
     struct store_table t = make();
     char room[32];
@@ -260,7 +260,7 @@ static void client_that_removes_entries_may_add_others(void **state)
     drop(&t);
 }
 
-static void short_keys_differ(void **state)
+static void store_table_short_keys_are_distinct(void **state)
 {
     struct store_table t = make(), other = make();
     unsigned char a[STORE_SHORT_KEY], b[STORE_SHORT_KEY], c[STORE_SHORT_KEY];
@@ -277,7 +277,7 @@ static void short_keys_differ(void **state)
     drop(&other);
 }
 
-static void an_old_value_outlives_a_put_that_fails(void **state)
+static void store_table_failed_set_keeps_old_value(void **state)
 {
     static char longest[STORE_VALUE_MAX + 1];
     struct store_table t = make();
@@ -292,13 +292,13 @@ static void an_old_value_outlives_a_put_that_fails(void **state)
     assert_int_equal(store_table_set(&t, k, larger, NOW, 0), -ENOSPC);
     assert_int_equal(store_table_replace(&t, k, larger, NOW, 0), -ENOSPC);
     assert_str(value_at(&t, "k", NOW), "old");
-    /* The room of the old one is enough. */
+    /* The space of the old value is sufficient. */
     assert_int_equal(store_table_set(&t, k, MK_STR("new"), NOW, 0), 0);
     assert_str(value_at(&t, "k", NOW), "new");
     drop(&t);
 }
 
-static void a_value_that_is_used_stays_longer(void **state)
+static void store_table_recently_used_value_is_kept(void **state)
 {
     struct store_table t = make();
     char room[32], text[1000];
@@ -312,7 +312,7 @@ static void a_value_that_is_used_stays_longer(void **state)
     drop(&t);
 }
 
-/* Changes the table until it is killed. */
+/* Changes the table until the process is killed. */
 static void change_for_ever(const struct store_table *t)
 {
     char room[32], text[600];
@@ -325,7 +325,7 @@ static void change_for_ever(const struct store_table *t)
     }
 }
 
-static void a_process_that_dies_leaves_it_in_order(void **state)
+static void store_table_killed_process_leaves_it_consistent(void **state)
 {
     struct store_table t = make();
     char room[32];
@@ -354,21 +354,21 @@ static void a_process_that_dies_leaves_it_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_values_of_any_length),
-        cmocka_unit_test(a_reader_without_memory_locks_nobody_out),
-        cmocka_unit_test(sets_under_conditions),
-        cmocka_unit_test(entries_expire),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(a_full_table_forgets_values_but_no_lock),
-        cmocka_unit_test(full_table_that_gives_way_drops_the_first_to_expire),
-        cmocka_unit_test(values_give_way_before_entries_that_stay),
-        cmocka_unit_test(call_looks_for_room_in_a_piece_of_a_large_table),
-        cmocka_unit_test(client_has_half_of_the_room),
-        cmocka_unit_test(client_that_removes_entries_may_add_others),
-        cmocka_unit_test(short_keys_differ),
-        cmocka_unit_test(an_old_value_outlives_a_put_that_fails),
-        cmocka_unit_test(a_value_that_is_used_stays_longer),
-        cmocka_unit_test(a_process_that_dies_leaves_it_in_order),
+        cmocka_unit_test(store_table_keeps_values_of_any_length),
+        cmocka_unit_test(store_table_reader_without_memory_leaves_no_lock),
+        cmocka_unit_test(store_table_add_and_replace_check_existence),
+        cmocka_unit_test(store_table_entries_expire),
+        cmocka_unit_test(store_table_incr_counts_and_expires),
+        cmocka_unit_test(store_table_full_evicts_values_but_no_locks),
+        cmocka_unit_test(store_table_full_evicts_first_to_expire),
+        cmocka_unit_test(store_table_full_evicts_values_first),
+        cmocka_unit_test(store_table_call_searches_part_of_large_table),
+        cmocka_unit_test(store_table_client_has_half_of_space),
+        cmocka_unit_test(store_table_client_deletion_returns_quota),
+        cmocka_unit_test(store_table_short_keys_are_distinct),
+        cmocka_unit_test(store_table_failed_set_keeps_old_value),
+        cmocka_unit_test(store_table_recently_used_value_is_kept),
+        cmocka_unit_test(store_table_killed_process_leaves_it_consistent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void others_wait_until_they_look_by_themselves(void **state)
+static void lock_waiters_count_until_their_next_poll(void **state)
 {
     uint32_t g = store_lock_waiters_new_generation(&waiting), mine = store_lock_waiters_slot(g, 0),
              other = store_lock_waiters_slot(g, 127);
@@ -21,10 +21,11 @@ static void others_wait_until_they_look_by_themselves(void **state)
     store_lock_waiters_mark(&waiting, other, 1250);
     assert_true(store_lock_waiters_has_others(&waiting, mine, 1249));
     assert_false(store_lock_waiters_has_others(&waiting, mine, 1250));
-    assert_false(store_lock_waiters_has_others(&waiting, other, 1000)); /* its own it knows */
+    /* a worker's own slot does not count */
+    assert_false(store_lock_waiters_has_others(&waiting, other, 1000));
 }
 
-static void the_last_of_a_worker_counts(void **state)
+static void lock_waiters_latest_deadline_of_worker_counts(void **state)
 {
     uint32_t g = store_lock_waiters_new_generation(&waiting), mine = store_lock_waiters_slot(g, 0),
              other = store_lock_waiters_slot(g, 1);
@@ -34,7 +35,7 @@ static void the_last_of_a_worker_counts(void **state)
     assert_true(store_lock_waiters_has_others(&waiting, mine, 1200));
 }
 
-static void workers_of_several_configurations_do_not_know_each_other(void **state)
+static void lock_waiters_generations_have_separate_slots(void **state)
 {
     uint32_t old = store_lock_waiters_slot(store_lock_waiters_new_generation(&waiting), 5);
     (void)state;
@@ -44,11 +45,11 @@ static void workers_of_several_configurations_do_not_know_each_other(void **stat
         assert_int_not_equal(fresh, old);
         store_lock_waiters_mark(&waiting, fresh, 1001);
         assert_true(
-            store_lock_waiters_has_others(&waiting, fresh, 1200)); /* the one that drains still waits */
+            store_lock_waiters_has_others(&waiting, fresh, 1200)); /* the draining worker still waits */
     }
 }
 
-static void numbers_beyond_all_places_have_one(void **state)
+static void lock_waiters_out_of_range_numbers_have_slots(void **state)
 {
     (void)state;
     assert_in_range(store_lock_waiters_slot(UINT32_MAX, 1000), 0, STORE_WORKERS_MAX * STORE_GENERATIONS - 1);
@@ -59,10 +60,10 @@ static void numbers_beyond_all_places_have_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(others_wait_until_they_look_by_themselves, set_up),
-        cmocka_unit_test_setup(the_last_of_a_worker_counts, set_up),
-        cmocka_unit_test_setup(workers_of_several_configurations_do_not_know_each_other, set_up),
-        cmocka_unit_test_setup(numbers_beyond_all_places_have_one, set_up),
+        cmocka_unit_test_setup(lock_waiters_count_until_their_next_poll, set_up),
+        cmocka_unit_test_setup(lock_waiters_latest_deadline_of_worker_counts, set_up),
+        cmocka_unit_test_setup(lock_waiters_generations_have_separate_slots, set_up),
+        cmocka_unit_test_setup(lock_waiters_out_of_range_numbers_have_slots, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that wait for something of which there are a few. The test takes the place of Duda: while one handler is suspended,
- * the next one begins to wait, and the last one does what the test wants. */
+/* Handlers that wait for a limited resource. The test replaces Duda: while one handler is suspended, the
+ * next begins to wait, and the last one runs the test's action. */
 #include "wait_queue/wait_queue.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ enum { HANDLERS = 3 };
 
 static struct package_wait_queue all;
 static struct duda_wait *waits[HANDLERS];
-static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends` is what has ended the handler */
+static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends`: the errors that end the handlers */
 static void *got[HANDLERS];
 static size_t n;
 static char things[HANDLERS];
@@ -80,7 +80,7 @@ static void give_all(void)
     assert_false(package_wait_queue_hand_over(&all, &things[0]));
 }
 
-static void first_come_first_served(void **state)
+static void wait_queue_is_fifo(void **state)
 {
     (void)state;
     run(give_all);
@@ -96,7 +96,7 @@ static void fail_all(void)
     assert_int_equal(all.n, 0);
 }
 
-static void failure_is_for_all(void **state)
+static void wait_queue_failure_reaches_all(void **state)
 {
     (void)state;
     run(fail_all);
@@ -108,7 +108,7 @@ static void failure_is_for_all(void **state)
 
 static size_t leaver;
 
-/* The others are served, and so is one that comes afterwards. */
+/* The others are served, and so is one that arrives later. */
 static void let_one_leave(void)
 {
     duda_wait_end(waits[leaver]);
@@ -119,7 +119,7 @@ static void let_one_leave(void)
         assert_true(package_wait_queue_hand_over(&all, &things[i]));
 }
 
-static void handler_that_ends_leaves_the_queue(void **state)
+static void wait_queue_cancelled_handler_leaves(void **state)
 {
     (void)state;
     for (leaver = 0; leaver < HANDLERS; leaver++) {
@@ -136,8 +136,8 @@ static void do_nothing(void)
 {
 }
 
-/* The last one that has come is the first to leave: the queue must end with the one before it. */
-static void all_can_end_without_being_served(void **state)
+/* The last to arrive leaves first: the queue must then end with its predecessor. */
+static void wait_queue_all_may_be_cancelled(void **state)
 {
     (void)state;
     run(do_nothing);
@@ -145,7 +145,7 @@ static void all_can_end_without_being_served(void **state)
         assert_int_equal(results[i], -ECANCELED);
 }
 
-static void ended_handler_does_not_wait(void **state)
+static void wait_queue_cancelled_handler_does_not_wait(void **state)
 {
     (void)state;
     package_wait_queue_init(&all);
@@ -158,11 +158,11 @@ static void ended_handler_does_not_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_come_first_served),
-        cmocka_unit_test(failure_is_for_all),
-        cmocka_unit_test(handler_that_ends_leaves_the_queue),
-        cmocka_unit_test(all_can_end_without_being_served),
-        cmocka_unit_test(ended_handler_does_not_wait),
+        cmocka_unit_test(wait_queue_is_fifo),
+        cmocka_unit_test(wait_queue_failure_reaches_all),
+        cmocka_unit_test(wait_queue_cancelled_handler_leaves),
+        cmocka_unit_test(wait_queue_all_may_be_cancelled),
+        cmocka_unit_test(wait_queue_cancelled_handler_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
