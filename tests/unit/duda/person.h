@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A struct with a member of each kind, and its shape. */
+/* A struct with a member of each type, and its schema. */
 #ifndef MK_UNIT_DUDA_PERSON_H
 #define MK_UNIT_DUDA_PERSON_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allocator for tests: each piece is on the heap by itself, so that checkers see its ends; `pool_left`
- * allocations, then memory is out. */
+/* A test allocator: each allocation is a separate heap block, so that memory checkers see its bounds; after
+ * `pool_left` allocations, memory runs out. */
 #ifndef MK_UNIT_DUDA_POOL_H
 #define MK_UNIT_DUDA_POOL_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server and the files of Duda that handlers need, for a test of duda/service/scheduler.c: `fake` has what they were asked for. */
+/* Fakes of the server and of the Duda files that handlers call, for the test of duda/service/scheduler.c;
+ * `fake` records the calls. */
 #ifndef UNIT_DUDA_RUNNING_H
 #define UNIT_DUDA_RUNNING_H
 
@@ -17,11 +18,11 @@
 #include "trace/memory_limit.h"
 #include "unit/test.h"
 
-/* ---- The server ---- */
+/* ---- Fake server ---- */
 
 static struct duda_worker_ctx worker_ctx;
 static uint64_t counts[MK_ROUTE_DURATION + MK_STAT_BUCKETS + 1];
-static char request; /* its address alone is used */
+static char request; /* only its address is used */
 static struct {
     unsigned status, resumed, followed, turns, settled, kept, freed, terminated, cleanups, entered, left;
     bool fails, begun;
@@ -157,7 +158,7 @@ void mk_deferred_free(struct mk_deferred *t)
     (void)t;
 }
 
-/* ---- The other files of Duda ---- */
+/* ---- Fakes of other Duda files ---- */
 
 void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {

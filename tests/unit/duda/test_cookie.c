@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cookies: safe by default, and no way to break out of the line. */
+/* Cookies: safe defaults, and no way to inject attributes or header lines. */
 #include <duda/cookie.h>
 #include <errno.h>
 
@@ -14,7 +14,7 @@ static void expect(struct duda_cookie cookie, bool is_tls, const char *text)
     assert_str(mk_buf_str(&out), text ? text : "");
 }
 
-static void safe_by_default(void **state)
+static void cookie_defaults_are_safe(void **state)
 {
     (void)state;
     expect((struct duda_cookie){.name = "a", .value = MK_STR("1")}, false,
@@ -38,7 +38,7 @@ static void safe_by_default(void **state)
            "a=; Path=/; Secure; HttpOnly; SameSite=None");
 }
 
-static void rules(void **state)
+static void cookie_prefix_and_size_rules_are_enforced(void **state)
 {
     (void)state;
     expect((struct duda_cookie){.name = "__Host-s"}, false, NULL);
@@ -52,8 +52,9 @@ static void rules(void **state)
     expect((struct duda_cookie){.name = "a", .value = mk_str_of(longest, sizeof longest)}, false, NULL);
 }
 
-/* Any byte, in any part: the line has the one `;` for each attribute, and no end. */
-static void nothing_breaks_out(void **state)
+/* For any byte in any part, the header line has exactly one `;` for each attribute, and does not end early.
+ */
+static void cookie_rejects_injection(void **state)
 {
     (void)state;
     for (int byte = 0; byte < 256; byte++) {
@@ -78,7 +79,7 @@ static void nothing_breaks_out(void **state)
     }
 }
 
-static void found(void **state)
+static void cookie_is_found_in_request_header(void **state)
 {
     (void)state;
     mk_str field = MK_STR(" a=1; b=\"2\";c ; =x;d=e=f; A=3; a=4;;");
@@ -94,10 +95,10 @@ static void found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(safe_by_default),
-        cmocka_unit_test(rules),
-        cmocka_unit_test(nothing_breaks_out),
-        cmocka_unit_test(found),
+        cmocka_unit_test(cookie_defaults_are_safe),
+        cmocka_unit_test(cookie_prefix_and_size_rules_are_enforced),
+        cmocka_unit_test(cookie_rejects_injection),
+        cmocka_unit_test(cookie_is_found_in_request_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

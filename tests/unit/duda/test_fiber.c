@@ -38,7 +38,7 @@ struct job {
     double sum;
 };
 
-/* Registers of all kinds survive a change of stacks. */
+/* Registers of all kinds survive a stack switch. */
 static void count(void *arg)
 {
     struct job *j = arg;
@@ -53,7 +53,7 @@ static void count(void *arg)
     }
 }
 
-static void a_fiber_goes_on_where_it_yielded(void **state)
+static void fiber_resumes_after_yield(void **state)
 {
     struct job j = {.n = 100};
     (void)state;
@@ -68,7 +68,7 @@ static void a_fiber_goes_on_where_it_yielded(void **state)
     assert_true(j.sum > 49.9 && j.sum < 50.1);
 }
 
-static void many_take_turns(void **state)
+static void fiber_many_interleave(void **state)
 {
     enum { MANY = 1000 };
     static struct job jobs[MANY];
@@ -100,7 +100,7 @@ static void nest(void *arg)
     j->steps = inner.steps;
 }
 
-static void one_may_resume_another(void **state)
+static void fiber_may_resume_another(void **state)
 {
     struct job j = {0};
     (void)state;
@@ -112,7 +112,7 @@ static void one_may_resume_another(void **state)
     assert_int_equal(j.steps, 2);
 }
 
-static void one_that_has_not_returned_can_be_forgotten(void **state)
+static void fiber_unfinished_can_be_freed(void **state)
 {
     struct job j = {.n = 10};
     (void)state;
@@ -125,7 +125,7 @@ static void one_that_has_not_returned_can_be_forgotten(void **state)
     duda_fiber_free(j.self);
 }
 
-static void the_guard_is_below_the_stack(void **state)
+static void stack_guard_is_below_stack(void **state)
 {
     struct duda_stack *s = duda_stack_pool_acquire(stacks), *other = duda_stack_pool_acquire(stacks);
     (void)state;
@@ -137,7 +137,7 @@ static void the_guard_is_below_the_stack(void **state)
     duda_stack_pool_release(other);
 }
 
-/* The kernel cannot read there for us: no signal, and no process for each of them. */
+/* The kernel probes the address: the test needs neither a signal nor a process for each probe. */
 static bool can_be_read(int fd, const char *address)
 {
     ssize_t n = write(fd, address, 1);
@@ -145,8 +145,8 @@ static bool can_be_read(int fd, const char *address)
     return n == 1;
 }
 
-/* A frame of a megabyte that touches its far end only is noticed. */
-static void guard_covers_large_frames(void **state)
+/* A frame of a megabyte is caught even if only its far end is touched. */
+static void stack_guard_covers_large_frames(void **state)
 {
     struct duda_stack *s = duda_stack_pool_acquire(stacks);
     int fds[2];
@@ -179,7 +179,8 @@ static size_t value_of(const char *name)
     return value;
 }
 
-/* In a process of its own: the limit stays. 0: as many stacks as that, and none without a guard. */
+/* Runs in a child process, because the limit persists. Returns 0 if this many stacks can be acquired, all
+ * with a guard. */
 static int take_within(uint8_t resource, const char *used, size_t more, int n)
 {
     int fds[2];
@@ -211,21 +212,22 @@ static void expect_within(uint8_t resource, const char *used, size_t more, int n
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Guards are no data: what a group of services may use (RLIMIT_DATA) is left for its handlers. */
-static void limit_of_data_counts_no_guards(void **state)
+/* Guards do not count as data: the memory limit of a group of services (RLIMIT_DATA) is available to its
+ * handlers. */
+static void stack_guards_do_not_count_toward_data_limit(void **state)
 {
     (void)state;
     expect_within(RLIMIT_DATA, "VmData:", 32 << 20, 256);
 }
 
-/* 200 stacks and their guards would be 212 MB. */
-static void limit_of_address_space_shrinks_guards(void **state)
+/* 200 stacks with full guards would take 212 MB. */
+static void stack_guards_shrink_under_address_space_limit(void **state)
 {
     (void)state;
     expect_within(RLIMIT_AS, "VmSize:", 64 << 20, 200);
 }
 
-static void an_overflow_meets_the_guard(void **state)
+static void stack_overflow_hits_guard(void **state)
 {
     struct duda_stack *s = duda_stack_pool_acquire(stacks);
     (void)state;
@@ -254,7 +256,7 @@ static int count_mappings(void)
     return n;
 }
 
-/* Asked of the kernel, not of what is tested: Linux 6.13. */
+/* Asks the kernel, not the code under test: Linux 6.13 or later. */
 static bool has_guards_without_mappings(void)
 {
     enum { INSTALL = 102 };
@@ -266,8 +268,9 @@ static bool has_guards_without_mappings(void)
     return has;
 }
 
-/* A mapping for each guard and each stack would be 80,000, and a process has 65,530 (vm.max_map_count). */
-static void guards_need_no_mappings(void **state)
+/* With a mapping for each guard and each stack there would be 80,000, but a process may have 65,530
+ * (vm.max_map_count). */
+static void stack_guards_need_no_mappings(void **state)
 {
     enum { MANY = 40000, MAPPINGS = 2000 };
     static struct duda_stack *all[MANY];
@@ -318,7 +321,7 @@ static int count_cleared(struct duda_stack **all, int n)
     return n_cleared;
 }
 
-static void free_ones_give_their_memory_back(void **state)
+static void stack_pool_releases_memory_of_free_stacks(void **state)
 {
     enum { MANY = DUDA_STACK_POOL_WARM_MAX + 100 };
     static struct duda_stack *all[MANY];
@@ -328,7 +331,7 @@ static void free_ones_give_their_memory_back(void **state)
     assert_int_equal(count_cleared(all, MANY), 100);
 }
 
-static void what_a_burst_leaves_is_given_back_later(void **state)
+static void stack_pool_releases_memory_after_burst(void **state)
 {
     enum { MANY = 300 };
     struct duda_stack *all[MANY];
@@ -342,7 +345,7 @@ static void what_a_burst_leaves_is_given_back_later(void **state)
     assert_int_equal(count_cleared(all, MANY), MANY - 10);
 }
 
-static void sizes_have_limits(void **state)
+static void stack_size_is_limited(void **state)
 {
     static const size_t asked[] = {0, 1, 100000, DUDA_STACK_POOL_SIZE_MAX, (size_t)1 << 40};
     (void)state;
@@ -360,19 +363,19 @@ static void sizes_have_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_fiber_goes_on_where_it_yielded, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(many_take_turns, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(one_may_resume_another, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(one_that_has_not_returned_can_be_forgotten, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(the_guard_is_below_the_stack, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(guard_covers_large_frames, make_stacks, free_stacks),
-        cmocka_unit_test(limit_of_data_counts_no_guards),
-        cmocka_unit_test(limit_of_address_space_shrinks_guards),
-        cmocka_unit_test_setup_teardown(an_overflow_meets_the_guard, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(guards_need_no_mappings, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(free_ones_give_their_memory_back, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(what_a_burst_leaves_is_given_back_later, make_stacks, free_stacks),
-        cmocka_unit_test(sizes_have_limits),
+        cmocka_unit_test_setup_teardown(fiber_resumes_after_yield, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(fiber_many_interleave, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(fiber_may_resume_another, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(fiber_unfinished_can_be_freed, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(stack_guard_is_below_stack, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(stack_guard_covers_large_frames, make_stacks, free_stacks),
+        cmocka_unit_test(stack_guards_do_not_count_toward_data_limit),
+        cmocka_unit_test(stack_guards_shrink_under_address_space_limit),
+        cmocka_unit_test_setup_teardown(stack_overflow_hits_guard, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(stack_guards_need_no_mappings, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(stack_pool_releases_memory_of_free_stacks, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(stack_pool_releases_memory_after_burst, make_stacks, free_stacks),
+        cmocka_unit_test(stack_size_is_limited),
     };
     print_message("stacks change by %s\n", duda_switch_name);
     return cmocka_run_group_tests(tests, NULL, NULL);

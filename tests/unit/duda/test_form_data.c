@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms as browsers send them: decoded, limited, and as structs. */
+/* Forms as browsers send them: decoded, limited, and bound to structs. */
 #include <duda/form.h>
 #include <errno.h>
 
@@ -15,7 +15,7 @@ static int parse(const char *text)
     return duda_form_data_parse(mk_str_from_c(text), &pool, NULL, &fields);
 }
 
-static void decoded(void **state)
+static void form_data_is_decoded(void **state)
 {
     (void)state;
     assert_int_equal(parse("a=1&&b=x+y%21%2b&c&=d&a=%c3%a4&%61%00=2="), 0);
@@ -33,7 +33,7 @@ static void decoded(void **state)
     assert_int_equal(fields.n, 0);
 }
 
-static void refused(void **state)
+static void form_data_rejects_malformed_and_oversized(void **state)
 {
     (void)state;
     static const char *const broken[] = {"a=%", "a=%4", "a=%4g", "%=1", "a=1&b=%%20"};
@@ -54,7 +54,7 @@ static void refused(void **state)
     }
 }
 
-static void structs(void **state)
+static void form_data_binds_to_struct(void **state)
 {
     (void)state;
     struct person p = {.mood = 5, .admin = true};
@@ -73,7 +73,7 @@ static void structs(void **state)
     assert_true(p.admin);
 }
 
-static void flawed(void **state)
+static void form_data_reports_validation_errors(void **state)
 {
     (void)state;
     struct person p = {.age = 1};
@@ -100,10 +100,10 @@ static void flawed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(decoded, pool_stop),
-        cmocka_unit_test_teardown(refused, pool_stop),
-        cmocka_unit_test_teardown(structs, pool_stop),
-        cmocka_unit_test_teardown(flawed, pool_stop),
+        cmocka_unit_test_teardown(form_data_is_decoded, pool_stop),
+        cmocka_unit_test_teardown(form_data_rejects_malformed_and_oversized, pool_stop),
+        cmocka_unit_test_teardown(form_data_binds_to_struct, pool_stop),
+        cmocka_unit_test_teardown(form_data_reports_validation_errors, pool_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

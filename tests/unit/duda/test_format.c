@@ -17,7 +17,7 @@ static MK_API_PRINTF(1, 2) void add(const char *fmt, ...)
     va_end(args);
 }
 
-/* What it writes, and what the libc writes. */
+/* Compares the output with that of libc. */
 #define CHECK(...)                                                                                           \
     do {                                                                                                     \
         char expected[256];                                                                                  \
@@ -27,7 +27,7 @@ static MK_API_PRINTF(1, 2) void add(const char *fmt, ...)
         assert_str(mk_buf_str(&out), expected);                                                              \
     } while (0)
 
-static void it_writes_what_the_libc_writes(void **state)
+static void format_equals_libc(void **state)
 {
     (void)state;
     CHECK("no directive at all, %s", "");
@@ -46,7 +46,7 @@ static void it_writes_what_the_libc_writes(void **state)
     CHECK("%zu, %zd and %zx", (size_t)1, (ssize_t)-2, (size_t)0xab);
 }
 
-static void a_text_that_is_not_there_is_named(void **state)
+static void format_null_string_prints_null(void **state)
 {
     (void)state;
     const char *volatile none = NULL;
@@ -55,7 +55,7 @@ static void a_text_that_is_not_there_is_named(void **state)
     assert_str(mk_buf_str(&out), "(null)");
 }
 
-static void a_room_that_is_too_small_is_said(void **state)
+static void format_overflow_is_reported(void **state)
 {
     (void)state;
     out = mk_buf_fixed(room, 4);
@@ -66,9 +66,9 @@ static void a_room_that_is_too_small_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_writes_what_the_libc_writes),
-        cmocka_unit_test(a_text_that_is_not_there_is_named),
-        cmocka_unit_test(a_room_that_is_too_small_is_said),
+        cmocka_unit_test(format_equals_libc),
+        cmocka_unit_test(format_null_string_prints_null),
+        cmocka_unit_test(format_overflow_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON from and to structs, and as values. */
+/* JSON parsed into structs and values, and written from them. */
 #include <duda/json.h>
 #include <errno.h>
 #include <float.h>
@@ -26,7 +26,7 @@ static mk_str written(const struct duda_value *v)
     return mk_buf_str(&out);
 }
 
-/* All that is wrong, a line each. */
+/* Returns all errors, one a line. */
 static mk_str complaints(void)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -37,7 +37,7 @@ static mk_str complaints(void)
     return mk_buf_str(&out);
 }
 
-static void there_and_back(void **state)
+static void json_struct_round_trips(void **state)
 {
     (void)state;
     static const char text[] =
@@ -54,7 +54,7 @@ static void there_and_back(void **state)
     assert_str(written(&v), text);
 }
 
-static void defaults_and_nulls(void **state)
+static void json_null_keeps_default(void **state)
 {
     (void)state;
     struct person p = {.mood = 3, .has_place = true};
@@ -69,7 +69,7 @@ static void defaults_and_nulls(void **state)
                "\"places\":[],\"numbers\":[],\"big-one\":0}");
 }
 
-static void flaws_have_places(void **state)
+static void json_errors_have_positions(void **state)
 {
     (void)state;
     struct person p;
@@ -94,8 +94,8 @@ static void flaws_have_places(void **state)
     assert_str(flaws.at[9].pointer, "/x~1y");
 }
 
-/* A text that was cut off: what its beginning lacks may well be in the rest. */
-static void json_cut_off_reports_the_syntax_first(void **state)
+/* Truncated text: fields missing from its beginning may be in the lost rest. */
+static void json_truncated_reports_syntax_error_first(void **state)
 {
     struct person p = {0};
     (void)state;
@@ -114,7 +114,7 @@ static void json_cut_off_reports_the_syntax_first(void **state)
     assert_int_equal(flaws.n, DUDA_VALIDATION_ERRORS_MAX);
 }
 
-static void there_are_only_so_many_flaws(void **state)
+static void json_number_of_errors_is_limited(void **state)
 {
     (void)state;
     struct person p;
@@ -136,7 +136,7 @@ struct span {
     int64_t begin, end;
 };
 
-static void rules_of_the_whole(void **state)
+static void json_schema_check_runs_on_whole_struct(void **state)
 {
     (void)state;
     static const struct duda_schema_field members[] = {DUDA_INTEGER(struct span, begin),
@@ -160,14 +160,14 @@ static void rules_of_the_whole(void **state)
     assert_str(complaints(), "line 1, column 1: the content must be a list\n");
 }
 
-/* ---- Any shape ---- */
+/* ---- Values without a schema ---- */
 
 static int read_any(const char *text, size_t len, struct duda_value *v)
 {
     return duda_json_read_value(mk_str_of(text, len), &pool, NULL, v, &flaws);
 }
 
-static void good_texts(void **state)
+static void json_valid_texts_are_parsed(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -198,7 +198,7 @@ static void good_texts(void **state)
     }
 }
 
-static void bad_texts(void **state)
+static void json_malformed_texts_are_rejected(void **state)
 {
     (void)state;
     static const char *const cases[] = {
@@ -273,8 +273,8 @@ static void bad_texts(void **state)
     assert_int_equal(read_any("1\0", 2, &v), -EBADMSG);
 }
 
-/* Programs differ in what they make of such names: so there are none. */
-static void names_are_told_apart_by_all(void **state)
+/* Programs differ in how they treat duplicate names, so these are rejected. */
+static void json_duplicate_names_are_rejected(void **state)
 {
     static const struct {
         const char *text, *complaint;
@@ -302,7 +302,7 @@ static void names_are_told_apart_by_all(void **state)
     assert_int_equal(read_any(fine, sizeof fine - 1, &v), 0);
 }
 
-static void limits(void **state)
+static void json_limits_are_enforced(void **state)
 {
     (void)state;
     struct duda_value v;
@@ -317,7 +317,7 @@ static void limits(void **state)
     assert_int_equal(duda_json_read_value(MK_STR("12345"), &pool, &small, &v, &flaws), -EFBIG);
     assert_int_equal(read_any("1e400", 5, &v), -EINVAL);
     assert_int_equal(read_any("{\"a\":-1e400}", 12, &v), -EINVAL);
-    /* What is passed over counts as well. */
+    /* Skipped values count toward the limits, too. */
     struct person p;
     assert_int_equal(duda_json_read(MK_STR("{\"raw\":[1,2,3]}"), &person_shape, &pool, &few, &p, &flaws),
                      -EFBIG);
@@ -326,7 +326,7 @@ static void limits(void **state)
     assert_int_equal(duda_json_read(mk_str_of(deep, 135), &person_shape, &pool, &all, &p, &flaws), -EFBIG);
 }
 
-static void memory_runs_out(void **state)
+static void json_without_memory_fails(void **state)
 {
     (void)state;
     static const char text[] = "{\"name\":\"A\\n\",\"age\":\"x\",\"tags\":[\"\\t\"],\"places\":[{}]}";
@@ -344,7 +344,7 @@ static void memory_runs_out(void **state)
     }
 }
 
-static void numbers(void **state)
+static void json_numbers_round_trip(void **state)
 {
     (void)state;
     static const struct {
@@ -365,7 +365,7 @@ static void numbers(void **state)
     }
 }
 
-static void hand_made_values(void **state)
+static void json_values_are_written(void **state)
 {
     (void)state;
     const struct duda_value inner[] = {duda_value_integer(-1), duda_value_null(), duda_value_cstr(NULL),
@@ -379,7 +379,7 @@ static void hand_made_values(void **state)
                "{\"list\":[-1,null,null,\"\\u00ff</script>\"],\"a \\\"b\\\"\":18446744073709551615,"
                "\"none\":null,\"empty\":[]}");
     struct duda_value itself[1];
-    itself[0] = duda_value_list(itself, 1); /* it never ends: it is cut */
+    itself[0] = duda_value_list(itself, 1); /* a recursive value is cut off */
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     duda_json_write(&out, itself);
     assert_int_equal(out.len, 2 * DUDA_JSON_DEPTH_MAX + 4);
@@ -396,8 +396,8 @@ static const struct duda_schema_field part_members[] = {
     DUDA_INTEGER(struct part, second),
 };
 
-/* Names are written once for all elements, unless they are too many, or too long. */
-static void lists_of_structs(void **state)
+/* Names are formatted once for all elements, unless they are too many or too long. */
+static void json_lists_of_structs_are_written(void **state)
 {
     (void)state;
     static const struct part parts[] = {{1, -2, true}, {3, 4, false}, {5, 6, true}};
@@ -427,20 +427,20 @@ static void lists_of_structs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(there_and_back, pool_stop),
-        cmocka_unit_test_teardown(defaults_and_nulls, pool_stop),
-        cmocka_unit_test_teardown(flaws_have_places, pool_stop),
-        cmocka_unit_test_teardown(json_cut_off_reports_the_syntax_first, pool_stop),
-        cmocka_unit_test_teardown(there_are_only_so_many_flaws, pool_stop),
-        cmocka_unit_test_teardown(rules_of_the_whole, pool_stop),
-        cmocka_unit_test_teardown(good_texts, pool_stop),
-        cmocka_unit_test_teardown(bad_texts, pool_stop),
-        cmocka_unit_test_teardown(names_are_told_apart_by_all, pool_stop),
-        cmocka_unit_test_teardown(limits, pool_stop),
-        cmocka_unit_test_teardown(memory_runs_out, pool_stop),
-        cmocka_unit_test_teardown(numbers, pool_stop),
-        cmocka_unit_test_teardown(hand_made_values, pool_stop),
-        cmocka_unit_test_teardown(lists_of_structs, pool_stop),
+        cmocka_unit_test_teardown(json_struct_round_trips, pool_stop),
+        cmocka_unit_test_teardown(json_null_keeps_default, pool_stop),
+        cmocka_unit_test_teardown(json_errors_have_positions, pool_stop),
+        cmocka_unit_test_teardown(json_truncated_reports_syntax_error_first, pool_stop),
+        cmocka_unit_test_teardown(json_number_of_errors_is_limited, pool_stop),
+        cmocka_unit_test_teardown(json_schema_check_runs_on_whole_struct, pool_stop),
+        cmocka_unit_test_teardown(json_valid_texts_are_parsed, pool_stop),
+        cmocka_unit_test_teardown(json_malformed_texts_are_rejected, pool_stop),
+        cmocka_unit_test_teardown(json_duplicate_names_are_rejected, pool_stop),
+        cmocka_unit_test_teardown(json_limits_are_enforced, pool_stop),
+        cmocka_unit_test_teardown(json_without_memory_fails, pool_stop),
+        cmocka_unit_test_teardown(json_numbers_round_trip, pool_stop),
+        cmocka_unit_test_teardown(json_values_are_written, pool_stop),
+        cmocka_unit_test_teardown(json_lists_of_structs_are_written, pool_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accept-Language: what is chosen among en, de-CH, de and fr. */
+/* Accept-Language: the choice among en, de-CH, de and fr. */
 #include <duda/body.h>
 
 #include "unit/test.h"
 
-static void choices(void **state)
+static void language_follows_accept_language(void **state)
 {
     (void)state;
     static const char *const languages[] = {"en", "de-CH", "de", "fr", NULL};
@@ -42,6 +42,6 @@ static void choices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(choices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(language_follows_accept_language)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

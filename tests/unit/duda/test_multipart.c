@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of multipart/form-data, however the bytes arrive, and whatever boundaries are up to. */
+/* Parts of multipart/form-data, split in any way, and with adversarial boundaries. */
 #include <duda/multipart.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int on_end(void *ctx)
 
 static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
 
-/* In pieces of that size. */
+/* Feeds the text in pieces of this size. */
 static int take(mk_str text, mk_str boundary, size_t piece, const struct duda_multipart_limits *limits)
 {
     seen = mk_buf_fixed(room, sizeof room);
@@ -66,7 +66,7 @@ static void expect(const char *text, const char *expected)
     }
 }
 
-static void parts(void **state)
+static void multipart_parts_are_parsed(void **state)
 {
     (void)state;
     expect("--xyz\r\n" HEAD("a") "1\r\n--xyz\r\n" HEAD("b") "\r\n--xyz--\r\n", "<a>1</><b></>");
@@ -77,7 +77,7 @@ static void parts(void **state)
         "<f file C:\\dir\\q.txt type text/plain; a=b>line\r\n\r\n--xy\r\n-\r\n</>");
     expect("--xyz\r\n" HEAD("say \\\"hi\\\\") "x\r\n--xyz--", "<say \"hi\\\\>x</>");
     expect("--xyz--", "");
-    /* As browsers write backslashes, and as other clients write quotes. */
+    /* Backslashes as browsers send them, and quotes as other clients do. */
     expect("--xyz\r\n" HEAD("dir\\") "x\r\n--xyz--", "<dir\\>x</>");
     expect("--xyz\r\n" HEAD("C:\\\\share") "x\r\n--xyz--", "<C:\\\\share>x</>");
     expect("--xyz\r\n" HEAD("a\\\"; b") "x\r\n--xyz--", "<a\"; b>x</>");
@@ -85,7 +85,7 @@ static void parts(void **state)
            "<a\\ file b\\>x</>");
     expect("--xyz\r\nContent-Disposition: form-data; filename=\"\\\"b\\\"\"; name=a\r\n\r\nx\r\n--xyz--",
            "<a file \"b\">x</>");
-    /* Extended names: alone, or beside a plain one. */
+    /* Extended names, alone or beside a plain one. */
     expect("--xyz\r\nContent-Disposition: form-data; name=a; "
            "filename*=utf-8''%C3%A9t%c3%a9%20%22.txt\r\n\r\nx\r\n--xyz--",
            "<a file \xc3\xa9t\xc3\xa9 \".txt>x</>");
@@ -98,12 +98,12 @@ static void parts(void **state)
     expect("--xyz\r\nContent-Disposition: form-data; name=a; filename=b; "
            "filename*=koi8-r''%C1\r\n\r\nx\r\n--xyz--",
            "<a file b>x</>");
-    /* The boundary is the beginning of another word: it is content. */
+    /* A boundary followed by other characters is body data. */
     expect("--xyz\r\n" HEAD("a") "1\r\n--xyzw\r\n--xyz-\r\n--xyz--", "<a>1\r\n--xyzw\r\n--xyz-</>");
     expect("--xyz\r\n" HEAD("a") "\r\n\r\n--xyz \r\r\n--xyz--", "<a>\r\n\r\n--xyz \r</>");
 }
 
-static void malformed(void **state)
+static void multipart_rejects_malformed(void **state)
 {
     (void)state;
     static const char *const cases[] = {
@@ -143,7 +143,7 @@ static void malformed(void **state)
                 fail_msg("%s", cases[i]);
 }
 
-static void limits(void **state)
+static void multipart_limits_are_enforced(void **state)
 {
     (void)state;
     static const char two[] =
@@ -172,8 +172,8 @@ static void limits(void **state)
     free((void *)(uintptr_t)endless.p);
 }
 
-/* Content that begins like a boundary again and again costs no more than other content. */
-static void content_like_boundaries(void **state)
+/* Data that repeatedly begins like a boundary costs no more than other data. */
+static void multipart_boundary_like_data_is_cheap(void **state)
 {
     (void)state;
     struct mk_buf text = mk_buf_growing(1 << 20);
@@ -188,7 +188,7 @@ static void content_like_boundaries(void **state)
     mk_buf_free(&text);
 }
 
-static void boundaries(void **state)
+static void multipart_boundary_is_taken_from_content_type(void **state)
 {
     (void)state;
     static const struct {
@@ -214,7 +214,7 @@ static void boundaries(void **state)
     }
 }
 
-static void clean_names(void **state)
+static void multipart_file_names_are_sanitized(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -250,9 +250,12 @@ static void clean_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts),      cmocka_unit_test(malformed),
-        cmocka_unit_test(limits),     cmocka_unit_test(content_like_boundaries),
-        cmocka_unit_test(boundaries), cmocka_unit_test(clean_names),
+        cmocka_unit_test(multipart_parts_are_parsed),
+        cmocka_unit_test(multipart_rejects_malformed),
+        cmocka_unit_test(multipart_limits_are_enforced),
+        cmocka_unit_test(multipart_boundary_like_data_is_cheap),
+        cmocka_unit_test(multipart_boundary_is_taken_from_content_type),
+        cmocka_unit_test(multipart_file_names_are_sanitized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

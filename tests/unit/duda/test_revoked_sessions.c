@@ -38,7 +38,7 @@ static struct mk_addr client(unsigned i)
     return peer;
 }
 
-/* Of a visitor who had logged in from that address. */
+/* Revokes the session of a logged-in user from this address. */
 static void add_from(unsigned address, const unsigned char *n, int64_t until)
 {
     struct mk_addr peer = client(address);
@@ -65,7 +65,7 @@ static unsigned count_known(unsigned first, unsigned end)
     return n;
 }
 
-static void number_that_was_added_is_found_until_its_time_is_over(void **state)
+static void revoked_session_is_found_until_expiry(void **state)
 {
     (void)state;
     assert_false(duda_revoked_sessions_contain(table, number(1), NOW));
@@ -74,11 +74,11 @@ static void number_that_was_added_is_found_until_its_time_is_over(void **state)
     assert_true(duda_revoked_sessions_contain(table, number(1), NOW + HOUR));
     assert_false(duda_revoked_sessions_contain(table, number(1), NOW + HOUR + 60));
     assert_false(duda_revoked_sessions_contain(table, number(2), NOW));
-    add(number(3), NOW, NOW); /* it is over already */
+    add(number(3), NOW, NOW); /* has expired already */
     assert_false(duda_revoked_sessions_contain(table, number(3), NOW));
 }
 
-static void number_that_is_added_again_has_one_entry_and_the_later_time(void **state)
+static void revoked_session_added_again_keeps_one_entry_and_later_expiry(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 100; i++)
@@ -91,7 +91,7 @@ static void number_that_is_added_again_has_one_entry_and_the_later_time(void **s
     assert_int_equal(n, 1);
 }
 
-static void full_table_drops_what_is_over_first(void **state)
+static void revoked_sessions_full_table_evicts_expired_first(void **state)
 {
     unsigned lost = 0;
     (void)state;
@@ -105,21 +105,21 @@ static void full_table_drops_what_is_over_first(void **state)
     assert_true(duda_revoked_sessions_contain(table, number(199999), NOW));
 }
 
-static void client_that_ends_more_than_fit_makes_room_by_its_own(void **state)
+static void revoked_sessions_flooding_client_evicts_its_own(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 1000; i++)
         add_from(i, number(i), NOW + HOUR);
     for (unsigned i = 1000; i < 200000; i++)
         add_from(1000, number(i), NOW + 2 * HOUR);
-    assert_true(count_known(0, 1000) > 990); /* twelve bits identify a client */
+    assert_true(count_known(0, 1000) > 990); /* a client is identified by only twelve bits */
 }
 
-/* 31 bits identify a number: hardly one in all is taken for another. */
-static void session_without_a_log_in_makes_no_room_by_one_with(void **state)
+/* A session ID is identified by 31 bits: false matches are rare. */
+static void revoked_sessions_anonymous_does_not_evict_logged_in(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 200000; i++) /* all lines are full of them */
+    for (unsigned i = 0; i < 200000; i++) /* fills all buckets with entries of logged-in users */
         add_from(i, number(i), NOW + HOUR);
     unsigned n = count_known(0, 200000);
     assert_in_range(n, DUDA_REVOKED_SESSIONS_LINES * DUDA_REVOKED_SESSIONS_SLOTS - 100,
@@ -127,10 +127,10 @@ static void session_without_a_log_in_makes_no_room_by_one_with(void **state)
     for (unsigned i = 200000; i < 230000; i++)
         add_unknown_from(i, number(i), NOW + 2 * HOUR);
     assert_int_equal(count_known(0, 200000), n);
-    assert_true(count_known(200000, 230000) < 50); /* a line that is not full has room */
+    assert_true(count_known(200000, 230000) < 50); /* a bucket that is not full has space */
 }
 
-static void session_with_a_log_in_takes_the_place_of_one_without(void **state)
+static void revoked_sessions_logged_in_evicts_anonymous(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 200000; i++)
@@ -140,8 +140,8 @@ static void session_with_a_log_in_takes_the_place_of_one_without(void **state)
     assert_int_equal(count_known(200000, 201000), 1000);
 }
 
-/* What others have ended is over: the client has the line for itself. */
-static void entries_that_are_over_count_for_nobody(void **state)
+/* Entries of others have expired: the client has the bucket for itself. */
+static void revoked_sessions_expired_entries_do_not_count(void **state)
 {
     struct mk_addr peer = client(1);
     (void)state;
@@ -157,7 +157,7 @@ static void entries_that_are_over_count_for_nobody(void **state)
 }
 
 /* Minutes have 20 bits. */
-static void entry_is_found_beyond_the_wrap_of_minutes(void **state)
+static void revoked_sessions_survive_wraparound_of_minutes(void **state)
 {
     const int64_t wrap = INT64_C(29) * (1 << 20) * 60;
     (void)state;
@@ -167,7 +167,7 @@ static void entry_is_found_beyond_the_wrap_of_minutes(void **state)
     assert_false(duda_revoked_sessions_contain(table, number(1), wrap + 2 * HOUR));
 }
 
-static void key_is_kept_by_who_begins_again(void **state)
+static void revoked_sessions_init_keeps_key(void **state)
 {
     (void)state;
     add(number(1), NOW, NOW + HOUR);
@@ -178,16 +178,16 @@ static void key_is_kept_by_who_begins_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(number_that_was_added_is_found_until_its_time_is_over, start, stop),
-        cmocka_unit_test_setup_teardown(number_that_is_added_again_has_one_entry_and_the_later_time, start,
+        cmocka_unit_test_setup_teardown(revoked_session_is_found_until_expiry, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_session_added_again_keeps_one_entry_and_later_expiry, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(full_table_drops_what_is_over_first, start, stop),
-        cmocka_unit_test_setup_teardown(client_that_ends_more_than_fit_makes_room_by_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(session_without_a_log_in_makes_no_room_by_one_with, start, stop),
-        cmocka_unit_test_setup_teardown(session_with_a_log_in_takes_the_place_of_one_without, start, stop),
-        cmocka_unit_test_setup_teardown(entries_that_are_over_count_for_nobody, start, stop),
-        cmocka_unit_test_setup_teardown(entry_is_found_beyond_the_wrap_of_minutes, start, stop),
-        cmocka_unit_test_setup_teardown(key_is_kept_by_who_begins_again, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_full_table_evicts_expired_first, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_flooding_client_evicts_its_own, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_anonymous_does_not_evict_logged_in, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_logged_in_evicts_anonymous, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_expired_entries_do_not_count, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_survive_wraparound_of_minutes, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_init_keeps_key, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

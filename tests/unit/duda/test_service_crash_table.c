@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The board on which workers say which handler they run: only what a dead worker has left counts as a crash. */
+/* The table in which workers record the handler they run: only entries left by a dead worker count as
+ * crashes. */
 #include "service/crash_table.h"
 
 #include <sys/wait.h>
@@ -10,7 +11,7 @@
 static struct duda_crash_table crash_table;
 static const struct duda_crash_policy rules = {.crashes = 3, .window_ms = 60000, .closed_ms = 60000};
 
-/* Of the server, which is not here. */
+/* Fake of the server's function. */
 void *mk_config_shared(struct mk_config *config, const char *name, size_t size)
 {
     (void)config, (void)name, (void)size;
@@ -22,8 +23,8 @@ static void begin(void)
     memset(&crash_table, 0, sizeof crash_table);
 }
 
-/* Names that differ in one letter anywhere: else a crash of one route would close another one. */
-static void test_each_name_has_a_place_of_its_own(void **state)
+/* Names that differ in a single character: otherwise a crash of one route would disable another. */
+static void crash_table_each_route_has_its_own_slot(void **state)
 {
     static const mk_str names[] = {MK_STR_INIT("shop GET /"), MK_STR_INIT("chop GET /"),
                                    MK_STR_INIT("shop PET /"), MK_STR_INIT("shop GET ."),
@@ -42,7 +43,7 @@ static void test_each_name_has_a_place_of_its_own(void **state)
         assert_ptr_equal(duda_crash_table_add_route(&crash_table, names[i]), places[i]);
 }
 
-static void test_living_worker_keeps_its_post(void **state)
+static void crash_table_live_worker_keeps_slot(void **state)
 {
     bool closes;
     (void)state;
@@ -61,7 +62,7 @@ static void test_living_worker_keeps_its_post(void **state)
     assert_ptr_equal(duda_crash_table_acquire_slot(&crash_table, 0), old);
 }
 
-static void test_post_of_a_dead_worker_is_inherited(void **state)
+static void crash_table_slot_of_dead_worker_is_inherited(void **state)
 {
     (void)state;
     begin();
@@ -85,8 +86,8 @@ static void test_post_of_a_dead_worker_is_inherited(void **state)
     assert_ptr_equal(duda_crash_table_acquire_slot(&crash_table, 0), crash_slot);
 }
 
-/* After a reload: the post of the worker that has drained is free, that of its successor is not. */
-static void test_dead_worker_is_found_behind_a_free_post(void **state)
+/* After a reload, the slot of the drained worker is free, that of its successor is not. */
+static void crash_table_dead_worker_is_found_after_free_slot(void **state)
 {
     (void)state;
     begin();
@@ -101,7 +102,7 @@ static void test_dead_worker_is_found_behind_a_free_post(void **state)
     assert_null(duda_crash_table_take_dead_slot(NULL, 0));
 }
 
-static void test_other_workers_are_those_that_live(void **state)
+static void crash_table_peers_are_live_workers(void **state)
 {
     (void)state;
     begin();
@@ -115,7 +116,7 @@ static void test_other_workers_are_those_that_live(void **state)
     assert_false(duda_crash_table_has_live_peer(&crash_table, 0));
 }
 
-static void test_worker_beyond_the_posts_has_none(void **state)
+static void crash_table_full_returns_no_slot(void **state)
 {
     (void)state;
     begin();
@@ -130,12 +131,12 @@ static void test_worker_beyond_the_posts_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_name_has_a_place_of_its_own),
-        cmocka_unit_test(test_living_worker_keeps_its_post),
-        cmocka_unit_test(test_post_of_a_dead_worker_is_inherited),
-        cmocka_unit_test(test_dead_worker_is_found_behind_a_free_post),
-        cmocka_unit_test(test_other_workers_are_those_that_live),
-        cmocka_unit_test(test_worker_beyond_the_posts_has_none),
+        cmocka_unit_test(crash_table_each_route_has_its_own_slot),
+        cmocka_unit_test(crash_table_live_worker_keeps_slot),
+        cmocka_unit_test(crash_table_slot_of_dead_worker_is_inherited),
+        cmocka_unit_test(crash_table_dead_worker_is_found_after_free_slot),
+        cmocka_unit_test(crash_table_peers_are_live_workers),
+        cmocka_unit_test(crash_table_full_returns_no_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues of locks: their order, and what happens when one leaves. */
+/* Lock queues: their order, and handlers that leave. */
 #include "service/lock_table.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void leave(unsigned i)
     duda_lock_table_dequeue(locks, &claims[i]);
 }
 
-static void one_after_the_other(void **state)
+static void lock_table_is_fifo(void **state)
 {
     (void)state;
     assert_true(duda_lock_waiter_has_lock(enter(0, "a")));
@@ -68,14 +68,14 @@ static void one_after_the_other(void **state)
     leave(0);
 }
 
-static void who_waits_may_leave(void **state)
+static void lock_table_waiter_may_leave(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++)
         enter(i, "a");
     leave(4);
     leave(2);
-    enter(4, "a"); /* behind the others now */
+    enter(4, "a"); /* now behind the others */
     assert_int_equal(n_turns, 0);
     leave(0);
     assert_ptr_equal(last, &claims[1]);
@@ -87,7 +87,7 @@ static void who_waits_may_leave(void **state)
     assert_int_equal(n_turns, 3);
 }
 
-static void names_do_not_know_each_other(void **state)
+static void lock_table_names_are_independent(void **state)
 {
     char name[32];
     (void)state;
@@ -103,9 +103,9 @@ static void names_do_not_know_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_after_the_other, start, stop),
-        cmocka_unit_test_setup_teardown(who_waits_may_leave, start, stop),
-        cmocka_unit_test_setup_teardown(names_do_not_know_each_other, start, stop),
+        cmocka_unit_test_setup_teardown(lock_table_is_fifo, start, stop),
+        cmocka_unit_test_setup_teardown(lock_table_waiter_may_leave, start, stop),
+        cmocka_unit_test_setup_teardown(lock_table_names_are_independent, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

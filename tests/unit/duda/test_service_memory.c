@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of handlers: marks, what they give back, and what a worker keeps for the next handler. */
+/* Handler memory: marks, rewinding, and the chunks that a worker keeps for the next handler. */
 #include "service/memory.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static char *fill(size_t size, char c)
     return p;
 }
 
-static void release_to_a_mark_gives_back_what_follows_it(void **state)
+static void memory_rewind_frees_later_allocations(void **state)
 {
     (void)state;
     assert_int_equal(duda_arena_mark(&d), 0);
@@ -51,8 +51,8 @@ static void release_to_a_mark_gives_back_what_follows_it(void **state)
     assert_int_equal(kept[99], 'k');
 }
 
-/* A mark in the second chunk counts the bytes of the first one. */
-static void release_in_a_later_chunk_keeps_what_is_ahead_of_the_mark(void **state)
+/* A mark in the second chunk includes the bytes of the first. */
+static void memory_rewind_in_later_chunk_keeps_earlier_allocations(void **state)
 {
     (void)state;
     char *first = fill(CHUNK - 32, '1'), *second = fill(64, '2');
@@ -71,7 +71,7 @@ static void release_in_a_later_chunk_keeps_what_is_ahead_of_the_mark(void **stat
     assert_int_equal(second[63], '2');
 }
 
-static void release_to_a_mark_ahead_gives_back_nothing(void **state)
+static void memory_rewind_beyond_end_frees_nothing(void **state)
 {
     (void)state;
     char *a = fill(64, 'a');
@@ -81,8 +81,8 @@ static void release_to_a_mark_ahead_gives_back_nothing(void **state)
     assert_int_equal(a[63], 'a');
 }
 
-/* A handler that waits for long owns nothing that it does not use: the chunk is there for the next one. */
-static void release_of_all_leaves_a_chunk_to_the_worker(void **state)
+/* A handler that waits for long holds no unused memory: the next handler can use the chunk. */
+static void memory_full_rewind_returns_chunk_to_worker(void **state)
 {
     (void)state;
     size_t mark = duda_arena_mark(&d);
@@ -90,12 +90,12 @@ static void release_of_all_leaves_a_chunk_to_the_worker(void **state)
     (void)fill(LARGE, 'b');
     duda_arena_rewind(&d, mark);
     assert_null(d.chunk);
-    assert_int_equal(worker_ctx.n_chunks, 1); /* the large one is freed */
+    assert_int_equal(worker_ctx.n_chunks, 1); /* the large chunk is freed */
     (void)fill(64, 'c');
     assert_int_equal(worker_ctx.n_chunks, 0);
 }
 
-static void worker_keeps_a_bounded_number_of_chunks(void **state)
+static void memory_worker_keeps_bounded_number_of_chunks(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++)
@@ -104,7 +104,7 @@ static void worker_keeps_a_bounded_number_of_chunks(void **state)
     assert_int_equal(worker_ctx.n_chunks, 256);
 }
 
-static void worker_keeps_a_bounded_number_of_handlers(void **state)
+static void memory_worker_keeps_bounded_number_of_blocks(void **state)
 {
     void *all[300], *large = duda_memory_acquire_block(&worker_ctx, 1000);
     (void)state;
@@ -134,7 +134,7 @@ static void memory_is_aligned_and_sizes_do_not_overflow(void **state)
     assert_null(duda_strdup(&d, mk_str_of("x", SIZE_MAX / 2)).p);
 }
 
-static void copies_and_texts_end_in_nul(void **state)
+static void memory_strings_are_nul_terminated(void **state)
 {
     (void)state;
     mk_str copy = duda_strdup(&d, MK_STR("abc")), empty = duda_strdup(&d, MK_STR_NULL),
@@ -152,7 +152,7 @@ static void note(void *ctx)
     order[strlen(order)] = *c;
 }
 
-static void duties_run_once_the_last_one_first(void **state)
+static void memory_cleanups_run_once_in_reverse_order(void **state)
 {
     (void)state;
     size_t mark = duda_arena_mark(&d);
@@ -167,7 +167,7 @@ static void duties_run_once_the_last_one_first(void **state)
     assert_string_equal(order, "ba");
 }
 
-static void duty_that_is_undeferred_does_not_run(void **state)
+static void memory_undeferred_cleanup_does_not_run(void **state)
 {
     (void)state;
     void *a = (void *)(uintptr_t) "a", *b = (void *)(uintptr_t) "b", *c = (void *)(uintptr_t) "c";
@@ -186,16 +186,16 @@ static void duty_that_is_undeferred_does_not_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(release_to_a_mark_gives_back_what_follows_it),
-        TEST(release_in_a_later_chunk_keeps_what_is_ahead_of_the_mark),
-        TEST(release_to_a_mark_ahead_gives_back_nothing),
-        TEST(release_of_all_leaves_a_chunk_to_the_worker),
-        TEST(worker_keeps_a_bounded_number_of_chunks),
-        TEST(worker_keeps_a_bounded_number_of_handlers),
+        TEST(memory_rewind_frees_later_allocations),
+        TEST(memory_rewind_in_later_chunk_keeps_earlier_allocations),
+        TEST(memory_rewind_beyond_end_frees_nothing),
+        TEST(memory_full_rewind_returns_chunk_to_worker),
+        TEST(memory_worker_keeps_bounded_number_of_chunks),
+        TEST(memory_worker_keeps_bounded_number_of_blocks),
         TEST(memory_is_aligned_and_sizes_do_not_overflow),
-        TEST(copies_and_texts_end_in_nul),
-        TEST(duties_run_once_the_last_one_first),
-        TEST(duty_that_is_undeferred_does_not_run),
+        TEST(memory_strings_are_nul_terminated),
+        TEST(memory_cleanups_run_once_in_reverse_order),
+        TEST(memory_undeferred_cleanup_does_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of cookies that Duda keeps for services, and that services must not use. */
+/* Cookie names that Duda reserves, and that services must not use. */
 #include "service/reserved_cookies.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 static const mk_str scopes[] = {MK_STR_INIT("forum"), MK_STR_INIT("my-shop")};
 static struct duda_worker_ctx worker_ctx = {.scopes = scopes, .n_scopes = MK_LEN(scopes)};
-static char request; /* its address alone is used */
+static char request; /* only its address is used */
 static const char *scheme;
 static char logged[256];
 
@@ -40,7 +40,7 @@ static struct duda_ctx a_handler(void)
     return (struct duda_ctx){.worker_ctx = &worker_ctx, .request = (struct mk_request *)(void *)&request};
 }
 
-static void names_tell_service_and_scheme(void **state)
+static void reserved_cookies_name_depends_on_service_and_scheme(void **state)
 {
     struct duda_cookie_name room;
     struct duda_ctx d = a_handler();
@@ -53,7 +53,7 @@ static void names_tell_service_and_scheme(void **state)
     assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_CSRF, &room), "__Host-forum-token");
 }
 
-static void own_names_are_refused(void **state)
+static void reserved_cookies_are_rejected(void **state)
 {
     static const char *const own[] = {"forum-session",        "forum-token",
                                       "__Host-forum-session", "__Secure-forum-session",
@@ -68,7 +68,7 @@ static void own_names_are_refused(void **state)
     }
 }
 
-static void other_names_are_free(void **state)
+static void reserved_cookies_other_names_are_allowed(void **state)
 {
     static const char *const others[] = {"session",
                                          "token",
@@ -91,7 +91,7 @@ static void other_names_are_free(void **state)
     assert_string_equal(logged, "");
 }
 
-static void lines_are_read_as_browsers_do(void **state)
+static void reserved_cookies_header_is_parsed_as_by_browsers(void **state)
 {
     static const char *const bad[] = {"forum-session=1",        " forum-session = 1; Path=/",
                                       "forum-session",          "=forum-session=1",
@@ -110,10 +110,10 @@ static void lines_are_read_as_browsers_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_tell_service_and_scheme),
-        cmocka_unit_test(own_names_are_refused),
-        cmocka_unit_test(other_names_are_free),
-        cmocka_unit_test(lines_are_read_as_browsers_do),
+        cmocka_unit_test(reserved_cookies_name_depends_on_service_and_scheme),
+        cmocka_unit_test(reserved_cookies_are_rejected),
+        cmocka_unit_test(reserved_cookies_other_names_are_allowed),
+        cmocka_unit_test(reserved_cookies_header_is_parsed_as_by_browsers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers from their first line to the end of the request, on real stacks, with scheduler.c, suspend.c and response.c. The test takes the
- * place of the server. */
+/* Handlers from their start to the end of the request, on real stacks, with scheduler.c, suspend.c and
+ * response.c. The test replaces the server. */
 #include "service/scheduler.h"
 
 #include "fiber/stack_pool.h"
@@ -15,9 +15,9 @@ enum { HANDLERS = 3 };
 static struct duda_ctx handlers[HANDLERS];
 static struct duda_route routes[HANDLERS];
 static struct duda_route_entry lines[HANDLERS];
-static unsigned n_steps[HANDLERS]; /* that each has done */
+static unsigned n_steps[HANDLERS]; /* steps taken by each handler */
 static unsigned n_over;
-static struct duda_ctx *to_wake; /* by the handler that runs next */
+static struct duda_ctx *to_wake; /* woken by the next handler that runs */
 
 static void on_over(void *ctx, int result)
 {
@@ -31,7 +31,7 @@ static size_t index_of(const struct duda_ctx *d)
     return (size_t)(d - handlers);
 }
 
-/* Steps until its waits end, and wakes `to_wake` once. */
+/* Waits in a loop until its waits end, and wakes `to_wake` once. */
 static int step(struct duda_ctx *d)
 {
     int e = 0;
@@ -52,7 +52,7 @@ static int say_hello(struct duda_ctx *d)
     return duda_puts(d, "hello");
 }
 
-static int answered; /* what these return */
+static int answered; /* result of these handlers */
 
 static int answer(struct duda_ctx *d)
 {
@@ -79,7 +79,7 @@ static struct duda_ctx *make(size_t i, duda_fn *fn)
     return &handlers[i];
 }
 
-/* The handler of a tunnel, which waits in step(). */
+/* A tunnel handler, which waits in step(). */
 static struct duda_ctx *tunnel(size_t i)
 {
     struct duda_ctx *d = make(i, step);
@@ -118,9 +118,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- The queue of those that were woken ---- */
+/* ---- Wake-up queue ---- */
 
-static void woken_handlers_go_on_at_the_end_of_the_turn_once(void **state)
+static void scheduler_woken_handler_runs_once_at_iteration_end(void **state)
 {
     struct duda_ctx *a = tunnel(0), *b = tunnel(1);
     (void)state;
@@ -136,13 +136,13 @@ static void woken_handlers_go_on_at_the_end_of_the_turn_once(void **state)
     assert_false(a->is_queued || b->is_queued);
     end_turn();
     assert_int_equal(n_steps[0] + n_steps[1], 4);
-    assert_int_equal(fake.resumed, 0); /* the server calls no tunnel */
+    assert_int_equal(fake.resumed, 0); /* the server does not resume tunnels */
     duda_scheduler_cancel(a);
     duda_scheduler_cancel(b);
 }
 
-/* Else two handlers that wake each other would hold the loop. */
-static void handler_woken_during_the_turns_end_goes_on_at_the_next(void **state)
+/* Otherwise two handlers that wake each other would block the loop. */
+static void scheduler_handler_woken_at_iteration_end_runs_in_next(void **state)
 {
     struct duda_ctx *a = tunnel(0), *b = tunnel(1);
     (void)state;
@@ -158,7 +158,7 @@ static void handler_woken_during_the_turns_end_goes_on_at_the_next(void **state)
     duda_scheduler_cancel(b);
 }
 
-static void cancelled_handler_leaves_the_queue_wherever_it_is(void **state)
+static void scheduler_cancelled_handler_leaves_queue(void **state)
 {
     (void)state;
     for (size_t gone = 0; gone < HANDLERS; gone++) {
@@ -167,7 +167,7 @@ static void cancelled_handler_leaves_the_queue_wherever_it_is(void **state)
             duda_wake(tunnel(i));
         duda_scheduler_cancel(&handlers[gone]);
         assert_false(handlers[gone].is_queued);
-        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* its memory is another one's */
+        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* another handler uses its memory now */
         end_turn();
         for (size_t i = 0; i < HANDLERS; i++)
             if (i != gone) {
@@ -188,15 +188,15 @@ static int cancel_another(struct duda_ctx *d)
     return e;
 }
 
-/* The first of them ends the second, which is due in the same turn. */
-static void handler_that_is_due_can_be_cancelled_by_another(void **state)
+/* The first handler cancels the second, which is due in the same iteration. */
+static void scheduler_due_handler_can_be_cancelled_by_another(void **state)
 {
     struct duda_ctx *b = tunnel(1), *a = make(0, cancel_another);
     (void)state;
     a->tunnels = true;
     assert_int_equal(duda_scheduler_run(a), MK_DONE);
     duda_wake(b);
-    duda_wake(a); /* the last one is the first */
+    duda_wake(a); /* the last one woken runs first */
     to_wake = b;
     end_turn();
     assert_int_equal(n_steps[1], 1);
@@ -204,7 +204,7 @@ static void handler_that_is_due_can_be_cancelled_by_another(void **state)
     assert_null(worker_ctx.due);
 }
 
-static void tunnel_whose_handler_returns_is_over_at_once(void **state)
+static void scheduler_tunnel_ends_when_handler_returns(void **state)
 {
     struct duda_ctx *d = tunnel(0);
     (void)state;
@@ -216,7 +216,7 @@ static void tunnel_whose_handler_returns_is_over_at_once(void **state)
     assert_int_equal(fake.freed, 1);
 }
 
-static void wake_of_a_plain_request_resumes_it(void **state)
+static void scheduler_wake_resumes_plain_request(void **state)
 {
     struct duda_ctx *d = make(0, step);
     (void)state;
@@ -229,30 +229,30 @@ static void wake_of_a_plain_request_resumes_it(void **state)
     assert_int_equal(duda_scheduler_run(d), MK_WAIT);
     assert_int_equal(n_steps[0], 2);
     assert_int_equal(duda_scheduler_run(d), MK_WAIT);
-    assert_int_equal(n_steps[0], 2); /* no wake has come */
+    assert_int_equal(n_steps[0], 2); /* not woken */
     duda_scheduler_cancel(d);
 }
 
-/* A client without room is not resumed, and must not keep a handler that has ended. */
-static void ended_stream_goes_on_without_room(void **state)
+/* A client with a full send buffer is not resumed, but must not keep an ended handler alive. */
+static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
 {
     struct duda_ctx *d = make(0, step);
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_WAIT);
     d->streams = true;
     duda_wake(d);
-    assert_int_equal(fake.turns, 0); /* it has not ended */
+    assert_int_equal(fake.turns, 0); /* the stream has not ended */
     d->ended = -ETIMEDOUT;
     duda_wake(d);
     assert_int_equal(fake.turns, 1);
     end_turn();
     assert_null(d->fiber);
-    assert_int_equal(n_over, 0); /* the server still asks for what it has said */
+    assert_int_equal(n_over, 0); /* the server has yet to read the written data */
     duda_scheduler_cancel(d);
     assert_int_equal(n_over, 1);
 }
 
-/* ---- Steps of a route ---- */
+/* ---- Stages of a route ---- */
 
 static char trail[16];
 
@@ -284,7 +284,7 @@ static int handle(struct duda_ctx *d)
 static int clean_up(struct duda_ctx *d)
 {
     leave_trail(d, 'a');
-    assert_int_equal(duda_result(d), answered); /* they see what the handler has returned */
+    assert_int_equal(duda_result(d), answered); /* sees the result of the handler */
     return 0;
 }
 
@@ -313,7 +313,7 @@ static void expect_trail(const struct duda_route *const *before, size_t n, int r
     duda_scheduler_cancel(d);
 }
 
-static void guards_run_in_order_until_one_answers(void **state)
+static void scheduler_before_functions_run_until_one_responds(void **state)
 {
     const struct duda_route *const pass[] = {&guard, &guard}, *const stop[] = {&guard, &requirement, &guard};
     (void)state;
@@ -330,8 +330,8 @@ static int cancel_inside(struct duda_ctx *d)
     return 0;
 }
 
-/* The time that handlers hold the loop is measured once, however deep they are. */
-static void handler_that_ends_another_runs_again_afterwards(void **state)
+/* Loop time is measured once, however deeply handlers are nested. */
+static void scheduler_handler_continues_after_cancelling_another(void **state)
 {
     struct duda_ctx *b = tunnel(1), *a = make(0, cancel_inside);
     (void)state;
@@ -344,7 +344,7 @@ static void handler_that_ends_another_runs_again_afterwards(void **state)
     duda_scheduler_cancel(a);
 }
 
-/* ---- Counting ---- */
+/* ---- Statistics ---- */
 
 static uint64_t total(void)
 {
@@ -370,7 +370,7 @@ static void finish_with(unsigned status)
     duda_scheduler_cancel(d);
 }
 
-static void requests_count_as_failed_from_500_on(void **state)
+static void scheduler_counts_5xx_as_failed(void **state)
 {
     (void)state;
     finish_with(200);
@@ -381,8 +381,8 @@ static void requests_count_as_failed_from_500_on(void **state)
     expect_counts(4, 2, 0);
 }
 
-/* Whatever the status was: the client has left. */
-static void cancelled_requests_are_no_failures(void **state)
+/* Regardless of the status: the client has disconnected. */
+static void scheduler_cancelled_request_is_not_a_failure(void **state)
 {
     struct duda_ctx *d = make(0, step);
     (void)state;
@@ -392,16 +392,16 @@ static void cancelled_requests_are_no_failures(void **state)
     expect_counts(1, 0, 1);
     d = make(0, step);
     (void)duda_scheduler_run(d);
-    d->ended = -ETIMEDOUT; /* its own end, not the client's */
+    d->ended = -ETIMEDOUT; /* ended by the handler's timeout, not by the client */
     duda_scheduler_cancel(d);
     expect_counts(2, 1, 1);
 }
 
-static void handlers_without_a_request_fail_by_their_result(void **state)
+static void scheduler_background_task_fails_by_its_result(void **state)
 {
     static const int results[] = {0, 1, -EIO};
     (void)state;
-    fake.status = 500; /* of no response that they have */
+    fake.status = 500; /* belongs to no response of these handlers */
     for (size_t i = 0; i < MK_LEN(results); i++) {
         struct duda_ctx *d = make(0, answer);
         answered = results[i];
@@ -413,7 +413,7 @@ static void handlers_without_a_request_fail_by_their_result(void **state)
     assert_int_equal(n_over, 3);
 }
 
-static void handlers_that_never_began_are_not_counted(void **state)
+static void scheduler_unstarted_handler_is_not_counted(void **state)
 {
     struct duda_ctx *d = make(0, say_hello);
     (void)state;
@@ -422,7 +422,7 @@ static void handlers_that_never_began_are_not_counted(void **state)
     expect_counts(0, 0, 0);
 }
 
-/* ---- After the end ---- */
+/* ---- After the end of a handler ---- */
 
 static int said[3];
 
@@ -435,7 +435,7 @@ static int say_after_the_end(struct duda_ctx *d)
     return d->ended;
 }
 
-static void nothing_is_said_after_the_end(void **state)
+static void scheduler_writes_after_end_are_rejected(void **state)
 {
     struct duda_ctx *d = make(0, say_after_the_end);
     (void)state;
@@ -458,7 +458,7 @@ static int never_stop(struct duda_ctx *d)
     return 0;
 }
 
-static void handler_that_says_on_after_its_end_is_terminated(void **state)
+static void scheduler_handler_that_keeps_writing_after_end_is_terminated(void **state)
 {
     struct duda_ctx *d = make(0, never_stop);
     (void)state;
@@ -466,11 +466,11 @@ static void handler_that_says_on_after_its_end_is_terminated(void **state)
     duda_scheduler_cancel(d);
     assert_int_equal(fake.terminated, 1);
     assert_int_equal(fake.kept, 1);
-    assert_int_equal(fake.freed, 0); /* its stack may still be pointed to */
+    assert_int_equal(fake.freed, 0); /* pointers to its stack may remain */
     assert_int_equal(d->refused, DUDA_REFUSALS_MAX);
 }
 
-static void tunnel_says_nothing_by_http(void **state)
+static void scheduler_tunnel_rejects_response_functions(void **state)
 {
     struct duda_ctx *d = tunnel(0);
     (void)state;
@@ -479,9 +479,9 @@ static void tunnel_says_nothing_by_http(void **state)
     duda_scheduler_cancel(d);
 }
 
-/* ---- What the client gets ---- */
+/* ---- Response ---- */
 
-static void one_room_serves_one_handler_after_the_other(void **state)
+static void scheduler_output_buffer_is_reused(void **state)
 {
     struct duda_ctx *d = make(0, say_hello);
     (void)state;
@@ -508,7 +508,7 @@ static int say_much(struct duda_ctx *d)
     return e;
 }
 
-static void large_room_is_not_kept(void **state)
+static void scheduler_large_output_buffer_is_freed(void **state)
 {
     struct duda_ctx *d = make(0, say_much);
     (void)state;
@@ -543,8 +543,8 @@ static void expect_stream(int result, ssize_t last)
     duda_scheduler_cancel(d);
 }
 
-/* An error after the head closes the connection: the client sees that the response is incomplete. */
-static void stream_ends_with_the_result_of_its_handler(void **state)
+/* An error after the head closes the connection, which tells the client that the response is incomplete. */
+static void scheduler_stream_ends_with_result_of_handler(void **state)
 {
     (void)state;
     expect_stream(0, 0);
@@ -565,7 +565,7 @@ static unsigned status_of(int result, bool says)
     return status;
 }
 
-static void result_is_the_status_of_the_response(void **state)
+static void scheduler_result_becomes_status(void **state)
 {
     (void)state;
     assert_int_equal(status_of(0, false), 204);
@@ -583,26 +583,26 @@ static void result_is_the_status_of_the_response(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(woken_handlers_go_on_at_the_end_of_the_turn_once),
-        TEST(handler_woken_during_the_turns_end_goes_on_at_the_next),
-        TEST(cancelled_handler_leaves_the_queue_wherever_it_is),
-        TEST(handler_that_is_due_can_be_cancelled_by_another),
-        TEST(tunnel_whose_handler_returns_is_over_at_once),
-        TEST(wake_of_a_plain_request_resumes_it),
-        TEST(ended_stream_goes_on_without_room),
-        TEST(guards_run_in_order_until_one_answers),
-        TEST(handler_that_ends_another_runs_again_afterwards),
-        TEST(requests_count_as_failed_from_500_on),
-        TEST(cancelled_requests_are_no_failures),
-        TEST(handlers_without_a_request_fail_by_their_result),
-        TEST(handlers_that_never_began_are_not_counted),
-        TEST(nothing_is_said_after_the_end),
-        TEST(handler_that_says_on_after_its_end_is_terminated),
-        TEST(tunnel_says_nothing_by_http),
-        TEST(one_room_serves_one_handler_after_the_other),
-        TEST(large_room_is_not_kept),
-        TEST(stream_ends_with_the_result_of_its_handler),
-        TEST(result_is_the_status_of_the_response),
+        TEST(scheduler_woken_handler_runs_once_at_iteration_end),
+        TEST(scheduler_handler_woken_at_iteration_end_runs_in_next),
+        TEST(scheduler_cancelled_handler_leaves_queue),
+        TEST(scheduler_due_handler_can_be_cancelled_by_another),
+        TEST(scheduler_tunnel_ends_when_handler_returns),
+        TEST(scheduler_wake_resumes_plain_request),
+        TEST(scheduler_ended_stream_continues_with_full_send_buffer),
+        TEST(scheduler_before_functions_run_until_one_responds),
+        TEST(scheduler_handler_continues_after_cancelling_another),
+        TEST(scheduler_counts_5xx_as_failed),
+        TEST(scheduler_cancelled_request_is_not_a_failure),
+        TEST(scheduler_background_task_fails_by_its_result),
+        TEST(scheduler_unstarted_handler_is_not_counted),
+        TEST(scheduler_writes_after_end_are_rejected),
+        TEST(scheduler_handler_that_keeps_writing_after_end_is_terminated),
+        TEST(scheduler_tunnel_rejects_response_functions),
+        TEST(scheduler_output_buffer_is_reused),
+        TEST(scheduler_large_output_buffer_is_freed),
+        TEST(scheduler_stream_ends_with_result_of_handler),
+        TEST(scheduler_result_becomes_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

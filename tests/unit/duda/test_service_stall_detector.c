@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that hold the loop are noticed, and the process gets its own action for the signal back. */
+/* Handlers that block the loop are detected, and the process gets its own signal action back. */
 #include "service/stall_detector.h"
 
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 static atomic_uint n_described;
 
-/* Instead of the report. */
+/* Replaces the report. */
 void duda_crash_report_write(const char *what, const void *context)
 {
     (void)what, (void)context;
@@ -49,7 +49,7 @@ static void *another_loop(void *arg)
     return h;
 }
 
-static void the_signal_is_given_back(void **state)
+static void stall_detector_restores_signal_action(void **state)
 {
     struct sigaction action = {.sa_handler = ours};
     pthread_t thread;
@@ -62,12 +62,12 @@ static void the_signal_is_given_back(void **state)
     assert_int_equal(pthread_create(&thread, NULL, another_loop, NULL), 0);
     assert_int_equal(pthread_join(thread, &other), 0);
     assert_non_null(other);
-    assert_false(is_ours()); /* the first one still needs it */
+    assert_false(is_ours()); /* the first detector still needs the signal */
     duda_stall_detector_stop(h);
     assert_true(is_ours());
 }
 
-static void hold_by_computing_is_seen_by_signal(void **state)
+static void stall_detector_reports_busy_handler(void **state)
 {
     struct duda_stall_detector *h = duda_stall_detector_start(NULL);
     struct timespec begun, now;
@@ -80,7 +80,8 @@ static void hold_by_computing_is_seen_by_signal(void **state)
         clock_gettime(CLOCK_MONOTONIC, &now);
     while (now.tv_sec < begun.tv_sec + 30 && !atomic_load(&n_described) &&
            !atomic_load(&n_described_blocked));
-    assert_int_equal(n_described + n_described_blocked, 1); /* the latter where others have the processors */
+    /* counted as blocked if other processes hold the CPUs */
+    assert_int_equal(n_described + n_described_blocked, 1);
     assert_true(duda_stall_detector_leave(h));
     duda_stall_detector_enter(h);
     assert_false(duda_stall_detector_leave(h));
@@ -104,7 +105,7 @@ static int sleep_seconds(void)
     return (int)sleep(2);
 }
 
-static void blocking_call_is_noticed_and_not_cut(void **state)
+static void stall_detector_reports_blocking_call_without_interrupting_it(void **state)
 {
     static int (*const calls[])(void) = {sleep_long, poll_long, sleep_seconds};
     struct duda_stall_detector *h = duda_stall_detector_start(NULL);
@@ -123,9 +124,9 @@ static void blocking_call_is_noticed_and_not_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_signal_is_given_back),
-        cmocka_unit_test(hold_by_computing_is_seen_by_signal),
-        cmocka_unit_test(blocking_call_is_noticed_and_not_cut),
+        cmocka_unit_test(stall_detector_restores_signal_action),
+        cmocka_unit_test(stall_detector_reports_busy_handler),
+        cmocka_unit_test(stall_detector_reports_blocking_call_without_interrupting_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

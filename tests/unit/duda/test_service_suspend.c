@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits of handlers, from their begin to the termination of a handler that ignores its end, on real stacks. */
+/* Waits of handlers, from their start to the termination of a handler that ignores cancellation, on real
+ * stacks. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "service/terminated.h"
 #include "unit/test.h"
 
-/* ---- What these files call ---- */
+/* ---- Functions called by the code under test ---- */
 
 static unsigned n_resumed, n_duties;
 static max_align_t memory[16];
@@ -70,7 +71,7 @@ void *duda_alloc(struct duda_ctx *d, size_t n)
 
 void duda_memory_run_cleanups(struct duda_ctx *d)
 {
-    assert_null(d->waits); /* they come after the waits */
+    assert_null(d->waits); /* cleanups run after the waits */
     n_duties++;
 }
 
@@ -91,7 +92,7 @@ bool duda_route_slot_disable(struct duda_route_slot *route_slot, const struct du
     return false;
 }
 
-/* ---- A handler ---- */
+/* ---- Handler ---- */
 
 static struct duda_worker_ctx worker_ctx;
 static struct duda_route route = {.name = "fn", .file = "file"};
@@ -115,7 +116,7 @@ static bool resume_handler(void)
     return has_returned;
 }
 
-/* True: it has returned, false: it is suspended. */
+/* Returns true if the handler has returned, false if it is suspended. */
 static bool start(void (*fn)(void))
 {
     d = (struct duda_ctx){.worker_ctx = &worker_ctx, .line = &line};
@@ -143,12 +144,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- A package ---- */
+/* ---- Package ---- */
 
-static char trail[32]; /* of waits that have ended, by their letters */
+static char trail[32]; /* letters of the waits that have ended */
 
 struct question {
-    struct duda_wait wait; /* the first */
+    struct duda_wait wait; /* must be first */
     char letter;
 };
 
@@ -157,7 +158,7 @@ static void end_question(struct duda_wait *w)
     trail[strlen(trail)] = ((struct question *)w)->letter;
 }
 
-static struct question asked; /* not on the stack: the test looks at it when that is gone */
+static struct question asked; /* not on the stack: the test reads it after the handler has returned */
 static int results[4];
 
 static void ask_once(void)
@@ -170,7 +171,7 @@ static void ask_once(void)
     results[2] = duda_wait_suspend(&asked.wait);
 }
 
-static void wake_ends_the_wait_for_it_alone(void **state)
+static void suspend_wake_ends_only_its_wait(void **state)
 {
     (void)state;
     assert_false(start(ask_once));
@@ -187,7 +188,7 @@ static void wake_ends_the_wait_for_it_alone(void **state)
     assert_null(d.waits);
 }
 
-static void end_of_the_handler_ends_the_wait(void **state)
+static void suspend_cancellation_ends_wait(void **state)
 {
     (void)state;
     assert_false(start(ask_once));
@@ -196,11 +197,11 @@ static void end_of_the_handler_ends_the_wait(void **state)
     assert_true(resume_handler());
     assert_int_equal(results[1], -ETIMEDOUT);
     assert_int_equal(results[2], -ETIMEDOUT);
-    assert_string_equal(trail, "q"); /* once */
+    assert_string_equal(trail, "q"); /* only once */
     assert_null(d.waits);
 }
 
-static void wake_counts_when_the_handler_ends_at_the_same_time(void **state)
+static void suspend_wake_wins_over_simultaneous_cancellation(void **state)
 {
     (void)state;
     assert_false(start(ask_once));
@@ -217,8 +218,8 @@ static void ask_after_the_end(void)
     ask_once();
 }
 
-/* The package has ignored that it has not begun, and registered it all the same. */
-static void wait_of_an_ended_handler_does_not_begin(void **state)
+/* The package ignores the failure to begin, and registers the wait nevertheless. */
+static void suspend_cancelled_handler_cannot_begin_wait(void **state)
 {
     (void)state;
     assert_true(start(ask_after_the_end));
@@ -241,7 +242,7 @@ static void begin_with_care(void)
     duda_wait_end(&q.wait);
 }
 
-static void wait_that_has_not_begun_needs_no_end(void **state)
+static void suspend_failed_begin_needs_no_end(void **state)
 {
     (void)state;
     assert_true(start(begin_with_care));
@@ -258,13 +259,13 @@ static void ask_three_times(void)
     duda_wait_end(&asked.wait);
 }
 
-static void wait_can_be_woken_again(void **state)
+static void suspend_wait_can_be_woken_again(void **state)
 {
     (void)state;
     assert_false(start(ask_three_times));
     for (size_t i = 0; i < 2; i++) {
         duda_wait_wake(&asked.wait);
-        duda_wait_wake(&asked.wait); /* counts once */
+        duda_wait_wake(&asked.wait); /* counts only once */
         assert_false(resume_handler());
     }
     d.ended = -ECANCELED;
@@ -289,7 +290,7 @@ static void ignore_the_end(void)
         results[2] = duda_suspend(&d);
 }
 
-static void terminated_handler_has_its_waits_ended_the_last_one_first(void **state)
+static void suspend_termination_ends_waits_in_reverse_order(void **state)
 {
     (void)state;
     assert_false(start(ignore_the_end));
@@ -315,7 +316,7 @@ static void ignore_all_errors(void)
     }
 }
 
-static void handler_that_begins_waits_for_ever_is_terminated_without_one(void **state)
+static void suspend_handler_ignoring_failed_begins_is_terminated(void **state)
 {
     (void)state;
     assert_false(start(ignore_all_errors));
@@ -335,7 +336,7 @@ static void suspend_for_ever(void)
         results[1] = duda_wait_suspend(&q.wait);
 }
 
-static void handler_that_suspends_for_ever_is_terminated(void **state)
+static void suspend_handler_ignoring_cancellation_is_terminated(void **state)
 {
     (void)state;
     assert_false(start(suspend_for_ever));
@@ -345,7 +346,7 @@ static void handler_that_suspends_for_ever_is_terminated(void **state)
     assert_string_equal(trail, "q");
 }
 
-/* ---- Mistakes that a build for debugging finds ---- */
+/* ---- Misuse that debug builds detect ---- */
 
 static void leave_a_wait_behind(void)
 {
@@ -353,7 +354,7 @@ static void leave_a_wait_behind(void)
     results[0] = duda_wait_begin(&d, &q.wait, NULL);
 }
 
-/* As scheduler.c does when the handler has returned. */
+/* As scheduler.c does after the handler has returned. */
 static void check_waits(void)
 {
     if (d.waits)
@@ -399,7 +400,7 @@ static void return_without_a_wait(void)
     check_waits();
 }
 
-/* True: it ends the process by abort(). */
+/* Returns true if the misuse ends the process with abort(). */
 static bool aborts(void (*mistake)(void))
 {
     int status = 0;
@@ -415,7 +416,7 @@ static bool aborts(void (*mistake)(void))
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void mistakes_with_waits_abort(void **state)
+static void suspend_misuse_of_waits_aborts(void **state)
 {
     (void)state;
     d = (struct duda_ctx){.worker_ctx = &worker_ctx};
@@ -425,7 +426,7 @@ static void mistakes_with_waits_abort(void **state)
     assert_false(aborts(return_without_a_wait));
 }
 
-/* ---- Memory of functions that wait ---- */
+/* ---- Memory of waiting functions ---- */
 
 static struct duda_scratch_buf scratch;
 
@@ -437,7 +438,7 @@ static void fill_scratch(void)
     duda_wait_end(&scratch.wait);
 }
 
-static void scratch_is_freed_with_its_wait(void **state)
+static void suspend_scratch_buffer_is_freed_with_wait(void **state)
 {
     (void)state;
     assert_false(start(fill_scratch));
@@ -453,17 +454,17 @@ static void scratch_is_freed_with_its_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(wake_ends_the_wait_for_it_alone),
-        TEST(end_of_the_handler_ends_the_wait),
-        TEST(wake_counts_when_the_handler_ends_at_the_same_time),
-        TEST(wait_of_an_ended_handler_does_not_begin),
-        TEST(wait_that_has_not_begun_needs_no_end),
-        TEST(wait_can_be_woken_again),
-        TEST(terminated_handler_has_its_waits_ended_the_last_one_first),
-        TEST(handler_that_begins_waits_for_ever_is_terminated_without_one),
-        TEST(handler_that_suspends_for_ever_is_terminated),
-        TEST(mistakes_with_waits_abort),
-        TEST(scratch_is_freed_with_its_wait),
+        TEST(suspend_wake_ends_only_its_wait),
+        TEST(suspend_cancellation_ends_wait),
+        TEST(suspend_wake_wins_over_simultaneous_cancellation),
+        TEST(suspend_cancelled_handler_cannot_begin_wait),
+        TEST(suspend_failed_begin_needs_no_end),
+        TEST(suspend_wait_can_be_woken_again),
+        TEST(suspend_termination_ends_waits_in_reverse_order),
+        TEST(suspend_handler_ignoring_failed_begins_is_terminated),
+        TEST(suspend_handler_ignoring_cancellation_is_terminated),
+        TEST(suspend_misuse_of_waits_aborts),
+        TEST(suspend_scratch_buffer_is_freed_with_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rooms whose members leave, or speak in other rooms, while they hear something. */
+/* Topics whose subscribers unsubscribe, or publish to other topics, while they receive a message. */
 #include "service/topic_table.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ struct visitor {
 
 static struct visitor hall[GUESTS], bar[GUESTS];
 
-/* No frames are made here. */
+/* No frames are created here. */
 void mk_websocket_message_free(struct mk_websocket_message *m)
 {
     assert_null(m);
@@ -43,7 +43,7 @@ static int start(void **state)
 {
     (void)state;
     rooms = duda_topic_table_new();
-    for (int i = GUESTS - 1; i >= 0; i--) { /* the last to come hears first */
+    for (int i = GUESTS - 1; i >= 0; i--) { /* the last subscriber receives first */
         enter(&hall[i], "hall");
         enter(&bar[i], "bar");
     }
@@ -69,11 +69,11 @@ static void tell(const char *room)
 static void leave(struct visitor *v)
 {
     duda_topic_table_remove(rooms, &v->guest);
-    memset(&v->guest, 0xaa, sizeof v->guest); /* its memory is used for something else */
+    memset(&v->guest, 0xaa, sizeof v->guest); /* its memory is reused */
     v->guest.room = NULL;
 }
 
-static void all_hear(void **state)
+static void topic_table_delivers_to_all_subscribers(void **state)
 {
     (void)state;
     tell("hall");
@@ -90,7 +90,7 @@ static void leave_first(void)
     leave(&hall[1]);
 }
 
-static void one_may_leave_and_take_the_next_along(void **state)
+static void topic_table_subscriber_may_unsubscribe_others_during_delivery(void **state)
 {
     (void)state;
     hall[0].reaction = leave_first;
@@ -107,10 +107,10 @@ static void tell_the_bar(void)
 
 static void leave_the_hall(void)
 {
-    leave(&hall[0]); /* at which the telling of the hall is now */
+    leave(&hall[0]); /* where the delivery to the hall currently is */
 }
 
-static void one_may_leave_while_another_room_is_told(void **state)
+static void topic_table_subscriber_may_unsubscribe_during_nested_delivery(void **state)
 {
     (void)state;
     hall[0].reaction = tell_the_bar;
@@ -126,9 +126,11 @@ static void one_may_leave_while_another_room_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_hear, start, stop),
-        cmocka_unit_test_setup_teardown(one_may_leave_and_take_the_next_along, start, stop),
-        cmocka_unit_test_setup_teardown(one_may_leave_while_another_room_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(topic_table_delivers_to_all_subscribers, start, stop),
+        cmocka_unit_test_setup_teardown(topic_table_subscriber_may_unsubscribe_others_during_delivery, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(topic_table_subscriber_may_unsubscribe_during_nested_delivery, start,
+                                        stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

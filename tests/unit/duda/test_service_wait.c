@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work in other threads: when its job is dropped. The test takes the place of the threads. */
+/* Offloaded work: when its job is dropped. The test replaces the threads. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 static struct duda_ctx d;
 static struct duda_wait *under_way;
 static struct {
-    int refuses, ends; /* what the threads and the wait answer */
+    int refuses, ends; /* results of the threads and of the wait */
     void (*work)(void *ctx), (*done)(void *ctx);
     void *ctx;
 } fake;
@@ -120,13 +120,13 @@ static int given(int refuses, int ends)
     fake.refuses = refuses;
     fake.ends = ends;
     int e = duda_offload_owned(&d, NULL, work, job, drop);
-    assert_null(under_way); /* else a handler that is terminated leaves pointers to its stack */
+    assert_null(under_way); /* otherwise a terminated handler would leave pointers to its stack */
     if (!e)
         free(job);
     return e;
 }
 
-static void when_the_job_is_dropped(void **state)
+static void offload_drops_job_only_if_not_started(void **state)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -ESHUTDOWN};
     (void)state;
@@ -139,14 +139,14 @@ static void when_the_job_is_dropped(void **state)
         assert_int_equal(n_dropped, 1);
     }
     assert_int_equal(given(0, -ECANCELED), -ECANCELED);
-    assert_int_equal(n_dropped, 0); /* the thread may still use it */
+    assert_int_equal(n_dropped, 0); /* the thread may still use the job */
     fake.work(fake.ctx);
     fake.done(fake.ctx);
     assert_int_equal(n_worked, 1);
     assert_int_equal(n_dropped, 1);
 }
 
-static void copies_need_no_care(void **state)
+static void offload_copied_job_is_not_dropped(void **state)
 {
     unsigned job = 2;
     (void)state;
@@ -162,8 +162,8 @@ static void copies_need_no_care(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(when_the_job_is_dropped),
-        cmocka_unit_test(copies_need_no_care),
+        cmocka_unit_test(offload_drops_job_only_if_not_started),
+        cmocka_unit_test(offload_copied_job_is_not_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static bool begin(unsigned who, uint64_t window, uint64_t max)
     return duda_session_rate_allow(table, &p, window, max);
 }
 
-static void client_begins_as_many_as_it_may_in_each_window(void **state)
+static void session_rate_limits_client_per_window(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 10; i++)
@@ -44,10 +44,10 @@ static void client_begins_as_many_as_it_may_in_each_window(void **state)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(begin(1, 8, 3), i < 3);
     assert_false(begin(1, 8, 0));
-    assert_true(begin(1, 8 + 65536, 4)); /* windows wrap: then one is counted as another */
+    assert_true(begin(1, 8 + 65536, 4)); /* windows wrap around, so this one equals an earlier one */
 }
 
-static void full_table_drops_the_client_with_the_fewest(void **state)
+static void session_rate_full_table_evicts_fewest(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 100; i++)
@@ -57,7 +57,7 @@ static void full_table_drops_the_client_with_the_fewest(void **state)
     assert_false(begin(1, 1, 100));
 }
 
-static void client_of_an_old_window_gives_way(void **state)
+static void session_rate_old_window_is_evicted(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 300000; i++)
@@ -66,7 +66,7 @@ static void client_of_an_old_window_gives_way(void **state)
         assert_int_equal(begin(5, 2, 3), i < 3);
 }
 
-static void key_is_kept_by_the_next_start(void **state)
+static void session_rate_init_keeps_key(void **state)
 {
     (void)state;
     assert_true(begin(1, 1, 1));
@@ -77,10 +77,10 @@ static void key_is_kept_by_the_next_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(client_begins_as_many_as_it_may_in_each_window, start, stop),
-        cmocka_unit_test_setup_teardown(full_table_drops_the_client_with_the_fewest, start, stop),
-        cmocka_unit_test_setup_teardown(client_of_an_old_window_gives_way, start, stop),
-        cmocka_unit_test_setup_teardown(key_is_kept_by_the_next_start, start, stop),
+        cmocka_unit_test_setup_teardown(session_rate_limits_client_per_window, start, stop),
+        cmocka_unit_test_setup_teardown(session_rate_full_table_evicts_fewest, start, stop),
+        cmocka_unit_test_setup_teardown(session_rate_old_window_is_evicted, start, stop),
+        cmocka_unit_test_setup_teardown(session_rate_init_keeps_key, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

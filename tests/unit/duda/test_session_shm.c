@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions in shared memory: their end, and what a worker leaves that dies in the middle. */
+/* Sessions in shared memory: their expiry, and the state that a dying worker leaves. */
 #include "text/session_shm.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int stop(void **state)
 
 static const unsigned char *id_of(unsigned n)
 {
-    static unsigned char ids[2][DUDA_SESSION_SHM_ID]; /* the last two stay as they are */
+    static unsigned char ids[2][DUDA_SESSION_SHM_ID]; /* two IDs are valid at a time */
     static unsigned turn;
     unsigned char *id = ids[turn++ % 2];
     memset(id, 1, DUDA_SESSION_SHM_ID);
@@ -45,7 +45,7 @@ static bool load(unsigned n, int64_t now, uint32_t idle)
     return duda_session_shm_load(&vault, id_of(n), now, idle, &found);
 }
 
-static void kept_and_dropped(void **state)
+static void session_shm_insert_replace_delete(void **state)
 {
     (void)state;
     assert_false(load(1, NOW, 10));
@@ -65,17 +65,17 @@ static void kept_and_dropped(void **state)
         duda_session_shm_insert(&vault, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
 }
 
-static void idle_ones_end(void **state)
+static void session_shm_idle_session_expires(void **state)
 {
     (void)state;
     assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
-    assert_true(load(1, NOW + 9, 10));  /* it lives on until 19 */
-    assert_true(load(1, NOW + 18, 10)); /* until 28 */
+    assert_true(load(1, NOW + 9, 10));  /* extends its life to 19 */
+    assert_true(load(1, NOW + 18, 10)); /* to 28 */
     assert_false(load(1, NOW + 28, 10));
-    assert_false(load(1, NOW, 10)); /* it is gone for good */
+    assert_false(load(1, NOW, 10)); /* it stays expired */
 }
 
-static void the_oldest_makes_room(void **state)
+static void session_shm_full_set_evicts_oldest(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 20 * N; i++) {
@@ -88,7 +88,7 @@ static void the_oldest_makes_room(void **state)
     assert_int_equal(alive, N);
 }
 
-/* Numbers that are in the set of number 0. */
+/* Session numbers that map to the set of number 0. */
 static unsigned in_set(unsigned i)
 {
     return i * (N / 8);
@@ -108,7 +108,7 @@ static unsigned count_alive(unsigned from, unsigned to)
     return n;
 }
 
-static void full_set_drops_visitors_who_are_not_known_first(void **state)
+static void session_shm_full_set_evicts_anonymous_first(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4; i++)
@@ -119,7 +119,7 @@ static void full_set_drops_visitors_who_are_not_known_first(void **state)
     assert_int_equal(count_alive(196, 200), 4);
 }
 
-static void full_set_drops_sessions_of_the_address_with_most(void **state)
+static void session_shm_full_set_evicts_from_address_with_most(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 7; i++)
@@ -128,27 +128,27 @@ static void full_set_drops_sessions_of_the_address_with_most(void **state)
         save_of(i, 99, false, NOW + i);
     assert_int_equal(count_alive(0, 7), 7);
     assert_int_equal(count_alive(7, 200), 1);
-    save_of(200, 100, false, NOW + 300); /* one of another address is let in, for the oldest */
+    save_of(200, 100, false, NOW + 300); /* a session from another address evicts the oldest */
     assert_int_equal(count_alive(0, 7), 6);
 }
 
-static void full_set_drops_sessions_whose_client_never_came_back_first(void **state)
+static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4; i++)
         save_of(i, 99, false, NOW + i);
-    assert_int_equal(count_alive(0, 4), 4); /* they come back */
+    assert_int_equal(count_alive(0, 4), 4); /* the clients return */
     for (unsigned i = 4; i < 200; i++)
         save_of(i, 99, false, NOW + 1000 + i);
     assert_int_equal(count_alive(0, 4), 4);
     assert_int_equal(count_alive(4, 200), 4);
-    save_of(200, 7, false, NOW + 300); /* one of another address has a place, */
+    save_of(200, 7, false, NOW + 300); /* a session from another address gets a slot, */
     for (unsigned i = 201; i < 300; i++)
         save_of(i, 99, false, NOW + 1000 + i);
-    assert_true(load(in_set(200), NOW, 100000)); /* which those that came back do not take */
+    assert_true(load(in_set(200), NOW, 100000)); /* which returning clients do not take */
 }
 
-static void replaced_session_becomes_known(void **state)
+static void session_shm_replace_marks_logged_in(void **state)
 {
     const struct duda_session_shm_client known = {1, true};
     (void)state;
@@ -160,7 +160,7 @@ static void replaced_session_becomes_known(void **state)
     assert_false(load(in_set(1), NOW, 100000));
 }
 
-static void addresses_of_clients_differ(void **state)
+static void session_shm_hashes_of_clients_differ(void **state)
 {
     const struct mk_addr a = {.ip = {1}}, b = {.ip = {2}};
     (void)state;
@@ -168,8 +168,8 @@ static void addresses_of_clients_differ(void **state)
     assert_true(duda_session_shm_hash_client(&vault, &a) != duda_session_shm_hash_client(&vault, &b));
 }
 
-/* Whatever a dying worker has left there, it is no session. */
-static void what_is_torn_is_not_found(void **state)
+/* A torn write of a dying worker is not a session. */
+static void session_shm_torn_session_is_not_found(void **state)
 {
     (void)state;
     assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
@@ -181,8 +181,8 @@ static void what_is_torn_is_not_found(void **state)
     assert_true(load(1, NOW, 10));
 }
 
-/* A request that waited while another one has ended the session. */
-static void what_was_dropped_does_not_come_back(void **state)
+/* A request was waiting while another one deleted the session. */
+static void session_shm_deleted_session_does_not_return(void **state)
 {
     (void)state;
     assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
@@ -192,8 +192,8 @@ static void what_was_dropped_does_not_come_back(void **state)
     assert_false(duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
     assert_false(load(1, NOW, 10));
     assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
-    assert_false(duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW + 10,
-                                          10)); /* its time is over */
+    assert_false(
+        duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW + 10, 10)); /* expired */
     assert_false(load(1, NOW, 10));
 }
 
@@ -202,8 +202,8 @@ static void save_another(void)
     assert_true(duda_session_shm_insert(&vault, id_of(2 * N), MK_STR("the other"), &anybody, NOW, 10));
 }
 
-/* Both may have chosen the same place. */
-static void two_sessions_that_begin_at_once_get_two_places(void **state)
+/* Both may have chosen the same slot. */
+static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
 {
     (void)state;
     meanwhile_clock = save_another;
@@ -213,7 +213,7 @@ static void two_sessions_that_begin_at_once_get_two_places(void **state)
     assert_str(mk_buf_str(&found), "the other");
 }
 
-/* The first word of a place; the number of its session follows 48 bytes later. */
+/* Returns the first word of a slot; the session ID follows 48 bytes later. */
 static _Atomic uint32_t *lock_of(const unsigned char *id)
 {
     char *bytes = (char *)vault.memory,
@@ -229,8 +229,8 @@ static void take_the_lock(void)
     *lock_of(id_of(1)) = LOCKED_BY_ANOTHER;
 }
 
-/* The first one was stopped for so long that its lock went to another one. */
-static void a_lock_is_released_by_its_holder_alone(void **state)
+/* The first worker was suspended for so long that another one took over its lock. */
+static void session_shm_lock_is_released_only_by_its_holder(void **state)
 {
     (void)state;
     assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
@@ -243,19 +243,18 @@ static void a_lock_is_released_by_its_holder_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(kept_and_dropped, start, stop),
-        cmocka_unit_test_setup_teardown(idle_ones_end, start, stop),
-        cmocka_unit_test_setup_teardown(the_oldest_makes_room, start, stop),
-        cmocka_unit_test_setup_teardown(full_set_drops_visitors_who_are_not_known_first, start, stop),
-        cmocka_unit_test_setup_teardown(full_set_drops_sessions_of_the_address_with_most, start, stop),
-        cmocka_unit_test_setup_teardown(full_set_drops_sessions_whose_client_never_came_back_first, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(replaced_session_becomes_known, start, stop),
-        cmocka_unit_test_setup_teardown(addresses_of_clients_differ, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_torn_is_not_found, start, stop),
-        cmocka_unit_test_setup_teardown(what_was_dropped_does_not_come_back, start, stop),
-        cmocka_unit_test_setup_teardown(two_sessions_that_begin_at_once_get_two_places, start, stop),
-        cmocka_unit_test_setup_teardown(a_lock_is_released_by_its_holder_alone, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_insert_replace_delete, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_idle_session_expires, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_oldest, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_anonymous_first, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_from_address_with_most, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_unreturned_clients_first, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_replace_marks_logged_in, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_hashes_of_clients_differ, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_torn_session_is_not_found, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_deleted_session_does_not_return, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_simultaneous_inserts_get_separate_slots, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_lock_is_released_only_by_its_holder, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

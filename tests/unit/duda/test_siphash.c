@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first vectors of the reference code of SipHash-2-4-128: the text is 00, 01, 02, ... */
+/* The first test vectors of the SipHash-2-4-128 reference code: the text is 00, 01, 02, ... */
 #include "text/siphash.h"
 
 #include "unit/test.h"
@@ -14,7 +14,7 @@ static const struct {
     {3, {0x9c, 0x70, 0xb6, 0x0c, 0x52, 0x67, 0xa9, 0x4e, 0x5f, 0x33, 0xb6, 0xb0, 0x29, 0x85, 0xed, 0x51}},
 };
 
-static void mac_is_that_of_the_reference(void **state)
+static void siphash_matches_reference_vectors(void **state)
 {
     unsigned char key[DUDA_SIPHASH_KEY], out[DUDA_SIPHASH_TAG];
     char text[8];
@@ -29,7 +29,7 @@ static void mac_is_that_of_the_reference(void **state)
     }
 }
 
-static void mac_depends_on_each_byte_and_on_the_length(void **state)
+static void siphash_depends_on_each_byte_and_length(void **state)
 {
     unsigned char key[DUDA_SIPHASH_KEY] = {1}, whole[DUDA_SIPHASH_TAG], out[DUDA_SIPHASH_TAG];
     char text[40] = {0};
@@ -51,8 +51,8 @@ static void mac_depends_on_each_byte_and_on_the_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mac_is_that_of_the_reference),
-        cmocka_unit_test(mac_depends_on_each_byte_and_on_the_length),
+        cmocka_unit_test(siphash_matches_reference_vectors),
+        cmocka_unit_test(siphash_depends_on_each_byte_and_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

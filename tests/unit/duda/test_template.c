@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates: each rule of Mustache by a case whose values are written as JSON. */
+/* Mustache templates: a test case for each rule, with values written as JSON. */
 #include <duda/json.h>
 #include <duda/template.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 struct example {
     const char *values, *text, *result;
-    const char *partial; /* the template `p` */
+    const char *partial; /* text of the partial template `p` */
 };
 
 static char room[8192], reasons[1024];
@@ -51,7 +51,7 @@ static void run(const struct example *cases, size_t n)
     }
 }
 
-static void values(void **state)
+static void template_values_are_rendered(void **state)
 {
     (void)state;
     static const struct example cases[] = {
@@ -66,13 +66,13 @@ static void values(void **state)
         {"{\"a\":{\"b\":{\"c\":\"x\"}}}", "{{a.b.c}}{{a.b.d}}{{a.c}}|{{#a}}{{b.c}}{{/a}}", "x|x", NULL},
         {"{\"a\":\" x \"}", " {{a}} \n  {{{a}}}\n", "  x  \n   x \n", NULL},
         {"7", "{{.}}", "7", NULL},
-        /* `a` is found inside, so the one outside, which has a `b`, does not count. */
+        /* The inner `a` is found first, so the outer one, which has a `b`, is not used. */
         {"{\"a\":{\"b\":1},\"s\":{\"a\":{}}}", "{{#s}}({{a.b}}){{/s}}", "()", NULL},
     };
     run(cases, MK_LEN(cases));
 }
 
-static void sections(void **state)
+static void template_sections_are_rendered(void **state)
 {
     (void)state;
     static const struct example cases[] = {
@@ -94,7 +94,7 @@ static void sections(void **state)
     run(cases, MK_LEN(cases));
 }
 
-static void lines(void **state)
+static void template_standalone_lines_are_removed(void **state)
 {
     (void)state;
     static const struct example cases[] = {
@@ -110,7 +110,7 @@ static void lines(void **state)
     run(cases, MK_LEN(cases));
 }
 
-static void marks(void **state)
+static void template_delimiters_can_change(void **state)
 {
     (void)state;
     static const struct example cases[] = {
@@ -125,7 +125,7 @@ static void marks(void **state)
     run(cases, MK_LEN(cases));
 }
 
-static void partials(void **state)
+static void template_partials_are_included(void **state)
 {
     (void)state;
     static const struct example cases[] = {
@@ -148,7 +148,7 @@ static void expect_wrong(const char *text, const char *partial, bool strict, int
     assert_str(mk_buf_str(&why), reason);
 }
 
-static void mistakes(void **state)
+static void template_errors_have_positions(void **state)
 {
     (void)state;
     expect_wrong("x\n {{a", NULL, false, -EINVAL,
@@ -182,7 +182,7 @@ static void mistakes(void **state)
                  "page, line 1, column 193: more than 32 sections are inside of each other");
 }
 
-static void shapes(void **state)
+static void template_renders_structs(void **state)
 {
     (void)state;
     mk_str tags[] = {MK_STR_INIT("a"), MK_STR_INIT("<b>")};
@@ -202,13 +202,13 @@ static void shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(values, pool_stop),
-        cmocka_unit_test_teardown(sections, pool_stop),
-        cmocka_unit_test_teardown(lines, pool_stop),
-        cmocka_unit_test_teardown(marks, pool_stop),
-        cmocka_unit_test_teardown(partials, pool_stop),
-        cmocka_unit_test_teardown(mistakes, pool_stop),
-        cmocka_unit_test(shapes),
+        cmocka_unit_test_teardown(template_values_are_rendered, pool_stop),
+        cmocka_unit_test_teardown(template_sections_are_rendered, pool_stop),
+        cmocka_unit_test_teardown(template_standalone_lines_are_removed, pool_stop),
+        cmocka_unit_test_teardown(template_delimiters_can_change, pool_stop),
+        cmocka_unit_test_teardown(template_partials_are_included, pool_stop),
+        cmocka_unit_test_teardown(template_errors_have_positions, pool_stop),
+        cmocka_unit_test(template_renders_structs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
