@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests with one world of calls.h each. */
+/* For tests that each use one instance of calls.h. */
 #ifndef MK_UNIT_TLS_CALLCASE_H
 #define MK_UNIT_TLS_CALLCASE_H
 
@@ -7,7 +7,7 @@
 
 HARNESS_EACH(calls, struct calls, c);
 
-/* At most this one. */
+/* Limits the client to this version. */
 static inline void use_version(int version)
 {
     assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));

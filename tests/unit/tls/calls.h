@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our client's side and our server's, with an authority of their own and a relay between them that cuts the
+/* Our client and our server, with their own certificate authority and a relay between them that splits
  * records. */
 #ifndef MK_UNIT_TLS_CALLS_H
 #define MK_UNIT_TLS_CALLS_H
@@ -18,15 +18,15 @@ enum { CALLS_PIECE = 1 << 16, CALLS_DAY = 86400 };
 struct issuer {
     EVP_PKEY *key;
     X509 *x;
-    const char *file; /* of its certificate */
+    const char *file; /* its certificate file */
 };
 
-/* What a certificate is about; zero: a server's, from yesterday on and for 30 days. */
+/* Certificate properties; all zero: a server certificate, valid from yesterday for 30 days. */
 struct subject {
-    const char *names; /* "DNS:a.example,IP:127.0.0.1"; NULL: only its common name */
+    const char *names; /* "DNS:a.example,IP:127.0.0.1"; NULL: only the common name */
     const char *usage; /* NULL: serverAuth */
-    int from, days;    /* days from now */
-    unsigned bits;     /* of an RSA key; 0: P-256 */
+    int from, days;    /* in days from now */
+    unsigned bits;     /* size of the RSA key; 0: P-256 */
     bool is_authority;
 };
 
@@ -36,11 +36,11 @@ struct calls {
     struct mk_tls_client_settings rules;
     struct mk_tls_client *client;
     struct mk_tls_session *session;
-    struct mk_stream s;       /* the client's */
-    int at_client, at_server; /* the relay's ends */
-    size_t piece;             /* that the relay carries at a time */
+    struct mk_stream s;       /* the client's stream */
+    int at_client, at_server; /* ends of the relay */
+    size_t piece;             /* largest piece relayed at a time */
     const char *why;
-    mk_err its; /* what the server said of the handshake */
+    mk_err its; /* result of the server's handshake */
 };
 
 /* ---- Certificates ---- */
@@ -91,7 +91,7 @@ static inline void calls_issuer_free(struct issuer *i)
     *i = (struct issuer){0};
 }
 
-/* NAME.pem, which holds the key, too. */
+/* Writes NAME.pem, which includes the key. */
 static inline struct mk_tls_keypair calls_pair(struct world *w, const char *name, const struct issuer *by,
                                                struct subject s)
 {
@@ -105,7 +105,7 @@ static inline struct mk_tls_keypair calls_pair(struct world *w, const char *name
     return pair;
 }
 
-/* ---- The two sides ---- */
+/* ---- Client and server ---- */
 
 static inline void calls_serve(struct calls *c, struct mk_tls_keypair pair)
 {
@@ -157,9 +157,9 @@ static inline void calls_fini(struct calls *c)
 
 HARNESS_FIXTURE(calls, struct calls);
 
-/* ---- Between them ---- */
+/* ---- Relay ---- */
 
-/* Up to a piece. False: nothing was there. */
+/* Relays one piece. Returns false if there was nothing to relay. */
 static inline bool calls_carry(int from, int to, size_t piece)
 {
     char room[CALLS_PIECE];
@@ -172,7 +172,7 @@ static inline bool calls_carry(int from, int to, size_t piece)
     return n > 0 && recv(from, room, (size_t)n, 0) == n;
 }
 
-/* Both ways. */
+/* Relays in both directions. */
 static inline bool calls_relay(struct calls *c)
 {
     bool there = calls_carry(c->at_client, c->at_server, c->piece);
@@ -186,7 +186,7 @@ static inline void calls_relay_all(struct calls *c)
         ;
 }
 
-/* The client's stream; what it sends comes to at_client. */
+/* Opens the client's stream; its output arrives at at_client. */
 static inline mk_err calls_dial(struct calls *c, const char *name)
 {
     int ends[2];
@@ -207,7 +207,8 @@ static inline mk_err calls_accept(struct calls *c)
     return e;
 }
 
-/* Until the client is done, and the server unless its part waits for what the client says next. */
+/* Runs the handshake until the client is done, and the server too, unless its part waits for the client's
+ * next bytes. */
 static inline mk_err calls_agree(struct calls *c)
 {
     mk_err ours = -EAGAIN;
@@ -234,11 +235,11 @@ static inline mk_err calls_try(struct calls *c, const char *name)
 
 static inline ssize_t calls_hear(struct mk_stream *s, char *room, size_t cap)
 {
-    s->dry = false; /* an event has come */
+    s->dry = false; /* an event has arrived */
     return s->ops->read(s, room, cap);
 }
 
-/* As much as there is when all that was sent has come over. */
+/* Reads what is available after everything sent has been relayed. */
 static inline ssize_t calls_await(struct calls *c, struct mk_stream *s, char *room, size_t cap)
 {
     ssize_t n = -EAGAIN;
@@ -250,7 +251,7 @@ static inline ssize_t calls_await(struct calls *c, struct mk_stream *s, char *ro
     return n;
 }
 
-/* The server's part of the handshake ends with the first words. */
+/* The server's handshake finishes with the client's first bytes. */
 static inline void calls_connect(struct calls *c, const char *name)
 {
     char room[16];

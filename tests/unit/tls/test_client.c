@@ -15,7 +15,7 @@ static void expect_wrong(const char *file, const char *part)
     assert_int_equal(ERR_peek_error(), 0);
 }
 
-static void authorities_must_be_there(void **state)
+static void tls_client_missing_authorities_are_reported(void **state)
 {
     (void)state;
     c.rules.authority = "/nowhere";
@@ -24,11 +24,11 @@ static void authorities_must_be_there(void **state)
     setenv("SSL_CERT_DIR", "/nowhere", 1);
     c.rules.authority = NULL;
     expect_wrong(NULL, "the system trusts no authorities");
-    c.rules.verifies = false; /* needs none */
+    c.rules.verifies = false; /* needs no authorities */
     calls_load(&c);
 }
 
-static void those_of_the_system(void **state)
+static void tls_client_uses_system_authorities(void **state)
 {
     (void)state;
     setenv("SSL_CERT_FILE", c.authority.file, 1);
@@ -38,8 +38,8 @@ static void those_of_the_system(void **state)
     calls_connect(&c, "a.example");
 }
 
-/* An authority between, alone: it is trusted for what it has signed. */
-static void an_authority_need_not_be_the_last(void **state)
+/* An intermediate authority alone: certificates that it has signed are trusted. */
+static void tls_client_trusts_intermediate_authority(void **state)
 {
     (void)state;
     struct issuer between = calls_issuer(&c.w, "between", &c.authority, (struct subject){0});
@@ -50,7 +50,7 @@ static void an_authority_need_not_be_the_last(void **state)
     calls_issuer_free(&between);
 }
 
-static void a_certificate_must_fit(void **state)
+static void tls_client_certificate_is_validated(void **state)
 {
     (void)state;
     struct mk_tls_keypair old = calls_pair(&c.w, "old", NULL, (struct subject){.from = -20, .days = -10});
@@ -71,7 +71,7 @@ static void a_certificate_must_fit(void **state)
     expect_wrong(c.rules.key, "the key has no certificate");
 }
 
-static void others_should_not_read_the_key(void **state)
+static void tls_client_readable_key_is_reported(void **state)
 {
     (void)state;
     c.rules.certificate =
@@ -82,8 +82,8 @@ static void others_should_not_read_the_key(void **state)
     assert_contains(mk_str_from_c(c.w.problem.text), "others can read the key");
 }
 
-/* As in a worker that ends: its plugins' data may go first. */
-static void streams_may_outlive_it(void **state)
+/* As in an exiting worker, whose plugin data may be freed first. */
+static void tls_client_streams_may_outlive_client(void **state)
 {
     (void)state;
     char room[16];
@@ -99,9 +99,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(authorities_must_be_there),         CASE(those_of_the_system),
-        CASE(an_authority_need_not_be_the_last), CASE(a_certificate_must_fit),
-        CASE(others_should_not_read_the_key),    CASE(streams_may_outlive_it),
+        CASE(tls_client_missing_authorities_are_reported), CASE(tls_client_uses_system_authorities),
+        CASE(tls_client_trusts_intermediate_authority),    CASE(tls_client_certificate_is_validated),
+        CASE(tls_client_readable_key_is_reported),         CASE(tls_client_streams_may_outlive_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void expect(struct mk_stream *s, const char *text)
 
 /* ---- The handshake ---- */
 
-static void both_versions_are_spoken(void **state)
+static void connect_supports_tls_1_2_and_1_3(void **state)
 {
     (void)state;
     struct mk_tls_conn_info facts;
@@ -47,13 +47,13 @@ static void both_versions_are_spoken(void **state)
     }
 }
 
-static void older_ones_are_not(void **state)
+static void connect_rejects_older_versions(void **state)
 {
     (void)state;
     assert_int_equal(SSL_CTX_get_min_proto_version(c.client->ctx), TLS1_2_VERSION);
 }
 
-static void names_are_found_in_the_certificate(void **state)
+static void connect_verifies_name_and_sends_sni(void **state)
 {
     (void)state;
     calls_connect(&c, "x.b.example");
@@ -63,7 +63,7 @@ static void names_are_found_in_the_certificate(void **state)
     assert_string_equal(c.w.asked, "a.example");
 }
 
-static void addresses_are_verified_and_not_sent(void **state)
+static void connect_verifies_address_without_sni(void **state)
 {
     (void)state;
     static const char *const addresses[] = {"192.0.2.1", "2001:db8::1", "2001:DB8:0::1"};
@@ -75,7 +75,7 @@ static void addresses_are_verified_and_not_sent(void **state)
     assert_int_equal(calls_try(&c, "192.0.2.2"), -EPROTO);
 }
 
-static void a_name_that_cannot_be_asked_for_leaves_the_descriptor(void **state)
+static void connect_invalid_name_keeps_descriptor_open(void **state)
 {
     (void)state;
     char name[512] = {0};
@@ -85,7 +85,7 @@ static void a_name_that_cannot_be_asked_for_leaves_the_descriptor(void **state)
     assert_int_equal(close(fd), 0);
 }
 
-static void handshakes_are_cut_anywhere(void **state)
+static void connect_handshake_may_be_split_anywhere(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++)
@@ -96,7 +96,7 @@ static void handshakes_are_cut_anywhere(void **state)
         }
 }
 
-static void the_last_flight_goes_with_the_first_words(void **state)
+static void connect_last_flight_is_sent_with_first_data(void **state)
 {
     (void)state;
     const char *why;
@@ -109,7 +109,7 @@ static void the_last_flight_goes_with_the_first_words(void **state)
     expect(&c.w.s, "hello");
 }
 
-static void or_when_there_is_nothing_to_read(void **state)
+static void connect_last_flight_is_sent_before_waiting(void **state)
 {
     (void)state;
     const char *why;
@@ -127,7 +127,7 @@ static void or_when_there_is_nothing_to_read(void **state)
     }
 }
 
-static void or_with_the_end(void **state)
+static void connect_last_flight_is_sent_at_close(void **state)
 {
     (void)state;
     const char *why;
@@ -139,7 +139,7 @@ static void or_with_the_end(void **state)
     assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
 }
 
-static void what_comes_with_the_handshake_is_held(void **state)
+static void connect_data_with_handshake_is_buffered(void **state)
 {
     (void)state;
     const char *why;
@@ -162,7 +162,7 @@ static void what_comes_with_the_handshake_is_held(void **state)
     assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), 7); /* without an event */
 }
 
-/* ---- Content ---- */
+/* ---- Data ---- */
 
 static char pattern(size_t at)
 {
@@ -194,7 +194,7 @@ static void pull(struct way *way, size_t cap)
     way->heard += n > 0 ? (size_t)n : 0;
 }
 
-/* Any order, any size, records cut anywhere: nothing is lost, doubled or changed. */
+/* Any order, any size, records split anywhere: no data is lost, duplicated or changed. */
 static void talk(unsigned seed)
 {
     struct way ways[2] = {{.from = &c.s, .to = &c.w.s}, {.from = &c.w.s, .to = &c.s}};
@@ -218,7 +218,7 @@ static void talk(unsigned seed)
     }
 }
 
-static void nothing_is_lost_or_doubled(void **state)
+static void connect_data_arrives_exactly_once(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
@@ -230,7 +230,7 @@ static void nothing_is_lost_or_doubled(void **state)
     }
 }
 
-static void tiny_records_have_their_turns(void **state)
+static void connect_tiny_records_yield(void **state)
 {
     (void)state;
     unsigned n = 0, turns = 0;
@@ -249,9 +249,9 @@ static void tiny_records_have_their_turns(void **state)
     assert_true(turns > 2 && turns < 20);
 }
 
-/* ---- The end ---- */
+/* ---- Close ---- */
 
-static void its_end_is_zero(void **state)
+static void connect_close_notify_reads_as_eof(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
@@ -267,7 +267,7 @@ static void its_end_is_zero(void **state)
     }
 }
 
-static void without_close_notify_it_is_an_error(void **state)
+static void connect_eof_without_close_notify_is_an_error(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
@@ -285,7 +285,7 @@ static void without_close_notify_it_is_an_error(void **state)
     }
 }
 
-static void so_it_is_within_a_record(void **state)
+static void connect_eof_within_record_is_an_error(void **state)
 {
     (void)state;
     char sealed[256];
@@ -293,13 +293,13 @@ static void so_it_is_within_a_record(void **state)
     assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("all of it"), false), 9);
     c.w.s.ops->close(&c.w.s);
     ssize_t n = recv(c.at_server, sealed, sizeof sealed, 0);
-    assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1); /* of close_notify */
+    assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1); /* one byte short of close_notify */
     assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
     expect(&c.s, "all of it");
     assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
 }
 
-static void our_end_lets_it_go_on(void **state)
+static void connect_server_may_send_after_our_shutdown(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
@@ -320,7 +320,7 @@ static void our_end_lets_it_go_on(void **state)
     }
 }
 
-static void its_end_lets_us_go_on(void **state)
+static void connect_client_may_send_after_server_shutdown(void **state)
 {
     (void)state;
     calls_connect(&c, "a.example");
@@ -331,7 +331,7 @@ static void its_end_lets_us_go_on(void **state)
     expect(&c.w.s, "still heard");
 }
 
-static void our_end_waits_for_room(void **state)
+static void connect_shutdown_waits_for_buffer_space(void **state)
 {
     (void)state;
     char none[16];
@@ -351,7 +351,7 @@ static void our_end_waits_for_room(void **state)
     assert_false(c.s.shutdown_pending);
 }
 
-static void a_server_that_is_gone_is_an_error_and_no_signal(void **state)
+static void connect_closed_server_is_an_error_without_sigpipe(void **state)
 {
     (void)state;
     calls_connect(&c, "a.example");
@@ -361,8 +361,8 @@ static void a_server_that_is_gone_is_an_error_and_no_signal(void **state)
     assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
 }
 
-/* As a 413 before all content has come. */
-static void what_it_answered_before_is_read(void **state)
+/* For example a 413 before the whole body has been sent. */
+static void connect_early_response_is_read_after_close(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
@@ -382,7 +382,7 @@ static void what_it_answered_before_is_read(void **state)
     }
 }
 
-static void what_was_changed_ends_it(void **state)
+static void connect_tampered_record_fails_connection(void **state)
 {
     (void)state;
     calls_connect(&c, "a.example");
@@ -391,9 +391,9 @@ static void what_was_changed_ends_it(void **state)
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPROTO);
 }
 
-/* ---- What servers may want besides ---- */
+/* ---- Other server behaviour ---- */
 
-/* OpenSSL's own, at the other end of the client's socket. */
+/* An OpenSSL server at the other end of the client's socket. */
 static SSL *make_server(SSL_CTX **ctx, int version)
 {
     *ctx = SSL_CTX_new(TLS_server_method());
@@ -423,7 +423,7 @@ static void free_server(SSL *ssl, SSL_CTX *ctx)
     ERR_clear_error();
 }
 
-static void keys_may_change(void **state)
+static void connect_key_updates_are_accepted(void **state)
 {
     (void)state;
     SSL_CTX *ctx;
@@ -438,7 +438,7 @@ static void keys_may_change(void **state)
     free_server(ssl, ctx);
 }
 
-static void but_not_for_ever(void **state)
+static void connect_endless_key_updates_fail_connection(void **state)
 {
     (void)state;
     SSL_CTX *ctx;
@@ -453,14 +453,14 @@ static void but_not_for_ever(void **state)
     free_server(ssl, ctx);
 }
 
-static void nothing_is_agreed_upon_again(void **state)
+static void connect_renegotiation_is_rejected(void **state)
 {
     (void)state;
     SSL_CTX *ctx;
     SSL *ssl = make_server(&ctx, TLS1_2_VERSION);
     struct mk_tls_conn_info facts;
     mk_tls_conn_info_get(&c.s, &facts);
-    assert_str(facts.protocol, ""); /* it does not know ALPN */
+    assert_str(facts.protocol, ""); /* the server does not support ALPN */
     assert_int_equal(SSL_renegotiate(ssl), 1);
     (void)SSL_do_handshake(ssl);
     assert_int_equal(calls_hear(&c.s, room, sizeof room), -EAGAIN);
@@ -473,30 +473,30 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(both_versions_are_spoken),
-        CASE(older_ones_are_not),
-        CASE(names_are_found_in_the_certificate),
-        CASE(addresses_are_verified_and_not_sent),
-        CASE(a_name_that_cannot_be_asked_for_leaves_the_descriptor),
-        CASE(handshakes_are_cut_anywhere),
-        CASE(the_last_flight_goes_with_the_first_words),
-        CASE(or_when_there_is_nothing_to_read),
-        CASE(or_with_the_end),
-        CASE(what_comes_with_the_handshake_is_held),
-        CASE(nothing_is_lost_or_doubled),
-        CASE(tiny_records_have_their_turns),
-        CASE(its_end_is_zero),
-        CASE(without_close_notify_it_is_an_error),
-        CASE(so_it_is_within_a_record),
-        CASE(our_end_lets_it_go_on),
-        CASE(its_end_lets_us_go_on),
-        CASE(our_end_waits_for_room),
-        CASE(a_server_that_is_gone_is_an_error_and_no_signal),
-        CASE(what_it_answered_before_is_read),
-        CASE(what_was_changed_ends_it),
-        CASE(keys_may_change),
-        CASE(but_not_for_ever),
-        CASE(nothing_is_agreed_upon_again),
+        CASE(connect_supports_tls_1_2_and_1_3),
+        CASE(connect_rejects_older_versions),
+        CASE(connect_verifies_name_and_sends_sni),
+        CASE(connect_verifies_address_without_sni),
+        CASE(connect_invalid_name_keeps_descriptor_open),
+        CASE(connect_handshake_may_be_split_anywhere),
+        CASE(connect_last_flight_is_sent_with_first_data),
+        CASE(connect_last_flight_is_sent_before_waiting),
+        CASE(connect_last_flight_is_sent_at_close),
+        CASE(connect_data_with_handshake_is_buffered),
+        CASE(connect_data_arrives_exactly_once),
+        CASE(connect_tiny_records_yield),
+        CASE(connect_close_notify_reads_as_eof),
+        CASE(connect_eof_without_close_notify_is_an_error),
+        CASE(connect_eof_within_record_is_an_error),
+        CASE(connect_server_may_send_after_our_shutdown),
+        CASE(connect_client_may_send_after_server_shutdown),
+        CASE(connect_shutdown_waits_for_buffer_space),
+        CASE(connect_closed_server_is_an_error_without_sigpipe),
+        CASE(connect_early_response_is_read_after_close),
+        CASE(connect_tampered_record_fails_connection),
+        CASE(connect_key_updates_are_accepted),
+        CASE(connect_endless_key_updates_fail_connection),
+        CASE(connect_renegotiation_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

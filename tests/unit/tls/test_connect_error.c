@@ -5,7 +5,7 @@
 
 static char room[4096];
 
-/* The first failure is the one that counts. */
+/* The first failure is the one reported. */
 static void expect_why(const char *part)
 {
     assert_contains(mk_str_from_c(c.why), part);
@@ -28,7 +28,7 @@ static void serve(const struct issuer *by, struct subject s)
 
 /* ---- Certificates ---- */
 
-static void an_authority_that_is_not_trusted(void **state)
+static void connect_error_untrusted_authority(void **state)
 {
     (void)state;
     struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
@@ -39,7 +39,7 @@ static void an_authority_that_is_not_trusted(void **state)
     calls_issuer_free(&other);
 }
 
-static void one_that_is_sent_along(void **state)
+static void connect_error_untrusted_chain(void **state)
 {
     (void)state;
     struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
@@ -53,7 +53,7 @@ static void one_that_is_sent_along(void **state)
     calls_issuer_free(&other);
 }
 
-static void a_certificate_of_its_own_making(void **state)
+static void connect_error_self_signed(void **state)
 {
     (void)state;
     serve(NULL, (struct subject){.names = "DNS:a.example"});
@@ -64,7 +64,7 @@ static void a_certificate_of_its_own_making(void **state)
     calls_connect(&c, "a.example");
 }
 
-static void a_wrong_name(void **state)
+static void connect_error_name_mismatch(void **state)
 {
     (void)state;
     expect_failure(
@@ -78,7 +78,7 @@ static void a_wrong_name(void **state)
     expect_failure("a.example", "is for CN=other and not for a.example");
 }
 
-static void hundreds_of_names_are_cut(void **state)
+static void connect_error_many_names_are_truncated(void **state)
 {
     (void)state;
     char names[8192] = "";
@@ -92,17 +92,17 @@ static void hundreds_of_names_are_cut(void **state)
     assert_true(strlen(c.why) < 700);
 }
 
-static void what_would_disturb_a_terminal(void **state)
+static void connect_error_control_characters_are_escaped(void **state)
 {
     (void)state;
     serve(&c.authority, (struct subject){.names = "DNS:a\033[31m\n.example"});
     expect_failure("c.example", "is for a\\x1b[31m\\x0a.example and not");
 }
 
-static void one_that_has_expired(void **state)
+static void connect_error_expired(void **state)
 {
     (void)state;
-    /* Ours does not serve it: an old one goes on until the server is started again. */
+    /* Our server does not serve it: an expired certificate stays in use until the server restarts. */
     SSL_CTX *ctx = c.w.context->ctx;
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *old = calls_sign(key, "old", &c.authority,
@@ -119,14 +119,15 @@ static void one_that_has_expired(void **state)
     EVP_PKEY_free(key);
 }
 
-static void one_that_is_for_something_else(void **state)
+static void connect_error_wrong_key_usage(void **state)
 {
     (void)state;
     serve(&c.authority, (struct subject){.names = "DNS:a.example", .usage = "clientAuth"});
-    expect_failure("a.example", "OpenSSL rejects the certificate CN=other: un"); /* suitable, supported */
+    /* unsuitable or unsupported */
+    expect_failure("a.example", "OpenSSL rejects the certificate CN=other: un");
 }
 
-static void none_of_it_matters_to_those_that_do_not_verify(void **state)
+static void connect_error_none_without_verification(void **state)
 {
     (void)state;
     c.rules = (struct mk_tls_client_settings){.authority = "/nowhere"};
@@ -135,7 +136,7 @@ static void none_of_it_matters_to_those_that_do_not_verify(void **state)
     calls_connect(&c, "c.example");
 }
 
-/* ---- Servers that speak something else ---- */
+/* ---- Servers with another protocol ---- */
 
 static void expect_answer(mk_str bytes, const char *part)
 {
@@ -145,7 +146,7 @@ static void expect_answer(mk_str bytes, const char *part)
     assert_int_equal(send(c.at_client, bytes.p, bytes.len, 0), bytes.len);
     assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
     mk_err e = -EAGAIN;
-    for (unsigned i = 0; i < 2 && e == -EAGAIN; i++) { /* the end is an event of its own */
+    for (unsigned i = 0; i < 2 && e == -EAGAIN; i++) { /* EOF is a separate event */
         c.s.dry = false;
         e = mk_tls_stream_handshake(&c.s, &c.why);
     }
@@ -154,7 +155,7 @@ static void expect_answer(mk_str bytes, const char *part)
     calls_end(&c);
 }
 
-static void no_tls(void **state)
+static void connect_error_server_without_tls(void **state)
 {
     (void)state;
     const char *part = "it may expect connections without TLS";
@@ -166,7 +167,7 @@ static void no_tls(void **state)
     expect_answer(MK_STR(""), part);
 }
 
-static void alerts(void **state)
+static void connect_error_alerts_are_explained(void **state)
 {
     (void)state;
     static const struct {
@@ -185,18 +186,18 @@ static void alerts(void **state)
     }
 }
 
-static void one_that_resets_the_connection(void **state)
+static void connect_error_reset_during_handshake(void **state)
 {
     (void)state;
     assert_int_equal(calls_dial(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
-    mk_fd_close(&c.at_client); /* with the hello unread */
+    mk_fd_close(&c.at_client); /* with the ClientHello unread */
     c.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
     expect_why("it closed the connection during the handshake");
 }
 
-/* ---- Our certificate ---- */
+/* ---- Client certificates ---- */
 
 static void require_certificates(void)
 {
@@ -212,7 +213,7 @@ static void show_certificate(const struct issuer *by)
     calls_load(&c);
 }
 
-static void both_show_certificates(void **state)
+static void connect_mutual_tls_succeeds(void **state)
 {
     (void)state;
     struct mk_tls_conn_info facts;
@@ -227,7 +228,7 @@ static void both_show_certificates(void **state)
     }
 }
 
-/* In TLS 1.3 the client is done before the server has seen its certificate. */
+/* In TLS 1.3 the client finishes before the server has seen its certificate. */
 static void fail_later(const char *part)
 {
     const char *unheard;
@@ -239,7 +240,7 @@ static void fail_later(const char *part)
         c.w.s.dry = false;
         assert_int_equal(mk_tls_stream_handshake(&c.w.s, &unheard), -EPROTO);
         calls_relay_all(&c);
-        if (writes) { /* the end is met by a write first */
+        if (writes) { /* a write notices the close first */
             mk_fd_close(&c.at_client);
             assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
         } else {
@@ -251,7 +252,7 @@ static void fail_later(const char *part)
     }
 }
 
-static void a_server_that_requires_one(void **state)
+static void connect_error_client_certificate_required(void **state)
 {
     (void)state;
     require_certificates();
@@ -260,7 +261,7 @@ static void a_server_that_requires_one(void **state)
     expect_failure("a.example", "it requires a client certificate: set one");
 }
 
-static void one_that_rejects_ours(void **state)
+static void connect_error_client_certificate_rejected(void **state)
 {
     (void)state;
     struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
@@ -276,21 +277,21 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(an_authority_that_is_not_trusted),
-        CASE(one_that_is_sent_along),
-        CASE(a_certificate_of_its_own_making),
-        CASE(a_wrong_name),
-        CASE(hundreds_of_names_are_cut),
-        CASE(what_would_disturb_a_terminal),
-        CASE(one_that_has_expired),
-        CASE(one_that_is_for_something_else),
-        CASE(none_of_it_matters_to_those_that_do_not_verify),
-        CASE(no_tls),
-        CASE(alerts),
-        CASE(one_that_resets_the_connection),
-        CASE(both_show_certificates),
-        CASE(a_server_that_requires_one),
-        CASE(one_that_rejects_ours),
+        CASE(connect_error_untrusted_authority),
+        CASE(connect_error_untrusted_chain),
+        CASE(connect_error_self_signed),
+        CASE(connect_error_name_mismatch),
+        CASE(connect_error_many_names_are_truncated),
+        CASE(connect_error_control_characters_are_escaped),
+        CASE(connect_error_expired),
+        CASE(connect_error_wrong_key_usage),
+        CASE(connect_error_none_without_verification),
+        CASE(connect_error_server_without_tls),
+        CASE(connect_error_alerts_are_explained),
+        CASE(connect_error_reset_during_handshake),
+        CASE(connect_mutual_tls_succeeds),
+        CASE(connect_error_client_certificate_required),
+        CASE(connect_error_client_certificate_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection to a server takes while it is kept for the next request. */
+/* Memory of an idle upstream connection that waits for the next request. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "unit/tls/calls.h"
 
-/* Measured with OpenSSL 3.0: up to 13.3 KB. Later versions keep two record layers of 4.4 KB each (3.2), and after the
- * handshake the key of X25519MLKEM768 of 7.7 KB (3.5): 28.5 to 31.1 KB with 3.5.6. No public function frees these. The
- * buffers of 16 KB are freed in all versions (SSL_MODE_RELEASE_BUFFERS). Certificates are the session's. */
+/* Measured with OpenSSL 3.0: up to 13.3 KB. Later versions keep two record layers of 4.4 KB each (3.2), and
+ * after the handshake the X25519MLKEM768 key of 7.7 KB (3.5): 28.5 to 31.1 KB with 3.5.6. No public function
+ * frees them. The buffers of 16 KB are freed in all versions (SSL_MODE_RELEASE_BUFFERS). Certificates belong
+ * to the session. */
 enum { IDLE_MAX = 24 * 1024, IDLE_MAX_SINCE_3_2 = 36 * 1024 };
 
 static struct calls c;
@@ -61,7 +62,7 @@ static size_t idle_max(void)
     return OPENSSL_version_major() > 3 || OPENSSL_version_minor() >= 2 ? IDLE_MAX_SINCE_3_2 : IDLE_MAX;
 }
 
-static void an_idle_connection_is_small(void **state)
+static void connect_idle_connection_memory_is_bounded(void **state)
 {
     (void)state;
     calls_init(&c);
@@ -79,7 +80,7 @@ static void an_idle_connection_is_small(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_idle_connection_is_small)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(connect_idle_connection_memory_is_bounded)};
     if (!CRYPTO_set_mem_functions(on_alloc, on_realloc, on_free))
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

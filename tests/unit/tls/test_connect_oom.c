@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections to servers when our memory runs out: each call fails, or does what it always does; nothing is
- * lost. */
+/* Upstream TLS connections when memory runs out: each call fails or works as usual; nothing leaks. */
 #include "unit/oom.h"
 #include "unit/tls/calls.h"
 
 static struct calls c;
 static char room[1 << 16];
 
-/* All that a connection does, on the client's side. True: it came to its end. */
+/* Runs all operations of a connection on the client's side. Returns true if all succeeded. */
 static bool run(void)
 {
     ssize_t n = 0;
@@ -15,7 +14,7 @@ static bool run(void)
         return false;
     if (c.s.ops->write(&c.s, MK_STR("hello"), true) != 5 || c.s.ops->read(&c.s, room, sizeof room) != -EAGAIN)
         return false;
-    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket is full */
+    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket buffer is full */
         n = c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false);
     if (n != -EAGAIN)
         return false;
@@ -25,7 +24,7 @@ static bool run(void)
     return calls_agree(&c) == -EPROTO && *c.why;
 }
 
-/* As often as it takes until nothing fails any more. */
+/* Repeats the step until no allocation fails anymore. */
 static void fail_each(bool (*step)(void), void (*undo)(void))
 {
     bool done = false;
@@ -39,7 +38,7 @@ static void fail_each(bool (*step)(void), void (*undo)(void))
         oom.fail_at = 0;
         assert_true(!done || went);
         undo();
-        assert_true(oom.n_live <= before + 1); /* the rooms of the thread stay */
+        assert_true(oom.n_live <= before + 1); /* the thread's buffers remain */
     }
     assert_true(done && n > 2);
 }
@@ -62,7 +61,7 @@ static void undo_make(void)
     c.client = NULL;
 }
 
-static void nothing_is_lost(void **state)
+static void connect_oom_leaks_nothing(void **state)
 {
     (void)state;
     calls_init(&c);
@@ -74,6 +73,6 @@ static void nothing_is_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_lost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(connect_oom_leaks_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void expect_odd(const char *file, const char *part)
     w.context = NULL;
 }
 
-static void a_good_one(void **state)
+static void context_loads_certificate(void **state)
 {
     (void)state;
     time_t now = time(NULL);
@@ -48,14 +48,14 @@ static void a_good_one(void **state)
     assert_true(expires > now + 29 * 86400 && expires < now + 31 * 86400);
 }
 
-static void two_kinds(void **state)
+static void context_loads_two_key_types(void **state)
 {
     (void)state;
     struct mk_tls_keypair pairs[2] = {w.pair, world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
     world_load(&w);
-    assert_true(mk_tls_context_valid_until(w.context) < time(NULL) + 11 * 86400); /* the first to end */
+    assert_true(mk_tls_context_valid_until(w.context) < time(NULL) + 11 * 86400); /* the first to expire */
     SSL_CTX_set1_sigalgs_list(w.clients, "RSA-PSS+SHA256");
     world_connect(&w);
     assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
@@ -67,7 +67,7 @@ static void two_kinds(void **state)
                      EVP_PKEY_EC);
 }
 
-static void but_each_once(void **state)
+static void context_rejects_duplicate_key_type(void **state)
 {
     (void)state;
     struct mk_tls_keypair pairs[2] = {w.pair, world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
@@ -76,7 +76,7 @@ static void but_each_once(void **state)
     expect_wrong(pairs[1].certificate, "same type of key");
 }
 
-static void no_certificate_at_all(void **state)
+static void context_without_certificate_needs_challenges(void **state)
 {
     (void)state;
     w.rules.n_pairs = 0;
@@ -85,7 +85,7 @@ static void no_certificate_at_all(void **state)
     world_load(&w);
 }
 
-static void files_that_cannot_be_read(void **state)
+static void context_unreadable_files_are_reported(void **state)
 {
     (void)state;
     const char *key = w.pair.key;
@@ -103,7 +103,7 @@ static void files_that_cannot_be_read(void **state)
     expect_wrong(w.pair.certificate, "cannot read the certificate: No such file");
 }
 
-static void files_that_are_something_else(void **state)
+static void context_malformed_files_are_reported(void **state)
 {
     (void)state;
     const char *certificate = w.pair.certificate, *key = w.pair.key;
@@ -124,7 +124,7 @@ static void files_that_are_something_else(void **state)
     expect_wrong(w.pair.certificate, "is invalid");
 }
 
-static void pairs_that_are_none(void **state)
+static void context_mismatched_key_is_reported(void **state)
 {
     (void)state;
     struct mk_tls_keypair other = world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10);
@@ -135,7 +135,7 @@ static void pairs_that_are_none(void **state)
     expect_wrong(other.key, "does not belong to the certificate in");
 }
 
-static void keys_with_a_password(void **state)
+static void context_encrypted_key_is_reported(void **state)
 {
     (void)state;
     EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -148,14 +148,14 @@ static void keys_with_a_password(void **state)
     expect_wrong(path, "protected by a password");
 }
 
-static void keys_that_others_can_read(void **state)
+static void context_readable_key_is_reported(void **state)
 {
     (void)state;
     assert_int_equal(chmod(w.pair.key, 0644), 0);
     expect_odd(w.pair.key, "others can read the key: expected mode 0600, not 0644");
 }
 
-static void times(void **state)
+static void context_validity_period_is_checked(void **state)
 {
     (void)state;
     w.pair = world_pair(&w, "late", EVP_EC_gen("P-256"), -3, -1);
@@ -164,8 +164,8 @@ static void times(void **state)
     expect_odd(w.pair.certificate, "not valid before");
 }
 
-/* As the next configuration does when the files cannot be used any more. */
-static void context_takes_over_a_certificate_whose_files_are_gone(void **state)
+/* As the next configuration does when the files have become unusable. */
+static void context_keeps_certificate_whose_files_are_gone(void **state)
 {
     (void)state;
     struct mk_tls_context *first;
@@ -189,7 +189,7 @@ static void context_takes_over_a_certificate_whose_files_are_gone(void **state)
     w.pair.kept_by = NULL;
 }
 
-static void context_cannot_take_over_what_the_other_never_had(void **state)
+static void context_cannot_keep_unknown_certificate(void **state)
 {
     (void)state;
     world_load(&w);
@@ -201,14 +201,14 @@ static void context_cannot_take_over_what_the_other_never_had(void **state)
     assert_null(c);
 }
 
-static void weak_keys(void **state)
+static void context_weak_key_is_rejected(void **state)
 {
     (void)state;
     w.pair = world_pair(&w, "weak", EVP_RSA_gen(1024), -1, 10);
     expect_wrong(w.pair.certificate, "its RSA key has 1024 bits: expected at least 2048");
 }
 
-static void words(void **state)
+static void context_invalid_ciphers_are_reported(void **state)
 {
     (void)state;
     w.rules.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256:NONSENSE";
@@ -227,7 +227,7 @@ static void words(void **state)
     assert_string_equal(SSL_get_cipher_name(w.client), "TLS_AES_256_GCM_SHA384");
 }
 
-static void the_oldest_version(void **state)
+static void context_minimum_version_is_enforced(void **state)
 {
     (void)state;
     const char *why;
@@ -240,9 +240,9 @@ static void the_oldest_version(void **state)
     assert_string_equal(why, "unsupported protocol");
 }
 
-/* ---- Certificates of clients ---- */
+/* ---- Client certificates ---- */
 
-static void authorities_of_clients(void **state)
+static void context_client_authority_is_validated(void **state)
 {
     (void)state;
     w.rules.clients = MK_TLS_CLIENTS_OPTIONAL;
@@ -280,7 +280,7 @@ static void assert_certificate(mk_str der, mk_str subject)
     X509_free(x);
 }
 
-static void clients(void **state)
+static void context_client_certificates_are_verified(void **state)
 {
     (void)state;
     struct mk_tls_keypair known = world_pair(&w, "known", EVP_EC_gen("P-256"), -1, 10);
@@ -355,7 +355,7 @@ static long stapled(void)
     return len;
 }
 
-static void answers_of_authorities(void **state)
+static void context_ocsp_response_is_validated(void **state)
 {
     (void)state;
     struct stat st;
@@ -393,7 +393,7 @@ static const char *speaks(const char *offer)
     return e ? why : chosen;
 }
 
-static void protocols(void **state)
+static void context_alpn_selects_protocol(void **state)
 {
     (void)state;
     world_load(&w);
@@ -412,7 +412,7 @@ static void protocols(void **state)
     assert_string_equal(speaks("\x02h2\x08http/1.1"), "http/1.1");
 }
 
-static void challenges(void **state)
+static void context_answers_acme_challenge(void **state)
 {
     (void)state;
     struct mk_tls_conn_info facts;
@@ -451,26 +451,26 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(a_good_one),
-        CASE(two_kinds),
-        CASE(but_each_once),
-        CASE(no_certificate_at_all),
-        CASE(files_that_cannot_be_read),
-        CASE(files_that_are_something_else),
-        CASE(pairs_that_are_none),
-        CASE(keys_with_a_password),
-        CASE(keys_that_others_can_read),
-        CASE(times),
-        CASE(context_takes_over_a_certificate_whose_files_are_gone),
-        CASE(context_cannot_take_over_what_the_other_never_had),
-        CASE(weak_keys),
-        CASE(words),
-        CASE(the_oldest_version),
-        CASE(authorities_of_clients),
-        CASE(clients),
-        CASE(answers_of_authorities),
-        CASE(protocols),
-        CASE(challenges),
+        CASE(context_loads_certificate),
+        CASE(context_loads_two_key_types),
+        CASE(context_rejects_duplicate_key_type),
+        CASE(context_without_certificate_needs_challenges),
+        CASE(context_unreadable_files_are_reported),
+        CASE(context_malformed_files_are_reported),
+        CASE(context_mismatched_key_is_reported),
+        CASE(context_encrypted_key_is_reported),
+        CASE(context_readable_key_is_reported),
+        CASE(context_validity_period_is_checked),
+        CASE(context_keeps_certificate_whose_files_are_gone),
+        CASE(context_cannot_keep_unknown_certificate),
+        CASE(context_weak_key_is_rejected),
+        CASE(context_invalid_ciphers_are_reported),
+        CASE(context_minimum_version_is_enforced),
+        CASE(context_client_authority_is_validated),
+        CASE(context_client_certificates_are_verified),
+        CASE(context_ocsp_response_is_validated),
+        CASE(context_alpn_selects_protocol),
+        CASE(context_answers_acme_challenge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates of the machine's own authority: what they contain, which clients trust them, and when they are
- * replaced.
- */
+/* Certificates of the local certificate authority: their contents, the clients that trust them, and their
+ * renewal. */
 #include "tls/local_ca.h"
 
 #include <openssl/evp.h>
@@ -71,7 +70,7 @@ static int64_t seconds_of(const ASN1_TIME *t)
     return (int64_t)timegm(&tm);
 }
 
-/* Not by the library: where a long has 32 bits, its time_t need not be ours. */
+/* Not checked by the library: where long has 32 bits, its time_t may differ from ours. */
 static int judge_time(const X509 *x, int64_t at)
 {
     if (seconds_of(X509_get0_notBefore(x)) > at)
@@ -79,7 +78,7 @@ static int judge_time(const X509 *x, int64_t at)
     return seconds_of(X509_get0_notAfter(x)) <= at ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_OK;
 }
 
-/* What a careful client says to the leaf for that name at that time: X509_V_OK, or why not. */
+/* Verifies the leaf for this name and time as a strict client does: returns X509_V_OK or the error. */
 static int verify(const struct mk_buf *leaf, const char *name, bool address, int64_t at)
 {
     X509 *root = certificate_in(&f.pem), *x = certificate_in(leaf);
@@ -109,16 +108,16 @@ static bool is_address(const char *name)
     return strchr(name, ':') || mk_char_is_digit(name[0]);
 }
 
-/* ---- What clients make of it ---- */
+/* ---- Verification by clients ---- */
 
-static void every_name_is_believed(void **state)
+static void local_ca_own_names_verify(void **state)
 {
     (void)state;
     for (size_t i = 0; i < box.n; i++)
         assert_int_equal(verify(&f.leaf, box.at[i], is_address(box.at[i]), NOW), X509_V_OK);
 }
 
-static void other_names_are_not(void **state)
+static void local_ca_other_names_do_not_verify(void **state)
 {
     (void)state;
     assert_int_equal(verify(&f.leaf, "example.org", false, NOW), X509_V_ERR_HOSTNAME_MISMATCH);
@@ -126,15 +125,15 @@ static void other_names_are_not(void **state)
     assert_int_equal(verify(&f.leaf, "10.1.2.4", true, NOW), X509_V_ERR_IP_ADDRESS_MISMATCH);
 }
 
-static void it_is_believed_for_ninety_days(void **state)
+static void local_ca_leaf_is_valid_for_90_days(void **state)
 {
     (void)state;
-    assert_int_equal(verify(&f.leaf, "box", false, NOW - 1800), X509_V_OK); /* a clock that is behind */
+    assert_int_equal(verify(&f.leaf, "box", false, NOW - 1800), X509_V_OK); /* for clocks that are behind */
     assert_int_equal(verify(&f.leaf, "box", false, NOW + 89 * DAY), X509_V_OK);
     assert_int_equal(verify(&f.leaf, "box", false, NOW + 90 * DAY), X509_V_ERR_CERT_HAS_EXPIRED);
 }
 
-static void a_certificate_of_another_authority_is_not_believed(void **state)
+static void local_ca_leaf_of_other_authority_does_not_verify(void **state)
 {
     (void)state;
     char room[ROOM], leaf_room[ROOM];
@@ -147,9 +146,9 @@ static void a_certificate_of_another_authority_is_not_believed(void **state)
     ops->close(other);
 }
 
-/* ---- What they say ---- */
+/* ---- Certificate contents ---- */
 
-static void an_authority_is_no_more_than_that(void **state)
+static void local_ca_root_has_minimal_extensions(void **state)
 {
     (void)state;
     X509 *x = certificate_in(&f.pem);
@@ -165,7 +164,7 @@ static void an_authority_is_no_more_than_that(void **state)
     X509_free(x);
 }
 
-static void a_leaf_is_for_a_server_and_has_no_other_name(void **state)
+static void local_ca_leaf_is_for_server_authentication_only(void **state)
 {
     (void)state;
     X509 *x = certificate_in(&f.leaf);
@@ -178,7 +177,7 @@ static void a_leaf_is_for_a_server_and_has_no_other_name(void **state)
     X509_free(x);
 }
 
-static void serials_and_keys_are_never_the_same(void **state)
+static void local_ca_serials_and_keys_are_unique(void **state)
 {
     (void)state;
     char room[ROOM];
@@ -194,7 +193,7 @@ static void serials_and_keys_are_never_the_same(void **state)
     X509_free(root);
 }
 
-static void people_learn_whose_it_is(void **state)
+static void local_ca_info_describes_authority(void **state)
 {
     (void)state;
     struct mk_tls_local_ca_info facts;
@@ -214,7 +213,7 @@ static void people_learn_whose_it_is(void **state)
     X509_free(x);
 }
 
-static void a_strange_or_long_name_does_no_harm(void **state)
+static void local_ca_odd_machine_name_is_sanitized(void **state)
 {
     (void)state;
     char who[300], room[ROOM];
@@ -230,7 +229,7 @@ static void a_strange_or_long_name_does_no_harm(void **state)
     ops->close(a);
 }
 
-static void the_certificate_alone_has_no_key(void **state)
+static void local_ca_exported_certificate_has_no_key(void **state)
 {
     (void)state;
     char room[ROOM];
@@ -241,9 +240,9 @@ static void the_certificate_alone_has_no_key(void **state)
     assert_true(mk_str_ends(mk_buf_str(&f.pem), mk_buf_str(&pem)));
 }
 
-/* ---- What it may vouch for ---- */
+/* ---- Name constraints ---- */
 
-static void it_vouches_for_its_machine_alone(void **state)
+static void local_ca_name_constraints_limit_to_machine(void **state)
 {
     (void)state;
     const char *const fine[] = {"localhost",   "a.localhost", "box",          "box.local",
@@ -262,7 +261,7 @@ static void it_vouches_for_its_machine_alone(void **state)
             fail_msg("it may vouch for %s", never[i]);
 }
 
-static void names_of_strangers_are_not_issued(void **state)
+static void local_ca_refuses_foreign_names(void **state)
 {
     (void)state;
     char room[ROOM];
@@ -273,7 +272,7 @@ static void names_of_strangers_are_not_issued(void **state)
     assert_int_equal(pem.len, 0);
 }
 
-static void many_addresses_fit(void **state)
+static void local_ca_many_addresses_fit(void **state)
 {
     (void)state;
     static char texts[256][16];
@@ -290,19 +289,19 @@ static void many_addresses_fit(void **state)
     assert_null(ops->is_due(f.a, mk_buf_str(&pem), &all, NOW));
 }
 
-/* ---- When it is replaced ---- */
+/* ---- Renewal ---- */
 
-static void a_new_one_is_not_due(void **state)
+static void local_ca_fresh_leaf_is_not_due(void **state)
 {
     (void)state;
     assert_null(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW));
     assert_null(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW + 59 * DAY));
     const struct mk_tls_names fewer = {box_names, 3};
     assert_null(
-        ops->is_due(f.a, mk_buf_str(&f.leaf), &fewer, NOW)); /* an interface that is down may return */
+        ops->is_due(f.a, mk_buf_str(&f.leaf), &fewer, NOW)); /* an interface that is down may come back */
 }
 
-static void it_is_due_at_two_thirds_of_its_time(void **state)
+static void local_ca_leaf_is_due_at_two_thirds_of_lifetime(void **state)
 {
     (void)state;
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW + 60 * DAY),
@@ -310,7 +309,7 @@ static void it_is_due_at_two_thirds_of_its_time(void **state)
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW - DAY), "it is not valid yet");
 }
 
-static void it_is_due_when_the_machine_has_a_new_name(void **state)
+static void local_ca_leaf_is_due_after_new_name(void **state)
 {
     (void)state;
     const char *const names[] = {"box", "10.9.9.9"}, *const hosts[] = {"new.local"};
@@ -320,7 +319,7 @@ static void it_is_due_when_the_machine_has_a_new_name(void **state)
                         "the machine has a new name or address");
 }
 
-static void what_is_no_certificate_is_due(void **state)
+static void local_ca_unreadable_leaf_is_due(void **state)
 {
     (void)state;
     mk_str leaf = mk_buf_str(&f.leaf);
@@ -330,7 +329,7 @@ static void what_is_no_certificate_is_due(void **state)
     assert_string_equal(ops->is_due(f.a, mk_str_skip(leaf, 40), &box, NOW), "it is unreadable");
 }
 
-static void it_does_not_outlive_its_authority(void **state)
+static void local_ca_leaf_does_not_outlive_authority(void **state)
 {
     (void)state;
     struct mk_tls_local_ca_info facts;
@@ -345,7 +344,7 @@ static void it_does_not_outlive_its_authority(void **state)
     X509_free(x);
 }
 
-/* ---- What is no authority ---- */
+/* ---- Invalid authorities ---- */
 
 static void assert_refused(mk_str pem, const char *expected)
 {
@@ -356,7 +355,7 @@ static void assert_refused(mk_str pem, const char *expected)
     assert_string_equal(why, expected);
 }
 
-static void what_is_no_authority_is_refused(void **state)
+static void local_ca_invalid_authority_is_rejected(void **state)
 {
     (void)state;
     mk_str pem = mk_buf_str(&f.pem);
@@ -368,7 +367,7 @@ static void what_is_no_authority_is_refused(void **state)
     assert_refused(mk_buf_str(&f.leaf), "its certificate is not an authority's");
 }
 
-static void key_and_certificate_must_belong_together(void **state)
+static void local_ca_mismatched_key_is_rejected(void **state)
 {
     (void)state;
     char room[ROOM], mixed_room[ROOM];
@@ -381,7 +380,7 @@ static void key_and_certificate_must_belong_together(void **state)
     assert_refused(mk_buf_str(&mixed), "its key does not match its certificate");
 }
 
-static void a_room_that_is_too_small_is_said(void **state)
+static void local_ca_small_buffer_is_reported(void **state)
 {
     (void)state;
     char room[100];
@@ -396,27 +395,27 @@ static void a_room_that_is_too_small_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_name_is_believed),
-        TEST(other_names_are_not),
-        TEST(it_is_believed_for_ninety_days),
-        TEST(a_certificate_of_another_authority_is_not_believed),
-        TEST(an_authority_is_no_more_than_that),
-        TEST(a_leaf_is_for_a_server_and_has_no_other_name),
-        TEST(serials_and_keys_are_never_the_same),
-        TEST(people_learn_whose_it_is),
-        TEST(a_strange_or_long_name_does_no_harm),
-        TEST(the_certificate_alone_has_no_key),
-        TEST(it_vouches_for_its_machine_alone),
-        TEST(names_of_strangers_are_not_issued),
-        TEST(many_addresses_fit),
-        TEST(a_new_one_is_not_due),
-        TEST(it_is_due_at_two_thirds_of_its_time),
-        TEST(it_is_due_when_the_machine_has_a_new_name),
-        TEST(what_is_no_certificate_is_due),
-        TEST(it_does_not_outlive_its_authority),
-        TEST(what_is_no_authority_is_refused),
-        TEST(key_and_certificate_must_belong_together),
-        TEST(a_room_that_is_too_small_is_said),
+        TEST(local_ca_own_names_verify),
+        TEST(local_ca_other_names_do_not_verify),
+        TEST(local_ca_leaf_is_valid_for_90_days),
+        TEST(local_ca_leaf_of_other_authority_does_not_verify),
+        TEST(local_ca_root_has_minimal_extensions),
+        TEST(local_ca_leaf_is_for_server_authentication_only),
+        TEST(local_ca_serials_and_keys_are_unique),
+        TEST(local_ca_info_describes_authority),
+        TEST(local_ca_odd_machine_name_is_sanitized),
+        TEST(local_ca_exported_certificate_has_no_key),
+        TEST(local_ca_name_constraints_limit_to_machine),
+        TEST(local_ca_refuses_foreign_names),
+        TEST(local_ca_many_addresses_fit),
+        TEST(local_ca_fresh_leaf_is_not_due),
+        TEST(local_ca_leaf_is_due_at_two_thirds_of_lifetime),
+        TEST(local_ca_leaf_is_due_after_new_name),
+        TEST(local_ca_unreadable_leaf_is_due),
+        TEST(local_ca_leaf_does_not_outlive_authority),
+        TEST(local_ca_invalid_authority_is_rejected),
+        TEST(local_ca_mismatched_key_is_rejected),
+        TEST(local_ca_small_buffer_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

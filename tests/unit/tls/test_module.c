@@ -3,8 +3,8 @@
 
 extern const struct mk_tls_module mk_tls_module;
 
-/* As in a program that has it built in. */
-static void what_is_linked_is_not_looked_for(void **state)
+/* As in a program with the module built in. */
+static void tls_module_linked_in_is_not_loaded(void **state)
 {
     (void)state;
     const char *why = "";
@@ -12,7 +12,7 @@ static void what_is_linked_is_not_looked_for(void **state)
     assert_null(why);
 }
 
-static void it_is_whole(void **state)
+static void tls_module_has_all_functions(void **state)
 {
     (void)state;
     const struct mk_tls_module *m = &mk_tls_module;
@@ -25,7 +25,7 @@ static void it_is_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_linked_is_not_looked_for),
-                                       cmocka_unit_test(it_is_whole)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tls_module_linked_in_is_not_loaded),
+                                       cmocka_unit_test(tls_module_has_all_functions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "unit/later.h"
 #include "unit/tls/callcase.h"
 
-/* Both sides must agree on that. */
+/* Both sides must agree on resumption. */
 static bool was_resumed(void)
 {
     struct mk_tls_conn_info ours, its;
@@ -29,7 +29,7 @@ static void go_on(int version)
     for (unsigned i = 0; i < 3; i++)
         assert_true(resumes("a.example"));
     c.w.tickets.newest++;
-    assert_true(resumes("a.example")); /* and gets a new ticket, sealed with the new key */
+    assert_true(resumes("a.example")); /* and gets a new ticket, encrypted with the new key */
     c.w.tickets.newest++;
     assert_true(resumes("a.example"));
     c.w.tickets.newest += 2;
@@ -37,27 +37,27 @@ static void go_on(int version)
     assert_true(resumes("a.example"));
 }
 
-static void the_next_connection_goes_on(void **state)
+static void session_is_resumed_in_tls_1_3(void **state)
 {
     (void)state;
     go_on(TLS1_3_VERSION);
 }
 
-static void and_in_tls_1_2(void **state)
+static void session_is_resumed_in_tls_1_2(void **state)
 {
     (void)state;
     go_on(TLS1_2_VERSION);
 }
 
-static void an_address_has_sessions_too(void **state)
+static void session_is_resumed_for_ip_address(void **state)
 {
     (void)state;
     assert_false(resumes("192.0.2.1"));
     assert_true(resumes("192.0.2.1"));
 }
 
-/* Several connections of a worker begin with the same one. */
-static void many_at_once(void **state)
+/* Several connections of a worker start with the same session. */
+static void session_is_shared_by_concurrent_connections(void **state)
 {
     (void)state;
     enum { N = 4 };
@@ -79,13 +79,13 @@ static void many_at_once(void **state)
         assert_int_equal(calls_accept(&c), 0);
         assert_int_equal(calls_agree(&c), 0);
         assert_true(SSL_session_reused(tls[i]->ssl));
-        assert_int_equal(calls_await(&c, &c.s, (char[1]){0}, 1), -EAGAIN); /* takes the ticket */
+        assert_int_equal(calls_await(&c, &c.s, (char[1]){0}, 1), -EAGAIN); /* receives the ticket */
         calls_end(&c);
     }
     assert_true(resumes("a.example"));
 }
 
-static void a_server_that_is_cut_off_keeps_its_session(void **state)
+static void session_survives_connection_reset(void **state)
 {
     (void)state;
     char room[16];
@@ -102,9 +102,9 @@ static void a_server_that_is_cut_off_keeps_its_session(void **state)
     }
 }
 
-/* ---- What they are not good for ---- */
+/* ---- Limits of resumption ---- */
 
-static void another_name_is_verified(void **state)
+static void session_of_other_name_is_not_resumed(void **state)
 {
     (void)state;
     assert_false(resumes("a.example"));
@@ -113,8 +113,8 @@ static void another_name_is_verified(void **state)
     assert_int_equal(calls_try(&c, "other.example"), -EPROTO);
 }
 
-/* Of another upstream, or after a reload: it may trust others. */
-static void another_client_verifies_by_its_own_rules(void **state)
+/* A client of another upstream, or after a reload, may trust other authorities. */
+static void session_is_not_shared_between_clients(void **state)
 {
     (void)state;
     assert_false(resumes("a.example"));
@@ -128,8 +128,8 @@ static void another_client_verifies_by_its_own_rules(void **state)
     calls_issuer_free(&other);
 }
 
-/* Each session leads to the next one, and none of them verifies the certificate again. */
-static void certificates_that_end_are_verified_again(void **state)
+/* Each session leads to the next, and none of them verifies the certificate again. */
+static void session_ends_with_certificate(void **state)
 {
     (void)state;
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
@@ -145,7 +145,7 @@ static void certificates_that_end_are_verified_again(void **state)
     }
 }
 
-static void so_are_those_of_authorities(void **state)
+static void session_ends_with_authority(void **state)
 {
     (void)state;
     struct issuer between = calls_issuer(&c.w, "between", &c.authority, (struct subject){.days = 3});
@@ -164,7 +164,7 @@ static void so_are_those_of_authorities(void **state)
     calls_issuer_free(&between);
 }
 
-static void what_is_not_verified_does_not_end(void **state)
+static void session_without_verification_does_not_end(void **state)
 {
     (void)state;
     calls_serve(&c, calls_pair(&c.w, "unknown", NULL, (struct subject){.days = 1}));
@@ -176,8 +176,8 @@ static void what_is_not_verified_does_not_end(void **state)
     later_s = 0;
 }
 
-/* Otherwise a server that chokes on a session would never be reached again. */
-static void a_handshake_that_fails_forgets_it(void **state)
+/* Otherwise a server that cannot handle the session would never be reachable again. */
+static void session_is_dropped_after_failed_handshake(void **state)
 {
     (void)state;
     char room[4096];
@@ -194,14 +194,14 @@ static void a_handshake_that_fails_forgets_it(void **state)
     assert_false(resumes("a.example"));
 }
 
-static void unless_it_did_not_offer_it(void **state)
+static void session_not_offered_survives_failed_handshake(void **state)
 {
     (void)state;
     assert_false(resumes("a.example"));
     struct mk_tls_session *kept = c.session;
     c.session = NULL;
     assert_int_equal(calls_dial(&c, "a.example"), 0);
-    c.session = kept; /* of a connection that was made meanwhile */
+    c.session = kept; /* from a connection made in the meantime */
     mk_fd_close(&c.at_client);
     assert_true(mk_tls_stream_handshake(&c.s, &c.why) != -EAGAIN);
     assert_ptr_equal(c.session, kept);
@@ -209,7 +209,7 @@ static void unless_it_did_not_offer_it(void **state)
     assert_true(resumes("a.example"));
 }
 
-static void servers_without_tickets_have_none(void **state)
+static void session_needs_tickets(void **state)
 {
     (void)state;
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
@@ -226,19 +226,19 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(the_next_connection_goes_on),
-        CASE(and_in_tls_1_2),
-        CASE(an_address_has_sessions_too),
-        CASE(many_at_once),
-        CASE(a_server_that_is_cut_off_keeps_its_session),
-        CASE(another_name_is_verified),
-        CASE(another_client_verifies_by_its_own_rules),
-        CASE(certificates_that_end_are_verified_again),
-        CASE(so_are_those_of_authorities),
-        CASE(what_is_not_verified_does_not_end),
-        CASE(a_handshake_that_fails_forgets_it),
-        CASE(unless_it_did_not_offer_it),
-        CASE(servers_without_tickets_have_none),
+        CASE(session_is_resumed_in_tls_1_3),
+        CASE(session_is_resumed_in_tls_1_2),
+        CASE(session_is_resumed_for_ip_address),
+        CASE(session_is_shared_by_concurrent_connections),
+        CASE(session_survives_connection_reset),
+        CASE(session_of_other_name_is_not_resumed),
+        CASE(session_is_not_shared_between_clients),
+        CASE(session_ends_with_certificate),
+        CASE(session_ends_with_authority),
+        CASE(session_without_verification_does_not_end),
+        CASE(session_is_dropped_after_failed_handshake),
+        CASE(session_not_offered_survives_failed_handshake),
+        CASE(session_needs_tickets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,20 +42,20 @@ static void talk(const char *version)
     check_client("answer");
 }
 
-static void bytes_go_both_ways(void **state)
+static void stream_transfers_both_ways_in_tls_1_3(void **state)
 {
     (void)state;
     talk("TLSv1.3");
 }
 
-static void and_in_tls_1_2(void **state)
+static void stream_transfers_both_ways_in_tls_1_2(void **state)
 {
     (void)state;
     SSL_CTX_set_max_proto_version(w.clients, TLS1_2_VERSION);
     talk("TLSv1.2");
 }
 
-static void what_was_read_before_comes_first(void **state)
+static void stream_early_bytes_are_processed_first(void **state)
 {
     (void)state;
     const char *why;
@@ -71,7 +71,7 @@ static void what_was_read_before_comes_first(void **state)
     assert_int_equal(world_agree(&w, &why), 0);
 }
 
-static void a_socket_that_is_dry_is_not_asked(void **state)
+static void stream_drained_socket_is_not_read(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -81,7 +81,7 @@ static void a_socket_that_is_dry_is_not_asked(void **state)
     assert_int_equal(world_hear(&w, room, sizeof room), 5);
 }
 
-/* No event tells of the bytes that TLS has read from the socket already. */
+/* No event announces bytes that TLS has already read from the socket. */
 static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
 {
     (void)state;
@@ -94,8 +94,8 @@ static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
     assert_false(mk_stream_is_readable(&w.s));
 }
 
-/* One event tells of the last bytes and of the FIN, which no close_notify precedes. */
-static void end_is_found_after_a_short_read(void **state)
+/* A single event announces the last bytes and the FIN, which has no preceding close_notify. */
+static void stream_eof_is_found_after_short_read(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -107,7 +107,7 @@ static void end_is_found_after_a_short_read(void **state)
     assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
 }
 
-static void tiny_records_have_their_turns(void **state)
+static void stream_tiny_records_yield(void **state)
 {
     (void)state;
     unsigned n = 0, turns = 0;
@@ -125,7 +125,7 @@ static void tiny_records_have_their_turns(void **state)
     assert_true(turns > 2 && turns < 20);
 }
 
-/* ---- Sockets that are full ---- */
+/* ---- Full sockets ---- */
 
 static char pattern(size_t at)
 {
@@ -141,7 +141,7 @@ static char *make_much(void)
     return much;
 }
 
-/* What the client takes is what was written, in order. */
+/* Checks that the client receives what was written, in order. */
 static size_t take(size_t at)
 {
     int n = SSL_read(w.client, room, 1 + (int)(at % 40000));
@@ -151,7 +151,7 @@ static size_t take(size_t at)
     return at + (n > 0 ? (size_t)n : 0);
 }
 
-static void nothing_is_lost_or_doubled(void **state)
+static void stream_data_arrives_exactly_once(void **state)
 {
     (void)state;
     char *much = make_much();
@@ -169,7 +169,7 @@ static void nothing_is_lost_or_doubled(void **state)
             full++;
         if (n < 0 || sent % 5 == 0)
             heard = take(heard);
-        if (sent == MUCH) /* a little may wait for what does not follow */
+        if (sent == MUCH) /* a small rest may wait for data that does not follow */
             assert_true(w.s.ops->read(&w.s, room, sizeof room) == -EAGAIN);
     }
     assert_int_equal(sent, MUCH);
@@ -177,7 +177,7 @@ static void nothing_is_lost_or_doubled(void **state)
     mk_mem_free(much);
 }
 
-static void files_too(void **state)
+static void stream_files_arrive_exactly_once(void **state)
 {
     (void)state;
     char *much = make_much();
@@ -200,12 +200,12 @@ static void files_too(void **state)
     assert_int_equal(w.s.ops->send_file(&w.s, file, 0, 2), -EBADF);
 }
 
-static void a_little_waits_for_more(void **state)
+static void stream_small_write_waits_for_more(void **state)
 {
     (void)state;
     world_connect(&w);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("head "), true), 5);
-    while (SSL_read(w.client, room, sizeof room) > 0) /* tickets */
+    while (SSL_read(w.client, room, sizeof room) > 0) /* session tickets */
         fail_msg("it did not wait");
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("content"), false), 7);
     check_client("head ");
@@ -215,9 +215,9 @@ static void a_little_waits_for_more(void **state)
     check_client("alone");
 }
 
-/* ---- The end ---- */
+/* ---- Close ---- */
 
-static void our_end_reaches_the_peer(void **state)
+static void stream_shutdown_sends_close_notify(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -230,7 +230,7 @@ static void our_end_reaches_the_peer(void **state)
     assert_int_equal(w.s.fd, -1);
 }
 
-static void our_end_waits_for_room(void **state)
+static void stream_shutdown_waits_for_buffer_space(void **state)
 {
     char none[16];
     (void)state;
@@ -252,7 +252,7 @@ static void our_end_waits_for_room(void **state)
     world_hang_up(&w);
 }
 
-static void closing_tells_too(void **state)
+static void stream_close_sends_close_notify(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -263,7 +263,7 @@ static void closing_tells_too(void **state)
     assert_int_equal(SSL_get_error(w.client, 0), SSL_ERROR_ZERO_RETURN);
 }
 
-static void the_end_of_the_peer_is_zero(void **state)
+static void stream_end_of_peer_reads_as_eof(void **state)
 {
     (void)state;
     for (int told = 0; told < 2; told++) {
@@ -280,7 +280,7 @@ static void the_end_of_the_peer_is_zero(void **state)
     }
 }
 
-static void a_peer_that_is_gone_is_an_error_and_no_signal(void **state)
+static void stream_closed_peer_is_an_error_without_sigpipe(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -290,19 +290,19 @@ static void a_peer_that_is_gone_is_an_error_and_no_signal(void **state)
     assert_int_equal(world_hear(&w, room, sizeof room), -EPIPE);
 }
 
-static void what_was_changed_ends_it(void **state)
+static void stream_tampered_record_fails_connection(void **state)
 {
     (void)state;
     world_connect(&w);
     assert_int_equal(send(w.fd, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
     assert_int_equal(world_hear(&w, room, sizeof room), -EPROTO);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPROTO);
-    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* it got the alert */
+    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* the client received the alert */
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
     ERR_clear_error();
 }
 
-/* ---- Keys ---- */
+/* ---- Key updates ---- */
 
 static mk_err update_keys(unsigned times)
 {
@@ -316,7 +316,7 @@ static mk_err update_keys(unsigned times)
     return 0;
 }
 
-static void keys_may_change(void **state)
+static void stream_key_updates_are_accepted(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -327,7 +327,7 @@ static void keys_may_change(void **state)
     check_client("answer");
 }
 
-static void but_not_for_ever(void **state)
+static void stream_endless_key_updates_fail_connection(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -336,7 +336,7 @@ static void but_not_for_ever(void **state)
 
 /* ---- Sessions ---- */
 
-/* Was it resumed? The ticket of this connection is for the next one. */
+/* Was the session resumed? Stores the ticket of this connection for the next one. */
 static bool resumes(SSL_SESSION **session)
 {
     struct mk_tls_conn_info facts;
@@ -363,7 +363,7 @@ static void tickets(int version)
     assert_false(resumes(&session));
     assert_true(resumes(&session) && resumes(&session));
     w.tickets.newest++;
-    assert_true(resumes(&session)); /* the key before is understood, and the ticket renewed */
+    assert_true(resumes(&session)); /* the previous key is still accepted, and the ticket is renewed */
     w.tickets.newest++;
     assert_true(resumes(&session));
     w.tickets.newest += 2;
@@ -372,13 +372,13 @@ static void tickets(int version)
     SSL_SESSION_free(session);
 }
 
-static void sessions_go_on_as_long_as_keys_last(void **state)
+static void stream_tickets_follow_key_rotation_in_tls_1_2(void **state)
 {
     (void)state;
     tickets(TLS1_2_VERSION);
 }
 
-static void those_of_tls_1_3_too(void **state)
+static void stream_tickets_follow_key_rotation_in_tls_1_3(void **state)
 {
     (void)state;
     tickets(TLS1_3_VERSION);
@@ -388,26 +388,26 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(bytes_go_both_ways),
-        CASE(and_in_tls_1_2),
-        CASE(what_was_read_before_comes_first),
-        CASE(a_socket_that_is_dry_is_not_asked),
+        CASE(stream_transfers_both_ways_in_tls_1_3),
+        CASE(stream_transfers_both_ways_in_tls_1_2),
+        CASE(stream_early_bytes_are_processed_first),
+        CASE(stream_drained_socket_is_not_read),
         CASE(full_read_leaves_stream_readable_while_tls_has_more),
-        CASE(end_is_found_after_a_short_read),
-        CASE(tiny_records_have_their_turns),
-        CASE(nothing_is_lost_or_doubled),
-        CASE(files_too),
-        CASE(a_little_waits_for_more),
-        CASE(our_end_reaches_the_peer),
-        CASE(our_end_waits_for_room),
-        CASE(closing_tells_too),
-        CASE(the_end_of_the_peer_is_zero),
-        CASE(a_peer_that_is_gone_is_an_error_and_no_signal),
-        CASE(what_was_changed_ends_it),
-        CASE(keys_may_change),
-        CASE(but_not_for_ever),
-        CASE(sessions_go_on_as_long_as_keys_last),
-        CASE(those_of_tls_1_3_too),
+        CASE(stream_eof_is_found_after_short_read),
+        CASE(stream_tiny_records_yield),
+        CASE(stream_data_arrives_exactly_once),
+        CASE(stream_files_arrive_exactly_once),
+        CASE(stream_small_write_waits_for_more),
+        CASE(stream_shutdown_sends_close_notify),
+        CASE(stream_shutdown_waits_for_buffer_space),
+        CASE(stream_close_sends_close_notify),
+        CASE(stream_end_of_peer_reads_as_eof),
+        CASE(stream_closed_peer_is_an_error_without_sigpipe),
+        CASE(stream_tampered_record_fails_connection),
+        CASE(stream_key_updates_are_accepted),
+        CASE(stream_endless_key_updates_fail_connection),
+        CASE(stream_tickets_follow_key_rotation_in_tls_1_2),
+        CASE(stream_tickets_follow_key_rotation_in_tls_1_3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

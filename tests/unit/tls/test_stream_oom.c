@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encrypted streams when our memory runs out: each call fails, or does what it always does; nothing is lost.
- */
+/* TLS streams when memory runs out: each call fails or works as usual; nothing leaks. */
 #include "unit/oom.h"
 #include "unit/tls/world.h"
 
 static struct world w;
 static char room[1 << 16];
 
-/* All that a connection does. True: it came to its end. */
+/* Runs all operations of a connection. Returns true if all succeeded. */
 static bool run(void)
 {
     const char *why;
@@ -21,7 +20,7 @@ static bool run(void)
         return false;
     if (w.s.ops->write(&w.s, MK_STR("head"), true) != 4)
         return false;
-    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket is full */
+    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket buffer is full */
         n = w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false);
     if (n != -EAGAIN)
         return false;
@@ -30,7 +29,7 @@ static bool run(void)
     return true;
 }
 
-static void nothing_is_lost(void **state)
+static void stream_oom_leaks_nothing(void **state)
 {
     (void)state;
     bool done = false;
@@ -50,7 +49,7 @@ static void nothing_is_lost(void **state)
         oom.fail_at = 0;
         assert_true(!done || went);
         world_hang_up(&w);
-        assert_true(oom.n_live <= before + 1); /* the rooms of the thread stay */
+        assert_true(oom.n_live <= before + 1); /* the thread's buffers remain */
     }
     assert_true(done && n > 3);
     world_fini(&w);
@@ -58,6 +57,6 @@ static void nothing_is_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_lost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(stream_oom_leaks_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* The system's file and folder. */
+/* Sets the system's certificate file and folders. */
 static void set_system(const char *file, const char *folders)
 {
     assert_int_equal(setenv("SSL_CERT_FILE", in_folder(file), 1), 0);
@@ -72,9 +72,9 @@ static X509_STORE *take(const char *file)
     return store;
 }
 
-/* ---- A file ---- */
+/* ---- Configured file ---- */
 
-static void a_file_is_what_counts(void **state)
+static void trust_store_file_replaces_system_authorities(void **state)
 {
     (void)state;
     set_system("a.ca", "");
@@ -91,7 +91,7 @@ static void expect_wrong(const char *file, const char *part)
     assert_int_equal(ERR_peek_error(), 0);
 }
 
-static void files_that_hold_none(void **state)
+static void trust_store_invalid_files_are_reported(void **state)
 {
     (void)state;
     expect_wrong("/nowhere/authority.pem", "cannot read the authority: No such file");
@@ -101,9 +101,9 @@ static void files_that_hold_none(void **state)
     expect_wrong(in_folder("broken"), "it contains an invalid certificate");
 }
 
-/* ---- The system's ---- */
+/* ---- System authorities ---- */
 
-static void all_of_them_are_read_at_once(void **state)
+static void trust_store_reads_all_system_authorities(void **state)
 {
     (void)state;
     set_system("a.ca", in_folder("hashed"));
@@ -113,7 +113,7 @@ static void all_of_them_are_read_at_once(void **state)
     mk_tls_trust_store_release(store);
 }
 
-static void folders_may_be_several(void **state)
+static void trust_store_reads_several_folders(void **state)
 {
     (void)state;
     char folders[512];
@@ -127,7 +127,7 @@ static void folders_may_be_several(void **state)
     mk_tls_trust_store_release(store);
 }
 
-static void only_names_that_openssl_would_find(void **state)
+static void trust_store_reads_only_hashed_names(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
@@ -142,7 +142,7 @@ static void only_names_that_openssl_would_find(void **state)
     mk_tls_trust_store_release(store);
 }
 
-static void broken_files_hide_no_others(void **state)
+static void trust_store_skips_malformed_files(void **state)
 {
     (void)state;
     folder_add(&w.folder, "hashed/00000000.0", MK_STR("hello\n"));
@@ -153,7 +153,7 @@ static void broken_files_hide_no_others(void **state)
     mk_tls_trust_store_release(store);
 }
 
-static void a_system_without_any(void **state)
+static void trust_store_empty_system_is_reported(void **state)
 {
     (void)state;
     expect_wrong(NULL, "the system trusts no authorities, ");
@@ -162,7 +162,7 @@ static void a_system_without_any(void **state)
 
 /* ---- Sharing ---- */
 
-static void those_that_want_them_share_them(void **state)
+static void trust_store_is_shared(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
@@ -173,15 +173,15 @@ static void those_that_want_them_share_them(void **state)
     assert_ptr_equal(three, two);
     mk_tls_trust_store_release(two);
     (void)X509_STORE_up_ref(three);
-    mk_tls_trust_store_release(three); /* the last one: none are kept for later */
+    mk_tls_trust_store_release(three); /* the last reference: the store is freed */
     X509_STORE *four = take(NULL);
     assert_ptr_not_equal(four, three);
     X509_STORE_free(three);
     mk_tls_trust_store_release(four);
 }
 
-/* A reload reads them again if they have changed; what runs keeps its own. */
-static void changed_ones_are_read_again(void **state)
+/* A reload reads the authorities again if they have changed; running connections keep their own. */
+static void trust_store_is_reloaded_after_change(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
@@ -199,12 +199,12 @@ static void changed_ones_are_read_again(void **state)
     mk_tls_trust_store_release(fewer);
 }
 
-static void a_file_that_is_rewritten_too(void **state)
+static void trust_store_is_reloaded_after_rewrite_in_place(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
     X509_STORE *before = take(NULL);
-    FILE *f = fopen(a.file, "w"); /* the same inode */
+    FILE *f = fopen(a.file, "w"); /* keeps the inode */
     assert_true(PEM_write_X509(f, b.x) && PEM_write_X509(f, a.x));
     fclose(f);
     X509_STORE *after = take(NULL);
@@ -217,16 +217,16 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
-        CASE(a_file_is_what_counts),
-        CASE(files_that_hold_none),
-        CASE(all_of_them_are_read_at_once),
-        CASE(folders_may_be_several),
-        CASE(only_names_that_openssl_would_find),
-        CASE(broken_files_hide_no_others),
-        CASE(a_system_without_any),
-        CASE(those_that_want_them_share_them),
-        CASE(changed_ones_are_read_again),
-        CASE(a_file_that_is_rewritten_too),
+        CASE(trust_store_file_replaces_system_authorities),
+        CASE(trust_store_invalid_files_are_reported),
+        CASE(trust_store_reads_all_system_authorities),
+        CASE(trust_store_reads_several_folders),
+        CASE(trust_store_reads_only_hashed_names),
+        CASE(trust_store_skips_malformed_files),
+        CASE(trust_store_empty_system_is_reported),
+        CASE(trust_store_is_shared),
+        CASE(trust_store_is_reloaded_after_change),
+        CASE(trust_store_is_reloaded_after_rewrite_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

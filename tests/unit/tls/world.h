@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates in a folder, a server's stream, and a client of OpenSSL's own at the other end of a pair of
- * sockets. */
+/* Certificates in a folder, a server stream, and an OpenSSL client at the other end of a socket pair. */
 #ifndef MK_UNIT_TLS_WORLD_H
 #define MK_UNIT_TLS_WORLD_H
 
@@ -26,11 +25,11 @@ struct world {
     struct mk_tls_keypair pair;
     struct mk_tls_server_settings rules;
     struct mk_tls_tickets tickets;
-    struct mk_tls_context *context; /* that is chosen for every name */
+    struct mk_tls_context *context; /* chosen for every name */
     struct mk_tls_domain domain;
     struct mk_tls_settings_error problem;
     SSL_CTX *clients;
-    /* Of the connection. */
+    /* The connection. */
     struct mk_stream s;
     SSL *client;
     int fd; /* the client's end */
@@ -72,7 +71,7 @@ static inline X509 *world_sign(EVP_PKEY *key, const char *name, int from_days, i
     return x;
 }
 
-/* A pair of its own making: NAME.pem and NAME.key. */
+/* Creates a self-signed certificate and its key: NAME.pem and NAME.key. */
 static inline struct mk_tls_keypair world_pair(struct world *w, const char *name, EVP_PKEY *key,
                                                int from_days, int days)
 {
@@ -139,9 +138,9 @@ static inline void world_fini(struct world *w)
 
 HARNESS_FIXTURE(world, struct world);
 
-/* ---- A connection ---- */
+/* ---- Connection ---- */
 
-/* 0, or why there is no stream. */
+/* Returns 0, or the error if there is no stream. */
 static inline mk_err world_dial(struct world *w, mk_str early)
 {
     int ends[2];
@@ -161,7 +160,7 @@ static inline void world_set_client(struct world *w)
     SSL_set_connect_state(w->client);
 }
 
-/* Both go on until both are done, or the server has failed. */
+/* Runs the handshake until both sides are done or the server has failed. */
 static inline mk_err world_agree(struct world *w, const char **why)
 {
     mk_err e = -EAGAIN;
@@ -190,7 +189,7 @@ static inline void world_connect(struct world *w)
 
 static inline ssize_t world_hear(struct world *w, char *room, size_t cap)
 {
-    w->s.dry = false; /* an event has come */
+    w->s.dry = false; /* an event has arrived */
     return w->s.ops->read(&w->s, room, cap);
 }
 
