@@ -46,7 +46,7 @@ static bool may_move(enum package_conn_state from, enum package_conn_state to)
 static void conn_state_machine_allows_only_listed_transitions(void **state)
 {
     static const char *const allowed[] = {
-        /* to:       DRCGUE */
+        /* to:                      DRCGUE */
         [PACKAGE_CONN_DOWN] = "011000",       [PACKAGE_CONN_RESOLVING] = "101000",
         [PACKAGE_CONN_CONNECTING] = "110110", [PACKAGE_CONN_HANDSHAKE] = "100010",
         [PACKAGE_CONN_READY] = "100001",      [PACKAGE_CONN_EXCLUSIVE] = "100010"};
@@ -166,7 +166,7 @@ static void conn_back_off_has_jitter_of_at_most_half(void **state)
     }
 }
 
-/* A server that restarts gets its clients back one after the other. */
+/* A random delay spreads the reconnects of many clients after a server restart. */
 static void conn_lost_reconnects_after_random_delay(void **state)
 {
     static const struct {
