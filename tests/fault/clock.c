@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall clock is ahead of the true one, as that of a machine without NTP, or of a server whose test does not wait.
- * Timers are right. */
+/* Shifts the wall clock, like on a machine without NTP, or to test expiry without waiting. Timers are not
+ * affected. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "fault/fault.h"
 
 enum {
-    AHEAD_MS /* below 0: it is behind */
+    AHEAD_MS /* negative: the clock is behind */
 };
 
 enum { MILLION = 1000000, BILLION = 1000 * MILLION };

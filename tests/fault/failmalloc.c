@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the n-th allocation from now fail, and as many behind it as wanted. */
+/* Makes the n-th allocation from now fail, and any number of allocations after it. */
 #include <errno.h>
 
 #include "fault/fault.h"
 
 enum {
-    AFTER,  /* this many allocations from now, counting itself, is the first to fail; 0: none */
-    COUNT,  /* so many fail */
-    MASTER, /* those of the master, not those of workers */
+    AFTER,  /* the first failing allocation, counted from now, starting at 1; 0: none */
+    COUNT,  /* number of failing allocations */
+    MASTER, /* 1: fails those of the master, 0: those of workers */
     SEEN,   /* allocations since the test set this to 0 */
-    FAILED, /* and how many of them failed */
+    FAILED, /* number of those that failed */
 };
 
 extern void *__libc_malloc(size_t size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test and a library that was loaded before the program say to each other: a file, named by
- * MONKEY_FAULT, that both have in memory. The test writes it while the program runs. See tests/faults.py,
- * which knows the same layout. */
+/* The control block shared by a test and a preloaded library: a file, named by MONKEY_FAULT, that both map.
+ * The test writes it while the program runs. tests/faults.py uses the same layout. */
 #ifndef MK_TESTS_FAULT_H
 #define MK_TESTS_FAULT_H
 
@@ -16,8 +15,8 @@
 
 enum { FAULT_WORDS = 16 };
 
-static _Atomic int64_t *fault; /* FAULT_WORDS of them; NULL: no faults are wanted */
-static bool in_worker;         /* master and workers are one program: a worker is what was forked */
+static _Atomic int64_t *fault; /* FAULT_WORDS words; NULL: no faults */
+static bool in_worker;         /* master and workers are the same program: every forked process is a worker */
 
 static void enter_worker(void)
 {

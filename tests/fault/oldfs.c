@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder, MONKEY_OLDFS, on a file system as NFS or FAT are: without unnamed files (O_TMPFILE) and, if the test wants, without links. */
+/* Makes the folder MONKEY_OLDFS behave like NFS or FAT: without unnamed files (O_TMPFILE) and, if the test
+ * says so, without link(). */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "fault/fault.h"
 
 enum {
-    REFUSED, /* how many unnamed files were */
-    LINKS,   /* 1: link() is refused as well */
+    REFUSED, /* number of refused unnamed files */
+    LINKS,   /* 1: link() fails, too */
 };
 
 static bool is_there(const char *path)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a compromised worker could do: tried from within, each time that a connection is
- * accepted. */
+/* Tries the possible actions of a compromised worker from inside the worker, at every accepted connection. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -8,7 +7,7 @@
 #include "fault/fault.h"
 
 enum {
-    DONE,   /* times that all of it was tried */
+    DONE,   /* number of completed probes */
     READ,   /* errors, 0 for success: opening MONKEY_PROBE_READ for reading, */
     WRITE,  /* MONKEY_PROBE_WRITE for writing, */
     CREATE, /* creating MONKEY_PROBE_CREATE, */

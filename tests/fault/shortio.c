@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets and pipes that take and give little at a time, and calls that are interrupted, in workers. Each of
- * it is what a kernel may do. It tells so as a kernel would: an edge-triggered watcher of the socket gets a
- * new one afterwards. */
+/* Makes sockets and pipes in workers transfer few bytes at a time, and interrupts calls: behaviour that a
+ * kernel may show. Like a kernel, the library reports readiness afterwards, with a new edge for
+ * edge-triggered watchers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -14,18 +14,18 @@
 #include "fault/fault.h"
 
 enum {
-    CHANCE,      /* of a thousand calls so many are disturbed */
-    MOST,        /* bytes that a disturbed call moves at most; it may also move none, with EAGAIN or EINTR */
-    STATE,       /* of the dice */
-    SHORT,       /* counts: calls that moved less than they were asked to, */
-    AGAIN,       /* that said EAGAIN, */
+    CHANCE,      /* disturbed calls per thousand */
+    MOST,        /* maximum bytes of a disturbed call; it may also transfer none, with EAGAIN or EINTR */
+    STATE,       /* of the random generator */
+    SHORT,       /* counters: calls that transferred less than requested, */
+    AGAIN,       /* calls that returned EAGAIN, */
     INTERRUPTED, /* and EINTR */
 };
 
 enum { FDS_MAX = 4096 };
 
 static struct {
-    int epoll_fd; /* 0: in none */
+    int epoll_fd; /* 0: not watched */
     struct epoll_event event;
 } watched[FDS_MAX];
 
@@ -41,14 +41,14 @@ static bool is_disturbed(void)
     return fault && in_worker && (int64_t)(roll() % 1000) < atomic_load(&fault[CHANCE]);
 }
 
-/* A non-blocking one: writers to a blocking one wait until all is gone. */
+/* A non-blocking pipe: writers to a blocking one expect complete writes. */
 static bool is_pipe(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fcntl(fd, F_GETFL) & O_NONBLOCK;
 }
 
-/* A message goes whole or not at all. */
+/* Messages cannot be split. */
 static bool is_stream(int fd)
 {
     int type = 0;
@@ -56,14 +56,14 @@ static bool is_stream(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
 }
 
-/* Reports again what is ready now. */
+/* Re-arms the watcher, so that epoll reports the current readiness again. */
 static void tell_again(int fd)
 {
     if (fd >= 0 && fd < FDS_MAX && watched[fd].epoll_fd)
         syscall(SYS_epoll_ctl, watched[fd].epoll_fd, EPOLL_CTL_MOD, fd, &watched[fd].event);
 }
 
-/* A number of bytes for a disturbed call, or an error. */
+/* The number of bytes of a disturbed call, or an error. */
 static ssize_t disturb(size_t len)
 {
     uint64_t kind = roll() % 4, most = (uint64_t)atomic_load(&fault[MOST]);
@@ -116,7 +116,7 @@ int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict len, int
     if (got >= 0 && got < FDS_MAX)
         watched[got].epoll_fd = 0;
     if (got >= 0 && fault && in_worker && atomic_load(&fault[CHANCE])) {
-        int little = 1; /* as little as there is */
+        int little = 1; /* the smallest possible size */
         setsockopt(got, SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     }
     return got;
@@ -161,7 +161,7 @@ ssize_t sendfile(int to, int from, off_t *offset, size_t len)
     return n;
 }
 
-/* Of pipes and the like: sockets are read by recv. Files and what counts events give all or nothing. */
+/* Applies to pipes and the like: sockets use recv. Files and eventfds transfer everything or nothing. */
 ssize_t read(int fd, void *room, size_t len)
 {
     bool disturbed = is_disturbed() && is_pipe(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike CERTIFICATE KEY FILE: every way in which a handler can answer, at a port in clear and at one with
- * TLS, by two threads: a test asks for all of them over each protocol. */
+/* alike CERTIFICATE KEY FILE: every kind of response of a handler, on one port without TLS and one with it,
+ * in two threads. test_alike.py requests all of them over each protocol. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static enum mk_verdict at_once(struct mk_request *request, struct mk_response *r
                mk_server_param(request, "id")->as_uint);
 }
 
-/* ---- Later, from another thread ---- */
+/* ---- Later responses, from another thread ---- */
 
 static void bring(struct mk_request *request, void *ctx)
 {
@@ -76,7 +76,7 @@ static enum mk_verdict later(struct mk_request *request, struct mk_response *res
     return MK_WAIT;
 }
 
-/* ---- Pulled, with back-pressure ---- */
+/* ---- Body sources with back-pressure ---- */
 
 static atomic_ullong n_pulled, n_closed;
 
@@ -132,7 +132,7 @@ static enum mk_verdict file(struct mk_request *request, struct mk_response *resp
     return mk_response_set_body_file(response, fd, 0, (uint64_t)st.st_size) ? MK_ERROR : MK_DONE;
 }
 
-/* ---- Content as it arrives ---- */
+/* ---- Request bodies as they arrive ---- */
 
 struct sum {
     uint64_t bytes, sum;
@@ -160,7 +160,7 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
                         : say(response, "%" PRIu64 " %" PRIu64, s->bytes, s->sum);
 }
 
-/* ---- A WebSocket, and server-sent events ---- */
+/* ---- WebSockets and server-sent events ---- */
 
 static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on its way from Monkey 1 to this library: it calls both. */
+/* A program in transition from Monkey 1 to this library: it calls both. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of the library share: a server at a port of its own, and a client that blocks. */
+/* Shared helpers of library tests: a server on its own port, and a blocking client. */
 #ifndef MK_TESTS_LIB_EMBED_H
 #define MK_TESTS_LIB_EMBED_H
 
@@ -30,7 +30,7 @@ enum { PATIENCE_S = 30 };
             fail_msg("\"%s\" does not hold \"%s\"", (text), (part));                                         \
     } while (0)
 
-/* For what other threads count. */
+/* Waits for a counter that other threads increment. */
 static inline void wait_until(atomic_int *n, int value)
 {
     for (int i = 0; atomic_load(n) != value; i++) {
@@ -53,7 +53,7 @@ static inline enum mk_verdict say_hello(struct mk_request *request, struct mk_re
     return MK_DONE;
 }
 
-/* A server with this route at *port. */
+/* Starts a server with this route at *port. */
 static inline struct mk_server *server_with(const char *route, mk_server_fn *fn, void *data, unsigned *port)
 {
     struct mk_server *s = mk_server_new(NULL);
@@ -85,7 +85,7 @@ static inline void ask_on(int fd, const char *method, const char *path)
     assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
 }
 
-/* All until the end, as text. */
+/* Everything up to the end, as text. */
 static inline const char *hear_all(int fd)
 {
     static _Thread_local char room[64 * 1024];

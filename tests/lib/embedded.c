@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded -c FILE: serves a configuration of the server by the library, so that the tests of the server test
- * the library as well. It understands what these need: the line `Workers`, TERM and QUIT, and it prints where
- * it serves as the server does. */
+/* embedded -c FILE: serves a configuration through the library, so that the server's tests also test the
+ * library. It supports the features that these tests need: the key `Workers`, SIGTERM and SIGQUIT, and the
+ * server's output with its addresses. */
 #include <errno.h>
 #include <monkey/server.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static unsigned threads_of(const char *path)
     return n ? n : 1;
 }
 
-/* With a single write, as the tests expect. */
+/* A single write, as the tests expect. */
 static void say_where(const struct mk_server *s)
 {
     char address[192], text[16 * 1024] = "Monkey serves at\n";

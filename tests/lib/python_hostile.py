@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that misuses the binding in every way it finds; test_python.py runs it: python_hostile.py threads|loop|asyncio|drop SEED.
+"""A program that misuses the Python binding in every possible way; test_python.py runs it: python_hostile.py
+threads|loop|asyncio|drop SEED.
 
-Each misuse may raise an exception, and none may crash or show one request to another. It prints `end` when it survived."""
+Misuse may raise an exception, but must neither crash nor show one request to another. The program prints `end` when it
+survives.
+"""
 import asyncio
 import gc
 import http.client
@@ -14,14 +17,14 @@ import libmonkey
 
 HOW, SEED = sys.argv[1], int(sys.argv[2])
 RANDOM = random.Random(SEED)
-kept = []  # (request, response) of requests that may be over
+kept = []  # (request, response) of requests that may have ended
 leaks = []  # values of another request
 
 server = libmonkey.Server(on_log=lambda level, text: use_kept())
 
 
 def uses(request, response):
-    """Every attribute and function."""
+    """Every attribute and method."""
     for name in ("method", "target", "path", "query", "host", "scheme", "peer", "content"):
         yield lambda name=name: getattr(request, name)
     yield lambda: request.field("X-Secret")
@@ -190,7 +193,7 @@ def main():
     else:
         server.start(3)
         join(attack_from_threads(port))
-        if HOW == "drop":  # serves on until the interpreter ends
+        if HOW == "drop":  # the server keeps running until the interpreter exits
             threads = attack_from_threads(port)
             server = None
             gc.collect()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way in which a handler of a program can answer, over each protocol, in clear and over TLS (alike.c)."""
+"""Every kind of response of an embedding program's handler, over each protocol, with and without TLS (alike.c)."""
 import functools
 
 import pytest
@@ -29,12 +29,12 @@ def program(tmp_path_factory, encryption):
 
 @pytest.fixture(params=PROTOCOLS)
 def connect(program, request):
-    """A client of that protocol."""
+    """Connects a client with that protocol."""
     name = request.param
     return functools.partial(program.connect, 1 if name.endswith("-tls") else 0, name.removesuffix("-tls"))
 
 
-def test_at_once(connect):
+def test_handler_responds_immediately(connect):
     with connect() as c:
         for number in (7, 123456789):
             answer = c.get(f"/users/{number}")
@@ -44,7 +44,7 @@ def test_at_once(connect):
         assert c.get("/users/1", "PUT", body=b"x").status == 405
 
 
-def test_later_from_another_thread(connect):
+def test_handler_responds_later_from_another_thread(connect):
     with connect() as c:
         for _ in range(3):
             assert c.get("/later").text == "from another thread\n"
@@ -54,7 +54,7 @@ def pulled(program):
     return [int(word) for word in program.get("/pulled").text.split()]
 
 
-def test_pulled_as_the_client_reads(program, connect):
+def test_body_source_is_read_as_the_client_reads(program, connect):
     size = 96 * MB
     before, closed = pulled(program)
     with connect(receive_buffer=65536) as c:
@@ -62,24 +62,24 @@ def test_pulled_as_the_client_reads(program, connect):
         assert c.read_head().status == 200
         seen = []
         wait_until(lambda: seen.append(pulled(program)[0]) or len(seen) > 20 and len(set(seen[-20:])) == 1,
-                   "the source waits for the client")
+                   "the source is throttled by the client")
         assert 0 < seen[-1] - before < size / 2
     wait_until(lambda: pulled(program)[1] == closed + 1, "the source is closed")
 
 
-def test_pulled_to_the_end(connect):
+def test_body_source_is_read_to_its_end(connect):
     with connect() as c:
         assert c.get("/source/1000003").body == b"0123456789" * 100_000 + b"012"
         assert c.get("/source/0").body == b""
 
 
-def test_a_file(connect):
+def test_file_is_served(connect):
     with connect() as c:
         assert c.get("/file").body == FILE
         assert c.get("/file", "HEAD").status == 200
 
 
-def test_content_as_it_arrives(connect):
+def test_request_body_is_read_as_it_arrives(connect):
     data = bytes(range(256)) * 2000
     with connect() as c:
         assert c.get("/sum", "POST", body=data).text == f"{len(data)} {sum(data)}"
@@ -90,7 +90,7 @@ def test_content_as_it_arrives(connect):
         assert c.read("POST").text == f"{len(data)} {sum(data)}"
 
 
-def test_a_websocket(program, connect):
+def test_websocket_echoes_message(program, connect):
     which, protocol = connect.args
     with Peer(program, "/echo", which=which, protocol=protocol) as p:
         p.send(frame(FIN | TEXT, b"hello"))
@@ -98,7 +98,7 @@ def test_a_websocket(program, connect):
         p.send(closing(1000))
 
 
-def test_events(connect):
+def test_event_stream_sends_events(connect):
     with connect() as c:
         answer = c.get("/events")
         assert (answer.status, answer["Content-Type"]) == (200, "text/event-stream")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of examples/embed, built with the installed package by their own Makefile, watched by sanitizers."""
+"""The examples of examples/embed, built against the installed package by their own Makefile, with sanitizers."""
 import shutil
 import signal
 import threading
@@ -18,7 +18,7 @@ LOOPS = {"uv": "libuv", "glib": "glib-2.0", "event": "libevent"}
 
 @pytest.fixture(scope="module")
 def folder(package, tmp_path_factory):
-    """The examples, built."""
+    """The built examples."""
     if not shutil.which("make"):
         pytest.skip("needs make")
     copy = tmp_path_factory.mktemp("examples") / "embed"
@@ -30,7 +30,7 @@ def folder(package, tmp_path_factory):
 
 @pytest.fixture
 def run(package, folder):
-    """run("hello"): the example, which serves; it must not be alive in the end."""
+    """run("hello") starts the example; it must have exited at the end."""
     running = []
 
     def start(name):
@@ -44,12 +44,12 @@ def run(package, folder):
         program.__exit__()
 
 
-def test_all_of_them_are_tested():
+def test_examples_are_all_tested():
     assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "later", "stream", "prometheus", "chat",
                                                           *LOOPS}
 
 
-def test_hello(run):
+def test_example_hello_serves(run):
     program = run("hello")
     assert program.get() == (200, "hello\n")
     assert program.get(method="HEAD") == (200, "")
@@ -62,7 +62,7 @@ ANSWERS = {"epoll": "turn ", "uv": "hello from libuv", "glib": "hello from GLib 
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_loops_of_others(run, name):
+def test_example_event_loops_serve(run, name):
     program, answer = run(name), ANSWERS[name]
     for _ in range(3):
         status, text = program.get()
@@ -73,7 +73,7 @@ def test_loops_of_others(run, name):
     idle.close()
 
 
-def test_threads(run):
+def test_example_threads_serve(run):
     program, numbers = run("threads"), []
 
     def visit():
@@ -89,7 +89,7 @@ def test_threads(run):
     program.end()
 
 
-def test_later(run):
+def test_example_later_responds_asynchronously(run):
     program = run("later")
     gone = program.connect()
     gone.request("GET", "/primes/1000001")
@@ -99,7 +99,7 @@ def test_later(run):
     program.end()
 
 
-def test_stream(run):
+def test_example_stream_streams_both_ways(run):
     program = run("stream")
     status, text = program.get("/numbers?200000")
     assert status == 200 and text == "".join(f"{n}\n" for n in range(1, 200001))
@@ -120,15 +120,15 @@ def records(program):
     return int(text.splitlines()[2].split()[1])
 
 
-def test_prometheus(run):
+def test_example_prometheus_counts(run):
     program = run("prometheus")
     first = records(program)
-    wait_until(lambda: records(program) > first, "a counter grows")
+    wait_until(lambda: records(program) > first, "an increased counter")
     assert program.get("/api/v1/health") == (200, "ok\n")
     program.end()
 
 
-def test_chat(run):
+def test_example_chat_broadcasts(run):
     program = run("chat")
     assert program.get()[1].startswith("<!doctype html>")
     url = program.url.rstrip("/").replace("http", "ws", 1) + "/chat"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example for Go, built with the installed package."""
+"""The Go example, built against the installed package."""
 import shutil
 import threading
 
@@ -13,8 +13,8 @@ GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
 
 
 @pytest.mark.skipif(not GO, reason="needs Go")
-@pytest.mark.timeout(180)  # some distributions of Go compile their own library first
-def test_hello(package, tmp_path):
+@pytest.mark.timeout(180)  # some Go distributions first compile their standard library
+def test_example_hello_in_go_serves(package, tmp_path):
     shutil.copytree(EXAMPLE, tmp_path / "go")
     call(GO, "build", "-o", tmp_path / "hello", ".", folder=tmp_path / "go", seconds=150, environment=package.environment | {
         "GOCACHE": str(ROOT / "build" / "go-cache"), "GOFLAGS": "-mod=mod", "GOPROXY": "off", "CGO_ENABLED": "1",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with a heap of its own: set once, used for everything, given back. */
+/* A program with its own heap: set once, used for every allocation, and freed completely. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ static void give_back(void *p)
     free(p);
 }
 
-static void the_heap_is_that_of_the_program(void **state)
+static void heap_functions_of_the_program_are_used(void **state)
 {
     (void)state;
     unsigned port;
@@ -39,6 +39,6 @@ static void the_heap_is_that_of_the_program(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_heap_is_that_of_the_program)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(heap_functions_of_the_program_are_used)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that calls in the wrong order, twice, from the wrong place: it gets errors. What a debug build
- * alone can know is left out of others. */
+/* A program that calls functions in the wrong order, twice, or from the wrong thread gets errors. Checks
+ * that only debug builds can make are skipped in other builds. */
 #include <monkey/request_ref.h>
 #include <monkey/test_client.h>
 
 #include "lib/embed.h"
 
-static void calls_come_too_late(void **state)
+static void calls_after_start_are_refused(void **state)
 {
     (void)state;
     unsigned port;
@@ -40,7 +40,7 @@ static void calls_come_too_late(void **state)
     mk_server_free(s);
 }
 
-static void nothing_is_no_server(void **state)
+static void null_arguments_are_refused(void **state)
 {
     (void)state;
     assert_int_equal(mk_server_set(NULL, "SERVER", "KeepAlive", "off"), -EINVAL);
@@ -58,7 +58,7 @@ static void nothing_is_no_server(void **state)
 }
 
 #ifndef NDEBUG
-static void a_server_may_be_freed_twice(void **state)
+static void server_freed_twice_is_an_error(void **state)
 {
     (void)state;
     unsigned port;
@@ -73,7 +73,7 @@ static void a_server_may_be_freed_twice(void **state)
     assert_holds(mk_server_error(s), "it was freed");
 }
 
-static void a_test_client_may_be_closed_twice(void **state)
+static void test_client_closed_twice_is_an_error(void **state)
 {
     (void)state;
     unsigned port;
@@ -101,7 +101,7 @@ static enum mk_verdict free_a_ticket_twice(struct mk_request *request, struct mk
     return say_hello(request, response, data);
 }
 
-static void a_ticket_may_be_freed_twice(void **state)
+static void request_ref_freed_twice_is_an_error(void **state)
 {
     (void)state;
     unsigned port;
@@ -112,7 +112,7 @@ static void a_ticket_may_be_freed_twice(void **state)
 }
 #endif
 
-/* ---- Callbacks that call back ---- */
+/* ---- Callbacks that call the library ---- */
 
 static struct mk_server *around;
 static atomic_int n_told;
@@ -123,7 +123,7 @@ static void tell(void *ctx, enum mk_log_level level, mk_str text)
     (void)level;
     (void)text;
     atomic_fetch_add(&n_told, 1);
-    mk_server_free(around); /* refused, and not told again */
+    mk_server_free(around); /* refused, and not logged again */
 }
 
 static enum mk_verdict misbehave(struct mk_request *request, struct mk_response *response, void *data)
@@ -146,7 +146,7 @@ static struct mk_server *misbehaving(unsigned *port)
     return s;
 }
 
-static void a_handler_cannot_free_its_server(void **state)
+static void handler_cannot_free_its_server(void **state)
 {
     (void)state;
     unsigned port;
@@ -157,7 +157,7 @@ static void a_handler_cannot_free_its_server(void **state)
     assert_int_equal(atomic_load(&n_told), 1);
 }
 
-static void nor_can_it_in_a_step(void **state)
+static void handler_cannot_free_its_server_during_step(void **state)
 {
     (void)state;
     unsigned port;
@@ -177,7 +177,7 @@ static enum mk_verdict stop_all(struct mk_request *request, struct mk_response *
     return say_hello(request, response, data);
 }
 
-static void a_handler_may_stop_its_server(void **state)
+static void handler_may_stop_its_server(void **state)
 {
     (void)state;
     unsigned port;
@@ -197,7 +197,7 @@ static int start_again(struct mk_config *config, void **data)
     return 0;
 }
 
-static void a_plugin_cannot_start_the_server_that_loads_it(void **state)
+static void plugin_cannot_start_the_server_that_loads_it(void **state)
 {
     static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "eager", .load = start_again};
     (void)state;
@@ -209,7 +209,7 @@ static void a_plugin_cannot_start_the_server_that_loads_it(void **state)
     mk_server_free(s);
 }
 
-/* A source and what a ticket brings are callbacks like handlers. */
+/* Body sources and resumed request references are callbacks like handlers. */
 static void misbehave_anywhere(void)
 {
     mk_server_free(around);
@@ -264,7 +264,7 @@ static enum mk_verdict wait_badly(struct mk_request *request, struct mk_response
     return MK_WAIT;
 }
 
-static void nor_can_sources_and_tickets(void **state)
+static void body_source_and_resumed_request_cannot_free_server(void **state)
 {
     (void)state;
     unsigned port;
@@ -278,9 +278,9 @@ static void nor_can_sources_and_tickets(void **state)
     assert_true(atomic_load(&n_told) >= 3);
 }
 
-/* ---- Threads that share what they must not ---- */
+/* ---- Threads that share too much ---- */
 
-static void a_server_that_another_thread_runs_is_not_freed(void **state)
+static void server_run_by_another_thread_is_not_freed(void **state)
 {
     (void)state;
     unsigned port;
@@ -316,7 +316,7 @@ static void *step(void *s)
     return NULL;
 }
 
-static void a_step_excludes_those_of_other_threads(void **state)
+static void step_excludes_steps_of_other_threads(void **state)
 {
     (void)state;
     unsigned port;
@@ -338,9 +338,9 @@ static void a_step_excludes_those_of_other_threads(void **state)
     close(client);
 }
 
-/* ---- Stops at any time ---- */
+/* ---- Early and late stops ---- */
 
-static void a_stop_may_come_before_the_start(void **state)
+static void stop_may_precede_start(void **state)
 {
     (void)state;
     unsigned port;
@@ -362,7 +362,7 @@ static int start_one(struct mk_worker *worker, void *data)
     return mk_worker_index(worker) == 1 ? -EPERM : 0;
 }
 
-static void a_thread_that_cannot_start_is_an_error(void **state)
+static void thread_that_cannot_start_is_an_error(void **state)
 {
     static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "lazy", .worker_start = start_one};
     (void)state;
@@ -374,7 +374,7 @@ static void a_thread_that_cannot_start_is_an_error(void **state)
     mk_server_free(s);
 }
 
-/* It waits for ever. */
+/* Waits forever. */
 static enum mk_verdict wait_for_ever(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request;
@@ -383,7 +383,7 @@ static enum mk_verdict wait_for_ever(struct mk_request *request, struct mk_respo
     return MK_WAIT;
 }
 
-static void requests_under_way_do_not_hold_up_a_stop(void **state)
+static void requests_in_progress_do_not_delay_stop(void **state)
 {
     static atomic_int n_waiting;
     (void)state;
@@ -397,7 +397,7 @@ static void requests_under_way_do_not_hold_up_a_stop(void **state)
     }
     wait_until(&n_waiting, MK_LEN(clients));
     mk_server_stop(s, UINT32_MAX);
-    mk_server_stop(s, 10); /* no more patience */
+    mk_server_stop(s, 10); /* a short deadline */
     assert_int_equal(mk_server_wait(s), 0);
     mk_server_free(s);
     for (size_t i = 0; i < MK_LEN(clients); i++)
@@ -407,23 +407,23 @@ static void requests_under_way_do_not_hold_up_a_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_come_too_late),
-        cmocka_unit_test(nothing_is_no_server),
+        cmocka_unit_test(calls_after_start_are_refused),
+        cmocka_unit_test(null_arguments_are_refused),
 #ifndef NDEBUG
-        cmocka_unit_test(a_server_may_be_freed_twice),
-        cmocka_unit_test(a_test_client_may_be_closed_twice),
-        cmocka_unit_test(a_ticket_may_be_freed_twice),
+        cmocka_unit_test(server_freed_twice_is_an_error),
+        cmocka_unit_test(test_client_closed_twice_is_an_error),
+        cmocka_unit_test(request_ref_freed_twice_is_an_error),
 #endif
-        cmocka_unit_test(a_handler_cannot_free_its_server),
-        cmocka_unit_test(nor_can_it_in_a_step),
-        cmocka_unit_test(nor_can_sources_and_tickets),
-        cmocka_unit_test(a_server_that_another_thread_runs_is_not_freed),
-        cmocka_unit_test(a_step_excludes_those_of_other_threads),
-        cmocka_unit_test(a_handler_may_stop_its_server),
-        cmocka_unit_test(a_plugin_cannot_start_the_server_that_loads_it),
-        cmocka_unit_test(a_stop_may_come_before_the_start),
-        cmocka_unit_test(a_thread_that_cannot_start_is_an_error),
-        cmocka_unit_test(requests_under_way_do_not_hold_up_a_stop),
+        cmocka_unit_test(handler_cannot_free_its_server),
+        cmocka_unit_test(handler_cannot_free_its_server_during_step),
+        cmocka_unit_test(body_source_and_resumed_request_cannot_free_server),
+        cmocka_unit_test(server_run_by_another_thread_is_not_freed),
+        cmocka_unit_test(step_excludes_steps_of_other_threads),
+        cmocka_unit_test(handler_may_stop_its_server),
+        cmocka_unit_test(plugin_cannot_start_the_server_that_loads_it),
+        cmocka_unit_test(stop_may_precede_start),
+        cmocka_unit_test(thread_that_cannot_start_is_an_error),
+        cmocka_unit_test(requests_in_progress_do_not_delay_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

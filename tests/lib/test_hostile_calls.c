@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that passes nothing, or nonsense: each call is refused, and the server serves. */
+/* A program that passes NULL or invalid values: each call is refused, and the server keeps serving. */
 #include <fcntl.h>
 #include <monkey/request_ref.h>
 #include <monkey/router.h>
@@ -9,7 +9,7 @@
 
 #include "lib/embed.h"
 
-static void options_of_another_library_are_refused(void **state)
+static void options_of_another_library_version_are_refused(void **state)
 {
     (void)state;
     struct mk_server_options options = {.size = sizeof options + 8};
@@ -22,7 +22,7 @@ static void options_of_another_library_are_refused(void **state)
     assert_string_equal(mk_server_error(NULL), "out of memory");
 }
 
-static void texts_that_are_missing_are_refused(void **state)
+static void strings_that_are_null_are_refused(void **state)
 {
     (void)state;
     unsigned port;
@@ -44,14 +44,14 @@ static void texts_that_are_missing_are_refused(void **state)
     mk_server_free(s);
 }
 
-static void texts_that_are_no_lines_are_refused(void **state)
+static void strings_that_are_no_lines_are_refused(void **state)
 {
     static const char *const texts[] = {"",   "a\nb", "a\r\nb", "[SERVER]", "\n[HOST]\n", "${NO_SUCH_NAME}",
                                         "\"", "\\"};
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
     for (size_t i = 0; i < MK_LEN(texts); i++) {
-        bool is_name = i >= 5; /* of no section that there is: reported when the server starts */
+        bool is_name = i >= 5; /* the section does not exist: reported when the server starts */
         assert_true(is_name || mk_server_set(s, texts[i], "KeepAlive", "off") == -EINVAL);
         assert_true(is_name || mk_server_add_section(s, texts[i]) == -EINVAL);
         assert_int_equal(mk_server_set(s, "SERVER", texts[i], "off"), -EINVAL);
@@ -92,7 +92,7 @@ static void descriptors_that_cannot_be_served_are_refused(void **state)
     assert_int_equal(close(ends[1]), 0);
 }
 
-static void a_plugin_of_nonsense_is_refused(void **state)
+static void plugin_struct_that_is_invalid_is_refused(void **state)
 {
     static const struct mk_plugin nameless = {MK_PLUGIN_HEAD},
                                   tiny = {.abi = MK_ABI, .size = 1, .name = "tiny"},
@@ -121,7 +121,7 @@ static int count_load(struct mk_config *config, void **data)
     return 0;
 }
 
-static void a_plugin_is_loaded_once(void **state)
+static void plugin_added_twice_is_loaded_once(void **state)
 {
     static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "twice", .load = count_load},
                                   other = {MK_PLUGIN_HEAD, .name = "twice"};
@@ -137,7 +137,7 @@ static void a_plugin_is_loaded_once(void **state)
     mk_server_free(s);
 }
 
-static void a_test_client_gets_no_nonsense(void **state)
+static void test_client_refuses_invalid_arguments(void **state)
 {
     static const struct mk_header none = {MK_STR_INIT(""), MK_STR_INIT("x")},
                                   lines = {MK_STR_INIT("a"), MK_STR_INIT("b\r\nc: d")};
@@ -179,7 +179,7 @@ static enum mk_verdict ask_itself(struct mk_request *request, struct mk_response
     return say_hello(request, response, NULL);
 }
 
-static void a_handler_cannot_ask_the_server_that_it_serves(void **state)
+static void handler_cannot_use_test_client_of_its_server(void **state)
 {
     (void)state;
     unsigned port;
@@ -193,7 +193,7 @@ static void a_handler_cannot_ask_the_server_that_it_serves(void **state)
     mk_server_free(s);
 }
 
-static void a_router_gets_no_nonsense(void **state)
+static void router_refuses_invalid_arguments(void **state)
 {
     (void)state;
     struct mk_router *router = mk_router_new();
@@ -208,29 +208,29 @@ static void a_router_gets_no_nonsense(void **state)
     mk_router_free(NULL);
 }
 
-static void nothing_is_no_handle(void **state)
+static void null_handles_are_refused(void **state)
 {
     (void)state;
     assert_null(mk_request_ref_new(NULL));
     mk_request_ref_free(NULL);
     mk_websocket_message_free(NULL);
     assert_int_equal(mk_mem_use(NULL, NULL), -EINVAL);
-    assert_int_equal(mk_mem_use(realloc, free), -EBUSY); /* it is too late */
+    assert_int_equal(mk_mem_use(realloc, free), -EBUSY); /* too late: memory is already in use */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_of_another_library_are_refused),
-        cmocka_unit_test(texts_that_are_missing_are_refused),
-        cmocka_unit_test(texts_that_are_no_lines_are_refused),
+        cmocka_unit_test(options_of_another_library_version_are_refused),
+        cmocka_unit_test(strings_that_are_null_are_refused),
+        cmocka_unit_test(strings_that_are_no_lines_are_refused),
         cmocka_unit_test(descriptors_that_cannot_be_served_are_refused),
-        cmocka_unit_test(a_plugin_of_nonsense_is_refused),
-        cmocka_unit_test(a_plugin_is_loaded_once),
-        cmocka_unit_test(a_test_client_gets_no_nonsense),
-        cmocka_unit_test(a_handler_cannot_ask_the_server_that_it_serves),
-        cmocka_unit_test(a_router_gets_no_nonsense),
-        cmocka_unit_test(nothing_is_no_handle),
+        cmocka_unit_test(plugin_struct_that_is_invalid_is_refused),
+        cmocka_unit_test(plugin_added_twice_is_loaded_once),
+        cmocka_unit_test(test_client_refuses_invalid_arguments),
+        cmocka_unit_test(handler_cannot_use_test_client_of_its_server),
+        cmocka_unit_test(router_refuses_invalid_arguments),
+        cmocka_unit_test(null_handles_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

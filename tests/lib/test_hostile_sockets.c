@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers, WebSockets and streams of events that do what they must not, and servers that end while such are
- * open, in each of the three ways to run: each learns so exactly once. */
+/* Handlers, WebSockets and event streams that misuse the library, and servers that end while such
+ * connections are open, in each of the three run modes: the program learns of each end exactly once. */
 #include <monkey/events.h>
 #include <monkey/request_ref.h>
 #include <monkey/test_client.h>
@@ -9,7 +9,7 @@
 
 #include "lib/embed.h"
 
-/* In threads of the server, where cmocka cannot end a test. */
+/* Runs in threads of the server, where cmocka cannot end a test. */
 #define must(condition)                                                                                      \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -28,8 +28,8 @@ static void count_refusals(void *ctx, enum mk_log_level level, mk_str text)
         atomic_fetch_add(&n_refused, 1);
 }
 
-/* From within a callback, even while the server is freed: then debug builds answer -EINVAL, since they have
- * forgotten it, and others -EDEADLK or -EBUSY. */
+/* Called from callbacks, even while the server is being freed: then debug builds return -EINVAL, because
+ * they have unregistered it, and other builds -EDEADLK or -EBUSY. */
 static void misuse_the_server(void)
 {
     mk_server_free(around);
@@ -72,7 +72,7 @@ static void close_wrongly(struct mk_websocket *s)
     must(mk_websocket_ping(s, mk_str_of(text, sizeof text)) == -EINVAL);
 }
 
-/* What each message asks for. */
+/* Each message names a misuse. */
 static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {
     (void)ctx, (void)kind;
@@ -129,7 +129,7 @@ static enum mk_verdict open_socket(struct mk_request *request, struct mk_respons
     return MK_DONE;
 }
 
-/* ---- A stream of events ---- */
+/* ---- An event stream ---- */
 
 static void on_over(void *ctx, struct mk_events *s)
 {
@@ -151,7 +151,7 @@ static enum mk_verdict open_events(struct mk_request *request, struct mk_respons
     if (mk_events_open(request, response, &options, NULL, &s))
         return MK_ERROR;
     atomic_fetch_add(&n_open, 1);
-    if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first one is over */
+    if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first one has ended */
         must(mk_events_open(request, response, &options, NULL, &s) == 0);
         must(atomic_load(&n_closed) == 1);
     }
@@ -195,14 +195,14 @@ static void upgrade_on(int fd, const char *path)
     assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
 }
 
-/* A text of one letter, masked with zeros. */
+/* A text frame of one letter, masked with zeros. */
 static void say_on(int fd, char letter)
 {
     const char frame[] = {(char)0x81, (char)0x81, 0, 0, 0, 0, letter};
     assert_int_equal(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
 }
 
-/* Until these bytes are there, or the end. */
+/* Receives until these bytes arrive, or the end. */
 static bool hear_until(int fd, const char *part)
 {
     char room[4096];
@@ -234,9 +234,9 @@ static int connect_events(unsigned port)
     return fd;
 }
 
-/* ---- What they must not do ---- */
+/* ---- Misuse ---- */
 
-static void a_socket_is_misused(void **state)
+static void websocket_misuse_is_refused(void **state)
 {
     (void)state;
     unsigned port;
@@ -270,7 +270,7 @@ static void a_socket_is_misused(void **state)
     assert_true(atomic_load(&n_refused) > 0);
 }
 
-static void a_stream_is_opened_twice(void **state)
+static void event_stream_opened_twice_is_refused(void **state)
 {
     (void)state;
     unsigned port;
@@ -285,7 +285,7 @@ static void a_stream_is_opened_twice(void **state)
     mk_server_free(s);
 }
 
-/* ---- The end, while they are open ---- */
+/* ---- Server end while connections are open ---- */
 
 enum { EACH = 8 };
 
@@ -304,7 +304,7 @@ static void close_all(const int *fds)
         assert_holds(hear_all(fds[i]), "");
 }
 
-static void threads_end(void **state)
+static void server_in_threads_ends_with_open_connections(void **state)
 {
     (void)state;
     for (int way = 0; way < 4; way++) {
@@ -327,7 +327,7 @@ static void threads_end(void **state)
     }
 }
 
-static void a_run_ends(void **state)
+static void server_in_run_ends_with_open_connections(void **state)
 {
     (void)state;
     unsigned port;
@@ -356,7 +356,7 @@ static void hear_in_memory(struct mk_test_client *p, const char *part)
     fail_msg("\"%s\" does not come", part);
 }
 
-static void a_server_is_freed_below_its_clients(void **state)
+static void server_freed_before_its_test_clients(void **state)
 {
     (void)state;
     unsigned port;
@@ -381,7 +381,7 @@ static void a_server_is_freed_below_its_clients(void **state)
     mk_test_client_close(events);
 }
 
-/* ---- Tickets ---- */
+/* ---- Request references ---- */
 
 enum { TICKETS = 16 };
 
@@ -417,8 +417,8 @@ static void *resume_all(void *ctx)
     return (void *)n;
 }
 
-/* Each call that was taken is made, whenever the server is freed: none is lost, and no request is touched. */
-static void tickets_outlive_their_server(void **state)
+/* Each accepted call is made, whenever the server is freed: none is lost, and no request is touched. */
+static void request_refs_outlive_their_server(void **state)
 {
     (void)state;
     unsigned port;
@@ -447,12 +447,12 @@ static void tickets_outlive_their_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_socket_is_misused),
-        cmocka_unit_test(a_stream_is_opened_twice),
-        cmocka_unit_test(threads_end),
-        cmocka_unit_test(a_run_ends),
-        cmocka_unit_test(a_server_is_freed_below_its_clients),
-        cmocka_unit_test(tickets_outlive_their_server),
+        cmocka_unit_test(websocket_misuse_is_refused),
+        cmocka_unit_test(event_stream_opened_twice_is_refused),
+        cmocka_unit_test(server_in_threads_ends_with_open_connections),
+        cmocka_unit_test(server_in_run_ends_with_open_connections),
+        cmocka_unit_test(server_freed_before_its_test_clients),
+        cmocka_unit_test(request_refs_outlive_their_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library as interpreters load it: for itself alone. The objects that it loads must find its symbols. */
+/* The library as interpreters load it: with RTLD_LOCAL. The modules that it loads must find its symbols. */
 #include <dlfcn.h>
 #include <monkey/server.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void find(const char *name, void *fn)
         fail_msg("there is no %s", name);
 }
 
-static void its_objects_find_its_symbols(void **state)
+static void library_loaded_locally_loads_plugins_and_http2(void **state)
 {
     struct mk_server *(*create)(const struct mk_server_options *);
     int (*set)(struct mk_server *, const char *, const char *, const char *);
@@ -51,6 +51,6 @@ static void its_objects_find_its_symbols(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(its_objects_find_its_symbols)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(library_loaded_locally_loads_plugins_and_http2)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library must not do to the program around it. */
+/* Side effects that the library must not have on its program. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -21,7 +21,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* With plugins, logs, files, a unix socket and a TCP one. */
+/* A server with plugins, logs, files, a unix socket and a TCP one. */
 static struct mk_server *set_up(unsigned *port)
 {
     struct mk_server *s = server_with("GET /hello", say_hello, NULL, port);
@@ -50,7 +50,7 @@ static void serve_a_while(void)
     mk_server_free(s);
 }
 
-static void signals_folder_umask_and_locale_stay(void **state)
+static void library_keeps_signals_folder_umask_and_locale(void **state)
 {
     struct sigaction before[32], after;
     sigset_t mask, mask_after;
@@ -73,11 +73,11 @@ static void signals_folder_umask_and_locale_stay(void **state)
         assert_int_equal(sigismember(&mask, i), sigismember(&mask_after, i));
     assert_string_equal(getcwd(cwd_after, sizeof cwd_after), cwd);
     assert_string_equal(setlocale(LC_ALL, NULL), locale);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* it forked nothing */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* the library has not forked */
     assert_int_equal(errno, ECHILD);
 }
 
-/* How many descriptors there are; those above the standard ones must be close-on-exec, but for those of the
+/* The number of descriptors; those above the standard ones must be close-on-exec, except for those of the
  * test runner. */
 static unsigned count_descriptors(unsigned *n_inherited)
 {
@@ -95,7 +95,7 @@ static unsigned count_descriptors(unsigned *n_inherited)
     return n;
 }
 
-static void descriptors_are_closed_and_not_inherited(void **state)
+static void library_closes_descriptors_and_sets_close_on_exec(void **state)
 {
     (void)state;
     unsigned port, inherited_before, inherited, n = count_descriptors(&inherited_before);
@@ -110,7 +110,7 @@ static void descriptors_are_closed_and_not_inherited(void **state)
     assert_int_equal(count_descriptors(&inherited), n);
 }
 
-static void nothing_is_printed(void **state)
+static void library_prints_nothing(void **state)
 {
     struct stat st;
     char said[128];
@@ -150,8 +150,8 @@ static void take_turns(struct mk_server *s)
         assert_int_equal(mk_server_step(s), 1);
 }
 
-/* A client of a unix socket: sendfile(2) raises SIGPIPE. */
-static void a_client_that_leaves_raises_no_signal(void **state)
+/* The client uses a unix socket, where sendfile(2) raises SIGPIPE. */
+static void client_disconnect_raises_no_signal(void **state)
 {
     (void)state;
     unsigned port;
@@ -168,7 +168,7 @@ static void a_client_that_leaves_raises_no_signal(void **state)
     mk_server_free(s);
 }
 
-static void a_log_without_a_reader_raises_no_signal(void **state)
+static void log_without_reader_raises_no_signal(void **state)
 {
     (void)state;
     unsigned port;
@@ -188,7 +188,7 @@ static void a_log_without_a_reader_raises_no_signal(void **state)
     (void)unlink(in_folder("pipe"));
 }
 
-static void errno_stays(void **state)
+static void library_keeps_errno(void **state)
 {
     (void)state;
     unsigned port;
@@ -216,8 +216,8 @@ static void errno_stays(void **state)
     assert_int_equal(errno, 77);
 }
 
-/* A child of fork(2) that only executes another program. */
-static void a_forked_child_may_execute(void **state)
+/* The child of fork(2) only executes another program. */
+static void forked_child_may_execute_a_program(void **state)
 {
     (void)state;
     unsigned port;
@@ -266,13 +266,13 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_folder_umask_and_locale_stay),
-        cmocka_unit_test(descriptors_are_closed_and_not_inherited),
-        cmocka_unit_test(nothing_is_printed),
-        cmocka_unit_test(a_client_that_leaves_raises_no_signal),
-        cmocka_unit_test(a_log_without_a_reader_raises_no_signal),
-        cmocka_unit_test(errno_stays),
-        cmocka_unit_test(a_forked_child_may_execute),
+        cmocka_unit_test(library_keeps_signals_folder_umask_and_locale),
+        cmocka_unit_test(library_closes_descriptors_and_sets_close_on_exec),
+        cmocka_unit_test(library_prints_nothing),
+        cmocka_unit_test(client_disconnect_raises_no_signal),
+        cmocka_unit_test(log_without_reader_raises_no_signal),
+        cmocka_unit_test(library_keeps_errno),
+        cmocka_unit_test(forked_child_may_execute_a_program),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

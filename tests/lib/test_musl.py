@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server and library built with musl instead of glibc: one static program with all plugins, and a static program with
-libmonkey inside. Debian's musl-gcc finds no headers of the kernel, so the test shows it those of the machine."""
+"""Server and library built with musl instead of glibc: one static program with all plugins, and a static program that embeds
+libmonkey. Debian's musl-gcc does not find kernel headers, so the test adds those of the machine.
+"""
 import os
 import shutil
 import subprocess
@@ -38,7 +39,7 @@ def built(tmp_path_factory):
     return folder / "build"
 
 
-def test_the_server_is_one_static_program(built, tmp_path):
+def test_musl_server_is_one_static_program(built, tmp_path):
     assert b"/ld-musl-" not in (built / "monkey").read_bytes()
     (tmp_path / "index.html").write_text("from musl\n")
     process = subprocess.Popen([built / "monkey", "-p", "127.0.0.1:0", tmp_path], stdout=subprocess.PIPE, text=True)
@@ -53,14 +54,14 @@ def test_the_server_is_one_static_program(built, tmp_path):
         process.stdout.close()
 
 
-def test_all_plugins_are_inside(built):
+def test_musl_server_contains_all_plugins(built):
     said = call(built / "monkey", "-V")
     (inside,) = [line for line in said.splitlines() if line.startswith("built in")]
     for name in ("cgi", "fastcgi", "isolate", "limits", "proxy", "security", "upstream", "websocket"):
         assert name in inside.split()
 
 
-def test_a_static_program_with_libmonkey_serves(built, tmp_path):
+def test_musl_static_program_with_libmonkey_serves(built, tmp_path):
     made = tmp_path / "hello"
     call("musl-gcc", "-static", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", ROOT / "examples/embed/hello.c",
          built / "libmonkey.a", "-o", made)
@@ -68,8 +69,8 @@ def test_a_static_program_with_libmonkey_serves(built, tmp_path):
         assert program.get() == (200, "hello\n")
 
 
-def test_a_static_test_without_sockets(built, tmp_path):
+def test_musl_static_test_without_sockets_works(built, tmp_path):
     made = tmp_path / "test"
     call("musl-gcc", "-static", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", guide_test(tmp_path), built / "libmonkey-test.a",
          "-o", made)
-    assert call(made) == "1: 0 200 hello\n"  # without HTTP/2, as it was built
+    assert call(made) == "1: 0 200 hello\n"  # built without HTTP/2

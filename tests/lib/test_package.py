@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed library: found by pkg-config and CMake, wherever it is; from C and C++; shared and static; and beside the
-library of Monkey 1."""
+"""The installed library: found by pkg-config and CMake in any folder; used from C and C++; shared and static; and together with
+the library of Monkey 1.
+"""
 import os
 import re
 import shutil
@@ -34,11 +35,11 @@ def serves(program):
         program.end(code=ELSEWHERE)
 
 
-def test_hello(package, tmp_path):
+def test_package_builds_c_program(package, tmp_path):
     serves(package.run(package.compile(EXAMPLES / "hello.c", tmp_path / "hello", "-std=c11"), "127.0.0.1:0"))
 
 
-def test_in_cxx(package, tmp_path):
+def test_package_builds_cxx_program(package, tmp_path):
     if not shutil.which("c++"):
         pytest.skip("needs a compiler of C++")
     made = package.compile(HERE / "consumer.cc", tmp_path / "consumer", "-std=c++17", compiler="c++")
@@ -47,21 +48,21 @@ def test_in_cxx(package, tmp_path):
         program.end()
 
 
-def test_static(package, tmp_path):
+def test_package_builds_static_program(package, tmp_path):
     made = package.compile(EXAMPLES / "hello.c", tmp_path / "hello", packages=["libmonkey-static"], sanitizers=[])
     assert "libmonkey" not in call("readelf", "-d", made)
     serves(package.run(made, "127.0.0.1:0"))
 
 
 def has_tls_and_http2():
-    """For TLS and HTTP/2."""
+    """Does this build support TLS and HTTP/2?"""
     features = RELEASE / "features.txt"
     return (RELEASE / "plugins/monkey-tls.so").exists() and "HTTP/2" in features.read_text().partition(";")[0]
 
 
 @pytest.fixture
 def objects(package):
-    """The shared library loads its objects, the archive has them."""
+    """The shared library loads its modules at run time, the archive contains them."""
     link = package.lib / "plugins"
     link.symlink_to(RELEASE / "plugins")
     yield
@@ -71,7 +72,7 @@ def objects(package):
 @pytest.mark.skipif(not has_tls_and_http2() or not shutil.which("curl"), reason="needs TLS, HTTP/2 and curl")
 @pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
 @pytest.mark.usefixtures("objects")
-def test_tls_and_http2(package, tmp_path, encryption, kind):
+def test_package_supports_tls_and_http2(package, tmp_path, encryption, kind):
     made = package.compile(HERE / "secure.c", tmp_path / "secure", packages=[kind], sanitizers=[])
     with package.run(made, "127.0.0.1:0", encryption.certificate, encryption.key) as program:
         for flag, version in (("--http1.1", 11), ("--http2", 20)):
@@ -80,8 +81,8 @@ def test_tls_and_http2(package, tmp_path, encryption, kind):
 
 
 @pytest.mark.skipif(not has_tls_and_http2() or not shutil.which("curl"), reason="needs TLS, HTTP/2 and curl")
-def test_library_moved_with_its_objects_finds_them(package, tmp_path, encryption):
-    """The folder of the objects is `monkey` beside the library, wherever both are."""
+def test_library_moved_with_its_modules_finds_them(package, tmp_path, encryption):
+    """The library finds its modules in the folder `monkey` beside it, wherever both are."""
     made = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
     moved = tmp_path / "vendor" / "lib"
     (moved / "monkey").mkdir(parents=True)
@@ -131,8 +132,8 @@ int main(int argc, char **argv)
 
 @pytest.mark.skipif(not has_tls_and_http2(), reason="needs TLS and HTTP/2")
 @pytest.mark.usefixtures("objects")
-def test_proxy_of_a_moved_library_finds_tls(package, tmp_path, encryption):
-    """The library looks beside itself, not beside a program that is elsewhere."""
+def test_library_moved_finds_tls_for_proxy(package, tmp_path, encryption):
+    """The library searches beside itself, not beside the program."""
     source = tmp_path / "proxies.c"
     source.write_text(PROXIES)
     made = package.compile(source, tmp_path / "proxies", sanitizers=[])
@@ -167,7 +168,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_static_program_says_that_plugins_must_be_built_in(package, tmp_path):
+def test_static_program_reports_that_plugins_must_be_built_in(package, tmp_path):
     source = tmp_path / "loads.c"
     source.write_text(LOADS_A_PLUGIN)
     libraries = call("pkg-config", "--static", "--cflags", "--libs", "libmonkey-static", environment=package.environment).split()
@@ -180,7 +181,7 @@ def test_static_program_says_that_plugins_must_be_built_in(package, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config")
 def test_archive_with_plugins_names_their_libraries(tmp_path):
-    """Programs that link it need the libraries of the plugins that are built in."""
+    """Programs that link the archive need the libraries of its built-in plugins."""
     packages = {"auth": ("nettle", "-lnettle"), "compress": ("zlib", "-lz")}
     if not all(has_package(name) for name, _flag in packages.values()):
         pytest.skip("needs nettle and zlib")
@@ -191,7 +192,7 @@ def test_archive_with_plugins_names_their_libraries(tmp_path):
     assert ";nettle;" in config
 
 
-def test_by_cmake(package, tmp_path):
+def test_package_is_found_by_cmake(package, tmp_path):
     shutil.copy(EXAMPLES / "hello.c", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
     build = tmp_path / "build"
@@ -202,19 +203,19 @@ def test_by_cmake(package, tmp_path):
 
 
 def of_plugins():
-    """Functions of the public headers that are in the objects of plugins."""
+    """Functions of the public headers that are defined in plugins."""
     text = "".join(path.read_text() for path in (ROOT / "plugins").rglob("*.c"))
     return set(re.findall(r"^[a-z][^;={}()]*\b(mk_\w+)\(", text, re.MULTILINE))
 
 
 @pytest.mark.skipif(not has_tls_and_http2(), reason="needs HTTP/2")
-def test_the_client_in_memory_of_the_guide(package, tmp_path):
+def test_package_builds_test_client_example_of_guide(package, tmp_path):
     source = guide_test(tmp_path)
     made = package.compile(source, tmp_path / "test", packages=["libmonkey-test"], sanitizers=[])
     assert call(made, environment=package.environment) == "1: 0 200 hello\n2: 0 200 hello\n"
 
 
-def test_public_symbols_have_a_version(package):
+def test_public_symbols_are_versioned(package):
     names = set((RELEASE / "libmonkey.names").read_text().split())
     found = exported(package.lib / "libmonkey.so", "-D")
     assert set(found) - {"MONKEY_2"} <= names
@@ -224,7 +225,7 @@ def test_public_symbols_have_a_version(package):
 
 
 @pytest.mark.parametrize("name", ["libmonkey", "libmonkey-test"])
-def test_the_archives_show_the_public_symbols_alone(package, name):
+def test_archives_export_only_public_symbols(package, name):
     names = set((RELEASE / f"{name}.names").read_text().split())
     assert set(exported(package.lib / f"{name}.a")) <= names
 
@@ -234,7 +235,7 @@ def symbols(path, *flags):
     return {row.split()[0] for row in call("nm", "-P", *flags, path).splitlines() if not row.endswith(":")}
 
 
-def test_the_test_client_is_in_libmonkey_test_alone(package):
+def test_client_is_only_in_libmonkey_test(package):
     functions = set(re.findall(r"^MK_API [^(]*\b(mk_test_client_\w+)\(", (ROOT / "include/monkey/test_client.h").read_text(), re.MULTILINE))
     assert len(functions) == 8 and functions <= set(exported(package.lib / "libmonkey-test.a"))
     for path, flags in ((package.lib / "libmonkey.so", ["-D"]), (package.lib / "libmonkey.a", []), (RELEASE / "monkey", ["-D"])):
@@ -242,8 +243,8 @@ def test_the_test_client_is_in_libmonkey_test_alone(package):
 
 
 @pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
-def test_beside_the_library_of_monkey_1(package, tmp_path, kind):
-    """The names of both are in one program, and each calls its own."""
+def test_library_coexists_with_library_of_monkey_1(package, tmp_path, kind):
+    """One program contains the names of both libraries, and each calls its own functions."""
     old = tmp_path / "libold.so"
     call("cc", "-shared", "-fPIC", HERE / "monkey_1.c", "-o", old)
     for name, flags in (("shared", [f"-L{tmp_path}", "-Wl,--no-as-needed", "-lold", f"-Wl,-rpath,{tmp_path}"]),
@@ -254,7 +255,7 @@ def test_beside_the_library_of_monkey_1(package, tmp_path, kind):
             program.end()
 
 
-def test_the_manual_page_is_understood(package):
+def test_manual_page_is_valid_and_complete(package):
     (page,) = package.lib.parent.rglob("libmonkey.3")
     if not shutil.which("groff"):
         pytest.skip("needs groff")
@@ -264,7 +265,7 @@ def test_the_manual_page_is_understood(package):
     assert len(named) > 15 and named <= declared
 
 
-def test_objects_name_no_folder_of_the_build():
+def test_objects_contain_no_build_paths():
     folders = [f"{ROOT}/{name}/".encode() for name in ("build", "src", "include", "plugins", "duda/service")]
     files = [RELEASE / "libmonkey.so", RELEASE / "libmonkey.a", RELEASE / "monkey", *(RELEASE / "plugins").glob("monkey-*.so")]
     assert [path.name for path in files if any(folder in path.read_bytes() for folder in folders)] == []

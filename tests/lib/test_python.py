@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binding for Python, as a user gets it: installed by pip into an environment of its own."""
+"""The Python binding as users install it: with pip into a virtual environment."""
 import importlib.util
 import re
 import shutil
@@ -20,7 +20,7 @@ APP = ROOT / "tests" / "lib" / "python_app.py"
 
 @pytest.fixture(scope="module")
 def python(package, tmp_path_factory):
-    """The interpreter of that environment. The pip is that of the tests, so that none need be installed."""
+    """The interpreter of that environment. It uses the tests' pip, so that none needs to be installed."""
     if not importlib.util.find_spec("pip"):
         pytest.skip("needs pip")
     folder = tmp_path_factory.mktemp("python")
@@ -31,8 +31,8 @@ def python(package, tmp_path_factory):
     return interpreter
 
 
-def test_from_an_archive_of_sources(package, python, tmp_path):
-    """As an index would serve it; pip makes a wheel of it."""
+def test_python_binding_installs_from_source_archive(package, python, tmp_path):
+    """As from a package index: pip builds a wheel from it."""
     source = python.parents[2] / "source"
     name = call(sys.executable, "-c", f"import backend; print(backend.build_sdist({str(tmp_path)!r}))", folder=source).strip()
     with tarfile.open(tmp_path / name) as archive:
@@ -46,7 +46,7 @@ def test_from_an_archive_of_sources(package, python, tmp_path):
 
 @pytest.fixture(scope="module", params=["threads", "loop", "asyncio"])
 def app(package, python, request):
-    """The program, running in one of the three ways, and what it said when it ended."""
+    """The application, running in one of the three modes, and its output at the end."""
     with package.run(python, APP, request.param) as program:
         program.how = request.param
         yield program
@@ -54,7 +54,7 @@ def app(package, python, request):
         assert "Traceback" not in re.sub(r"Traceback(?:.*\n)+?RuntimeError: (a mistake|coroutines answer).*\n", "", said), said
 
 
-def test_text(app):
+def test_python_handler_returns_text(app):
     connection = app.connect()
     connection.request("GET", "/hello?a=1")
     answer = connection.getresponse()
@@ -62,17 +62,17 @@ def test_text(app):
     connection.close()
 
 
-def test_parameters(app):
+def test_python_handler_gets_parameters(app):
     assert app.get("/users/-7/%C3%A9") == (200, "(-7, 'é', None, True)")
     assert app.get("/users/x/y")[0] == 404
     assert app.get("/users/1/y", method="POST")[0] == 405
 
 
-def test_a_generator(app):
+def test_python_handler_may_be_a_generator(app):
     assert app.get("/numbers?50000") == (200, "".join(f"{n}\n" for n in range(50000)))
 
 
-def test_a_generator_ends_with_its_client(app):
+def test_python_generator_ends_on_disconnect(app):
     before = app.get("/ended")[1].count("numbers")
     connection = app.connect()
     connection.request("GET", "/numbers?1000000000")
@@ -81,22 +81,22 @@ def test_a_generator_ends_with_its_client(app):
     wait_until(lambda: app.get("/ended")[1].count("numbers") > before, "the generator's `finally` ran")
 
 
-def test_whole_content(app):
+def test_python_handler_reads_complete_body(app):
     assert app.get("/length", "POST", b"x" * 500000) == (200, "500000\n")
     assert app.get("/length", "POST", b"") == (200, "0\n")
 
 
-def test_a_file(app):
+def test_python_handler_serves_file(app):
     assert app.get("/file") == (200, APP.read_text())
 
 
-def test_errors(app):
+def test_python_handler_errors_become_statuses(app):
     assert app.get("/gone")[0] == 410
     assert app.get("/wrong")[0] == 500
     assert app.get("/hello")[0] == 200
 
 
-def test_coroutines(app):
+def test_python_handler_may_be_a_coroutine(app):
     if app.how != "asyncio":
         assert app.get("/upload", "POST", b"x")[0] == 500
         return
@@ -104,7 +104,7 @@ def test_coroutines(app):
     assert app.get("/ticks") == (200, "tick 0\ntick 1\ntick 2\n")
 
 
-def test_a_coroutine_ends_with_its_client(app):
+def test_python_coroutine_ends_on_disconnect(app):
     if app.how != "asyncio":
         pytest.skip("of asyncio")
     connection = app.connect()
@@ -113,7 +113,7 @@ def test_a_coroutine_ends_with_its_client(app):
     wait_until(lambda: "ever" in app.get("/ended")[1], "the coroutine was cancelled")
 
 
-def test_mistakes_in_settings(package, python):
+def test_python_invalid_setting_raises_with_hint(package, python):
     program = "import libmonkey\nwith libmonkey.Server() as s:\n    s.set('SERVER', 'KeepAliveTimout', '1s')\n"
     done = subprocess.run([python, "-c", program], env=package.environment, capture_output=True, text=True, check=False)
     assert "libmonkey.server.Error: unknown key `KeepAliveTimout`" in done.stderr and "`KeepAliveTimeout`" in done.stderr
@@ -124,7 +124,7 @@ HOSTILE = ROOT / "tests" / "lib" / "python_hostile.py"
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("how", ["threads", "loop", "asyncio", "drop"])
-def test_misuse_raises_and_never_crashes(package, python, how, seed):
+def test_python_misuse_raises_and_never_crashes(package, python, how, seed):
     done = subprocess.run([python, "-X", "faulthandler", HOSTILE, how, str(seed)], env=package.environment, capture_output=True, text=True,
                           timeout=55, check=False)
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr[-3000:]
@@ -192,7 +192,7 @@ def results(package, python):
     ("/bytes", 200, b"\0\1", "application/octet-stream"),
     ("/text", 200, b"<script>", "text/plain; charset=utf-8"),
 ])
-def test_result_has_its_natural_form(results, path, status, content, media_type):
+def test_python_result_types_map_to_media_types(results, path, status, content, media_type):
     connection = results.connect()
     connection.request("GET", path)
     answer = connection.getresponse()
@@ -201,11 +201,11 @@ def test_result_has_its_natural_form(results, path, status, content, media_type)
 
 
 @pytest.mark.parametrize("path", ["/bool", "/float", "/pair"])
-def test_result_of_another_type_is_500(results, path):
+def test_python_result_of_unknown_type_gets_500(results, path):
     assert results.get(path)[0] == 500
     assert results.get("/missing")[0] == 404
 
 
-def test_request_that_is_over_raises_ended(results):
+def test_python_ended_request_raises_exception(results):
     assert results.get("/keep") == (200, "kept")
     assert results.get("/kept") == (200, '["the request is over", "the request is over", "the request is over", "the request is over"]')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server inside of a program: set up, run in three ways, stopped, freed. */
+/* An embedded server: set up, run in three modes, stopped, freed. */
 #include "lib/embed.h"
 
 #include <poll.h>
@@ -7,14 +7,14 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* ---- Three ways to run ---- */
+/* ---- Three run modes ---- */
 
 static void *run(void *s)
 {
     return (void *)(intptr_t)mk_server_run(s);
 }
 
-static void it_runs_in_the_thread_of_the_caller(void **state)
+static void run_serves_in_the_calling_thread(void **state)
 {
     (void)state;
     unsigned port;
@@ -30,7 +30,7 @@ static void it_runs_in_the_thread_of_the_caller(void **state)
     mk_server_free(s);
 }
 
-static void it_runs_in_threads_of_its_own(void **state)
+static void start_serves_in_its_own_threads(void **state)
 {
     (void)state;
     unsigned port;
@@ -44,7 +44,7 @@ static void it_runs_in_threads_of_its_own(void **state)
     mk_server_free(s);
 }
 
-/* Turns the server until the other end has closed. */
+/* Steps the server until the other end has closed. */
 static const char *hear_in_steps(struct mk_server *s, int fd)
 {
     static char room[4096];
@@ -64,7 +64,7 @@ static const char *hear_in_steps(struct mk_server *s, int fd)
     return room;
 }
 
-static void it_runs_in_a_loop_of_the_caller(void **state)
+static void step_serves_in_the_caller_loop(void **state)
 {
     (void)state;
     unsigned port;
@@ -83,8 +83,8 @@ static void it_runs_in_a_loop_of_the_caller(void **state)
     mk_server_free(s);
 }
 
-/* The descriptor alone must tell of timers: nothing else happens here. */
-static void steps_are_told_of_timers(void **state)
+/* Only the descriptor can report timers: nothing else happens here. */
+static void step_descriptor_reports_timers(void **state)
 {
     (void)state;
     unsigned port;
@@ -97,9 +97,9 @@ static void steps_are_told_of_timers(void **state)
     mk_server_free(s);
 }
 
-/* ---- Setting up ---- */
+/* ---- Setup ---- */
 
-static void mistakes_are_told_with_the_nearest_word(void **state)
+static void set_with_unknown_word_suggests_nearest(void **state)
 {
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
@@ -128,7 +128,7 @@ static void mistakes_are_told_with_the_nearest_word(void **state)
     mk_server_free(s);
 }
 
-static void mistakes_of_the_whole_are_told_when_it_starts(void **state)
+static void start_reports_errors_of_the_whole_configuration(void **state)
 {
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
@@ -143,8 +143,8 @@ static void mistakes_of_the_whole_are_told_when_it_starts(void **state)
     assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
 }
 
-/* Line numbers belong to a text that the library makes, which the caller never sees. */
-static void start_with_wrong_line_shows_the_line_alone(void **state)
+/* Line numbers would refer to a text that the library generates, and that the caller never sees. */
+static void start_with_wrong_line_shows_only_the_line(void **state)
 {
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
@@ -176,7 +176,7 @@ static void set_with_two_lines_is_refused_at_once(void **state)
     mk_server_free(s);
 }
 
-static void a_port_in_use_is_an_error_at_once(void **state)
+static void listen_on_port_in_use_is_an_error_at_once(void **state)
 {
     (void)state;
     unsigned port;
@@ -189,7 +189,7 @@ static void a_port_in_use_is_an_error_at_once(void **state)
     mk_server_free(s);
 }
 
-static void every_port_0_is_another_port(void **state)
+static void listen_on_port_0_chooses_a_new_port(void **state)
 {
     (void)state;
     unsigned a, b;
@@ -207,7 +207,7 @@ static void every_port_0_is_another_port(void **state)
     mk_server_free(s);
 }
 
-static void a_socket_of_the_program_is_served(void **state)
+static void listen_on_socket_of_the_program_serves(void **state)
 {
     (void)state;
     struct sockaddr_in a = {.sin_family = AF_INET};
@@ -222,7 +222,7 @@ static void a_socket_of_the_program_is_served(void **state)
     assert_int_equal(mk_server_start(s, 2), 0);
     assert_holds(ask(ntohs(a.sin_port), "GET", "/"), "hello");
     mk_server_free(s);
-    assert_int_equal(listen(fd, 1), 0); /* still ours */
+    assert_int_equal(listen(fd, 1), 0); /* still open */
     close(fd);
 }
 
@@ -270,7 +270,7 @@ static unsigned port_of(struct mk_server *s, size_t i)
     return (unsigned)strtoul(strrchr(room, ':') + 1, NULL, 10);
 }
 
-static void files_are_behind_the_routes_of_a_host(void **state)
+static void files_follow_the_routes_of_a_host(void **state)
 {
     struct folder *f = *state;
     unsigned port;
@@ -284,7 +284,7 @@ static void files_are_behind_the_routes_of_a_host(void **state)
     mk_server_free(s);
 }
 
-static void a_configuration_is_read_and_changed(void **state)
+static void config_file_is_loaded_and_changed(void **state)
 {
     struct folder *f = *state;
     char path[PATH_MAX];
@@ -346,7 +346,7 @@ static enum mk_verdict greet(struct mk_request *request, struct mk_response *res
     return MK_NEXT;
 }
 
-static void plugins_are_loaded_as_structs(void **state)
+static void plugins_may_be_structs_of_the_program(void **state)
 {
     static const struct mk_plugin greeting = {MK_PLUGIN_HEAD, .name = "greeting", .on_request = greet};
     static const struct mk_plugin odd = {.abi = 99, .size = sizeof odd, .name = "odd"};
@@ -381,7 +381,7 @@ static void bundled_plugins_are_loaded_by_name(void **state)
     mk_server_free(s);
 }
 
-/* The numbers of the threads in the text; 0 behind the last one. */
+/* The thread IDs in the text; 0 after the last one. */
 static void find_numbers(const char *text, unsigned long *numbers, size_t n)
 {
     static const char mark[] = "monkey_worker_connections{pid=\"";
@@ -392,7 +392,7 @@ static void find_numbers(const char *text, unsigned long *numbers, size_t n)
     *numbers = 0;
 }
 
-static void threads_are_told_apart(void **state)
+static void metrics_distinguish_threads(void **state)
 {
     static const char by_address[] = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
     (void)state;
@@ -402,7 +402,7 @@ static void threads_are_told_apart(void **state)
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "metrics"), 0);
     assert_int_equal(mk_server_set(s, "ROUTES", "/metrics", "metrics"), 0);
     assert_int_equal(mk_server_start(s, 2), 0);
-    int client = dial(port); /* by the address, as from a page of any name it is forbidden */
+    int client = dial(port); /* by its address, because other host names are refused */
     assert_int_equal(send(client, by_address, sizeof by_address - 1, 0), sizeof by_address - 1);
     find_numbers(hear_all(client), numbers, MK_LEN(numbers));
     assert_true(numbers[0] && numbers[1] && numbers[0] != numbers[1]);
@@ -410,7 +410,7 @@ static void threads_are_told_apart(void **state)
     mk_server_free(s);
 }
 
-static void logs_that_are_full_are_rotated(void **state)
+static void access_log_is_rotated_by_size(void **state)
 {
     const struct folder *f = *state;
     char path[PATH_MAX], target[400];
@@ -437,7 +437,7 @@ static void logs_that_are_full_are_rotated(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void what_is_absent_is_a_warning(void **state)
+static void plugin_that_starts_programs_is_a_warning(void **state)
 {
     (void)state;
     unsigned port;
@@ -448,7 +448,7 @@ static void what_is_absent_is_a_warning(void **state)
     mk_server_free(s);
 }
 
-static void a_unix_socket_is_served_and_removed(void **state)
+static void unix_socket_is_served_and_removed(void **state)
 {
     struct folder *f = *state;
     char where[PATH_MAX];
@@ -468,7 +468,7 @@ static void a_unix_socket_is_served_and_removed(void **state)
     assert_int_equal(stat(a.sun_path, &st), -1);
 }
 
-/* ---- What is said ---- */
+/* ---- Log messages ---- */
 
 struct said {
     pthread_mutex_t lock;
@@ -491,7 +491,7 @@ static enum mk_verdict complain(struct mk_request *request, struct mk_response *
     return say_hello(request, response, data);
 }
 
-static void messages_go_to_the_program(void **state)
+static void log_messages_go_to_the_program(void **state)
 {
     (void)state;
     static struct said said = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -506,7 +506,7 @@ static void messages_go_to_the_program(void **state)
     assert_holds(said.text, "this is odd");
 }
 
-static void in_memory_it_listens_nowhere(void **state)
+static void in_memory_server_does_not_listen(void **state)
 {
     struct folder *f = *state;
     char path[PATH_MAX], room[128];
@@ -519,7 +519,7 @@ static void in_memory_it_listens_nowhere(void **state)
     mk_server_free(s);
 }
 
-/* One host over TLS, and one with the same name that leads there: each has an address of its own. */
+/* One host uses TLS, and one with the same name redirects there: each has its own address. */
 static void in_memory_hosts_may_share_a_name(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1:80", "127.0.0.1:443 tls"};
@@ -543,29 +543,29 @@ static void in_memory_hosts_may_share_a_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_runs_in_the_thread_of_the_caller),
-        cmocka_unit_test(it_runs_in_threads_of_its_own),
-        cmocka_unit_test(it_runs_in_a_loop_of_the_caller),
-        cmocka_unit_test(steps_are_told_of_timers),
-        cmocka_unit_test(mistakes_are_told_with_the_nearest_word),
-        cmocka_unit_test(mistakes_of_the_whole_are_told_when_it_starts),
-        cmocka_unit_test(start_with_wrong_line_shows_the_line_alone),
+        cmocka_unit_test(run_serves_in_the_calling_thread),
+        cmocka_unit_test(start_serves_in_its_own_threads),
+        cmocka_unit_test(step_serves_in_the_caller_loop),
+        cmocka_unit_test(step_descriptor_reports_timers),
+        cmocka_unit_test(set_with_unknown_word_suggests_nearest),
+        cmocka_unit_test(start_reports_errors_of_the_whole_configuration),
+        cmocka_unit_test(start_with_wrong_line_shows_only_the_line),
         cmocka_unit_test(start_without_address_says_so),
         cmocka_unit_test(set_with_two_lines_is_refused_at_once),
-        cmocka_unit_test(a_port_in_use_is_an_error_at_once),
-        cmocka_unit_test(every_port_0_is_another_port),
-        cmocka_unit_test(a_socket_of_the_program_is_served),
-        cmocka_unit_test(files_are_behind_the_routes_of_a_host),
-        cmocka_unit_test(a_configuration_is_read_and_changed),
+        cmocka_unit_test(listen_on_port_in_use_is_an_error_at_once),
+        cmocka_unit_test(listen_on_port_0_chooses_a_new_port),
+        cmocka_unit_test(listen_on_socket_of_the_program_serves),
+        cmocka_unit_test(files_follow_the_routes_of_a_host),
+        cmocka_unit_test(config_file_is_loaded_and_changed),
         cmocka_unit_test(routes_have_methods_and_parameters),
-        cmocka_unit_test(plugins_are_loaded_as_structs),
+        cmocka_unit_test(plugins_may_be_structs_of_the_program),
         cmocka_unit_test(bundled_plugins_are_loaded_by_name),
-        cmocka_unit_test(threads_are_told_apart),
-        cmocka_unit_test(logs_that_are_full_are_rotated),
-        cmocka_unit_test(what_is_absent_is_a_warning),
-        cmocka_unit_test(a_unix_socket_is_served_and_removed),
-        cmocka_unit_test(messages_go_to_the_program),
-        cmocka_unit_test(in_memory_it_listens_nowhere),
+        cmocka_unit_test(metrics_distinguish_threads),
+        cmocka_unit_test(access_log_is_rotated_by_size),
+        cmocka_unit_test(plugin_that_starts_programs_is_a_warning),
+        cmocka_unit_test(unix_socket_is_served_and_removed),
+        cmocka_unit_test(log_messages_go_to_the_program),
+        cmocka_unit_test(in_memory_server_does_not_listen),
         cmocka_unit_test(in_memory_hosts_may_share_a_name),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

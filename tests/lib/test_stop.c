@@ -23,7 +23,7 @@ static void do_nothing(void *ctx)
     (void)ctx;
 }
 
-/* What a program does again and again while its server drains. The result is 0 once the server has ended. */
+/* A call that a program repeats while its server drains. The result is 0 until the server has ended. */
 struct disturbance {
     struct mk_server *server;
     int (*disturb)(struct mk_server *s);
@@ -48,7 +48,7 @@ static void *disturb(void *ctx)
     struct disturbance *d = ctx;
     while (!atomic_load(&d->has_ended) && d->rounds < ROUNDS_MAX) {
         if (d->disturb(d->server))
-            break; /* the worker drains its queue no more */
+            break; /* the worker no longer processes its queue */
         d->rounds++;
         usleep(PERIOD_US);
     }
@@ -102,7 +102,7 @@ static void stop_during_later_stops_keeps_its_deadline(void **state)
     check_stop_ends(stop_later);
 }
 
-static void stop_shorter_second_call_ends_a_patient_first(void **state)
+static void stop_with_shorter_deadline_overrides_earlier_stop(void **state)
 {
     (void)state;
     unsigned port;
@@ -117,7 +117,7 @@ static void stop_shorter_second_call_ends_a_patient_first(void **state)
     mk_server_free(s);
 }
 
-/* The descriptor of a loop of the caller wakes for posts as well as for the deadline. */
+/* With the caller's loop, the descriptor wakes for posts as well as for the deadline. */
 static void stop_in_steps_keeps_its_deadline(void **state)
 {
     (void)state;
@@ -151,7 +151,8 @@ static void on_alarm(int number)
     atomic_fetch_add(&n_signals, 1);
 }
 
-/* Signals interrupt the same function in the same thread at every place: a lock would not be released any more. */
+/* Signals interrupt the same function in the same thread at every instruction: a lock would never be
+ * released. */
 static void stop_in_signal_handler_does_not_deadlock(void **state)
 {
     (void)state;
@@ -176,7 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stop_during_posts_keeps_its_deadline),
         cmocka_unit_test(stop_during_later_stops_keeps_its_deadline),
-        cmocka_unit_test(stop_shorter_second_call_ends_a_patient_first),
+        cmocka_unit_test(stop_with_shorter_deadline_overrides_earlier_stop),
         cmocka_unit_test(stop_in_steps_keeps_its_deadline),
         cmocka_unit_test(stop_in_signal_handler_does_not_deadlock),
     };

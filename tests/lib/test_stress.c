@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads around one configuration, with logs and plugins: clients that ask, leave and come again,
- * by both versions of HTTP, handlers that other threads resume, and a stop in the middle. Says little;
- * sanitizers listen.
- *
- *     lib_test_stress [ROUNDS [THREADS]] */
+/* Many threads around one configuration, with logs and plugins: clients that send, disconnect and return,
+ * over both versions of HTTP, handlers that other threads resume, and a stop in the middle. It asserts
+ * little, because the sanitizers check it. lib_test_stress [ROUNDS [THREADS]] */
 #include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@ enum { CLIENTS = 4, HELPERS = 2, ASKED = 60, QUEUE = 256 };
 static unsigned rounds = 3, threads = 3;
 static char folder[64];
 
-/* ---- Tickets that helpers bring back ---- */
+/* ---- Request references that helper threads resume ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -132,7 +130,7 @@ static void ask_and_leave(int fd, unsigned i)
 
 static atomic_uint n_by_http2;
 
-/* Frames until the first one of the stream, or the end. */
+/* Receives frames up to the first one of the stream, or the end. */
 static void hear_http2(int fd)
 {
     unsigned char head[9], room[16384];
@@ -145,8 +143,8 @@ static void hear_http2(int fd)
     }
 }
 
-/* The preface, empty SETTINGS, and HEADERS of stream 1, which end it (RFC 9113): GET, http, the path and the
- * authority "a" (RFC 7541). */
+/* The preface, empty SETTINGS, and HEADERS that open and end stream 1 (RFC 9113): GET, http, the path, and
+ * the authority "a" (RFC 7541). */
 static void ask_by_http2(int fd, unsigned i)
 {
     const char *path = path_of(i);
@@ -166,7 +164,7 @@ static void *be_a_client(void *ctx)
         int fd = dial(port);
         if (fd < 0)
             continue;
-        if (i % 5) /* so all begin with HTTP/2, at once, which is loaded for the first one */
+        if (i % 5) /* all threads thus begin with HTTP/2 at once, whose module is loaded for the first one */
             ask_and_leave(fd, i);
         else
             ask_by_http2(fd, i);
@@ -219,7 +217,7 @@ static void serve_once(unsigned round)
     mk_server_free(s);
 }
 
-static void many_threads_share_a_configuration(void **state)
+static void threads_share_a_configuration_under_stress(void **state)
 {
     pthread_t helpers[HELPERS];
     (void)state;
@@ -265,7 +263,7 @@ static int remove_folder(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(many_threads_share_a_configuration)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_a_configuration_under_stress)};
     rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : rounds;
     threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : threads;
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

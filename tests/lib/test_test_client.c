@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that go through the whole server without a socket. */
+/* Requests that pass through the whole server without a socket. */
 #include <monkey/body_source.h>
 #include <monkey/request_ref.h>
 #include <monkey/test_client.h>
@@ -19,7 +19,7 @@ static mk_str text(const char *s)
             fail_msg("\"%.*s\" is not \"%s\"", MK_STR_ARG(seen), (expected));                                \
     } while (0)
 
-/* Says what it got, in chunks. */
+/* Echoes the request body in chunks. */
 static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
 {
     static char room[100000];
@@ -48,7 +48,7 @@ static struct mk_server *set_up(void)
     return s;
 }
 
-static void requests_need_no_socket(void **state)
+static void test_client_needs_no_socket(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -70,7 +70,7 @@ static void requests_need_no_socket(void **state)
     mk_server_free(s);
 }
 
-static void content_goes_both_ways(void **state)
+static void test_client_transfers_bodies_in_both_directions(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -91,7 +91,7 @@ static void content_goes_both_ways(void **state)
     mk_server_free(s);
 }
 
-static void a_closed_connection_is_opened_again(void **state)
+static void test_client_reopens_closed_connection(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -106,8 +106,8 @@ static void a_closed_connection_is_opened_again(void **state)
     mk_server_free(s);
 }
 
-/* The server lingers on a connection after such an error, while the next request opens another one. */
-static void ask_after_error_that_closes_gets_an_answer(void **state)
+/* The server lingers on the connection after such an error, while the next request opens another one. */
+static void test_client_gets_response_after_error_that_closes(void **state)
 {
     (void)state;
     struct mk_test_client_answer answer;
@@ -128,7 +128,7 @@ static void ask_after_error_that_closes_gets_an_answer(void **state)
     mk_server_free(s);
 }
 
-static void requests_that_cannot_be_written_are_refused(void **state)
+static void test_client_refuses_invalid_requests(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -143,7 +143,7 @@ static void requests_that_cannot_be_written_are_refused(void **state)
     mk_server_free(s);
 }
 
-static void bytes_may_be_anything(void **state)
+static void test_client_sends_raw_bytes(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -186,7 +186,7 @@ static enum mk_verdict name_protocol(struct mk_request *request, struct mk_respo
     return MK_DONE;
 }
 
-static void it_speaks_http2(void **state)
+static void test_client_supports_http2(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -214,8 +214,8 @@ static void it_speaks_http2(void **state)
     mk_server_free(s);
 }
 
-/* Both windows are used up more than once in either direction. */
-static void http2_carries_more_than_its_windows(void **state)
+/* The body exhausts both windows repeatedly in either direction. */
+static void test_client_http2_body_exceeds_windows(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -237,7 +237,7 @@ static void http2_carries_more_than_its_windows(void **state)
     mk_server_free(s);
 }
 
-/* Late enough for some of it to be sent. */
+/* Fails late enough for a part to be sent. */
 static ssize_t break_off(void *ctx, char *room, size_t cap)
 {
     size_t *sent = ctx;
@@ -256,7 +256,7 @@ static enum mk_verdict give_up(struct mk_request *request, struct mk_response *r
     return MK_DONE;
 }
 
-static void a_request_that_is_given_up_is_an_error(void **state)
+static void test_client_reports_aborted_response(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -272,7 +272,7 @@ static void a_request_that_is_given_up_is_an_error(void **state)
     mk_server_free(s);
 }
 
-static void http2_may_be_off(void **state)
+static void test_client_http2_may_be_disabled(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -310,7 +310,7 @@ static enum mk_verdict answer_later(struct mk_request *request, struct mk_respon
     return MK_WAIT;
 }
 
-static void it_waits_for_other_threads(void **state)
+static void test_client_waits_for_other_threads(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -323,7 +323,7 @@ static void it_waits_for_other_threads(void **state)
     mk_server_free(s);
 }
 
-static void it_may_outlive_the_server(void **state)
+static void test_client_may_outlive_its_server(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -341,7 +341,7 @@ static void it_may_outlive_the_server(void **state)
     mk_test_client_close(NULL);
 }
 
-static void servers_in_threads_have_none(void **state)
+static void test_client_is_unavailable_for_server_in_threads(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
@@ -355,19 +355,19 @@ static void servers_in_threads_have_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_need_no_socket),
-        cmocka_unit_test(content_goes_both_ways),
-        cmocka_unit_test(a_closed_connection_is_opened_again),
-        cmocka_unit_test(ask_after_error_that_closes_gets_an_answer),
-        cmocka_unit_test(requests_that_cannot_be_written_are_refused),
-        cmocka_unit_test(bytes_may_be_anything),
-        cmocka_unit_test(it_speaks_http2),
-        cmocka_unit_test(http2_carries_more_than_its_windows),
-        cmocka_unit_test(a_request_that_is_given_up_is_an_error),
-        cmocka_unit_test(http2_may_be_off),
-        cmocka_unit_test(it_waits_for_other_threads),
-        cmocka_unit_test(it_may_outlive_the_server),
-        cmocka_unit_test(servers_in_threads_have_none),
+        cmocka_unit_test(test_client_needs_no_socket),
+        cmocka_unit_test(test_client_transfers_bodies_in_both_directions),
+        cmocka_unit_test(test_client_reopens_closed_connection),
+        cmocka_unit_test(test_client_gets_response_after_error_that_closes),
+        cmocka_unit_test(test_client_refuses_invalid_requests),
+        cmocka_unit_test(test_client_sends_raw_bytes),
+        cmocka_unit_test(test_client_supports_http2),
+        cmocka_unit_test(test_client_http2_body_exceeds_windows),
+        cmocka_unit_test(test_client_reports_aborted_response),
+        cmocka_unit_test(test_client_http2_may_be_disabled),
+        cmocka_unit_test(test_client_waits_for_other_threads),
+        cmocka_unit_test(test_client_may_outlive_its_server),
+        cmocka_unit_test(test_client_is_unavailable_for_server_in_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that answer later, from other threads, or never. */
+/* Handlers that respond later, from other threads, or never. */
 #include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lib/embed.h"
 
-/* What a handler gives to another thread, and what comes back. */
+/* The data that a handler passes to another thread, and the result. */
 struct job {
     struct mk_request_ref *ticket;
-    int result;  /* of mk_request_ref_resume() */
-    bool ended;  /* in_loop got no request */
-    bool called; /* it got something */
+    int result;  /* result of mk_request_ref_resume() */
+    bool ended;  /* in_loop was called without a request */
+    bool called; /* in_loop was called with a request */
 };
 
 static const char key;
@@ -26,7 +26,7 @@ static int reset(void **state)
     return 0;
 }
 
-/* Waits until it has data. */
+/* Waits until the job has data. */
 static enum mk_verdict wait_for_data(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
@@ -54,7 +54,7 @@ static void bring(struct mk_request *request, void *ctx)
         mk_request_set_data(request, text);
 }
 
-static void another_thread_answers(void **state)
+static void request_ref_resumes_request_from_another_thread(void **state)
 {
     (void)state;
     unsigned port;
@@ -64,7 +64,8 @@ static void another_thread_answers(void **state)
     ask_on(client, "GET", "/");
     wait_until(&n_waiting, 1);
     assert_false(mk_request_ref_is_gone(job.ticket));
-    assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0); /* for nothing: it goes on to wait */
+    assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0); /* without a change: the handler
+                                                                         * continues to wait */
     assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), 0);
     assert_holds(hear_all(client), "from elsewhere");
     mk_server_free(s);
@@ -76,7 +77,7 @@ static void another_thread_answers(void **state)
     mk_request_ref_free(NULL);
 }
 
-static void a_request_that_has_ended_is_reported(void **state)
+static void request_ref_reports_ended_request(void **state)
 {
     (void)state;
     unsigned port;
@@ -96,8 +97,8 @@ static void a_request_that_has_ended_is_reported(void **state)
     mk_server_free(s);
 }
 
-/* It ends between the call and the loop: here the loop does not turn meanwhile. */
-static void a_request_that_ends_meanwhile_is_not_touched(void **state)
+/* The request ends between the call and the loop: the loop does not run meanwhile. */
+static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state)
 {
     (void)state;
     unsigned port;
@@ -122,9 +123,9 @@ static void a_request_that_ends_meanwhile_is_not_touched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(another_thread_answers, reset),
-        cmocka_unit_test_setup(a_request_that_has_ended_is_reported, reset),
-        cmocka_unit_test_setup(a_request_that_ends_meanwhile_is_not_touched, reset),
+        cmocka_unit_test_setup(request_ref_resumes_request_from_another_thread, reset),
+        cmocka_unit_test_setup(request_ref_reports_ended_request, reset),
+        cmocka_unit_test_setup(request_ref_call_is_dropped_when_request_ends_meanwhile, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server whose handlers do what those of the program do not do yet: read content, make content while it is
- * sent, wait. What they prove holds for every handler to come, since they see the public headers alone.
- * Prints its port. `test_handlers BYTES`: the limit for content that is not read. */
+/* A server with handlers for features that the program's own handlers do not use: reading bodies,
+ * generating bodies, waiting. The results hold for every future handler, because these use only the public
+ * headers. It prints its port. `test_handlers BYTES` sets the limit for unread bodies. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@ enum { ROOM = 4096, WAIT_MS = 100, PIECE_MAX = 1000 };
 
 static struct mk_loop loop;
 
-/* ---- What they share ---- */
+/* ---- Shared helpers ---- */
 
-/* The number after the '?', or its default. */
+/* The number after the '?', or `otherwise`. */
 static uint64_t number(const struct mk_request *request, uint64_t otherwise)
 {
     uint64_t n;
@@ -38,7 +38,7 @@ static enum mk_verdict refuse(struct mk_response *response, unsigned status)
     return MK_ERROR;
 }
 
-/* What an error of mk_request_read is to be answered with. */
+/* The response to an error of mk_request_read. */
 static enum mk_verdict refuse_read(struct mk_response *response, ssize_t error)
 {
     return refuse(response, error == -EMSGSIZE ? 413 : error == -EBADMSG ? 400 : 500);
@@ -50,7 +50,7 @@ static enum mk_verdict answer(struct mk_response *response, const char *text)
     return mk_response_set_body(response, mk_str_from_c(text)) == 0 ? MK_DONE : refuse(response, 503);
 }
 
-/* ---- echo: content goes back as it comes, never more of it in memory than a piece ---- */
+/* ---- echo: streams the request body back, with at most one piece in memory ---- */
 
 static ssize_t pull_echo(void *ctx, char *room, size_t cap)
 {
@@ -66,7 +66,7 @@ static enum mk_verdict echo(struct mk_request *request, struct mk_response *resp
     return MK_DONE;
 }
 
-/* ---- sink: reads everything, then tells how much it was, and its sum ---- */
+/* ---- sink: reads everything, then returns its length and sum ---- */
 
 struct sink {
     uint64_t len, sum;
@@ -98,7 +98,7 @@ static enum mk_verdict sink(struct mk_request *request, struct mk_response *resp
     return answer(response, room);
 }
 
-/* ---- slow: waits for a timer. never: waits for nothing ---- */
+/* ---- slow: waits for a timer. never: waits forever ---- */
 
 struct wait {
     struct mk_timer timer;
@@ -147,13 +147,13 @@ static enum mk_verdict never(struct mk_request *request, struct mk_response *res
     return MK_WAIT;
 }
 
-/* ---- thread: waits for another thread, which rings ---- */
+/* ---- thread: waits for another thread, which resumes the request ---- */
 
 struct elsewhere {
     struct mk_offload_job job;
-    struct mk_request *request; /* NULL once it is gone */
-    int result;                 /* the thread's, until done() was called */
-    bool delivered;             /* it was */
+    struct mk_request *request; /* NULL once the request has ended */
+    int result;                 /* belongs to the thread until it calls done() */
+    bool delivered;             /* the result was delivered */
 };
 
 static struct mk_offload helper;
@@ -174,7 +174,7 @@ static void computed(struct mk_offload_job *job)
         mk_mem_free(e);
 }
 
-/* The request may end before the thread does: the last one frees. */
+/* The request may end before the thread does: whichever is last frees the state. */
 static void abandon(void *data)
 {
     struct elsewhere *e = data;
@@ -206,7 +206,7 @@ static enum mk_verdict thread(struct mk_request *request, struct mk_response *re
     return mk_offload_submit(&helper, &e->job) ? MK_WAIT : refuse(response, 503);
 }
 
-/* ---- known, unknown, broken: so many bytes of 'x', in pieces ---- */
+/* ---- known, unknown, broken: N bytes of 'x', in pieces ---- */
 
 struct letters {
     uint64_t left;
@@ -274,8 +274,8 @@ static enum mk_verdict closed(struct mk_request *request, struct mk_response *re
     return answer(response, text);
 }
 
-/* ---- mad: a head that no buffer holds. early: an answer before the content. error: a refusal without a
- * status ---- */
+/* ---- mad: a head too large for any buffer. early: a response before the request body. error: an error
+ * without a status ---- */
 
 static enum mk_verdict mad(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -299,7 +299,7 @@ static enum mk_verdict error(struct mk_request *request, struct mk_response *res
     return MK_ERROR;
 }
 
-/* ---- The server around them ---- */
+/* ---- The server itself ---- */
 
 /* clang-format off */
 #define HANDLER(fn) {.name = #fn, .handle = fn}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content that streams both ways, handlers that wait, clients that go: against handlers.c, over real sockets."""
+"""Full-duplex streaming, waiting handlers, and disconnecting clients: with handlers.c, over real sockets."""
 import hashlib
 import os
 import socket
@@ -38,7 +38,7 @@ def chunked(data, size=1000, extension=b"", trailers=b""):
 
 
 def ends(c, reply):
-    """The connection in HTTP/1, because the start of the next request is unknown; only the stream in HTTP/2."""
+    """Ends the connection in HTTP/1, because the start of the next request is unknown; ends only the stream in HTTP/2."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -47,7 +47,7 @@ def ends(c, reply):
 
 
 def send_and_read(c, data, streamed):
-    """Sends the content of a request and reads its answer meanwhile, which the client of HTTP/2 does by itself."""
+    """Sends a request body and reads the response meanwhile; the HTTP/2 client does so by itself."""
     def send():
         for at in range(0, len(data), 10_000):
             c.more(data[at:at + 10_000])
@@ -64,19 +64,19 @@ def send_and_read(c, data, streamed):
     return reply
 
 
-# Reading
+# Reading request bodies
 
 @pytest.mark.parametrize("size", [1, 100, 4095, 4096, 4097, 65536, 300_000])
-def test_content_of_known_length_arrives_whole(server, size):
+def test_request_body_of_known_length_arrives_complete(server, size):
     data = os.urandom(size)
     with server.connect() as c:
         assert c.get("/sink", "POST", body=data).body == b"%d %d\n" % (size, sum(data))
-        assert c.get("/early").body == b"early\n"  # and the next request begins where it should
+        assert c.get("/early").body == b"early\n"  # the next request starts at the right byte
 
 
 @pytest.mark.http1
 @pytest.mark.parametrize("piece", [1, 7, 1000, 65535])
-def test_chunked_content_arrives_whole(server, piece):
+def test_request_body_in_chunks_arrives_complete(server, piece):
     data = os.urandom(30_000 if piece > 1 else 500)
     body = chunked(data, piece, b";a=b;c=\"d\"", b"X-Sum: 1\r\nX-More: 2\r\n")
     with server.connect() as c:
@@ -85,7 +85,7 @@ def test_chunked_content_arrives_whole(server, piece):
 
 
 @pytest.mark.http1
-def test_chunked_content_byte_by_byte(server):
+def test_request_body_in_chunks_may_arrive_byte_by_byte(server):
     data = os.urandom(300)
     with server.connect() as c:
         c.send(b"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -94,7 +94,7 @@ def test_chunked_content_byte_by_byte(server):
 
 
 @pytest.mark.parametrize("target", ["/sink", "/echo"])
-def test_nothing_is_no_content(server, target):
+def test_request_body_may_be_empty(server, target):
     with server.connect() as c:
         reply = c.get(target, "POST", [("Content-Length", "0")])
         assert reply.status == 200 and reply.body == (b"0 0\n" if target == "/sink" else b"")
@@ -105,7 +105,7 @@ def test_nothing_is_no_content(server, target):
 @pytest.mark.http1
 @pytest.mark.parametrize("wrong", [b"x\r\n", b"5\r\nabcdeX", b"-1\r\n", b"5 \r\nabcde\r\n", b"5\nabcde\r\n",
                                    b"11111111111111111\r\n", b"0\r\nA : b\r\n\r\n", b"0\r\n folded\r\n\r\n"])
-def test_malformed_chunks_are_refused(server, wrong):
+def test_request_body_with_malformed_chunks_is_refused(server, wrong):
     with server.connect() as c:
         c.send(b"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n" + wrong)
         reply = c.read("POST")
@@ -114,17 +114,17 @@ def test_malformed_chunks_are_refused(server, wrong):
 
 
 @pytest.mark.http1
-def test_content_beyond_the_limit_is_refused_at_once(server):
+def test_request_body_beyond_limit_is_refused_at_once(server):
     with server.connect() as c:
         reply = c.ask("/sink", "POST", [("Content-Length", "2147483649")]).read()
         assert reply.status == 413 and reply.closes
     with server.connect() as c:
         c.ask("/sink", "POST", [("Transfer-Encoding", "chunked")], b"80000001\r\n")
-        reply = c.read()  # before a byte of that chunk was sent
+        reply = c.read()  # before the client sends a byte of that chunk
         assert reply.status == 413 and reply.closes
 
 
-def test_100_is_sent_when_the_handler_reads(server):
+def test_expect_continue_is_answered_when_handler_reads(server):
     with server.connect() as c:
         c.ask("/sink", "POST", [("Content-Length", "3"), ("Expect", "100-continue")])
         assert c.read_interim().status == 100
@@ -132,7 +132,7 @@ def test_100_is_sent_when_the_handler_reads(server):
         assert c.get("/early").body == b"early\n"
 
 
-def test_100_is_sent_before_an_answer_that_will_read(server):
+def test_expect_continue_is_answered_before_response_that_reads(server):
     with server.connect() as c:
         c.ask("/echo", "POST", [("Content-Length", "3"), ("Expect", "100-continue")])
         assert c.read_interim().status == 100
@@ -140,7 +140,7 @@ def test_100_is_sent_before_an_answer_that_will_read(server):
         assert c.get("/early").body == b"early\n"
 
 
-def test_100_is_not_sent_when_the_handler_does_not_read(server):
+def test_expect_continue_is_not_answered_if_handler_does_not_read(server):
     with server.connect() as c:
         reply = c.ask("/early", "POST", [("Content-Length", "3"), ("Expect", "100-continue")]).read()
         assert reply.status == 200 and not reply.interim
@@ -148,13 +148,13 @@ def test_100_is_not_sent_when_the_handler_does_not_read(server):
 
 
 @pytest.mark.over("h1", why="in one piece; of HTTP/2 it comes in the next frame")
-def test_100_is_not_sent_when_the_content_is_there(server):
+def test_expect_continue_is_not_answered_if_body_is_there(server):
     with server.connect() as c:
         reply = c.get("/sink", "POST", [("Expect", "100-continue")], b"abc")
         assert reply.body == b"3 294\n" and not reply.interim
 
 
-def test_unread_content_is_skipped(server):
+def test_request_body_left_unread_is_skipped(server):
     with server.connect() as c:
         assert c.get("/early", "POST", body=b"GET /slow HTTP/1.1\r\n\r\n" * 100).body == b"early\n"
         assert c.ask("/early", "POST", streamed=True).more(b"y" * 3000).done().read().body == b"early\n"
@@ -162,7 +162,7 @@ def test_unread_content_is_skipped(server):
 
 
 @pytest.mark.http1
-def test_an_early_answer_reaches_a_client_that_still_sends(server):
+def test_early_response_reaches_client_that_still_sends(server):
     with server.connect() as c:
         sender = threading.Thread(target=lambda: try_to(c.sock.sendall, b"z" * (20 * MB)))
         c.send(b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (20 * MB))
@@ -181,21 +181,21 @@ def try_to(function, *arguments):
         pass
 
 
-# Writing
+# Writing responses
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 70_000, 5 * MB])
-def test_sources_of_known_and_unknown_length(server, size):
+def test_body_source_of_known_and_unknown_length(server, size):
     with server.connect() as c:
         reply = c.get(f"/known?{size}")
         assert reply.framing == "length" and reply.body == b"x" * size
         reply = c.get(f"/unknown?{size}")
         assert reply.framing in ("chunked", "frames") and reply.body == b"x" * size
         assert c.get(f"/unknown?{size}", "HEAD").body == b""
-        assert c.get("/closed").body == b"3\n"  # each of them once
+        assert c.get("/closed").body == b"3\n"  # each source exactly once
 
 
 @pytest.mark.http1
-def test_http_10_content_ends_with_the_connection(server):
+def test_body_source_to_http_1_0_ends_with_connection(server):
     with server.connect() as c:
         reply = c.ask("/unknown?100000", version="1.0", fields=[("Connection", "keep-alive")]).read()
         assert reply.framing == "close" and reply.body == b"x" * 100_000
@@ -207,20 +207,20 @@ def test_http_10_content_ends_with_the_connection(server):
 
 
 @pytest.mark.parametrize("target", ["/broken?500000", "/broken-known?500000"])
-def test_a_source_that_fails_is_never_taken_for_a_whole_answer(server, target):
+def test_body_source_failure_truncates_response(server, target):
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.get(target)
     wait_for_record(server, rf"200 aborted 5\d+ {target.split('?')[0]}")
 
 
 @pytest.mark.http1
-def test_where_the_end_is_the_length_a_failure_is_no_end(server):
+def test_body_source_failure_resets_http_1_0_connection(server):
     with server.connect() as c, pytest.raises(ConnectionResetError):
         c.ask("/broken?500000", version="1.0").read()
 
 
 @pytest.mark.parametrize("target", ["/broken?5000", "/broken-known?5000", "/broken?0"])
-def test_a_source_that_fails_before_anything_was_sent_is_a_500(server, target):
+def test_body_source_failure_before_first_byte_gets_500(server, target):
     with server.connect() as c:
         assert c.get("/early").body == b"early\n"
         reply = c.get(target)
@@ -229,21 +229,21 @@ def test_a_source_that_fails_before_anything_was_sent_is_a_500(server, target):
     wait_for_record(server, rf"500 \S+ {len(reply.body)} {target.split('?')[0]}")
 
 
-def test_a_head_that_no_buffer_holds(server):
+def test_response_head_too_large_gets_500(server):
     with server.connect() as c:
         reply = c.get("/mad")
         assert reply.status == 500
         ends(c, reply)
 
 
-def test_a_refusal_without_a_status(server):
+def test_handler_error_without_status_gets_500(server):
     assert server.get("/error").status == 500
 
 
-# Both at once
+# Full duplex
 
 @pytest.mark.parametrize("coding", ["length", "chunked"])
-def test_echo(server, coding):
+def test_echo_returns_complete_body(server, coding):
     data = os.urandom(3 * MB)
     with server.connect() as c:
         if coding == "length":
@@ -256,7 +256,7 @@ def test_echo(server, coding):
 
 
 @pytest.mark.http1
-def test_echo_answers_while_it_is_asked(server):
+def test_echo_is_full_duplex(server):
     with server.connect() as c:
         c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
         for word in [b"one", b"two", b"three"]:
@@ -275,8 +275,8 @@ def memory_kb(pid):
 
 
 @pytest.mark.http1
-def test_without_a_reader_the_peer_is_not_read_from(server):
-    """Back-pressure: the answer fills the buffers, and then the content stays with its sender."""
+def test_backpressure_stops_reading_the_request_body(server):
+    """The response fills all buffers, and then the request body stays with the client."""
     with server.connect(receive_buffer=8192) as c:
         c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
         c.sock.settimeout(0.5)
@@ -286,8 +286,8 @@ def test_without_a_reader_the_peer_is_not_read_from(server):
                 sent += c.sock.send(b"e" * 65536)
         except TimeoutError:
             pass
-        assert sent < 64 * MB, "the server read what it could not pass on"
-        # It continues as soon as the client reads again.
+        assert sent < 64 * MB, "the server read more than it could forward"
+        # Both directions resume as soon as the client reads again.
         c.sock.settimeout(20)
         assert c.read_head().status == 200
         assert c.read_exactly(2 * MB) == b"e" * (2 * MB)
@@ -295,7 +295,7 @@ def test_without_a_reader_the_peer_is_not_read_from(server):
 
 @pytest.mark.http2
 @pytest.mark.parametrize("target", ["/sink", "/echo"])
-def test_a_large_upload_takes_no_memory_over_http2(monkey, target):
+def test_large_upload_over_http2_uses_no_memory(monkey, target):
     server = monkey(args=[], program=optimised())
     assert server.get("/sink", "POST", body=b"warm up").status == 200
     size, piece = 64 * MB, b"u" * MB
@@ -308,7 +308,7 @@ def test_a_large_upload_takes_no_memory_over_http2(monkey, target):
             c.stream.body.clear()
         c.wait(lambda: c.stream.ended)
         grown = memory_kb(server.pid) - before
-    assert grown < 1024, f"{grown} KB more after an upload of {size // MB} MB"
+    assert grown < 1024, f"{grown} KB growth after an upload of {size // MB} MB"
 
 
 def optimised():
@@ -320,8 +320,8 @@ def optimised():
 
 @pytest.mark.http1
 @pytest.mark.parametrize("target", ["/sink", "/echo"])
-def test_a_large_upload_takes_no_memory(monkey, target):
-    """With the optimised one: sanitizers have a memory of their own."""
+def test_large_upload_uses_no_memory(monkey, target):
+    """Uses the release program: sanitizers use memory of their own."""
     server = monkey(args=[], program=optimised())
     assert server.get("/sink", "POST", body=b"warm up").status == 200
     size, piece = 256 * MB, b"u" * MB
@@ -335,7 +335,7 @@ def test_a_large_upload_takes_no_memory(monkey, target):
         reader.join(timeout=60)
         assert not reader.is_alive()
         grown = memory_kb(server.pid) - before
-    assert grown < 1024, f"{grown} KB more after an upload of {size // MB} MB"
+    assert grown < 1024, f"{grown} KB growth after an upload of {size // MB} MB"
 
 
 def read_away(c, content):
@@ -345,9 +345,9 @@ def read_away(c, content):
         left -= len(c.take(left)) if c.got or c.fill() else left
 
 
-# Waiting
+# Waiting handlers
 
-def test_a_handler_waits_while_others_are_served(server):
+def test_waiting_handler_does_not_block_others(server):
     with server.connect() as waiting, server.connect() as other:
         waiting.ask("/slow?700")
         for _ in range(20):
@@ -355,7 +355,7 @@ def test_a_handler_waits_while_others_are_served(server):
         assert waiting.read().body == b"at last\n"
 
 
-def test_requests_behind_one_that_waits_keep_their_order(server):
+def test_waiting_handler_keeps_order_of_pipeline(server):
     with server.connect() as c:
         for target in ["/slow?150", "/early", "/thread", "/sink", "/slow?10", "/early"]:
             c.ask(target)
@@ -363,13 +363,13 @@ def test_requests_behind_one_that_waits_keep_their_order(server):
         assert bodies == [b"at last\n", b"early\n", b"42\n", b"0 0\n", b"at last\n", b"early\n"]
 
 
-def test_another_thread_resumes(server):
+def test_waiting_handler_is_resumed_by_another_thread(server):
     with server.connect() as c:
         for _ in range(50):
             assert c.get("/thread").body == b"42\n"
 
 
-def test_a_handler_that_never_resumes_is_ended_by_the_clock(server):
+def test_waiting_handler_that_never_resumes_times_out(server):
     with server.connect() as c:
         reply = c.get("/never")
         assert reply.status == 504
@@ -377,7 +377,7 @@ def test_a_handler_that_never_resumes_is_ended_by_the_clock(server):
     wait_for_record(server, "504 timeout .* /never")
 
 
-def test_a_client_that_stops_in_its_content_is_ended_by_the_clock(server):
+def test_request_body_that_stops_times_out(server):
     with server.connect() as c:
         reply = c.ask("/sink", "POST", {"Content-Length": "100"}).more(b"abc").read()
         assert reply.status == 408
@@ -385,10 +385,10 @@ def test_a_client_that_stops_in_its_content_is_ended_by_the_clock(server):
     wait_for_record(server, "408 timeout .* /sink")
 
 
-# Going away
+# Disconnects
 
 def going(target, length=None, piece=b""):
-    """Asks, and sends a part of the content."""
+    """Sends a request with a part of its body."""
     def begin(c):
         c.ask(target, "POST" if length else "GET", {"Content-Length": str(length)} if length else ())
         if piece:
@@ -409,12 +409,12 @@ GOING = [(going("/slow?300"), "/slow"),
 
 @pytest.mark.parametrize("beginning,path", GOING)
 @pytest.mark.parametrize("how", ["close", "reset"])
-def test_a_client_that_goes_leaves_one_record(server, beginning, path, how):
+def test_client_disconnect_leaves_one_log_record(server, beginning, path, how):
     with server.connect() as c:
         beginning(c)
         if path in ("/unknown", "/echo", "/early"):
             c.begin()
-        if server.is_h2:  # so that it is there, and nothing unread makes a reset of the end
+        if server.is_h2:  # the body has arrived, and no unread data turns the close into a reset
             c.ping().wait(lambda: not c.pings)
         if how == "reset":
             reset(c.sock)
@@ -425,7 +425,7 @@ def test_a_client_that_goes_leaves_one_record(server, beginning, path, how):
 
 
 @pytest.mark.http1
-def test_a_half_closed_client_gets_the_answer(server):
+def test_half_closed_client_gets_its_response(server):
     with server.connect() as c:
         c.ask("/slow?200").shut()
         assert c.read().body == b"at last\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that answer in every way there is: text, a file, a range of one, a source, after waiting for a
- * descriptor, a timer, a child, another thread, and with every verdict. */
+/* Handlers for every kind of response: text, a file, a range of a file, a body source, responses after
+ * waiting for a descriptor, a timer, a child process or another thread, and every verdict. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/plugin.h>
@@ -52,8 +52,8 @@ static bool bind_text(const struct mk_conf_ctx *spot, mk_str words, void **data)
     return true;
 }
 
-/* /verdict?follow: WAIT, as long as the client is there. /verdict?N: 0 NEXT, 1 DONE, 2 WAIT, 3 REFUSE with
- * 418, anything else is nonsense. */
+/* /verdict?follow: WAIT until the client disconnects. /verdict?N: 0 NEXT, 1 DONE, 2 WAIT, 3 ERROR with
+ * status 418, anything else is invalid. */
 static enum mk_verdict verdict(struct mk_request *request, struct mk_response *response, void *data)
 {
     uint64_t n = number_of(request);
@@ -67,7 +67,7 @@ static enum mk_verdict verdict(struct mk_request *request, struct mk_response *r
     return (enum mk_verdict)n;
 }
 
-/* /file/NAME: what is there, from the third byte on, at most ?N bytes. */
+/* /file/NAME: the file from the third byte on, at most ?N bytes. */
 static enum mk_verdict file(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct stat st;
@@ -87,7 +87,7 @@ static enum mk_verdict file(struct mk_request *request, struct mk_response *resp
                                                                                        : MK_DONE;
 }
 
-/* /count?N: N bytes that a source makes; with a minus at the end of the path, of unknown length. */
+/* /count?N: N bytes from a body source; a minus at the end of the path makes the length unknown. */
 struct counter {
     uint64_t left;
     struct mk_worker *worker;
@@ -123,7 +123,7 @@ static enum mk_verdict counted(struct mk_request *request, struct mk_response *r
     return mk_response_set_body_source(response, &count_ops, c, len) ? refuse(response, 503) : MK_DONE;
 }
 
-/* /raw: the whole answer, status line included. */
+/* /raw: a raw response including its status line. */
 static ssize_t pull_raw(void *ctx, char *room, size_t cap)
 {
     mk_str *left = ctx;
@@ -145,7 +145,7 @@ static enum mk_verdict raw(struct mk_request *request, struct mk_response *respo
     return mk_response_set_raw_source(response, &raw_ops, left) ? refuse(response, 503) : MK_DONE;
 }
 
-/* ---- Content of the request ---- */
+/* ---- Request bodies ---- */
 
 struct sum {
     uint64_t bytes, sum;
@@ -180,7 +180,7 @@ static enum mk_verdict sum(struct mk_request *request, struct mk_response *respo
 
 /* ---- Waiting ---- */
 
-/* Whatever is waited for; lives as long as the request. */
+/* State of any pending wait; lives as long as the request. */
 struct wait {
     struct mk_request *request;
     struct mk_timer timer;
@@ -263,7 +263,7 @@ static void on_readable(void *ctx, unsigned which)
         finish(w);
 }
 
-/* The end of a pipe that the loop waits for; the other one, or -1. */
+/* Watches the reading end of a pipe; returns the writing end, or -1. */
 static int watch_pipe(struct wait *w)
 {
     int ends[2];
@@ -290,7 +290,7 @@ static void *write_slowly(void *arg)
     return NULL;
 }
 
-/* /fd: a foreign thread writes into a pipe. */
+/* /fd: another thread writes into a pipe. */
 static enum mk_verdict descriptor(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct wait *w = mk_request_data(request);
@@ -311,13 +311,13 @@ static enum mk_verdict descriptor(struct mk_request *request, struct mk_response
 static void on_end(void *ctx, int status)
 {
     struct wait *w = ctx;
-    w->child = NULL; /* it is gone, what it wrote is not */
+    w->child = NULL; /* the process has ended, its output may still be in the pipe */
     w->status = status;
     (void)read_all(w);
     finish(w);
 }
 
-/* /child?N: exits with N, after it said so. */
+/* /child?N: a child process writes a line and exits with status N. */
 static enum mk_verdict child(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct wait *w = mk_request_data(request);
@@ -337,9 +337,9 @@ static enum mk_verdict child(struct mk_request *request, struct mk_response *res
     return w->child ? MK_WAIT : refuse(response, 503);
 }
 
-/* /aside?N: the sum of all numbers up to N, by another thread. `ctx` may outlive the request. */
+/* /aside?N: another thread computes the sum of all numbers up to N. `ctx` may outlive the request. */
 struct work {
-    struct mk_request *request; /* NULL: it is gone */
+    struct mk_request *request; /* NULL: the request has ended */
     uint64_t n, sum;
     bool over;
 };
@@ -407,7 +407,7 @@ static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *room, s
 
 static const struct mk_filter_ops upper_ops = {.pull = pull_upper};
 
-/* Every byte twice: the length is not what it was. */
+/* Doubles every byte, so that the length changes. */
 static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx;

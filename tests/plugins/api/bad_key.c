@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forgot to say how large the struct is that its section fills. */
+/* Its section lacks the size of the struct that it fills. */
 #include <monkey/plugin.h>
 
 struct settings {

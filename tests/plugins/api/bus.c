@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does what a client tells it, so that tests can look at what workers do for plugins: `GET /bus/WORD?TEXT`.
- * Each answer is text. */
+/* Executes commands from requests, so that tests can observe the services of workers for plugins: `GET
+ * /bus/WORD?TEXT`. Each response is text. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/plugin.h>
@@ -23,10 +23,10 @@ struct bus {
     atomic_uint_least64_t *counter;
 };
 
-/* What one worker has heard. */
+/* State of one worker. */
 struct ears {
     struct mk_buf lines;
-    struct mk_subprocess *child; /* the last one that was begun */
+    struct mk_subprocess *child; /* the last started subprocess */
     uint64_t written;
 };
 
@@ -72,7 +72,7 @@ static int run(struct mk_worker *w, const char *script)
     return ears_of(w)->child ? 0 : -ECHILD;
 }
 
-/* "INDEX TEXT"; -1 is for all. */
+/* "INDEX TEXT"; -1 sends to all workers. */
 static int send(struct mk_worker *w, mk_str text)
 {
     mk_str to = mk_str_cut(&text, ' ');
@@ -175,7 +175,7 @@ static int load(struct mk_config *c, void **data)
     return 0;
 }
 
-/* As much as there is room for. */
+/* Sends until the queue is full. */
 static void flood(struct mk_worker *w)
 {
     static const char text[32 * 1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has functions for another plugin, caller. */
+/* Exports functions for another plugin, caller. */
 #include "callee.h"
 
 struct callee {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plugin callee has for others. */
+/* The functions that the callee plugin exports. */
 #include <monkey/plugin.h>
 
-/* A text that was set in [CALLEE] of this configuration, with the words behind it; absent when memory is out
- * or the plugin is not loaded. */
+/* The text set in [CALLEE] of this configuration, followed by `words`; absent when memory is exhausted or
+ * the plugin is not loaded. */
 MK_API mk_str callee_text(struct mk_config *config, mk_str words);
-/* Is it loaded in some configuration? */
+/* Is the plugin loaded in any configuration? */
 MK_API bool callee_is_loaded(void);
-/* How often this was called in this worker. */
+/* The number of calls in this worker. */
 MK_API unsigned callee_count(struct mk_worker *worker);

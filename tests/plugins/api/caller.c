@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls functions of another plugin, callee, when it is loaded, when a route is bound, and for requests. */
+/* Calls functions of another plugin, callee, at load time, while a route is bound, and during requests. */
 #include "callee.h"
 
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void unload(void *data)
         abort();
 }
 
-/* /call  call WORDS: the words that it got when the plugin was loaded and when this route was bound, with
- * the host's name for it and the number of requests. */
+/* /call call WORDS: the texts that callee returned at load time and while this route was bound, with the
+ * host's name, and the number of requests. */
 struct route {
     mk_str loaded, bound, name;
 };

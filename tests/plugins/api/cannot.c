@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cannot do what its section names: load, host, master or worker; or adds a route that is none. */
+/* Fails in the phase that its section names: load, host, master or worker; or adds an invalid route. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <signal.h>
@@ -62,7 +62,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     return if_it_is(data, HOST);
 }
 
-/* Not at once. */
+/* Succeeds only after some polls. */
 static int await(struct mk_config *config, void *data)
 {
     static int asked;

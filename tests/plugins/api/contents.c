@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses as a test wants them: `made` makes what the query says, `events` sends what `say` receives, until
- * `say` receives an empty query. */
+/* Responses on demand: `made` generates the body that the query describes; `events` streams the texts that
+ * `say` receives, until `say` gets an empty query. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>
@@ -103,7 +103,7 @@ static enum mk_verdict make(struct mk_request *request, struct mk_response *resp
     return mk_response_set_body_source(response, &made_ops, m, length) ? refuse(response, 503) : MK_DONE;
 }
 
-/* ---- events, and say?TEXT, to the last of those that listen ---- */
+/* ---- events, and say?TEXT, which sends to the most recent subscriber ---- */
 
 struct listener {
     struct mk_request *request;

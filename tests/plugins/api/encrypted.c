@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells what a request knows of its encryption, and brings certificates: for tests. */
+/* Reports the TLS facts of a request, and provides certificates: for tests. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gateways do with responses, as the query says: fails?at=N&status=S&wait=1&... */
+/* Gateway features for responses, controlled by the query: fails?at=N&status=S&wait=1&... */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static enum mk_verdict refuse(struct mk_response *response, unsigned status)
     return MK_ERROR;
 }
 
-/* ---- fails?at=N&status=S: a source of unknown length that fails behind N bytes; early=1 says the status
- * before it is pulled, reads=1 reads the content of the request first. ---- */
+/* ---- fails?at=N&status=S: a source of unknown length that fails after N bytes; early=1 sets the status
+ * before the first read, reads=1 reads the request body first. ---- */
 
 struct fails {
     struct mk_request *request;
@@ -77,8 +77,8 @@ static enum mk_verdict fails(struct mk_request *request, struct mk_response *res
                                                                              : MK_DONE;
 }
 
-/* ---- closes?size=N&known=1&status=S&lies=1&name=X: a source that says at its end what became of the
- * response; replaced=1 lets a hook take its place, cut=N a filter that reads no more than so much. ---- */
+/* ---- closes?size=N&known=1&status=S&lies=1&name=X: a source that logs the outcome of the response when it
+ * closes; replaced=1 lets a hook replace it, cut=N adds a filter that reads at most N bytes. ---- */
 
 struct closes {
     struct mk_request *request;
@@ -146,7 +146,7 @@ static void cut(struct mk_request *request, struct mk_response *response)
     mk_response_add_filter(response, &ops, left, MK_LENGTH_UNKNOWN);
 }
 
-/* ---- hints?status=S&often=N&reads=before|after&wait=MS: interim responses, each with a Link ---- */
+/* ---- hints?status=S&often=N&reads=before|after&wait=MS: interim responses, each with a Link header ---- */
 
 struct hints {
     struct mk_request *request;
@@ -220,8 +220,8 @@ static enum mk_verdict hints(struct mk_request *request, struct mk_response *res
     return mk_response_set_body_nocopy(response, MK_STR("final\n")) ? refuse(response, 503) : MK_DONE;
 }
 
-/* ---- origin?field=NAME:VALUE&...&known=1&early=NAME:VALUE&late=NAME:VALUE&refuse=S: a response that
- * another server sent, with trailers. ---- */
+/* ---- origin?field=NAME:VALUE&...&known=1&early=NAME:VALUE&late=NAME:VALUE&refuse=S: a response as from
+ * another server, with trailers. ---- */
 
 struct origin {
     struct mk_request *request;
@@ -229,7 +229,7 @@ struct origin {
     bool said;
 };
 
-/* Adds what has that name in the query: a field or a trailer. */
+/* Adds every header or trailer of this name in the query. */
 static void add_all(struct origin *o, const char *name, int (*add)(struct mk_response *, mk_str, mk_str))
 {
     mk_str rest = mk_request_query(o->request);
@@ -275,8 +275,8 @@ static enum mk_verdict origin(struct mk_request *request, struct mk_response *re
     return mk_response_set_body_source(response, &ops, o, length) ? refuse(response, 503) : MK_DONE;
 }
 
-/* ---- events?silence=MS&limit=MS&name=X: an event, silence, another event; the handler may wait for so long,
- * 0: without limit. ---- */
+/* ---- events?silence=MS&limit=MS&name=X: an event, silence, another event; the handler may wait for
+ * `limit` ms, 0: without limit. ---- */
 
 struct events {
     struct mk_request *request;
@@ -332,7 +332,7 @@ static enum mk_verdict events(struct mk_request *request, struct mk_response *re
                                                                              : MK_DONE;
 }
 
-/* ---- raw: says what is to be sent on, and what came. What begins with /old is rewritten. ---- */
+/* ---- raw: returns the target to forward, and the original one. Paths below /old are rewritten. ---- */
 
 static enum mk_verdict raw(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -355,7 +355,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
                                                                          : MK_REWRITTEN;
 }
 
-/* ---- look?PATH: what is there ---- */
+/* ---- look?PATH: type, size and time of the path ---- */
 
 static enum mk_verdict look(struct mk_request *request, struct mk_response *response, void *data)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has workers do more than the sandbox allows by itself, and tells what they can do: `GET /WORD?TEXT` answers
- * 0 or the error. */
+/* Requests sandbox exceptions for its workers, and reports the result of operations: `GET /WORD?TEXT`
+ * returns 0 or the error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/plugin.h>
@@ -33,7 +33,7 @@ static int load(struct mk_config *c, void **data)
         mk_config_allow_path(c, mk_config_path(c, g, g->read));
     if (g->write.p)
         mk_config_allow_writing(c, mk_config_path(c, g, g->write));
-    for (int i = 0; i < 2; i++) { /* the second time changes nothing */
+    for (int i = 0; i < 2; i++) { /* the second call changes nothing */
         if (g->names)
             mk_config_allow_resolver(c);
         if (g->trust)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Needs a plugin that is not there. */
+/* Depends on a plugin that does not exist. */
 #include <monkey/plugin.h>
 
 MK_PLUGIN(lonely) = {MK_PLUGIN_HEAD, .name = "lonely",

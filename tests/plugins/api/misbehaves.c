@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does what no plugin should, when it is asked to by its query. */
+/* Violates the plugin interface in the way that the query names. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built for a server whose plugins have one more hook. */
+/* Built for a newer server, whose struct mk_plugin has one more hook. */
 #include <monkey/plugin.h>
 
 MK_PLUGIN(newer) = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls what the server does not have. */
+/* Calls a function that the server does not have. */
 #include <monkey/plugin.h>
 
 int mk_there_is_no_such_thing(void);

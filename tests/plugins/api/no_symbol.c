@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An object, but no plugin. */
+/* A shared object that is not a plugin. */
 extern int something;
 int something = 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built when struct mk_plugin ended before on_done: what lies behind its end is not its own. It counts
- * requests in the data of the worker and of the host, for which the server must know it by its own address.
- */
+/* Built when struct mk_plugin ended before on_done: the memory after its end belongs to others. It counts
+ * requests in worker and host data, for which the server must identify the plugin by its own address. */
 #include <monkey/plugin.h>
 #include <stdlib.h>
 

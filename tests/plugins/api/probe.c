@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says in the error log when it is called, and with what: for tests of what is called when. */
+/* Logs each hook call with its arguments, for tests of the call order. */
 #include <monkey/plugin.h>
 
 struct probe {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSockets as a test wants them. Every handler makes sockets with options of its own, and all do what
- * messages say that begin with a slash and one of these words; other messages come back as they were:
+/* WebSockets on demand. Each handler opens sockets with its own options, and all execute messages that begin
+ * with a slash and one of these words; they echo other messages:
  *
- * - /close CODE REASON, /drop: ends it
+ * - /close CODE REASON, /drop: closes or aborts the socket
  * - /ping TEXT: sends a ping; the pong becomes a message
- * - /pause MS: delivers nothing for so long; 0: goes on at once
- * - /parts A B C: answers a message in so many frames
+ * - /pause MS: delivers no messages for MS ms; 0: resumes at once
+ * - /parts A B C: responds with one message in as many frames
  * - /fill N: sends messages of 1000 bytes until one is refused, at most N
- * - /all TEXT: sends to all sockets of the worker, one message for all
+ * - /all TEXT: broadcasts to all sockets of the worker, as one message
  * - /about: the subprotocol
- * - /news TEXT: an event for all streams of events; /over: their end
+ * - /news TEXT: an event for all event streams; /over: ends them
  *
- * "room" is sent when there is room again after a refusal. */
+ * The handlers send "room" when the send queue has space again after a refusal. */
 #include <errno.h>
 #include <monkey/events.h>
 #include <monkey/plugin.h>
@@ -124,7 +124,7 @@ static void end_news(struct mk_websocket *s)
         mk_events_end(at->events);
 }
 
-/* False: it is no order. */
+/* False: the message is not a command. */
 static bool obey(struct member *m, mk_str words)
 {
     struct mk_websocket *s = m->socket;
@@ -165,7 +165,7 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
 {
     if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")) && obey(ctx, data))
         return;
-    if (mk_websocket_send(s, kind, data)) /* from here an answer is always accepted */
+    if (mk_websocket_send(s, kind, data)) /* from here on the response is always accepted */
         mk_websocket_abort(s);
 }
 
@@ -248,7 +248,7 @@ HANDLER(small)
 HANDLER(hasty)
 HANDLER(guarded)
 
-/* ---- Events ---- */
+/* ---- Server-sent events ---- */
 
 static void on_events_room(void *ctx, struct mk_events *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that talk to each other all the time and check what they hear. `GET /talk?N`: from now on each
- * worker says N messages a turn. The answer counts, in all workers and configurations of this server:
- * messages that were said (one for each receiver), refused, heard, and those that were wrong: torn, mixed up,
- * twice or for another worker. */
+/* Workers that send messages to each other continuously and check what they receive. `GET /talk?N`: from
+ * now on each worker sends N messages per loop iteration. The response counts, over all workers and
+ * configurations of this server, the messages that were sent (once per receiver), refused, received, and
+ * wrong: truncated, mixed up, duplicated or for another worker. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@ struct settings {
     bool mix, all;
 };
 
-/* Of all workers. */
+/* Totals of all workers. */
 struct counts {
     atomic_uint_least64_t pace, said, refused, heard, wrong, configurations;
 };
@@ -39,7 +39,7 @@ struct head {
 struct speaker {
     struct mk_worker *worker;
     struct talk *talk;
-    struct mk_watcher *watcher; /* of a descriptor that is always ready */
+    struct mk_watcher *watcher; /* watches a descriptor that is always ready */
     struct mk_timer timer;
     int fd;
     bool talks;
@@ -89,8 +89,8 @@ static int say(struct speaker *s, int to, size_t size)
     return mk_worker_send(s->worker, &mk_plugin, to, (mk_str){s->text, size});
 }
 
-/* To another worker; in a mix also to itself and, if that is wanted, to all, in sizes from one end to the
- * other. */
+/* Sends to another worker; with `mix` also to itself and, if configured, to all workers, in sizes from the
+ * smallest to the largest. */
 static int say_one(struct speaker *s)
 {
     unsigned n = mk_worker_count(s->worker), self = mk_worker_index(s->worker);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSocket (RFC 6455) as small as a real client is content with: every message comes back as it was, pings
- * are answered, a close is, too. The client's messages may be in pieces, each of at most 16 KB. */
+/* The smallest WebSocket server (RFC 6455) that satisfies a real client: it echoes every message, and
+ * answers pings and close frames. The client's messages may be fragmented, each frame of at most 16 KB. */
 #include <errno.h>
 #include <monkey/plugin.h>
 
@@ -13,12 +13,12 @@ struct socket {
 };
 
 struct frame {
-    unsigned char first; /* FIN, and the opcode */
+    unsigned char first; /* FIN and opcode */
     size_t head, len;
     const unsigned char *mask;
 };
 
-/* 1: there is a whole one at the beginning of the input, 0: not yet, -1: it is none. */
+/* 1: the input begins with a complete frame, 0: not yet, -1: it is invalid. */
 static int read_frame(const struct mk_buf *in, struct frame *f)
 {
     const unsigned char *p = (const unsigned char *)in->p;
@@ -60,7 +60,7 @@ static void answer(struct socket *s, const struct frame *f)
     s->closing = op == CLOSE;
 }
 
-/* As long as there is room for answers. */
+/* Processes frames while the output buffer has space. */
 static int work(struct socket *s)
 {
     struct frame f;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels as a test wants them. Each is a handler of its own, for any protocol that the client asks for:
+/* Tunnels on demand. Each handler below accepts any protocol that the client asks for:
  *
- *   tunnel-echo     answers what it hears, at once, and ends when the client does
- *   tunnel-both     says as many bytes as the query says; when it has heard the client's end, how many it has
- * heard tunnel-first    says "hello\n", then is tunnel-echo tunnel-bye      says "bye\n" and ends its
- * direction; then logs how many bytes it hears tunnel-deaf     the same, but hears nothing tunnel-alarm says
- * "tick\n" each 50 ms, as often as the query says, whatever the client does tunnel-idle     says and hears
- * nothing tunnel-breaks   breaks off when it hears something tunnel-two      accepts twice, changes its mind
- * about the status, or says it was not meant: ?what
- */
+ * - tunnel-echo: echoes its input at once, and ends when the client does
+ * - tunnel-both: sends as many bytes as the query says, and the number of received bytes after the client's end
+ * - tunnel-first: sends "hello\n", then works like tunnel-echo
+ * - tunnel-bye: sends "bye\n" and ends its direction; then logs the number of received bytes
+ * - tunnel-deaf: like tunnel-bye, but reads nothing
+ * - tunnel-alarm: sends "tick\n" every 50 ms, as often as the query says, whatever the client does
+ * - tunnel-idle: sends and reads nothing
+ * - tunnel-breaks: aborts on the first input
+ * - tunnel-two: accepts twice, changes the status, or declines after all: ?what */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct tunnel {
     struct mk_timer timer;
     uint64_t heard, left, said;
     bool client_ended;
-    mk_str text; /* to be said before anything else */
+    mk_str text; /* sent before anything else */
 };
 
 static void count_input(struct tunnel *t)
