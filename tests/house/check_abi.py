@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/house/abi.txt describes the binary interface of the public headers. What was built with them runs with what is built
-from them now, unless a line went or changed. Until a release says otherwise, `make tidy` writes a change down."""
+"""tests/house/abi.txt describes the binary interface of the public headers. Programs built against it keep running with the
+current library unless a line is removed or changed. Until a release forbids it, `make tidy` updates the file.
+"""
 import sys
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def self_test(test):
         return
 
     def changed(after):
-        """What is said when this header follows the first one."""
+        """The complaints when this header follows the first one."""
         roots = test.tree({"include/monkey/a.h": FIRST}), test.tree({"include/monkey/a.h": after})
         return judge(abi.compare(*map(abi.describe, roots)))
 

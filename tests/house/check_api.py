@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every function, type and macro of include/monkey and duda/include has a comment, and the pages of docs/reference are made of them."""
+"""Every function, type and macro of include/monkey and duda/include has a comment; the pages of docs/reference are generated
+from these comments.
+"""
 import sys
 from pathlib import Path
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A public function has a caller: in another file of the server, a plugin, Duda, a tool or an example, or in a guide. One that only
-its own file and its tests call is kept for ever once it was released, for a user that it does not have."""
+"""Every public function has a caller: in another file of the server, a plugin, Duda, a tool or an example, or in a guide. A
+released function must be kept forever; one called only by its own file and its tests would be kept for nobody.
+"""
 import re
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import abi  # noqa: E402
 FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
 GUIDES = ("docs/guide",)
 
-# Why a function is public that has no caller there.
+# Public functions without such a caller, and the reason.
 KEPT = {
     "mk_test_client_received": "the bytes of a response, for tests of what nothing else shows",
     "mk_websocket_request": "callbacks get the socket alone, and need the worker, the user or the logs of its request",
@@ -32,7 +33,7 @@ def public_functions(root):
 
 
 def uncalled(root):
-    """The public functions that no text speaks of but the file that defines them."""
+    """The public functions that only their defining file mentions."""
     names = set(public_functions(root))
     word = re.compile(r"\bmk_\w+")
     homes, callers = {}, {}
@@ -41,9 +42,9 @@ def uncalled(root):
         for name in set(word.findall(text)) & names:
             defines = re.search(rf"^\w[^;={{}}()]*\b{name}\([^;{{}}]*\)\n?\{{", text, re.MULTILINE)
             (homes if defines else callers).setdefault(name, set()).add(path)
-            if defines and path.suffix == ".h":  # an inline function: its file is the interface
+            if defines and path.suffix == ".h":  # an inline function: the header is both definition and interface
                 callers.setdefault(name, set())
-    for path in house.files(root, ("include",), (".h",)):  # by functions that are inline
+    for path in house.files(root, ("include",), (".h",)):  # calls from inline functions
         for name in set(word.findall(re.sub(r"MK_API\b[^;{}]*;", "", house.without_text(house.read(path))))) & names:
             callers.setdefault(name, set()).add(path)
     for path in house.files(root, GUIDES, (".md",)):
@@ -58,7 +59,7 @@ def judge(found, kept):
 
 
 def is_named(name, word):
-    """A word of the list is a name, or with _ at its end the beginning of names."""
+    """A word of the list is a name, or with a trailing _ the prefix of names."""
     return name == word or (word.endswith("_") and name.startswith(word))
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A line of code may look only down: no include and no symbol leads to a higher layer or to a neighbour on the same
-floor, plugins need nothing but the public interface, and neither object files nor files of a name call or
-include each other in a circle."""
+"""Code may depend only on lower layers: no include and no symbol leads to a higher layer or to a neighbour on the same level,
+plugins use only the public interface, and neither object files nor source files form a dependency cycle.
+"""
 import re
 from collections import defaultdict
 
 import house
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-# What stands outside the layers sees the public headers only.
+# Code outside of the layers sees only the public headers.
 GUESTS = {"plugins": {"monkey"}, "duda": {"monkey", "duda"}, "examples": {"monkey", "duda"}, "include": {"monkey"}}
 
 
@@ -51,11 +51,11 @@ def check_guest_includes(root):
     return complaints
 
 
-# Libraries of others, and the only folders of the server that may know them.
+# Third-party libraries, and the only folders of the server that may include them.
 VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/os/regex_pcre2.c",), "nghttp2": ("src/http2",), "zlib.h": ("src/websocket",)}
 
 
-# Files of other layers that a build without the optional one leaves out, too.
+# Files of other layers that a build without the optional layer omits, too.
 WITH_OPTIONAL = {"src/lib/test_client/h2_client.c": "http2"}
 
 
@@ -73,7 +73,7 @@ def check_vendor_includes(root):
     return complaints
 
 
-# The rooms of Duda, and those that each may look into; all see the public headers.
+# The folders of Duda, and the folders that each may include; all see the public headers.
 ROOMS = {"fiber": set(), "text": set(), "trace": set(), "seal": set(), "service": {"fiber", "text", "trace", "seal"},
          "dev": {"text", "trace"}, "packages": {"text"}}
 
@@ -93,7 +93,7 @@ def check_duda_rooms(root):
 
 
 def files_graph(root):
-    """file without its suffix -> {file that it includes: where}; NAME.c and NAME.h are one."""
+    """{file without suffix: {included file: location}}; NAME.c and NAME.h are one node."""
     graph = defaultdict(dict)
     for path in house.files(root, ("src", "plugins", *(f"duda/{room}" for room in ROOMS)), (".c", ".h")):
         name = path.relative_to(root).with_suffix("").as_posix()
@@ -102,18 +102,18 @@ def files_graph(root):
                            path.parent / included):
                 other = target.relative_to(root).with_suffix("").as_posix()
                 if other != name and target.exists():
-                    graph[other]  # has an entry, too
+                    graph[other]  # creates an entry for it, too
                     graph[name].setdefault(other, f"{path.name}:{line}")
     return dict(graph)
 
 
 def check_file_rings(root):
-    """Two files include each other, be it over others: what both need belongs in a header without functions."""
+    """A cycle of two or more files: common declarations belong in a header without functions."""
     return ring_complaints(files_graph(root), "files")
 
 
 class Objects:
-    """Which object defines and which needs which symbol, from nm's table over static libraries or single objects."""
+    """The symbols that each object defines and needs, from nm's output for static libraries or single objects."""
 
     def __init__(self, libraries=()):
         self.layer = {}  # object -> layer
@@ -133,13 +133,13 @@ class Objects:
             obj = f"{layer}/{member or alone.rsplit('/', 1)[-1]}"
             self.layer[obj] = layer
             self.lto = self.lto or symbol.startswith("__gnu_lto_")
-            if kind == "U":  # what is weak may be missing
+            if kind == "U":  # weak symbols may be missing
                 self.needs[obj].add(symbol)
             elif kind.isupper():
                 self.home.setdefault(symbol, obj)
 
     def edges(self):
-        """object -> {object it needs: one symbol that shows it}"""
+        """{object: {needed object: one symbol as evidence}}"""
         graph = {obj: {} for obj in self.layer}
         for obj, symbols in self.needs.items():
             for symbol in sorted(symbols):
@@ -150,7 +150,7 @@ class Objects:
 
 
 def find_rings(graph):
-    """Strongly connected components of two or more (Tarjan's, with a stack of its own)."""
+    """Strongly connected components of two or more nodes (Tarjan's algorithm, without recursion)."""
     index, low, on_stack, stack, rings = {}, {}, set(), [], []
     for start in graph:
         if start in index:
@@ -191,7 +191,7 @@ def ring_complaints(graph, what="objects"):
     return complaints
 
 
-# Layers that call the public interface, as plugins do.
+# Layers that use the public interface, like plugins.
 PLUGINS = {*house.WING, "websocket", "cgi"}
 
 
@@ -211,7 +211,7 @@ def check_symbols(objects, public=frozenset()):
 
 
 def check_plugin(name, paths, ours, public):
-    """The objects of one plugin make no ring, and need of the server what include/monkey declares."""
+    """The objects of one plugin form no cycle, and need only symbols of the server that include/monkey declares."""
     objects = Objects()
     for path in paths:
         objects.read(path, name)
@@ -252,7 +252,7 @@ def check(args):
 
 
 def build_libraries(test, sources):
-    """{"os/file.c": text} compiled into libmk_os.a and so on, the way the build does it."""
+    """Compiles {"os/file.c": text} into libmk_os.a and so on, like the build."""
     root = test.tree(sources)
     members = defaultdict(list)
     for name in sources:
@@ -271,7 +271,7 @@ def objects_of(test, sources):
 
 
 def judge_plugin(test, sources, public=()):
-    """A plugin of these files ({leaf: text}), beside a server with mk_filter_next and mk_public."""
+    """Checks a plugin of these files ({leaf: text}) against a server with mk_filter_next and mk_public."""
     server = {"base/a.c": "void mk_filter_next(void) {}\nvoid mk_public(void) {}\n"}
     libraries = build_libraries(test, server | {f"x/{leaf}": text for leaf, text in sources.items()})
     objects = sorted(libraries[0].parent.glob("x/*.o"))

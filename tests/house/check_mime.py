@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""conf/monkey.mime becomes the table in C that the server searches: nothing lost, nothing double, in byte order; and
-a bad line stops the build with its number."""
+"""conf/monkey.mime is compiled into the server's C table: complete, without duplicates, in byte order; an invalid line stops
+the build with its number.
+"""
 import re
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ import house
 
 SCRIPT = Path(__file__).resolve().parents[2] / "cmake" / "mime.cmake"
 ROW = re.compile(r'^    "([^" ]+) ([^" ]+)\\n"$', re.MULTILINE)
-# Types that pages of today do not work without.
+# Types that current web pages require.
 EXPECTED = {"html": "text/html", "css": "text/css", "js": "text/javascript", "mjs": "text/javascript",
             "json": "application/json", "svg": "image/svg+xml", "wasm": "application/wasm", "webp": "image/webp",
             "avif": "image/avif", "woff2": "font/woff2", "webmanifest": "application/manifest+json",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No test of the core is left out over TLS or HTTP/2 without a word: tests run over all four protocols
-(tests/protocols.py), and whatever takes one away from them has to say why."""
+"""No core test is excluded from TLS or HTTP/2 without a reason: tests run over all four protocols (tests/protocols.py), and
+each mark that excludes one must give a reason.
+"""
 import ast
 import re
 
@@ -9,8 +10,8 @@ import house
 
 FOLDERS = tuple(f"tests/{name}" for name in ("http", "process", "server", "site"))
 PROTOCOLS = {"h1", "h1-tls", "h2", "h2-tls"}
-WHY_MIN = 10  # letters
-# What a test that is marked `http1` may be about.
+WHY_MIN = 10  # minimum length in letters
+# Features that justify the mark `http1`.
 OF_HTTP1 = re.compile(r"""HTTP/1|HTTP/0|\.send\(|\.send_slowly\(|version=|Transfer-Encoding|Connection|\.closes|\.shut\(|chunked
                           |KeepAlive|sendall|\.sock\.|pipelin|SHUT_WR|http://|read_until""", re.VERBOSE)
 
@@ -25,7 +26,7 @@ def marks_of(node):
 
 
 def check_over(call):
-    """What is wrong with pytest.mark.over(...)."""
+    """The error of pytest.mark.over(...), or None."""
     if call is None:
         return "`over` names no protocols"
     names = [arg.value if isinstance(arg, ast.Constant) else None for arg in call.args if not isinstance(arg, ast.Starred)]
@@ -43,7 +44,7 @@ def decorated(function, name):
 
 
 def helpers(tree):
-    """{name: source} of what a module defines beside its tests."""
+    """{name: source} of the definitions of a module other than tests."""
     found = {}
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("test_"):
@@ -54,13 +55,13 @@ def helpers(tree):
 
 
 def with_helpers(function, known):
-    """The source of a test and of all that it names, one step far."""
+    """The source of a test and of the definitions that it names directly."""
     names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {arg.arg for arg in function.args.args}
     return ast.unparse(function) + "\n".join(known[name] for name in sorted(names & set(known)))
 
 
 def gives_up(node):
-    """An `if` about the protocol that ends the test, or a turn of it."""
+    """An `if` on the protocol that ends the test, or an iteration of it."""
     if not isinstance(node, ast.If) or not re.search(r"is_h2|protocol", ast.unparse(node.test)):
         return False
     last = node.body[-1]
@@ -86,7 +87,7 @@ def check_file(name, text):
     tree, lines = ast.parse(text), text.split("\n")
     complaints = []
     for mark, call, line in marks_of(tree):
-        # A call holds its own function, which is looked at again without the call.
+        # A call contains its own function, which is visited again without the call.
         if mark == "over" and (call or not any(c and c.func.lineno == line for m, c, _ in marks_of(tree) if m == "over")):
             wrong = check_over(call)
             complaints += [f"{name}:{line}: {wrong}"] if wrong else []

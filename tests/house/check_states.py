@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Only mk_sm_init() and mk_sm_move() (include/monkey/sm.h) write the state of a machine: no code assigns to the member `is`,
-takes its address, makes a `struct mk_sm` or copies one. The compiler refuses an assignment of an enum."""
+"""Only mk_sm_init() and mk_sm_move() (include/monkey/sm.h) write the state of a state machine: no code assigns to the member
+`is`, takes its address, initialises a `struct mk_sm` or copies one. The compiler rejects the assignment of an enum.
+"""
 import re
 
 import house
@@ -9,7 +10,7 @@ import house
 HEADER = "include/monkey/sm.h"
 # `struct mk_sm state, input;` in a struct.
 MEMBERS = re.compile(r"\bstruct\s+mk_sm\s+(\w[\w\s,]*);")
-PLACE = r"[\w.>()\[\]-]*(?:\.|->)"  # all that comes before the name of a member
+PLACE = r"[\w.>()\[\]-]*(?:\.|->)"  # the expression before a member's name
 WRITES = "writes a state; use mk_sm_move()"
 FORBIDDEN = (
     (re.compile(r"(?:\.|->)\s*is\s*(?:=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--)"), WRITES),
@@ -20,7 +21,7 @@ FORBIDDEN = (
 
 
 def forms(texts):
-    """What no file may contain, by the names of the machines that the tree has."""
+    """The forbidden patterns, built from the names of the tree's state machines."""
     names = {name.strip() for text in texts for found in MEMBERS.findall(text) for name in found.split(",")}
     if not names:
         return FORBIDDEN
@@ -38,7 +39,7 @@ def check_tree(root):
     codes.pop(HEADER, None)
     complaints, forbidden = [], forms(codes.values())
     for name, code in codes.items():
-        if name == "tests/unit/base/test_sm.c":  # tries what nothing else may do
+        if name == "tests/unit/base/test_sm.c":  # tests the forbidden operations
             continue
         for form, what in forbidden:
             complaints += [f"{name}:{code.count(chr(10), 0, m.end()) + 1}: {what}" for m in form.finditer(code)]

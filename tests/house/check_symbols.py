@@ -1,44 +1,45 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names that other objects see: in our libraries all begin with mk_ and the noun of their file, in a plugin with its
-name. The optimised program exports the public interface, and nothing else."""
+"""Names visible to other objects: in our libraries they begin with mk_ and the noun of their file, in a plugin with its name.
+The release program exports exactly the public interface.
+"""
 import functools
 import os
 import re
 
 import house
 
-# Put there by compilers and sanitizers.
+# Symbols that compilers and sanitizers add.
 MADE = re.compile(r"^_*(odr_asan|asan|ubsan|lsan|tsan|gcov|llvm|sanitizer|sancov|start___|stop___|gnu_lto|profc|profd)")
 LINKER = {"_init", "_fini", "_start", "_end", "_edata", "__bss_start", "__data_start", "data_start", "_IO_stdin_used",
           "__TMC_END__", "__dso_handle", "environ", "_environ", "__environ"}
 
 
 def defined(path, *flags):
-    """(object, symbol) of everything that the file defines for others."""
+    """(object, symbol) of all external definitions of the file."""
     return read_table(path, flags, path.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=None)
 def read_table(path, flags, _):
-    """What one version of the file defines; nm takes its time for what was built to be debugged."""
+    """The definitions of one version of the file; cached, because nm is slow on debug builds."""
     done = house.call("nm", "-A", "-P", "--defined-only", "--extern-only", *flags, path)
     return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
-# LAYER/FILE -> a further beginning of its names.
+# LAYER/FILE -> an additional prefix of its names.
 ALSO = {"server/features": "mkabout", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
         "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin"}
 
 
 def nouns(layer, stem):
-    """Where the names of a file may begin, without their underscores: files of one first word, such as worker_master.c,
-    share it; `vhosts` is vhost.c's."""
+    """The allowed prefixes of a file's names, without underscores: files that share their first word, such as worker_master.c,
+    share the prefix; `vhosts` belongs to vhost.c."""
     noun = re.sub(r"s$", "", stem.split("_")[0])
     return f"mk{noun}", f"mk{layer}{noun}", ALSO.get(f"{layer}/{stem}", "mk" + noun)
 
 
 def check_addresses(library, public):
-    """A reader who meets mk_<file>_<verb> knows where it is; the names of the public interface are in its headers."""
+    """The name mk_<file>_<verb> tells a reader the file; names of the public interface are found in the headers."""
     layer = re.sub(r"^libmk_|\.a$", "", library.name)
     complaints = []
     for where, symbol in defined(library):
@@ -59,7 +60,7 @@ def check_library(library):
 
 
 def check_plugin(name, objects, public=()):
-    """What other plugins call of it begins with mk_<name>_."""
+    """Symbols that other plugins call begin with mk_<name>_."""
     complaints = []
     for path in objects:
         for _, symbol in defined(path):
@@ -74,7 +75,7 @@ def check_program(program, public):
     complaints = []
     for _, symbol in defined(program, "-D"):
         name, _, version = symbol.partition("@")
-        # A version means a copy of libc's own variable, such as stdout.
+        # A version marks a copy relocation of a libc variable, such as stdout.
         if not version and name not in public and name not in LINKER:
             complaints.append(f"{program.name} exports {name}, which no public header declares")
     return complaints
@@ -84,7 +85,7 @@ TEST_CLIENT = re.compile(r"\bmk_(test|h2)_client_\w+")
 
 
 def check_test_client(path):
-    """The test client is in libmonkey-test alone."""
+    """The test client is only in libmonkey-test."""
     found = sorted({m[0] for m in TEST_CLIENT.finditer(house.call("nm", "-P", "--defined-only", path).stdout)})
     return [f"{path.name} has {name}, which is for libmonkey-test alone" for name in found]
 
@@ -95,13 +96,13 @@ def needed(path):
 
 
 def check_object(path, offered):
-    """What an object needs and the program does not offer would be missed when the object is loaded."""
+    """A symbol that an object needs and the program does not export would only be noticed when the object is loaded."""
     names = {name for name in needed(path) if name.startswith("mk_")}
     return [f"{path} needs {name}, which the program does not export" for name in sorted(names - offered)]
 
 
 def is_older(program, root):
-    """Was a header of the program changed since it was built?"""
+    """Has a header of the program changed since it was built?"""
     layers = [f"src/{layer}" for layer in house.LAYERS if layer != "tls"]
     built = program.stat().st_mtime
     return any(path.stat().st_mtime > built for path in house.files(root, ("include", *layers), (".h",)))

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What every source file owes its reader: a licence line, bounded text functions, one door to the heap, no path of anybody's
-machine, and the common format. A file, function or folder of an unusual size is a note, not a fault: nothing is split, padded
-or torn apart for a number."""
+"""Rules for every source file: a licence line, bounded string functions, a single entry point to the heap, no paths of a
+developer's machine, and the common format. An unusually large file, function or folder is a note, not an error: never split or
+pad code for a number.
+"""
 import re
 from collections import Counter
 
 import house
 
-# Signs: a C file is a noun of 100 to 500 lines, a function has mostly under 30, and one can overlook a folder.
+# Guidelines: a C file covers one noun in 100 to 500 lines, most functions have fewer than 30 lines, and a folder is small
+# enough to survey.
 FILE_LONG, FILE_SHORT = 700, 30
 FUNCTION_LONG = 80
 FOLDER_LARGE = 80
@@ -31,26 +33,26 @@ PRODUCT = ("src/", "include/", "plugins/", "duda/")
 HEAP_DOOR = "src/base/mem.c"
 HEAPS = (HEAP_DOOR, "src/base/platform.c", "src/lib/platform.c")
 
-# A call, or the function's address as an argument; not a member of that name.
+# A call, or the function's address as an argument; not a member of the same name.
 USE = r"(?<![\w.>])(%s)\s*\(|[(,]\s*(%s)\s*[,)]"
 BANNED_USE = re.compile(USE % (("|".join(BANNED),) * 2))
 HEAP_USE = re.compile(USE % (("|".join(HEAP),) * 2))
-# Somebody's home or workshop. Manuals may speak of /home/ana; programs and scripts have no reason to.
+# A home or work folder of a developer. Manuals may mention /home/ana; programs and scripts have no reason to.
 MACHINE = re.compile(r"(?<![\w.}*])/(?:root|wor[k]|Users/\w+|worksp[a]ce)/")
 HOME = re.compile(r"(?<![\w.}*])/home/\w+/")
 
-# These versions agree about the tree; what a later one would change is a note.
+# These versions format the tree identically; differences of later versions are notes.
 CLANG_FORMATS = range(14, 22)
 
 
 def lines_over(text, pattern):
-    """(line number, match) of each find."""
+    """(line number, match) of each match."""
     for m in pattern.finditer(text):
         yield text.count("\n", 0, m.start()) + 1, m
 
 
 def functions(code):
-    """(first line, lines) of each body: in our format it begins and ends with a brace alone in column 0."""
+    """(first line, number of lines) of each function body: in our format its braces are alone in column 0."""
     begin = None
     for number, line in enumerate(code.split("\n"), 1):
         if line == "{":
@@ -101,7 +103,7 @@ def check_sources(root):
 
 
 def signs(root):
-    """What may have an unusual size: each is a question to the next one who works there."""
+    """Files, functions and folders of unusual size: each is a question for the next developer."""
     found, folders = [], Counter()
     for path in house.files(root, house.CODE, C_FILES):
         name, text = path.relative_to(root).as_posix(), house.read(path)
@@ -124,7 +126,7 @@ def version_of(formatter):
 
 
 def find_formatter():
-    """clang-format and its version: one of those that agree, or else a later one."""
+    """clang-format and its version: an agreeing one, or else a later one."""
     names = ["clang-format", *(f"clang-format-{version}" for version in CLANG_FORMATS)]
     found = {version_of(path): path for name in names if (path := house.find_tool(name))}
     usable = [version for version in found if version >= CLANG_FORMATS[0]]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Documentation, comments and messages name their subjects and use the field's terms: words that hide the subject, or
-that replace a standard term, are listed here with what to write instead. Code in a manual is not checked."""
+"""Documentation, comments and messages name their subjects and use the field's terms: this check lists words that hide the
+subject or replace a standard term, each with the words to write instead. Code in a manual is not checked.
+"""
 import re
 
 import house
@@ -10,10 +11,10 @@ PLACES = ("docs/guide", "docs/decisions", "docs/reference", "include", "conf", "
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/README.md", "docs/internals.md",
          "docs/performance.md", "docs/contest/README.md", "docs/contest/remarks.md")
 SUFFIXES = (".md", ".h", ".conf", ".html")
-# Of sources, comments and messages are checked.
+# In source files, only comments and messages are checked.
 SOURCES = ("src", "tools", "tests")
 SOURCE_SUFFIXES = (".c", ".h", ".py", ".md", ".1")
-# This list of words itself, and outputs and inputs of other programs.
+# This word list itself, and inputs and outputs of other programs.
 SOURCES_APART = ("tests/house/", "tests/unit/wr/outputs/", "tests/fuzz/corpus/")
 PLUGIN_SUFFIXES = ("README.md", ".c", ".h", ".conf", ".html", ".js", ".css", "CMakeLists.txt")
 
@@ -33,9 +34,9 @@ NAMED = re.compile(r",\s+who(?:m|se)? ")
 CODE = re.compile(r"^```.*?^```$|^(?:    |\t).*?$|`[^`\n]+`|\"[^\"\n]*\"", re.MULTILINE | re.DOTALL)
 
 
-# A comment, a string, anything else.
+# A comment, a string, or any other character.
 SOURCE = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|(?:(?!/\*|//)[^\"])+|.", re.DOTALL)
-# A string is a message if it has words; a name or a format has not.
+# A string with words is a message; names and formats are not.
 MESSAGE = re.compile(r"\"[^\"]*[a-z] [a-z][^\"]*\"", re.DOTALL)
 
 
@@ -47,12 +48,12 @@ def said(token):
     return re.sub(r"`[^`]*`|\\.", "", token[1:-1]) if MESSAGE.fullmatch(token) else "\n" * token.count("\n")
 
 
-# A docstring or another string, a comment, anything else.
+# A docstring or another string, a comment, or any other character.
 SCRIPT = re.compile(r"\"\"\".*?\"\"\"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*|(?:(?!#)[^\"'])+|.", re.DOTALL)
 
 
 def written(token):
-    """Comments and docstrings of Python; other strings are data, of tests for example."""
+    """Comments and docstrings of Python; other strings are data, for example of tests."""
     if token.startswith('"""'):
         return re.sub(r"`[^`\n]+`|\"[^\"\n]*\"", "", token[3:-3])
     return token[1:].lstrip() if token.startswith("#") else "\n" * token.count("\n")
@@ -63,7 +64,7 @@ def blank(match):
 
 
 def prose(path, text):
-    """What a reader reads as sentences; every line keeps its number."""
+    """The sentences that a reader sees; line numbers are preserved."""
     if path.suffix == ".md":
         return CODE.sub(blank, text)
     if path.suffix in (".c", ".js", ".css"):
@@ -74,7 +75,7 @@ def prose(path, text):
         kept = "".join(m.group() if m.group().startswith("/*") else blank(m)
                        for m in re.finditer(r"/\*.*?\*/|(?:(?!/\*).)+", text, re.DOTALL))
         return re.sub(r"^ *(?:/\*\*?|\*/?) ?|\"[^\"\n]*\"|`[^`\n]+`", "", kept, flags=re.MULTILINE)
-    text = re.sub(r"^ *# [A-Z]\w+  .*", "", text, flags=re.MULTILINE)  # a key that is switched off
+    text = re.sub(r"^ *# [A-Z]\w+  .*", "", text, flags=re.MULTILINE)  # a commented-out key
     return re.sub(r"^ *# ?", "", text, flags=re.MULTILINE)
 
 

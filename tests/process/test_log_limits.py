@@ -174,7 +174,7 @@ def test_log_folder_writable_by_workers_is_refused(run, site, tmp_path):
     assert done.code == 3 and re.search(r"c:4:\d+: error: cannot open the log `\S+`", done.err)
     assert "hint: `User` may replace the file or a folder above it" in done.err
     write_config(tmp_path / "c", server="AccessLog logs/access.log")
-    assert run("-t", "-c", config).code == 0  # without another user there is nobody to protect against
+    assert run("-t", "-c", config).code == 0  # without `User`, no other user can interfere
     write_config(tmp_path / "c", server="User nobody", plugins=["logger"], sections="[LOGGER]\n    AccessLog logs/a\n")
     done = run("-t", "-c", config)
     assert done.code == 3 and "hint: `User` may replace" in done.err
