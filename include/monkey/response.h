@@ -23,10 +23,12 @@ extern "C" {
 struct mk_response;
 struct mk_request;
 
-/** Sets the status (RFC 9110, section 15) in the range 200 to 599; initially 200. Returns 0, -EINVAL or
- * -EALREADY. */
+/** Sets the status (RFC 9110, section 15) in the range 200 to 599; initially 200. 0 removes a status that was
+ * set. Returns 0, -EINVAL or -EALREADY. */
 MK_API int mk_response_set_status(struct mk_response *r, unsigned status);
 MK_API unsigned mk_response_status(const struct mk_response *r);
+/** Was a status set, rather than left at 200? */
+MK_API bool mk_response_has_status(const struct mk_response *r);
 /** Is the response an error with the server's default page, because neither a handler nor [ERROR_PAGES]
  * supplied one? Hooks may replace that page. */
 MK_API bool mk_response_is_error_page(const struct mk_response *r);
@@ -61,6 +63,12 @@ MK_API int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_
  */
 MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *lines,
                                    size_t n);
+/**
+ * Adds a header unless the response already has one of that name: for defaults. The header is neither copied
+ * nor validated: it must meet the conditions of mk_response_add_header_nocopy(). Returns 0, -ENOMEM or
+ * -EALREADY.
+ */
+MK_API int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value);
 /** Removes all headers of that name, if any. Returns 0, -ENOMEM or -EALREADY. */
 MK_API int mk_response_remove_header(struct mk_response *r, mk_str name);
 /** Combines mk_response_remove_header() and mk_response_add_header(). */

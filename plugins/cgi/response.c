@@ -71,13 +71,12 @@ static const struct mk_body_source_ops content_ops = {.pull = read_body, .close 
 static bool add_script_headers(struct cgi_exchange *c, struct mk_response *response)
 {
     mk_str rest = mk_str_first(mk_buf_str(&c->head), c->from), name, value;
-    bool has_type = !c->route || !c->route->type.p;
-    while (mk_cgi_head_next(&rest, &name, &value)) {
-        has_type |= mk_str_eq_nocase(name, MK_STR("Content-Type"));
+    while (mk_cgi_head_next(&rest, &name, &value))
         if (mk_response_add_header(response, name, value) == -ENOMEM)
             return false;
-    }
-    return has_type || mk_response_add_header(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
+    if (!c->route || !c->route->type.p)
+        return true;
+    return mk_response_add_default(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
 }
 
 /* The output has ended: its length is known. */

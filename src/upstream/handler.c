@@ -29,7 +29,7 @@ enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned
 {
     mk_response_set_status(response, status);
     if (status == 503)
-        (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("1"));
+        (void)mk_response_add_default(response, MK_STR("Retry-After"), MK_STR("1"));
     return MK_ERROR;
 }
 

@@ -32,9 +32,9 @@ static enum mk_verdict send_single_range(struct mk_response *response, const str
 {
     mk_str value = mk_arena_printf(response->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, range->first,
                                    range->last, r->file->size);
-    mk_response_add_header_block(response, &r->whole);
     response->status = 206;
-    bool ok = value.p && mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value) &&
+    bool ok = value.p && mk_response_add_default_block(response, &r->whole) &&
+              mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value) &&
               append_range_body(response, r, range);
     return ok ? MK_DONE : error_status(response, 503);
 }
@@ -68,13 +68,14 @@ static bool append_all_parts(struct mk_response *response, const struct mk_repre
     mk_str end = mk_arena_printf(response->arena, "\r\n--%016" PRIx64 "--\r\n", boundary);
     mk_str type = mk_arena_printf(response->arena, "multipart/byteranges; boundary=%016" PRIx64, boundary);
     return end.p && type.p && mk_response_body_add_text(&response->content, response->arena, end) &&
-           mk_response_add_header_unchecked(response, MK_STR("Content-Type"), type);
+           mk_response_set_header(response, MK_STR("Content-Type"), type) == 0;
 }
 
 static enum mk_verdict send_multipart_ranges(struct mk_response *response, const struct mk_representation *r,
                                              const struct mk_range *ranges, unsigned n)
 {
-    mk_response_add_header_block(response, &r->about);
+    if (!mk_response_add_default_block(response, &r->about))
+        return error_status(response, 503);
     response->status = 206;
     /* All of `form` except Content-Type, which each part has instead. */
     for (unsigned i = 1; i < r->form.n; i++)

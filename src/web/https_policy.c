@@ -106,8 +106,6 @@ enum mk_verdict mk_https_policy_check(struct mk_request *r, struct mk_response *
 
 bool mk_https_policy_add_hsts(const struct mk_request *r, struct mk_response *response)
 {
-    mk_str name = MK_STR("Strict-Transport-Security");
-    if (!mk_request_is_secure(r) || mk_response_header(response, name).p)
-        return true;
-    return mk_response_add_header_unchecked(response, name, r->site->hsts);
+    return !mk_request_is_secure(r) ||
+           mk_response_add_default(response, MK_STR("Strict-Transport-Security"), r->site->hsts) == 0;
 }

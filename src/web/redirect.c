@@ -9,9 +9,9 @@ static bool set_redirect_response(struct mk_response *response, unsigned status,
                                   "<!doctype html>\n<html lang=\"en\"><head><title>Moved</title></head>\n"
                                   "<body><p>Moved.</p></body></html>\n");
     response->status = status;
-    return page.p && mk_response_add_header_unchecked(response, MK_STR("Location"), location) &&
-           mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
-                                            MK_STR("text/html; charset=utf-8")) &&
+    return page.p && mk_response_set_header(response, MK_STR("Location"), location) == 0 &&
+           mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")) ==
+               0 &&
            mk_response_body_add_text(&response->content, response->arena, page);
 }
 

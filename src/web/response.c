@@ -38,7 +38,7 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
 {
     if (is_body_final(r))
         return -EALREADY;
-    if (status < 200 || status > 599)
+    if (status && (status < 200 || status > 599))
         return -EINVAL;
     r->status = status;
     return 0;
@@ -60,6 +60,11 @@ bool mk_response_is_error_page(const struct mk_response *r)
 unsigned mk_response_status(const struct mk_response *r)
 {
     return r->status ? r->status : 200;
+}
+
+bool mk_response_has_status(const struct mk_response *r)
+{
+    return r->status != 0;
 }
 
 void mk_response_add_header_block(struct mk_response *r, const struct mk_header_block *block)
@@ -233,6 +238,28 @@ bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, 
     *name = found->name;
     *value = found->value;
     return true;
+}
+
+int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value)
+{
+    return mk_response_header(r, name).p ? 0 : mk_response_add_header_nocopy(r, name, value);
+}
+
+bool mk_response_add_default_block(struct mk_response *r, const struct mk_header_block *block)
+{
+    mk_str type = MK_STR("Content-Type"), caching = MK_STR("Cache-Control");
+    if (!r->n_fields || (!mk_response_header(r, type).p && !mk_response_header(r, caching).p)) {
+        mk_response_add_header_block(r, block);
+        return true;
+    }
+    bool ok = true;
+    for (unsigned i = 0; ok && i < block->n; i++) {
+        mk_str name = block->fields[i].name, value = block->fields[i].value;
+        bool is_default = mk_str_eq_nocase(name, type) || mk_str_eq_nocase(name, caching);
+        ok = is_default ? mk_response_add_default(r, name, value) == 0
+                        : mk_response_add_header_unchecked(r, name, value);
+    }
+    return ok;
 }
 
 /* Blocks are shared by other responses: copies the headers before a change. */

@@ -48,6 +48,8 @@ void mk_response_reset(struct mk_response *r);
 
 /* Adds headers without copying or validating them: they must live as long as the request. */
 void mk_response_add_header_block(struct mk_response *r, const struct mk_header_block *block);
+/* The same, but a Content-Type or Cache-Control that a hook has set takes precedence. False: out of memory. */
+bool mk_response_add_default_block(struct mk_response *r, const struct mk_header_block *block) MK_MUST_USE;
 bool mk_response_add_header_unchecked(struct mk_response *r, mk_str name, mk_str value) MK_MUST_USE;
 
 /* The body was replaced: the prepared heads contain the wrong length. */

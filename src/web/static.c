@@ -180,9 +180,9 @@ static void release_file(void *file)
 
 static enum mk_verdict send_full_file(struct mk_response *response, const struct mk_representation *r)
 {
-    mk_response_add_header_block(response, &r->whole);
+    bool ok = mk_response_add_default_block(response, &r->whole);
     response->status = 200;
-    bool ok = mk_response_body_add_file(&response->content, response->arena, r->file, 0, r->file->size);
+    ok = ok && mk_response_body_add_file(&response->content, response->arena, r->file, 0, r->file->size);
     return ok ? MK_DONE : error_status(response, 503);
 }
 
@@ -199,7 +199,8 @@ static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_r
         return error_status(response, 503);
     switch (mk_condition_check(&request->fields, request->asked->method, &r->validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
-        mk_response_add_header_block(response, &r->about);
+        if (!mk_response_add_default_block(response, &r->about))
+            return error_status(response, 503);
         response->status = 304;
         return MK_DONE;
     case MK_CONDITION_FAILED:

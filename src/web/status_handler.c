@@ -20,8 +20,8 @@ bool mk_status_handler_is_error(const void *data)
 
 static bool add_text_body(struct mk_response *response, mk_str text)
 {
-    return mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
-                                            MK_STR("text/plain; charset=utf-8")) &&
+    return mk_response_add_default(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8")) ==
+               0 &&
            mk_response_body_add_text(&response->content, response->arena, text);
 }
 

@@ -120,7 +120,7 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
-int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value)
+int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value)
 {
     (void)value;
     r->has_retry_after |= mk_str_eq(name, MK_STR("Retry-After"));

@@ -72,6 +72,41 @@ static void response_change_remove_keeps_other_headers(void **state)
     expect_fields("B=1 C=1");
 }
 
+static int add_default(const char *name, const char *value)
+{
+    return mk_response_add_default(&r, mk_str_from_c(name), mk_str_from_c(value));
+}
+
+static void response_change_default_is_added_once(void **state)
+{
+    (void)state;
+    mk_response_add_header_block(&r, &block);
+    assert_int_equal(add_default("etag", "\"y\""), 0);
+    assert_int_equal(add_default("X", "1"), 0);
+    assert_int_equal(add_default("x", "2"), 0);
+    expect_fields("ETag=\"x\" Vary=A Vary=B X=1");
+    r.sealed = true;
+    assert_int_equal(add_default("X", "2"), 0);
+    assert_int_equal(add_default("Y", "1"), -EALREADY);
+}
+
+static void response_change_headers_of_file_are_defaults(void **state)
+{
+    (void)state;
+    static const struct mk_header_field fields[] = {
+        {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("A")},
+        {.name = MK_STR_INIT("Cache-Control"), .value = MK_STR_INIT("no-cache")},
+        {.name = MK_STR_INIT("Content-Type"), .value = MK_STR_INIT("text/plain")}};
+    static const struct mk_header_block file = {.text = MK_STR_INIT("..."), .fields = fields, .n = 3};
+    assert_int_equal(add("Vary", "B"), 0);
+    assert_true(mk_response_add_default_block(&r, &file));
+    expect_fields("Vary=A Cache-Control=no-cache Content-Type=text/plain Vary=B");
+    mk_response_reset(&r);
+    assert_int_equal(add("content-type", "text/x"), 0);
+    assert_true(mk_response_add_default_block(&r, &file));
+    expect_fields("content-type=text/x Vary=A Cache-Control=no-cache");
+}
+
 static void response_change_shared_block_is_never_modified(void **state)
 {
     (void)state;
@@ -305,6 +340,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(response_change_headers_are_enumerated, start, stop),
         cmocka_unit_test_setup_teardown(response_change_nocopy_headers_are_not_copied, start, stop),
         cmocka_unit_test_setup_teardown(response_change_remove_keeps_other_headers, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_default_is_added_once, start, stop),
+        cmocka_unit_test_setup_teardown(response_change_headers_of_file_are_defaults, start, stop),
         cmocka_unit_test_setup_teardown(response_change_shared_block_is_never_modified, start, stop),
         cmocka_unit_test_setup_teardown(response_change_set_replaces_all_values, start, stop),
         cmocka_unit_test_setup_teardown(response_change_set_rejects_framing_headers, start, stop),

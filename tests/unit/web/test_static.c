@@ -219,6 +219,30 @@ static void static_matching_etag_gets_304(void **state)
     mk_exchange_free(x);
 }
 
+/* As if by a hook. */
+static void expect_type_is_kept(const char *fields, unsigned status)
+{
+    struct mk_exchange *x = site_get(&site, "/file.txt", fields);
+    mk_str name, value;
+    size_t n = 0;
+    assert_int_equal(mk_response_add_header(&x->response, MK_STR("content-type"), MK_STR("text/x")), 0);
+    assert_true(mk_dispatch_run(x));
+    assert_int_equal(x->response.status, status);
+    for (size_t i = 0; mk_response_header_at(&x->response, i, &name, &value); i++)
+        n += mk_str_eq_nocase(name, MK_STR("Content-Type"));
+    assert_int_equal(n, 1);
+    assert_str(site_field(x, "Content-Type"), "text/x");
+    mk_exchange_free(x);
+}
+
+static void static_type_set_by_hook_is_kept(void **state)
+{
+    (void)state;
+    expect_type_is_kept("", 200);
+    expect_type_is_kept("Range: bytes=0-1\r\n", 206);
+    expect_type_is_kept("If-None-Match: *\r\n", 304);
+}
+
 static void static_other_method_gets_405_with_allow(void **state)
 {
     (void)state;
@@ -392,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(static_without_descriptors_gets_503, start, harness_stop),
         cmocka_unit_test_setup_teardown(static_vhost_without_root_gets_404, start, harness_stop),
         cmocka_unit_test_setup_teardown(static_matching_etag_gets_304, start, harness_stop),
+        cmocka_unit_test_setup_teardown(static_type_set_by_hook_is_kept, start, harness_stop),
         cmocka_unit_test_setup_teardown(static_other_method_gets_405_with_allow, start, harness_stop),
         cmocka_unit_test_setup_teardown(static_navigation_gets_fallback_page, start, harness_stop),
         cmocka_unit_test_setup_teardown(static_user_folders_are_served, start, harness_stop),
