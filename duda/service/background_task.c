@@ -70,7 +70,7 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *errand, st
     k->d.over_ctx = errand->ctx;
     k->d.owner = errand->owner ? errand->owner : current_service(worker_ctx);
     assign_task_id(k);
-    k->d.tunnels = k->d.streams = true; /* only a wake resumes it, and it has no response */
+    k->d.output = DUDA_OUTPUT_TUNNEL; /* only a wake resumes it */
     int e = duda_scheduler_start_handler(&k->d);
     if (e) {
         duda_memory_release_block(worker_ctx, k);

@@ -14,8 +14,8 @@ enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
 int duda_send_json(struct duda_ctx *d, struct duda_value value)
 {
     int e = duda_response_begin_write(d);
-    if (!e && !d->typed)
-        e = duda_response_set_type_nocopy(d, MK_STR("application/json"));
+    if (!e)
+        e = mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("application/json"));
     if (e)
         return e;
     size_t before = d->out.len;
@@ -73,7 +73,7 @@ static int send_problem_json(struct duda_ctx *d, unsigned status, const struct m
     if (text->failed)
         return (int)status;
     mk_buf_clear(&d->out);
-    int e = duda_response_set_type_nocopy(d, MK_STR("application/problem+json"));
+    int e = duda_content_type(d, "application/problem+json");
     if (!e)
         e = duda_status(d, status);
     if (!e)
@@ -86,7 +86,7 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     char room[DETAIL_MAX];
     struct mk_buf detail = mk_buf_fixed(room, sizeof room);
     struct duda_scratch_buf out;
-    if (d->streams)
+    if (duda_response_head_is_final(d))
         return (int)status;
     int e = duda_scratch_buf_begin(d, &out, PROBLEM_MAX);
     if (e)
@@ -119,7 +119,7 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
     struct mk_buf detail = mk_buf_fixed(room, sizeof room);
     struct duda_scratch_buf scratch;
     struct mk_buf *out = &scratch.buf;
-    if (d->streams)
+    if (duda_response_head_is_final(d))
         return (int)status;
     int e = duda_scratch_buf_begin(d, &scratch, PROBLEM_MAX);
     if (e)

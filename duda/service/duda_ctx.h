@@ -94,14 +94,22 @@ struct duda_param_value {
 /* Events that resume a suspended handler without duda_wake(). */
 enum duda_suspend_reason { DUDA_SUSPEND_FOR_WAKE, DUDA_SUSPEND_FOR_INPUT, DUDA_SUSPEND_FOR_OUTPUT };
 
+/* Output of a handler: each state follows an earlier one. */
+enum duda_output {
+    DUDA_OUTPUT_NONE,
+    DUDA_OUTPUT_BUFFERED, /* the whole body is in `out` */
+    DUDA_OUTPUT_STREAMED, /* the headers are sent, or about to be */
+    DUDA_OUTPUT_TUNNEL,   /* no body: the connection was upgraded (duda/websocket.h), or there is no client */
+};
+
 /* Allocated in the memory of the request, which outlives the handler of a tunnel. */
 struct duda_ctx_ref {
     struct duda_ctx *d; /* NULL: the handler has ended */
 };
 
 struct duda_ctx {
-    struct mk_request *request; /* NULL: a background task (duda/task.h) */
-    struct mk_response *response;
+    struct mk_request *request;   /* NULL: a background task (duda/task.h), or the handler was terminated */
+    struct mk_response *response; /* NULL if `request` is */
     struct duda_worker_ctx *worker_ctx;
     const struct duda_route_entry *line;
     const struct duda_service_ref *owner; /* the service; NULL: a package */
@@ -110,6 +118,7 @@ struct duda_ctx {
     mk_str id;
     const struct duda_templates *pages; /* NULL: the service has no templates */
 
+    enum duda_output output;
     struct mk_buf out; /* response bytes not yet sent */
     size_t out_at;     /* number of bytes of `out` already sent */
 
@@ -123,16 +132,10 @@ struct duda_ctx {
     struct duda_reason *reason;       /* NULL: no function has failed */
     unsigned refused;
     bool runs, woken;
-    bool typed; /* Content-Type is set */
-    bool said;  /* any response data was written */
-    bool has_status;
-    bool has_content; /* the response already has a body, set by another function */
-    bool streams;     /* the response is streamed: headers sent, or about to be */
-    bool tunnels;     /* the connection was upgraded: duda/websocket.h */
-    bool is_drained;  /* the draining worker ended the event stream, and all of it was sent */
-    bool is_refused;  /* the response is an error that explains why the handler refused the request */
-    bool is_queued;   /* in the list of woken handlers */
-    bool gives_back;  /* a cleanup that releases its locks is registered */
+    bool is_drained; /* the draining worker ended the event stream, and all of it was sent */
+    bool is_refused; /* the response is an error that explains why the handler refused the request */
+    bool is_queued;  /* in the list of woken handlers */
+    bool gives_back; /* a cleanup that releases its locks is registered */
 
     struct duda_ctx_ref *ctx_ref;
 

@@ -16,39 +16,31 @@ enum {
 
 int duda_status(struct duda_ctx *d, unsigned status)
 {
-    int e = d->streams ? -EALREADY : mk_response_set_status(d->response, status);
-    d->has_status |= !e;
-    return e;
-}
-
-static bool is_header_name(const char *name, mk_str wanted)
-{
-    return mk_str_eq_nocase(mk_str_from_c(name), wanted);
+    if (duda_response_head_is_final(d))
+        return -EALREADY;
+    return status ? mk_response_set_status(d->response, status) : -EINVAL;
 }
 
 /* May the service set this header, and is it not too late? */
 static int check_header_allowed(const struct duda_ctx *d, const char *name, mk_str value)
 {
-    if (d->streams)
+    if (duda_response_head_is_final(d))
         return -EALREADY;
-    return is_header_name(name, MK_STR("Set-Cookie")) ? duda_reserved_cookie_check_header(d, value) : 0;
+    bool is_cookie = mk_str_eq_nocase(mk_str_from_c(name), MK_STR("Set-Cookie"));
+    return is_cookie ? duda_reserved_cookie_check_header(d, value) : 0;
 }
 
 int duda_header_set(struct duda_ctx *d, const char *name, mk_str value)
 {
     int e = check_header_allowed(d, name, value);
-    e = e ? e : mk_response_set_header(d->response, mk_str_from_c(name), value);
-    d->typed |= !e && is_header_name(name, MK_STR("Content-Type"));
-    return e;
+    return e ? e : mk_response_set_header(d->response, mk_str_from_c(name), value);
 }
 
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value)
 {
-    if (d->streams)
+    if (duda_response_head_is_final(d))
         return -EALREADY;
-    int e = mk_response_add_header(d->response, mk_str_from_c(name), value);
-    d->typed |= !e && is_header_name(name, MK_STR("Content-Type"));
-    return e;
+    return mk_response_add_header(d->response, mk_str_from_c(name), value);
 }
 
 int duda_header_add(struct duda_ctx *d, const char *name, mk_str value)
@@ -62,20 +54,17 @@ int duda_content_type(struct duda_ctx *d, const char *type)
     return duda_header_set(d, "Content-Type", mk_str_from_c(type));
 }
 
-int duda_response_set_type_nocopy(struct duda_ctx *d, mk_str type)
+bool duda_response_is_set(const struct duda_ctx *d)
 {
-    if (d->streams || d->typed)
-        return d->streams ? -EALREADY : mk_response_set_header(d->response, MK_STR("Content-Type"), type);
-    int e = mk_response_add_header_nocopy(d->response, MK_STR("Content-Type"), type);
-    d->typed = !e;
-    return e;
+    return d->output != DUDA_OUTPUT_NONE || mk_response_has_status(d->response) ||
+           mk_response_length(d->response) != 0 || mk_response_is_file(d->response);
 }
 
 /* Waits until the client has received everything written so far. */
 static int wait_until_sent(struct duda_ctx *d)
 {
     int e = 0;
-    d->streams = true;
+    d->output = DUDA_OUTPUT_STREAMED;
     while (d->out.len && !e)
         e = duda_suspend_until(d, DUDA_SUSPEND_FOR_OUTPUT);
     return e;
@@ -85,7 +74,8 @@ int duda_response_end_write(struct duda_ctx *d)
 {
     if (d->out.failed)
         return -ENOMEM;
-    d->said = true;
+    if (d->output == DUDA_OUTPUT_NONE)
+        d->output = DUDA_OUTPUT_BUFFERED;
     return d->out.len >= KEPT_MAX ? wait_until_sent(d) : 0;
 }
 
@@ -106,7 +96,7 @@ int duda_response_begin_write(struct duda_ctx *d)
 {
     if (!d->out.max)
         init_output_buf(d);
-    if (d->tunnels)
+    if (d->output == DUDA_OUTPUT_TUNNEL)
         return -EALREADY;
     return d->ended ? duda_suspend_until(d, DUDA_SUSPEND_FOR_OUTPUT) : 0;
 }
@@ -139,11 +129,10 @@ int duda_printf(struct duda_ctx *d, const char *fmt, ...)
 
 int duda_flush(struct duda_ctx *d)
 {
-    if (d->tunnels)
+    if (d->output == DUDA_OUTPUT_TUNNEL)
         return -EALREADY;
-    d->said = true;
-    bool begun = d->streams;
-    d->streams = true;
+    bool begun = d->output == DUDA_OUTPUT_STREAMED;
+    d->output = DUDA_OUTPUT_STREAMED;
     if (!begun && !d->out.len) /* only the headers */
         return duda_suspend_until(d, DUDA_SUSPEND_FOR_OUTPUT);
     return wait_until_sent(d);
@@ -151,11 +140,11 @@ int duda_flush(struct duda_ctx *d)
 
 int duda_response_reset(struct duda_ctx *d)
 {
-    if (d->streams)
+    if (duda_response_head_is_final(d) || d->output == DUDA_OUTPUT_TUNNEL)
         return -EALREADY;
     mk_buf_clear(&d->out);
-    d->said = d->has_status = false;
-    return mk_response_set_status(d->response, 200);
+    d->output = DUDA_OUTPUT_NONE;
+    return mk_response_set_status(d->response, 0);
 }
 
 int duda_result(const struct duda_ctx *d)

@@ -9,10 +9,16 @@
 int duda_response_begin_write(struct duda_ctx *d);
 /* Call it after writing to d->out. */
 int duda_response_end_write(struct duda_ctx *d);
-/* Sets Content-Type without a copy: `type` must outlive the request. */
-int duda_response_set_type_nocopy(struct duda_ctx *d, mk_str type);
-
 /* Like duda_header_add(), but also for Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
+
+/* Is it too late to change status and headers, or is there no response? */
+static inline bool duda_response_head_is_final(const struct duda_ctx *d)
+{
+    return !d->response || d->output == DUDA_OUTPUT_STREAMED;
+}
+
+/* Does the response have a status, a body, or a tunnel instead? */
+bool duda_response_is_set(const struct duda_ctx *d);
 
 #endif

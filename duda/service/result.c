@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "service/response.h"
 #include "service/route_table.h"
 
 /* Not in the memory of the handler, which duda_arena_rewind() may free. */
@@ -53,9 +54,8 @@ unsigned duda_result_errno_to_status(int error)
 
 void duda_result_add_www_authenticate(struct duda_ctx *d)
 {
-    const mk_str name = MK_STR("WWW-Authenticate");
-    if (!mk_response_header(d->response, name).p)
-        (void)mk_response_add_header_nocopy(d->response, name, MK_STR("Bearer error=\"invalid_token\""));
+    (void)mk_response_add_default(d->response, MK_STR("WWW-Authenticate"),
+                                  MK_STR("Bearer error=\"invalid_token\""));
 }
 
 /* Without a request there is nothing to send: any result above 0 counts as 0. */
@@ -63,7 +63,7 @@ static bool is_valid_result(const struct duda_ctx *d)
 {
     int r = d->result;
     if (r == 0) /* a finished middleware has responded; otherwise it is a predicate that failed */
-        return d->answers->kind != DUDA_IS_BEFORE || d->said || d->has_status || d->has_content || d->tunnels;
+        return d->answers->kind != DUDA_IS_BEFORE || duda_response_is_set(d);
     return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);
 }
@@ -117,7 +117,7 @@ static void fail_with_session_error(struct duda_ctx *d)
 void duda_result_validate(struct duda_ctx *d)
 {
     const struct duda_route *r = d->answers;
-    if (d->session_error && !d->ended && d->request && !d->tunnels)
+    if (d->session_error && !d->ended && d->request && d->output != DUDA_OUTPUT_TUNNEL)
         fail_with_session_error(d);
     const char *why = duda_result_reason(d);
     if (!is_valid_result(d)) {

@@ -5,6 +5,7 @@
 #include <monkey/clock.h>
 
 #include "service/memory.h"
+#include "service/response.h"
 #include "service/result.h"
 #include "service/route_table.h"
 #include "service/sse_streams.h"
@@ -228,7 +229,7 @@ static void resume_if_ready(struct duda_ctx *d)
     if (!d->fiber || d->runs || !can_resume(d))
         return;
     resume_handler(d);
-    if (!d->fiber && d->tunnels) /* otherwise the server still reads its output */
+    if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL) /* otherwise the server still reads its output */
         free_handler(d);
 }
 
@@ -298,16 +299,13 @@ static void log_out_of_memory(struct duda_ctx *d)
 
 static void set_default_content_type(struct duda_ctx *d)
 {
-    if (!d->typed)
-        (void)mk_response_add_header_nocopy(d->response, MK_STR("Content-Type"),
-                                            MK_STR("text/plain; charset=utf-8"));
-    d->typed = true;
+    (void)mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
 }
 
 static enum mk_verdict finish_response(struct duda_ctx *d)
 {
     int result = d->result;
-    if (d->tunnels) {
+    if (d->output == DUDA_OUTPUT_TUNNEL) {
         free_handler(d);
         return MK_DONE;
     }
@@ -321,8 +319,8 @@ static enum mk_verdict finish_response(struct duda_ctx *d)
         return send_error_status(d, (unsigned)result);
     if (result >= 200 && result != DUDA_HANDLED)
         (void)mk_response_set_status(d->response, (unsigned)result);
-    if (!d->said) {
-        if (result == 0 && !d->has_status && !d->has_content)
+    if (d->output == DUDA_OUTPUT_NONE) {
+        if (result == 0 && !duda_response_is_set(d))
             (void)mk_response_set_status(d->response, 204);
         return MK_DONE;
     }
@@ -385,9 +383,9 @@ enum mk_verdict duda_scheduler_run(struct duda_ctx *d)
         resume_handler(d);
     if (!d->fiber)
         return finish_response(d);
-    if (d->tunnels)
+    if (d->output == DUDA_OUTPUT_TUNNEL)
         return MK_DONE;
-    if (d->streams)
+    if (d->output == DUDA_OUTPUT_STREAMED)
         return begin_streaming_response(d);
     watch_client_disconnect(d);
     return MK_WAIT;

@@ -119,13 +119,11 @@ int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modif
 
 int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length)
 {
-    if (d->said || d->streams) {
-        close(fd);
-        return d->streams ? -EALREADY : -EINVAL;
-    }
-    int e = mk_response_set_body_file(d->response, fd, offset, length);
-    d->has_content |= !e;
-    return e;
+    bool is_final = duda_response_head_is_final(d);
+    if (!is_final && d->output != DUDA_OUTPUT_BUFFERED)
+        return mk_response_set_body_file(d->response, fd, offset, length);
+    close(fd);
+    return is_final ? -EALREADY : -EINVAL;
 }
 
 static int send_regular_file(struct duda_ctx *d, int fd, const struct stat *st, mk_str path)
@@ -136,7 +134,7 @@ static int send_regular_file(struct duda_ctx *d, int fd, const struct stat *st, 
              (unsigned long long)st->st_size,
              (unsigned long long)st->st_mtim.tv_sec * 1000000000u + (unsigned long long)st->st_mtim.tv_nsec);
     int e = duda_check_preconditions(d, tag, st->st_mtim.tv_sec);
-    if (!e && !d->typed && type.p)
+    if (!e && type.p && !mk_response_header(d->response, MK_STR("Content-Type")).p)
         e = duda_header_set(d, "Content-Type", type);
     if (!e)
         return duda_send_fd(d, fd, 0, (uint64_t)st->st_size);
@@ -162,7 +160,7 @@ int duda_send_file(struct duda_ctx *d, const char *path)
 
 static int begin_sse_stream(struct duda_ctx *d)
 {
-    int e = duda_response_set_type_nocopy(d, MK_STR("text/event-stream"));
+    int e = duda_content_type(d, "text/event-stream");
     if (!e)
         e = duda_header_set(d, "Cache-Control", MK_STR("no-store"));
     if (!e)
@@ -185,7 +183,7 @@ int duda_sse_send(struct duda_ctx *d, const char *name, mk_str data, const char 
     int e = duda_scratch_buf_begin(d, &event, EVENT_MAX);
     if (!e)
         e = mk_sse_write(&event.buf, &text);
-    if (!e && !d->streams)
+    if (!e && !duda_response_head_is_final(d))
         e = begin_sse_stream(d);
     if (!e)
         e = duda_write(d, mk_buf_str(&event.buf));
@@ -198,7 +196,7 @@ int duda_sse_send(struct duda_ctx *d, const char *name, mk_str data, const char 
 int duda_early_hints(struct duda_ctx *d, const char *link)
 {
     const struct mk_header line = {MK_STR("Link"), mk_str_from_c(link)};
-    if (d->streams)
+    if (duda_response_head_is_final(d))
         return -EALREADY;
     int e = mk_response_send_1xx(d->request, d->response, 103, &line, 1);
     return e == -EOPNOTSUPP || e == -EAGAIN ? 0 : e;
@@ -206,7 +204,9 @@ int duda_early_hints(struct duda_ctx *d, const char *link)
 
 int duda_html(struct duda_ctx *d, mk_str page)
 {
-    int e = d->typed ? 0 : duda_response_set_type_nocopy(d, MK_STR("text/html; charset=utf-8"));
+    int e = duda_response_begin_write(d);
+    if (!e)
+        e = mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8"));
     return e ? e : duda_write(d, page);
 }
 

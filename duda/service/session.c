@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "service/cookies.h"
+#include "service/response.h"
 #include "service/session_config.h"
 #include "service/session_store.h"
 #include "service/worker_ctx.h"
@@ -103,7 +104,7 @@ static int defer_session_cookie(struct duda_session *s)
 {
     if (s->writes_cookie)
         return 0;
-    if (s->d->streams)
+    if (duda_response_head_is_final(s->d))
         return -EALREADY;
     s->writes_cookie = true;
     return duda_defer(s->d, write_session_cookie, s);
@@ -132,7 +133,7 @@ static int load_session(struct duda_session *s)
 /* Requests alone also extend the session: early enough, but not on every request. */
 static int refresh_session(struct duda_session *s)
 {
-    if (!s->exists || duda_session_is_in_memory(s->d) || s->d->streams ||
+    if (!s->exists || duda_session_is_in_memory(s->d) || duda_response_head_is_final(s->d) ||
         session_now(s) - s->used < duda_session_write_interval_s(s->d->worker_ctx->session_config))
         return 0;
     if (duda_session_is_in_cookie(s->d))
@@ -165,7 +166,7 @@ static int assign_session_id(struct duda_session *s)
     unsigned char bits[DUDA_SESSION_ID / 2];
     struct duda_cookie_name name;
     struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
-    if (s->d->streams)
+    if (duda_response_head_is_final(s->d))
         return -EALREADY;
     if (duda_session_is_in_cookie(s->d)) {
         mk_random(s->number, sizeof s->number);

@@ -175,11 +175,12 @@ void duda_wake(struct duda_ctx *d)
     d->woken = true;
     if (d->runs || !d->fiber)
         return;
-    if (!d->tunnels)
+    bool is_tunnel = d->output == DUDA_OUTPUT_TUNNEL;
+    if (!is_tunnel)
         mk_request_resume(d->request);
     /* The server resumes a streamed response when the client has space: a cancelled handler does not wait for
      * that. */
-    bool is_ours = d->tunnels || (d->streams && d->ended);
+    bool is_ours = is_tunnel || (d->output == DUDA_OUTPUT_STREAMED && d->ended);
     if (is_ours && !d->is_queued) {
         d->is_queued = true;
         d->next_woken = d->worker_ctx->woken;

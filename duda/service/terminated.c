@@ -79,7 +79,7 @@ void duda_terminated_add(struct duda_ctx *d)
     d->request = NULL; /* discards what its callbacks still write */
     d->response = NULL;
     d->out = (struct mk_buf){0}; /* already freed */
-    d->streams = d->tunnels = true;
+    d->output = DUDA_OUTPUT_TUNNEL;
     while (worker_ctx->n_terminated > KEPT_MAX && worker_ctx->terminated->since + KEPT_S <= now)
         free_oldest_terminated(worker_ctx);
     if (worker_ctx->n_terminated >= KEPT_MAX &&

@@ -189,7 +189,7 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
     *out = NULL;
     if (d->ended)
         return duda_suspend(d);
-    if (d->streams || d->tunnels)
+    if (d->output >= DUDA_OUTPUT_STREAMED)
         return -EALREADY;
     struct duda_websocket *s = websocket_new(d, options, ctx);
     if (!s)
@@ -200,7 +200,7 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
         websocket_free(s);
         return e;
     }
-    d->tunnels = true;
+    d->output = DUDA_OUTPUT_TUNNEL;
     if (s->d && (e = duda_defer(d, on_handler_end, s))) /* called at once: the WebSocket closes */
         return e;
     s->mark = duda_arena_mark(d);

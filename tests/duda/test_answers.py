@@ -70,6 +70,27 @@ static int typed(struct duda_ctx *d)
     return !e && mk_str_eq(duda_query(d, "how"), MK_STR("changed")) ? duda_problem(d, 409, "no") : e;
 }
 
+/* The type comes from the server's own functions, the body from `by`. */
+static int typed_by_server(struct duda_ctx *d)
+{
+    mk_str by = duda_query(d, "by");
+    int e = mk_response_add_header(duda_response(d), MK_STR("content-type"), MK_STR("text/x"));
+    if (!e && mk_str_eq(by, MK_STR("body")))
+        return mk_response_set_body_nocopy(duda_response(d), MK_STR("body"));
+    if (!e && mk_str_eq(by, MK_STR("status")))
+        return mk_response_set_status(duda_response(d), 200);
+    if (!e && mk_str_eq(by, MK_STR("reset")))
+        e = (duda_status(d, 201) || duda_puts(d, "dropped")) ? -EINVAL : duda_response_reset(d);
+    if (e || mk_str_eq(by, MK_STR("reset")))
+        return e;
+    return mk_str_eq(by, MK_STR("json"))     ? duda_send_json(d, duda_value_integer(1))
+           : mk_str_eq(by, MK_STR("html"))   ? duda_html(d, MK_STR("page"))
+           : mk_str_eq(by, MK_STR("file"))   ? duda_send_file(d, "/a.html")
+           : mk_str_eq(by, MK_STR("stream")) ? duda_puts(d, "text") || duda_flush(d)
+           : mk_str_eq(by, MK_STR("event"))  ? duda_sse_send(d, NULL, MK_STR("text"), NULL)
+                                             : duda_puts(d, "text");
+}
+
 static int logged(struct duda_ctx *d)
 {
     duda_log(d, MK_LOG_WARN, "said by %s", "me");
@@ -142,7 +163,8 @@ static int broken(struct duda_ctx *d)
 DUDA_SERVICE(third,
     DUDA_GET("/away", away, ""), DUDA_GET("/local", local, ""), DUDA_GET("/page", page, ""), DUDA_PUT("/page", page, ""),
     DUDA_GET("/file", file, ""), DUDA_GET("/events", event, ""), DUDA_GET("/hinted", hinted, ""),
-    DUDA_GET("/field", field, ""), DUDA_GET("/typed", typed, ""), DUDA_GET("/logged", logged, ""), DUDA_GET("/endless", endless, ""),
+    DUDA_GET("/field", field, ""), DUDA_GET("/typed", typed, ""),
+    DUDA_GET("/typed_by_server", typed_by_server, ""), DUDA_GET("/logged", logged, ""), DUDA_GET("/endless", endless, ""),
     DUDA_GET("/patient", patient, ""), DUDA_GET("/stubborn", stubborn, "", .deadline_ms = 50),
     DUDA_GET("/abandoned", abandoned, ""), DUDA_POST("/echo", echo, ""), DUDA_GET("/broken", broken, ""));
 """
@@ -194,6 +216,15 @@ def test_response_has_one_content_type(server):
         answer = server.get(f"/typed?how={how}")
         assert (answer.status, answer.all("Content-Type")) == (status, [kind]), how
         assert how == "changed" or answer.text == "12"
+
+
+def test_content_type_set_by_server_function_is_kept(server):
+    """Headers, status and body that a handler sets with duda_response() count as much as those set with Duda's functions."""
+    for by, text in (("puts", "text"), ("json", "1"), ("html", "page"), ("file", "<p>a file"), ("stream", "text"), ("body", "body"), ("status", "")):
+        answer = server.get(f"/typed_by_server?by={by}")
+        assert (answer.status, answer.all("Content-Type"), answer.text) == (200, ["text/x"], text), by
+    assert server.get("/typed_by_server?by=event").all("Content-Type") == ["text/event-stream"]
+    assert server.get("/typed_by_server?by=reset").status == 204
 
 
 def test_preconditions_select_the_status(server):

@@ -56,6 +56,23 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
+bool mk_response_has_status(const struct mk_response *r)
+{
+    return mk_response_status(r) != 0;
+}
+
+int64_t mk_response_length(const struct mk_response *r)
+{
+    (void)r;
+    return (int64_t)fake.content.len;
+}
+
+bool mk_response_is_file(const struct mk_response *r)
+{
+    (void)r;
+    return false;
+}
+
 int mk_response_set_header(struct mk_response *r, mk_str name, mk_str value)
 {
     (void)r, (void)name, (void)value;
@@ -68,6 +85,11 @@ int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
 }
 
 int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value)
+{
+    return mk_response_set_header(r, name, value);
+}
+
+int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value)
 {
     return mk_response_set_header(r, name, value);
 }

@@ -83,7 +83,7 @@ static struct duda_ctx *make(size_t i, duda_fn *fn)
 static struct duda_ctx *tunnel(size_t i)
 {
     struct duda_ctx *d = make(i, step);
-    d->tunnels = true;
+    d->output = DUDA_OUTPUT_TUNNEL;
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_int_equal(n_steps[i], 1);
     return d;
@@ -193,7 +193,7 @@ static void scheduler_due_handler_can_be_cancelled_by_another(void **state)
 {
     struct duda_ctx *b = tunnel(1), *a = make(0, cancel_another);
     (void)state;
-    a->tunnels = true;
+    a->output = DUDA_OUTPUT_TUNNEL;
     assert_int_equal(duda_scheduler_run(a), MK_DONE);
     duda_wake(b);
     duda_wake(a); /* the last one woken runs first */
@@ -239,7 +239,7 @@ static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
     struct duda_ctx *d = make(0, step);
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_WAIT);
-    d->streams = true;
+    d->output = DUDA_OUTPUT_STREAMED;
     duda_wake(d);
     assert_int_equal(fake.turns, 0); /* the stream has not ended */
     d->ended = -ETIMEDOUT;
@@ -302,7 +302,7 @@ static void expect_trail(const struct duda_route *const *before, size_t n, int r
     lines[0].n_before = n;
     lines[0].after = &inner;
     fake.cleanups = 0;
-    fake.status = 200;
+    fake.status = 0;
     (void)duda_scheduler_run(d);
     assert_string_equal(trail, steps);
     assert_int_equal(fake.status, (unsigned)result);
@@ -406,7 +406,7 @@ static void scheduler_background_task_fails_by_its_result(void **state)
         struct duda_ctx *d = make(0, answer);
         answered = results[i];
         d->request = NULL;
-        d->tunnels = true;
+        d->output = DUDA_OUTPUT_TUNNEL;
         (void)duda_scheduler_run(d);
     }
     expect_counts(3, 1, 0);
@@ -558,9 +558,9 @@ static unsigned status_of(int result, bool says)
 {
     struct duda_ctx *d = make(0, says ? say_hello_and_answer : answer);
     answered = result;
-    fake.status = 200;
+    fake.status = 0;
     (void)duda_scheduler_run(d);
-    unsigned status = fake.status;
+    unsigned status = fake.status ? fake.status : 200;
     duda_scheduler_cancel(d);
     return status;
 }
