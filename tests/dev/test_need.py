@@ -156,8 +156,8 @@ def test_need_continues_without_optional_packages(machine):
     machine.with_apt()
     done = machine.need("build", "check")
     assert done.returncode == 0, done.stderr
-    assert "going on without clang-format" in done.stderr
-    assert "going on without chromium" in done.stderr
+    assert "continuing without clang-format" in done.stderr
+    assert "continuing without chromium" in done.stderr
 
 
 def test_installed_packages_start_no_service(machine):
@@ -197,7 +197,7 @@ def test_need_installs_nothing_if_it_cannot_keep_services_stopped(machine):
     shutil.rmtree(machine.sbin)
     done = machine.need("build")
     assert done.returncode == 1
-    assert "services of these packages would be started" in done.stderr
+    assert "keeps services of these packages from being started" in done.stderr
     assert machine.installs() == []
 
 
@@ -219,7 +219,7 @@ def test_installed_services_are_disabled_at_boot(machine):
     done = machine.need("build")
     assert done.returncode == 0, done.stderr
     assert (machine.root / "off").read_text() == "--quiet disable ninja.service\n"
-    assert "do not start with the machine: ninja.service" in done.stderr
+    assert "are not enabled at boot: ninja.service" in done.stderr
 
 
 def test_need_reports_a_service_it_cannot_disable(machine):
@@ -255,7 +255,7 @@ def test_optional_purpose_never_fails(machine):
     machine.tool("apt-get", "exit 100")
     done = machine.need("build", "--if-possible", "full")
     assert done.returncode == 0, done.stderr
-    assert "going on without libssl-dev" in done.stderr and "going on without libjansson-dev" in done.stderr
+    assert "continuing without libssl-dev" in done.stderr and "continuing without libjansson-dev" in done.stderr
 
 
 def test_optional_purpose_is_installed_where_possible(machine):
@@ -282,7 +282,7 @@ def test_need_skips_packages_unknown_to_the_system(machine):
     machine.tool("apt-cache", '[[ $* == *libssl* ]] && echo libssl-dev; exit 0')
     done = machine.need("build", "--if-possible", "full")
     assert machine.installs() == ["-y --no-install-recommends libssl-dev"]
-    assert "going on without zlib1g-dev, which this system does not have" in done.stderr
+    assert "continuing without zlib1g-dev, which this system does not have" in done.stderr
 
 
 def test_need_rejects_an_unknown_purpose(machine):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""abi.py [--update]: compares the binary interface of include/monkey with tests/house/abi.txt, which says what programs and
-plugins were built with: a line for each function, struct, union, enum and type, sorted. With --update it writes what the headers
-say now; `make tidy` does so, too. A line that goes or changes breaks what was built before: say why in the commit.
+"""abi.py [--update]: compares the ABI of include/monkey with tests/house/abi.txt, the ABI that existing programs and plugins were
+built with: one line per function, struct, union, enum and type, sorted. --update (also run by `make tidy`) writes the current
+ABI. A removed or changed line breaks existing binaries: state the reason in the commit.
 
-The compiler describes an object that has a pointer to each function, so nothing but the headers decides.
+The script compiles an object with a pointer to each function and reads its debug information, so only the headers matter.
 """
 import argparse
 import difflib
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 BASELINE = "tests/house/abi.txt"
-MACHINE = "x86_64"  # the baseline is about this one
+MACHINE = "x86_64"  # the baseline is for this architecture
 HEAD = f"# SPDX-License-Identifier: Apache-2.0\n# The binary interface of include/monkey on {MACHINE}, written by tools/dev/abi.py --update.\n"
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 FUNCTION = re.compile(r"^MK_API\b[^;{(]*?\b(mk_\w+)\(", re.MULTILINE)
@@ -26,7 +26,7 @@ PROBE = "abi_"
 
 
 def why_not():
-    """Why nothing can be compared here; None if it can."""
+    """Returns why the ABI cannot be compared on this machine; None if it can."""
     missing = [tool for tool in ("cc", "readelf") if not shutil.which(tool)]
     if missing:
         return f"{' and '.join(missing)} is not installed"
@@ -34,7 +34,7 @@ def why_not():
 
 
 def probe(root):
-    """A program text that has a pointer to each function."""
+    """Returns a program with a pointer to each function."""
     headers = sorted((root / "include" / "monkey").glob("*.h"))
     lines = [f"#include <monkey/{header.name}>" for header in headers]
     names = {name for header in headers for name in FUNCTION.findall(COMMENT.sub("", header.read_text()))}
@@ -49,13 +49,13 @@ def call(*command):
 
 
 class Node:
-    """An entry of the debug information."""
+    """An entry of the debug information (DIE)."""
 
     def __init__(self, tag):
         self.tag, self.attributes, self.children = tag, {}, []
 
     def text(self, name):
-        """A string; readelf says in front of it where it is kept."""
+        """Returns a string attribute without readelf's prefix about its location."""
         found = self.attributes.get(name)
         return found and re.sub(r"^\((?:indirect |indexed )?[^()]*\)\s*(?:\(offset: \w+\):\s*)?:?\s*", "", found)
 
@@ -69,7 +69,7 @@ class Node:
 
 
 class Interface:
-    """What readelf says of the object."""
+    """Parses the output of readelf."""
 
     ENTRY = re.compile(r"^ *<(\d+)><([0-9a-f]+)>: Abbrev Number: \d+ \(DW_TAG_(\w+)\)")
     ATTRIBUTE = re.compile(r"^ *<[0-9a-f]+> +DW_AT_(\w+) *: *(.*)$")
@@ -89,7 +89,7 @@ class Interface:
                 open_nodes[-1].attributes[attribute[1]] = attribute[2].strip()
 
     def declare(self, reference, name=""):
-        """That type with a name, as C writes it."""
+        """Returns the C declaration of `name` with the type at `reference`."""
         node = self.at.get(reference)
         space = " " if name else ""
         if node is None:
@@ -123,7 +123,7 @@ class Interface:
         return ", ".join(said) if said else "void"
 
     def body(self, node):
-        """What is between the braces of a struct, union or enum."""
+        """Returns the text between the braces of a struct, union or enum."""
         if node.tag == "enumeration_type":
             return "{" + ", ".join(f"{c.text('name')} = {c.number('const_value')}" for c in node.children) + "}"
         said = []
@@ -133,7 +133,7 @@ class Interface:
         return "{" + "; ".join(said) + "}"
 
     def lines(self):
-        """One for each thing of ours."""
+        """Yields one line per item of the interface."""
         for node in self.at.values():
             name = node.text("name") or ""
             if node.tag == "variable" and name.startswith(PROBE):
@@ -148,7 +148,7 @@ class Interface:
 
 
 def describe(root):
-    """The interface: a text of sorted lines."""
+    """Returns the ABI as sorted lines."""
     with tempfile.TemporaryDirectory(prefix="mk-abi-") as name:
         source, made = Path(name) / "probe.c", Path(name) / "probe.so"
         source.write_text(probe(root))
@@ -159,7 +159,7 @@ def describe(root):
 
 
 def compare(before, after):
-    """The lines that went, with -, and those that came, with +."""
+    """Returns removed lines with -, and added lines with +."""
     changes = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     return [line for line in changes if not line.startswith(("---", "+++", "@@"))]
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# apps.sh [-m MONKEY] [-t CERTIFICATE KEY] dokuwiki|wordpress: serves a real PHP application of Debian's packages with the
-# configuration that docs/guide/php.md shows for it, and prints its addresses. Ctrl-C ends it.
+# apps.sh [-m MONKEY] [-t CERTIFICATE KEY] dokuwiki|wordpress: serves a PHP application from Debian's packages with the
+# configuration in docs/guide/php.md, and prints its addresses. Ctrl-C stops it.
 #
-# It copies the files of the package to a temporary folder, writes their configuration, and starts there PHP-FPM, for
-# WordPress also MariaDB, both on unix sockets and as an ordinary user (as www-data when root calls it), and Monkey on free
-# ports of 127.0.0.1; with -t it also listens with TLS, at 127.0.0.2. The packages stay as they are. At the end it ends the processes that
-# it has started, and removes the folder. `tools/dev/need.sh apps` installs the packages. The account is admin, and its
-# password is the one that it prints.
+# The script copies the package's files to a temporary folder and writes their configuration. It starts PHP-FPM, for WordPress
+# also MariaDB, both on unix sockets and as an unprivileged user (www-data if root calls the script), and Monkey on free ports of
+# 127.0.0.1; with -t Monkey also listens with TLS at 127.0.0.2. The packages are not modified. At the end the script stops these
+# processes and removes the folder. `tools/dev/need.sh apps` installs the packages. The account is admin; the script prints the
+# password.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 monkey=$here/build/release/monkey certificate='' key=''
@@ -47,7 +47,7 @@ PATH=$PATH:/usr/sbin
 [ -z "$missing" ] || die "missing:$missing; tools/dev/need.sh apps installs it"
 [ -x "$monkey" ] || die "$monkey is not built: make release, or -m MONKEY"
 
-# ---- The folder, and what runs there ----
+# ---- The folder and its processes ----
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/monkey-apps.XXXXXX")
 started=()
@@ -67,7 +67,7 @@ trap 'exit 0' INT TERM
 as=()
 [ "$(id -u)" != 0 ] || as=(setpriv --reuid=www-data --regid=www-data --clear-groups)
 
-# start NAME COMMAND...: in the background, as the ordinary user. What it says is in NAME.out.
+# start NAME COMMAND...: runs the command in the background as the unprivileged user, with output in NAME.out.
 start() {
     local name=$1
     shift
@@ -75,7 +75,7 @@ start() {
     started+=($!)
 }
 
-# await NAME COMMAND...: until the command succeeds. The program that was started last must not end before.
+# await NAME COMMAND...: waits until the command succeeds. Fails if the program started last exits first.
 await() {
     local name=$1 turns=0
     shift
@@ -110,11 +110,11 @@ END
 
 # ---- DokuWiki ----
 
-# As its own archive has it: Debian's package keeps the configuration and the pages elsewhere, and says so in preload.php.
+# Uses the layout of DokuWiki's own archive: Debian's package moves the configuration and the pages elsewhere in preload.php.
 install_dokuwiki() {
     local site=$folder/dokuwiki name
     mkdir -p "$site/conf"
-    # Three quarters of its files are languages.
+    # Translations are three quarters of the files.
     tar -C "$package" -ch --exclude='*/lang/[!e]*' --exclude='*/lang/e[!n]*' --exclude=./lib/plugins/testing . | tar -C "$site" -x
     rm -f "$site/inc/preload.php" "$site/install.php"
     for name in attic cache index locks log media media_attic media_meta meta pages tmp; do
@@ -138,7 +138,7 @@ END
 
 start_mariadb() {
     local data=$folder/database options
-    # A server that starts removes the temporary tables of others in the same tmpdir.
+    # A separate tmpdir: at startup mariadbd deletes all temporary tables in it, also those of other servers.
     options=(--no-defaults "--datadir=$data" "--tmpdir=$folder/tmp" "--socket=$folder/db.sock")
     "${as[@]}" mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal --skip-test-db \
         >"$folder/install-db.out" 2>&1 || die "MariaDB was not installed: $(grep -i -m 5 'error\|fail' "$folder/install-db.out")"
@@ -153,7 +153,7 @@ END
         exit(mysqli_connect('localhost', 'wordpress', '$password', 'wordpress', 0, '$folder/db.sock') ? 0 : 1);"
 }
 
-# Without Debian's wp-config.php, which leads to files in /etc.
+# Does not use Debian's wp-config.php, which includes files from /etc.
 install_wordpress() {
     local site=$folder/wordpress
     cp -rL "$package" "$site"
@@ -195,7 +195,7 @@ END
 
 # ---- Monkey ----
 
-# The configuration of the guide below a heading, with the addresses and folders of this machine.
+# Extracts the configuration below a heading of the guide, and adapts addresses and folders.
 write_configuration() {
     awk -v heading="## $title" '
         $0 == heading { below = 1; next }

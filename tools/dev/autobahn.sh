@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the Autobahn test suite in build/autobahn, for tests/plugins/test_autobahn.py. It runs on Python 2.7 alone, with
-# libraries of that time: give the interpreter, or have a python2.7 in the path.
+# Installs the Autobahn test suite in build/autobahn, for tests/plugins/test_autobahn.py. It requires Python 2.7 with libraries
+# from that era: pass the interpreter, or have python2.7 in PATH.
 #
-# Last results, of November 2026, none a failure: on sockets of Duda by callbacks and in straight lines cases 1 to 7, 9 and 10
-# (301 each); on the plugin 1 to 7, 9 and 10, and 1 to 7 and 10 also with the server inside of a program (libmonkey); on the
-# plugin with compression, with and without contexts, and on Duda's sockets in straight lines all of 12 and 13 (216 each).
+# Last results, November 2026, all without failures: on Duda's WebSockets, with callbacks and with receive loops, cases 1 to 7, 9
+# and 10 (301 each); on the plugin 1 to 7, 9 and 10, and 1 to 7 and 10 also with an embedded server (libmonkey); on the plugin
+# with compression, with and without context takeover, and on Duda's WebSockets with receive loops all cases of 12 and 13 (216
+# each).
 #
 #   tools/dev/autobahn.sh [PYTHON]
 set -eu
@@ -19,5 +20,5 @@ command -v "$python" >/dev/null || { echo "there is no $python: name a Python 2.
 "$folder/bin/pip" install Twisted==19.10.0 txaio==2.1.0 autobahn==0.10.9 zope.interface==4.6.0 pyOpenSSL==19.1.0 \
   cryptography==3.3.2 jinja2==2.11.3 markupsafe==1.1.1 Werkzeug==1.0.1 klein==17.10.0 service_identity==18.1.0 \
   unittest2 six
-"$folder/bin/pip" install wsaccel==0.6.2 # masks and checks UTF-8 in C, for cases 12 and 13
+"$folder/bin/pip" install wsaccel==0.6.2 # masking and UTF-8 validation in C, for cases 12 and 13
 echo "MONKEY_AUTOBAHN=1 build/venv/bin/python -m pytest -c tests/pytest.ini tests/plugins/test_autobahn.py"

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the commands of README.md and CONTRIBUTING.md on a fresh machine: a chroot with nothing but Debian's smallest system,
-# `make`, and a clone of this tree (what is committed). It finds what the Makefile forgets to install.
+# Runs the commands of README.md and CONTRIBUTING.md on a fresh machine: a chroot with a minimal Debian system, `make`, and a
+# clone of the committed tree. It finds packages that the Makefile fails to install.
 #
 #     tools/dev/bare.sh [OPTION...] [STEP...]
 #
-# Steps: `run` (make run, up to the first answers of the server by http and https), `libc` (the same without any library) and
-# `check` (make check); by default `run` and `check`. The script needs root, debootstrap and git.
+# Steps: `run` (make run, until the server responds to HTTP and HTTPS), `libc` (the same without any library) and `check` (make
+# check); the default is `run` and `check`. The script needs root, debootstrap and git.
 #
-#     --mirror URL     the package mirror (or BARE_MIRROR; default: the one that apt of this machine uses)
+#     --mirror URL     the package mirror (or BARE_MIRROR; default: the mirror of this machine's apt)
 #     --suite NAME     Debian's release (or BARE_SUITE; default: bookworm)
-#     --folder FOLDER  keep the chroot there, and use it again as it is; without this it lies below TMPDIR and goes at the end
-#     --pass NAME      hand this environment variable on, such as http_proxy or PIP_INDEX_URL; may repeat
-#     --copy PATH      copy this file or folder of this machine to the same place, such as /etc/pip.conf; may repeat. Authorities for
-#                      PIP_CERT are not to be below /etc/ssl/certs, where the package ca-certificates writes its own
+#     --folder FOLDER  keep the chroot in this folder, and reuse it; the default is a temporary folder
+#     --pass NAME      pass on this environment variable, such as http_proxy or PIP_INDEX_URL; may be repeated
+#     --copy PATH      copy this file or folder to the same path in the chroot, such as /etc/pip.conf; may be repeated. Do not put
+#                      certificates for PIP_CERT below /etc/ssl/certs, which the package ca-certificates overwrites
 #
 # For one command with another flag: MAKE_FLAGS='PYTEST_FLAGS="-q -k need"' tools/dev/bare.sh --folder F check
 set -u
@@ -56,11 +56,11 @@ for program in debootstrap git unshare; do
     command -v "$program" >/dev/null || give_up "there is no $program here: apt-get install debootstrap git util-linux"
 done
 
-# The archive of the release, not the one of its security updates, which holds a part of the packages.
+# The first mirror is the release's main archive; the security archive has only some of the packages.
 [ -n "$mirror" ] || mirror=$("$project/tools/dev/mirror.sh" | sed -n 's/ [a-z]*$//p' | head -n 1)
 [ -n "$mirror" ] || give_up "apt of this machine knows no mirror of Debian: name one with --mirror"
 
-# Its mounts and processes live in namespaces of their own, so that they end with the script.
+# Private namespaces: mounts and processes end with the script.
 if [ -z "${BARE_IS_INSIDE:-}" ]; then
     [ -n "$folder" ] || folder=$(mktemp -d)
     mkdir -p "$folder"
@@ -91,7 +91,7 @@ mount_system() {
     done
 }
 
-# The clone is new each time; what it built before is moved into it, as if it had been pulled.
+# Clones again each time and moves the previous build folder into the clone, as after a git pull.
 clone() {
     [ ! -d "$folder/monkey/build" ] || mv "$folder/monkey/build" "$folder/build"
     rm -rf "$folder/monkey"
@@ -107,7 +107,7 @@ in_system() {
     env -i "${words[@]}" chroot "$folder" sh -c "cd /monkey && $1"
 }
 
-# Waits until the command prints an address of that scheme, asks it, and ends the command.
+# Waits until the command prints a URL of that scheme, sends a request, and stops the command.
 first_answer() {
     local scheme=$1 command=$2 log=$folder/tmp/run.log pid url='' tick
     : >"$log"
@@ -136,7 +136,7 @@ ask() {
     fi
 }
 
-# The port is the kernel's choice: 2001 may be taken on this machine, whose network the chroot shares.
+# The kernel chooses the port: the chroot shares the network of this machine, where 2001 may be in use.
 step_run() {
     first_answer http 'make run SITE="-p 127.0.0.1:0 site"'
     "$project/tools/dev/run_log.sh" "$folder/tmp/run.log" 40 || give_up "make run is not as README.md promises"

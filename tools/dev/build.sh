@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# build.sh PRESET [-DNAME=VALUE...] [TARGET...]: builds build/PRESET, and says little while all goes well. Configures the
-# folder first if nobody did, if the presets have changed, or if an option is given. With the target `server` the last
-# line says which features the program has. On a terminal ninja shows its progress on one line; elsewhere every quarter
-# gets a line.
+# build.sh PRESET [-DNAME=VALUE...] [TARGET...]: builds build/PRESET with little output. Configures the folder first if it is new,
+# if the presets have changed, or if an option is given. With the target `server` the last line lists the program's features. On a
+# terminal ninja shows its progress on one line; otherwise the script prints a line per quarter.
 set -u -o pipefail
 preset=$1
 shift
@@ -19,7 +18,7 @@ for word; do
 done
 log=$folder/configure.log
 
-# What CMake finds out matters only when it fails.
+# CMake's output is shown only on failure.
 quietly() {
     "$@" >"$log" 2>&1 && return 0
     cat "$log" >&2
@@ -45,9 +44,9 @@ show() {
 mkdir -p "$folder"
 if [ ! -e "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/build.ninja" ] || [ ${#options[@]} -gt 0 ]; then
     quietly cmake --preset "$preset" "${options[@]}"
-    touch "$folder/build.ninja" # it is as new as the presets, even if CMake had nothing to change
+    touch "$folder/build.ninja" # CMake may have changed nothing, so mark it as newer than the presets
 fi
-# A library that came or went has CMake look again, here and not in the middle of the build.
+# If a library was installed or removed, CMake reconfigures here instead of during the build.
 quietly cmake --build "$folder" --target build.ninja
 
 command=(cmake --build "$folder")

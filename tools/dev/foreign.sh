@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# foreign.sh ARCHITECTURE FOLDER PACKAGE...: Debian's packages of another architecture, unpacked into FOLDER/root. What is
-# installed here and which architectures this machine knows stays as it is: apt gets lists, cache and state of its own in
-# FOLDER/apt, and checks the packages against the signed lists of the mirror that this machine uses. What they depend on
-# comes with them, but for libc, which the packages of the cross compiler bring (/usr/arm-linux-gnueabihf and the like).
-# FOLDER/packages says which versions they are. Nothing is fetched when all are there.
-# Exit code: 0 all are there, 1 they cannot be had.
+# foreign.sh ARCHITECTURE FOLDER PACKAGE...: unpacks Debian packages of another architecture into FOLDER/root. The packages and
+# architectures of this machine stay unchanged: apt uses its own lists, cache and state in FOLDER/apt, and verifies the packages
+# against the signed lists of this machine's mirror. Dependencies are included, except libc, which comes with the cross compiler's
+# packages (/usr/arm-linux-gnueabihf and the like). FOLDER/packages lists the versions. If all packages are present, nothing is
+# downloaded.
+# Exit code: 0 all packages are present, 1 they cannot be downloaded.
 set -u
 architecture=$1 folder=$2
 shift 2
@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 die() { echo "foreign: $*" >&2; exit 1; }
 
-# `wanted` are the packages that are asked for.
+# `wanted` are the requested packages.
 give_up() {
     die "$1. Unpack ${wanted[*]} for $architecture into $folder/root (dpkg-deb -x) and write a line \"PACKAGE VERSION\" for" \
         "each into $folder/packages; then nothing is fetched"
@@ -36,8 +36,8 @@ write_sources() {
     [ -s "$folder/apt/sources.list" ] || give_up "no mirror of Debian is known to apt here"
 }
 
-# To the private apt they are there: what the packages of the cross compiler bring, and what only scripts of
-# packages need.
+# Marks packages as installed for the private apt: those that come with the cross compiler, and those that only maintainer scripts
+# need.
 write_status() {
     local package
     for package in libc6 libc6-dev libc-dev libgcc-s1 linux-libc-dev debconf dpkg; do
@@ -54,14 +54,14 @@ private() {
         -o APT::Sandbox::User= -o Acquire::Languages=none -o Acquire::Retries=2 -o Acquire::http::Timeout=20
 }
 
-# What apt says is kept until its next step.
+# The output of apt is kept until the next step.
 said() { private "$@" >"$folder/apt/said" 2>&1; }
 reason() { grep -m 1 '^E:' "$folder/apt/said" || tail -n 1 "$folder/apt/said"; }
 
 fetch() {
     rm -f "$folder"/apt/cache/archives/*.deb
-    # A suite whose lists cannot be had, or are not what was signed, is left out; nothing unsigned takes its place.
-    said apt-get update || echo "foreign: going on without a part of the lists: $(reason)" >&2
+    # Skips a suite with missing or wrongly signed lists; unsigned lists are never used.
+    said apt-get update || echo "foreign: skipping some of the lists: $(reason)" >&2
     said apt-get install -y --download-only --no-install-recommends "$@" ||
         give_up "apt-get cannot fetch $* for $architecture: $(reason)"
 }

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# fuzz.sh BUILD SECONDS [NAME...]: runs the fuzz targets of a build folder, each for so many seconds, or only those
-# named; JOBS of them at a time. Seeds are read from tests/fuzz/corpus and BUILD/tests/fuzz/seeds, new inputs kept in
-# BUILD/corpus, what breaks in BUILD/found.
+# fuzz.sh BUILD SECONDS [NAME...]: runs all fuzz targets of a build folder, or those named, for SECONDS each; JOBS of them at a
+# time. Seeds come from tests/fuzz/corpus and BUILD/tests/fuzz/seeds; new inputs go to BUILD/corpus, crashes to BUILD/found.
 set -u
 build=$1 seconds=$2
 shift 2
@@ -13,12 +12,12 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 
 mkdir -p "$build/found"
 
-# One target: its output goes to its log, and what matters of it to standard output, in one piece.
+# Runs one target: the full output goes to its log, a summary to standard output as one block.
 run() {
     local name=$1 grown=$build/corpus/$1 seeds=$here/tests/fuzz/corpus/$1 made=$build/tests/fuzz/seeds/$1
     local words=$here/tests/fuzz/$1.dict status=0
     mkdir -p "$grown"
-    # libFuzzer stops when more than so many whole seconds are over, and never for 0.
+    # libFuzzer stops when more than this many whole seconds have passed, and never for 0.
     local options=(-max_total_time="$((seconds > 1 ? seconds - 1 : 1))" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1
         -artifact_prefix="$build/found/$name-")
     [ ! -f "$words" ] || options+=(-dict="$words")
@@ -31,7 +30,7 @@ run() {
     [ $status = 0 ] || touch "$build/found/$name.broken"
 }
 
-# JOBS of them at a time; each needs one core.
+# Runs JOBS targets at a time; each needs one core.
 rm -f "$build"/found/*.broken
 for name in "${targets[@]}"; do
     while [ "$(jobs -pr | wc -l)" -ge "${JOBS:-1}" ]; do wait -n; done

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# h2spec.sh FOLDER: puts h2spec, which knows the rules of HTTP/2, into the folder; Go makes it from its source. Where
-# there is no Go, or no way to the source, it says so, and the tests that want it are skipped.
+# h2spec.sh FOLDER: builds h2spec, a conformance tester for HTTP/2, in the folder from its Go source. Without Go or access to the
+# source it prints a message, and the tests that need h2spec are skipped.
 set -u
 folder=$1
 
 [ ! -x "$folder/h2spec" ] || exit 0
 go=$(PATH=$PATH:/usr/local/go/bin command -v go) || {
-    echo "h2spec.sh: going on without h2spec: there is no go here" >&2
+    echo "h2spec.sh: continuing without h2spec: go is not installed" >&2
     exit 0
 }
 mkdir -p "$folder/source"
 root=$(cd "$folder" && pwd)
 
-# h2spec names no versions of what it needs, and the latest ones want a later Go than Debian 12 has, which is 1.19.
+# h2spec pins no versions of its dependencies, and the latest ones need a newer Go than the 1.19 of Debian 12.
 cat >"$root/source/go.mod" <<'END'
 module monkey.example/h2spec
 
@@ -34,11 +34,11 @@ require (
 )
 END
 
-# Not optimised and without C: it runs for seconds, and compiling it costs more than that.
+# Without optimization and cgo: it runs only for seconds, and compiling with them would take longer.
 build() {
     cd "$root/source" && env GOPATH="$root" GOCACHE="$root/cache" GOFLAGS='-modcacherw -mod=mod' CGO_ENABLED=0 \
         "$go" build -buildvcs=false -gcflags='all=-N -l' -ldflags='-s -w' -o "$root/h2spec" github.com/summerwind/h2spec/cmd/h2spec
 }
-(build) >"$folder/log" 2>&1 || { echo "h2spec.sh: going on without h2spec:" && tail -n 3 "$folder/log"; } >&2
-# Only the program is of use from now on.
+(build) >"$folder/log" 2>&1 || { echo "h2spec.sh: continuing without h2spec:" && tail -n 3 "$folder/log"; } >&2
+# From now on only the program is needed.
 rm -rf "$folder/cache" "$folder/pkg" "$folder/source"

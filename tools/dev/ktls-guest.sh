@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0
-# The first and only process of the machine that ktls.sh starts: serves files to curl and openssl, first with a kernel
-# that cannot encrypt, then with one that can, says what is not as it should be, and ends the machine.
+# The init process of the virtual machine that ktls.sh starts: serves files to curl and openssl, first with a kernel without TLS,
+# then with one that supports it, reports failed checks and powers off.
 /bin/busybox --install -s /bin
 mount -t proc none /proc
 mount -t sysfs none /sys
@@ -13,7 +13,7 @@ failed=0
 at=https://localhost:8443
 get="curl -sS --no-progress-meter --cacert /monkey/cert.pem --max-time 200"
 
-# check NAME COMMAND...: it shall succeed.
+# check NAME COMMAND...: the command must succeed.
 check() {
     local name=$1
     shift
@@ -28,7 +28,7 @@ check() {
 
 stat() { awk -v k="Tls$1" '$1 == k {n = $2} END {print n + 0}' /proc/net/tls_stat 2>/dev/null || echo 0; }
 
-# Is the number one that the kernel has counted up meanwhile?
+# Returns whether the kernel has counted at least $2 more sessions since $1.
 counted() { [ "$(stat TxSw)" -ge $(($1 + $2)) ]; }
 
 # ---- The server ----
@@ -99,7 +99,7 @@ stop() {
 
 worker() { tr " " "\n" <"/proc/$master/task/$master/children" | grep . | tail -n 1; }
 
-# ---- What is asked of it ----
+# ---- Checks ----
 
 same() { # FILE CURL-OPTIONS...
     local file=$1
@@ -121,13 +121,13 @@ uploads() {
         [ "$(cut -c 1-64 got)" = "$(sha256sum </www/medium.bin | cut -c 1-64)" ]
 }
 
-many() { # on one connection
+many() { # over one connection
     $get "$@" -w '%{num_connects} %{http_code}\n' -o '/tmp/many#1' "$at/small.txt?[1-150]" >counts || return
     rm -f /tmp/many*
     [ "$(grep -c ' 200$' counts)" = 150 ] && [ "$(awk '{n += $1} END {print n}' counts)" = 1 ]
 }
 
-streams() { # at the same time
+streams() { # concurrently
     $get --http2 -Z --parallel-max 8 -o '/tmp/s#1' "$at/medium.bin?[1-16]" || return
     for i in $(seq 16); do
         cmp "/tmp/s$i" /www/medium.bin || return
@@ -139,7 +139,7 @@ slow() {
     $get "$@" --limit-rate 1500k -r 0-4999999 -o got "$at/large.bin" && head -c 5000000 /www/large.bin | cmp - got
 }
 
-first_comes_soon() { # a head that waits for the rest of its record would come with it
+first_comes_soon() { # response headers held back until the TLS record is full would arrive with the rest
     timeout 60 $get "$@" -N -o got "$at/cgi-bin/slow.sh" &
     for _ in $(seq 100); do
         grep -q first got 2>/dev/null && break
@@ -159,7 +159,7 @@ abort() {
 
 client() { openssl s_client -connect localhost:8443 -CAfile /monkey/cert.pem -servername localhost "$@" 2>&1; }
 
-ends_well() { # until the close: only close_notify tells that this is all of it
+ends_well() { # until EOF: only close_notify proves that the response is complete
     printf 'GET /cgi-bin/slow.sh HTTP/1.0\r\n\r\n' | client -ign_eof -msg "$@" >got
     grep -a -q '<<< .*warning close_notify' got
 }
@@ -170,12 +170,12 @@ resumes() {
     grep -q '^Reused' got && grep -q '^small' got
 }
 
-changes_keys() { # LETTER: k the client's, K ours, too
+changes_keys() { # LETTER: k updates the client's key, K also the server's
     (sleep 2; echo "$1"; sleep 2; printf 'GET /small.txt HTTP/1.0\r\n\r\n'; sleep 3) | client -tls1_3 >got
     grep -q '^KEYUPDATE' got && grep -q '^small' got
 }
 
-is_refused() { # what the kernel cannot do ends the connection, and no more
+is_refused() { # an unsupported key update closes only this connection
     local before
     before=$(worker)
     ! changes_keys K && [ "$(worker)" = "$before" ] && same small.txt
@@ -217,7 +217,7 @@ slowly() {
     done
 }
 
-ends_well_when_slow() { # more than once: whether there is room for it is luck
+ends_well_when_slow() { # repeated: whether the socket buffer has space for the alert depends on timing
     local n clients=
     for n in 1 2 3 4 5 6; do
         printf 'GET /cgi-bin/slow.sh?%s HTTP/1.0\r\n\r\n' $((n * 7001)) | client -ign_eof -msg "$@" | slowly >"got$n" &
@@ -229,7 +229,7 @@ ends_well_when_slow() { # more than once: whether there is room for it is luck
     done
 }
 
-slow_ones() { # at the same time
+slow_ones() { # concurrently
     local i
     $get --http1.1 -Z --limit-rate 700k -r 0-2999999 -o '/tmp/s#1' "$at/large.bin?[1-6]" || return
     for i in $(seq 6); do
@@ -238,12 +238,12 @@ slow_ones() { # at the same time
     rm -f /tmp/s?*
 }
 
-shows_nothing() { # where a certificate is required: in TLS 1.3 the kernel encrypts before we know
+shows_nothing() { # with required client certificates: in TLS 1.3 the kernel encrypts before the server has verified the client
     printf 'GET /small.txt HTTP/1.0\r\n\r\n' | openssl s_client -connect localhost:8443 -servername closed -ign_eof -msg "$@" >got 2>&1
     grep -a -q '<<< .*Alert.*fatal' got && ! grep -q '^small' got
 }
 
-is_seen() { # what the worker asks of the kernel
+is_seen() { # system calls of the worker
     strace -f -o trace -e trace=setsockopt,sendfile,sendto,sendmsg -p "$(worker)" &
     sleep 2
     same large.bin "$@"
@@ -252,7 +252,7 @@ is_seen() { # what the worker asks of the kernel
     grep -q 'TCP_ULP' trace && grep -E -q 'setsockopt.*(SOL_TLS|0x11a|282)' trace && grep -q 'sendfile.* = [1-9]' trace
 }
 
-# ---- All of it ----
+# ---- Test runs ----
 
 ask_for_files() {
     local version way
@@ -330,7 +330,7 @@ check "nothing went to the kernel" [ "$(stat TxSw)" = 0 ]
 stop
 
 echo "== a kernel that encrypts"
-ln -s /bin/busybox /sbin/modprobe # by which the kernel finds them
+ln -s /bin/busybox /sbin/modprobe # the kernel loads modules with modprobe
 depmod
 start
 before=$(stat TxSw)

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ktls.sh BUILD: TLS that the kernel encrypts, tried in a virtual machine (without KVM), for kernels that build machines
-# run often have no module `tls`. BUILD is a folder with the program, without sanitizers. What happens inside says
-# ktls-guest.sh. Nothing is measured: it is an emulation.
+# ktls.sh BUILD: tests kernel TLS in a virtual machine without KVM, because kernels of build machines often lack the module `tls`.
+# BUILD is a folder with the program, without sanitizers. ktls-guest.sh runs inside. An emulation is no use for measurements, so
+# there are none.
 #
-# The kernel is Debian's: MONKEY_KERNEL names a folder with boot/ and lib/modules/ (an unpacked package); else that of
-# this machine, if it has the module, or the one that apt-get can fetch. MONKEY_ACCEL=kvm is for who has it.
-# Exit code: 0 all is well, 1 something is not, 77 it cannot be tried here.
+# The kernel is Debian's. MONKEY_KERNEL names a folder with boot/ and lib/modules/ (an unpacked package); the default is this
+# machine's kernel if it has the module, or one that apt-get can download. MONKEY_ACCEL=kvm uses KVM.
+# Exit code: 0 success, 1 failure, 77 cannot run on this machine.
 set -u
 build=$(cd "$1" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT
 
-skip() { echo "ktls: cannot be tried: $*" >&2; exit 77; }
+skip() { echo "ktls: skipped: $*" >&2; exit 77; }
 die() { echo "ktls: $*" >&2; exit 1; }
 
 has_module() { compgen -G "$1/boot/vmlinuz-*" >/dev/null && compgen -G "$1/lib/modules/*/kernel/net/tls/tls.ko" >/dev/null; }
 
-# Sets `kernel`, a folder.
+# Sets `kernel` to a folder.
 find_kernel() {
     local package
     kernel=${MONKEY_KERNEL:-/}
@@ -30,7 +30,7 @@ find_kernel() {
         dpkg-deb -x "$top"/deb/*.deb "$kernel" && has_module "$kernel" || skip "there is no kernel with a module tls"
 }
 
-# A program or object, where the guest expects it, and the libraries that it needs.
+# Copies a program or shared object to its path in the guest, with the libraries it needs.
 add() {
     local file
     install -D "$1" "$root$2"

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# mirror.sh: where this machine's apt gets Debian's packages from, as lines `URI SUITE`, such as the release, its updates and
-# its security updates. Before the first `apt-get update` apt knows only what its sources say; then the suites of this
-# machine's release are printed.
-# Exit code: 0 a line was printed, 1 apt knows no mirror of Debian.
+# mirror.sh: prints the sources of Debian packages that this machine's apt uses, as lines `URI SUITE`: the release, its updates
+# and its security updates. Before the first `apt-get update` only the configured sources are known; then the script prints the
+# suites of this machine's release.
+# Exit code: 0 at least one line was printed, 1 apt has no Debian mirror.
 set -u -o pipefail
 release=${MIRROR_OS_RELEASE:-/etc/os-release}
 
-# From the lists that apt has downloaded: their Release files name the origin.
+# The downloaded Release files name the origin.
 downloaded() {
     apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' |
         sort -u | grep .
 }
 
-# What `apt-get update` would download. The codename is Debian's: sources of third parties name suites of their own, or
-# have no suite at all.
+# The URLs that `apt-get update` would download, filtered by Debian's codename: third-party sources have their own suites, or
+# none.
 configured() {
     local ID='' VERSION_CODENAME=''
     # shellcheck source=/dev/null

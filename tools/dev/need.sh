@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# need.sh PURPOSE... [--if-possible PURPOSE...]: installs the packages that the purposes need and this machine lacks, with
-# apt-get. It says so, and is silent when everything is there. Without apt-get or root it names what is missing, and fails
-# if a purpose cannot do without; a purpose behind --if-possible never fails. It starts no service of what it installs, now
-# or at the next start of the machine: see keep_quiet and leave_disabled.
+# need.sh PURPOSE... [--if-possible PURPOSE...]: installs missing packages for the given purposes with apt-get. It prints their
+# names, and nothing if all packages are installed. Without apt-get or root it lists the missing packages, and fails if one of
+# them is mandatory; purposes after --if-possible never fail. It starts no service of the installed packages, neither now nor at
+# boot: see keep_quiet and leave_disabled.
 #
-# A line of the table: purpose, package (with ? when one can go on without it), and how to see that it is there:
-# `command NAME`, `server NAME` (also where only root looks for programs), `pkg-config NAME`, `file PATH` or one of the
-# functions below. NEED_ROOT is where the file system begins, for tests.
+# Columns of the table: purpose, package (with ? if optional), and the check for its presence: `command NAME`, `server NAME` (also
+# in sbin), `pkg-config NAME`, `file PATH` or one of the functions below. NEED_ROOT replaces / in tests.
 set -u
 root=${NEED_ROOT:-}
 
@@ -177,7 +176,7 @@ is_there() {
     esac
 }
 
-# Fills `musts` and `mays` with the packages of the purposes `wanted` and `wished` that are not there.
+# Sets `musts` and `mays` to the missing packages of the purposes in `wanted` and `wished`.
 look() {
     local purpose package probe
     musts=() mays=()
@@ -201,8 +200,8 @@ as_root() {
     fi
 }
 
-# Debian starts the services of what is installed, unless this script says no. A server that is needed for a test has no
-# business on port 80. One that is there already is the answer of somebody else, and stays.
+# policy-rc.d keeps Debian from starting the services of new packages: a server needed for a test must not occupy port 80. An
+# existing script belongs to the administrator and is kept.
 policy=$root/usr/sbin/policy-rc.d
 keep_quiet() {
     [ ! -e "$policy" ] || return 0
@@ -213,7 +212,7 @@ keep_quiet() {
 
 speak_again() { as_root rm -f "$policy"; }
 
-# The services that start with the machine, one a line.
+# Prints the services that are enabled at boot.
 enabled() {
     command -v systemctl >/dev/null || return 0
     systemctl list-unit-files --type=service --state=enabled --no-legend --plain 2>/dev/null | while read -r unit _; do
@@ -221,7 +220,7 @@ enabled() {
     done
 }
 
-# The policy holds for this moment only: packages also have their services started with the machine.
+# policy-rc.d has no effect at boot: packages also enable their services.
 leave_disabled() {
     local before=$1 unit new=()
     while read -r unit; do
@@ -229,9 +228,9 @@ leave_disabled() {
     done <<<"$(enabled)"
     [ ${#new[@]} -gt 0 ] || return 0
     if as_root systemctl --quiet disable "${new[@]}" >/dev/null 2>&1; then
-        say "these services do not start with the machine: ${new[*]} (systemctl enable NAME changes that)"
+        say "these services are not enabled at boot: ${new[*]} (systemctl enable NAME changes that)"
     else
-        say "could not switch off what now starts with the machine: systemctl disable ${new[*]}"
+        say "could not disable services that now start at boot: systemctl disable ${new[*]}"
     fi
 }
 
@@ -266,14 +265,14 @@ all=("${musts[@]}" "${mays[@]}")
 if [ -n "$how" ]; then
     [[ $how != "as root"* ]] || how+=" ${all[*]}"
     [ ${#musts[@]} -eq 0 ] || give_up "missing: ${all[*]}; $how"
-    say "going on without ${mays[*]}; $how"
+    say "continuing without ${mays[*]}; $how"
     exit 0
 fi
 
 say "installing ${all[*]}"
-keep_quiet || give_up "could not write $policy, without which services of these packages would be started"
+keep_quiet || give_up "could not write $policy, which keeps services of these packages from being started"
 before=$(enabled) failed=
-apt update || say "apt-get update failed; trying with the lists that are here"
+apt update || say "apt-get update failed; trying with the existing lists"
 if [ ${#musts[@]} -gt 0 ]; then
     apt install -y --no-install-recommends "${musts[@]}" || failed="apt-get could not install: ${musts[*]}"
 fi
@@ -283,13 +282,13 @@ for package in "${mays[@]}"; do
     if is_known "$package"; then
         known+=("$package")
     else
-        say "going on without $package, which this system does not have"
+        say "continuing without $package, which this system does not have"
     fi
 done
-# All at once takes a third of the time that one by one takes, but one that fails stops the others.
+# Installing all at once takes a third of the time, but one failing package stops the others.
 if [ ${#known[@]} -gt 0 ] && ! apt install -y --no-install-recommends "${known[@]}" 2>/dev/null; then
     for package in "${known[@]}"; do
-        apt install -y --no-install-recommends "$package" 2>/dev/null || say "going on without $package"
+        apt install -y --no-install-recommends "$package" 2>/dev/null || say "continuing without $package"
     done
 fi
 leave_disabled "$before"

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rename.py TABLE...: renames words, files and folders over the tree, all of the tables in one pass.
+"""rename.py TABLE...: renames identifiers, files and folders in the tree, all tables in one pass.
 
 A line of a table is `KIND<TAB>OLD<TAB>NEW`:
   word    an identifier
-  prefix  identifiers that begin so; the longest prefix counts, and a word beats prefixes
+  prefix  identifiers with this prefix; the longest prefix wins, and a word wins over prefixes
   struct  the tag of a struct, after the word `struct`
-  file    a path or a folder, which moves; so do the #include lines and other mentions of it
-  local   FILES<TAB>OLD<TAB>NEW: an identifier in the files whose old path matches the pattern FILES, outside of comments and
-          strings. A call in a comment, `old()`, follows.
-  key     SECTIONS<TAB>OLD<TAB>NEW: a key of these sections of the configuration, in tables of keys, and in configurations and docs
-          after a mention of [SECTION]
-A new name that the tree or the file has already is an error, and nothing changes."""
+  file    a path or a folder to move; updates #include lines and other mentions
+  local   FILES<TAB>OLD<TAB>NEW: an identifier in the files with an old path that matches the pattern FILES, outside of comments
+          and strings. Calls in comments, `old()`, are renamed too.
+  key     SECTIONS<TAB>OLD<TAB>NEW: a key of these sections of the configuration, in tables of keys, and in
+          configurations and docs after a mention of [SECTION]
+If a new name already exists in the tree or the file, the script fails and changes nothing."""
 import fnmatch
 import os
 import re
@@ -21,7 +21,7 @@ from pathlib import Path
 
 SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
 ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packs/", "duda/packages/", "duda/", "plugins/", "tests/unit/", "tests/", "tools/", "")
-WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not of the word
+WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not part of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 OTHER = {  # comments, strings and includes
     ".c": r"#\s*include[^\n]*|//[^\n]*|/\*.*?\*/|" + STRING,
@@ -56,7 +56,7 @@ def local_words(rules, name):
 
 
 def renamed_locally(text, words, suffix):
-    """`text` with the words of its file renamed, outside of comments and strings."""
+    """Returns `text` with the file's local names replaced, outside of comments and strings."""
 
     def piece(match):
         if not match["other"]:
@@ -71,7 +71,7 @@ BEFORE_KEY = re.compile(r"""(?:^|\\n|["'`({]|\]\s)[ \t]*$""", re.MULTILINE)
 
 
 def renamed_keys(name, text, sections):
-    """`text` with the keys of configurations renamed."""
+    """Returns `text` with configuration keys replaced."""
     if name.endswith(".c"):
         for section in re.findall(r'\.section = "(\w+)"', text):
             for old, new in sections.get(section, {}).items():
@@ -90,7 +90,7 @@ def renamed_keys(name, text, sections):
 
 
 def collisions(rules, texts):
-    """New names that exist already."""
+    """Yields new names that already exist."""
     gone, prefixes = set(rules["word"]), tuple(rules["prefix"])
     used = {}
     for name, text in texts.items():
@@ -129,7 +129,7 @@ class Words:
 
 
 class Files:
-    """Where each file of the tree goes, and how others mention it."""
+    """The new path of each moved file, and the forms in which other files mention it."""
 
     def __init__(self, rules, names):
         self.names = set(names)
@@ -142,7 +142,7 @@ class Files:
                 new = folders[folder] + name[len(folder):]
             if new and new != name:
                 self.moves[name] = new
-        # Mentions: the whole path, and the path beneath each root; the longest first.
+        # Mentions: the full path, and the path relative to each root; longest first.
         self.mentions = {}
         for old, new in [*self.moves.items(), *folders.items()]:
             for root in ROOTS:
@@ -152,7 +152,7 @@ class Files:
         self.mention = re.compile(rf"(?<![\w.-])({joined})(?![\w-])") if joined else None
 
     def included(self, name, spelled):
-        """How `name`, where it is now, includes what it included as `spelled`."""
+        """Returns the new text of the #include in `name` (new path) that was `spelled`."""
         here = os.path.dirname(name) + "/"
         for root in (here, *ROOTS):
             old = os.path.normpath(root + spelled)
@@ -171,7 +171,7 @@ class Files:
             if include:
                 line = include[1] + self.included(name, include[2]) + include[3] + line[include.end():]
             else:
-                # A mention becomes a mark, so that the words in it stay.
+                # Placeholders keep the words within a mentioned path from being renamed.
                 marks = []
 
                 def mark(match):
@@ -189,7 +189,7 @@ class Files:
 
 
 def guard(old, name, new):
-    """The include guard of a file that moved: the part that its path determines follows."""
+    """Returns the include guard of a moved file: the part derived from its path changes."""
     was, now = (re.sub(r"\W", "_", os.path.basename(path)).upper() for path in (name, new))
     folder, to = (re.sub(r"\W", "_", os.path.basename(os.path.dirname(path))).upper() for path in (name, new))
     if not old.endswith(was):

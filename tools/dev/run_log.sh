@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run_log.sh LOG [LINES]: judges what a command of README.md printed on a fresh machine, for bare.sh. The log has no warning of a
-# compiler, of make, of a shell or of pytest. With LINES it is the log of `make run`: it has at most as many lines, and
-# the line that names the features lacks none.
-# Exit code: 0 all is well, 1 something is not, and a line says what.
+# run_log.sh LOG [LINES]: checks the output of a README.md command on a fresh machine, for bare.sh. The log must not contain
+# warnings of a compiler, make, a shell or pytest. With LINES it is the log of `make run`: it must have at most that many lines,
+# and its features line must list all features.
+# Exit code: 0 success, 1 failure, with a message.
 set -u
 log=$1 most=${2:-}
 

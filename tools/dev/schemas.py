@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/docs/schemas.json.gz: the JSON schemas that tests judge examples/containers by, out of two packages of PyPI.
+"""Writes tests/docs/schemas.json.gz: JSON schemas from two PyPI packages, which tests validate examples/containers with.
 
     pip download --no-deps -d . kubernetes-validate check-jsonschema
     tools/dev/schemas.py kubernetes_validate-*.whl check_jsonschema-*.whl
 
-The packages themselves are no requirement of the tests: the first one brings 17,000 files. Both schemas have the licence
-Apache 2.0. Descriptions are left out.
+The tests do not require the packages themselves: the first one contains 17,000 files. Both schemas are licensed under Apache 2.0.
+Descriptions are removed.
 """
 import gzip
 import json
@@ -21,7 +21,7 @@ KINDS = ("deployment-apps-v1", "statefulset-apps-v1", "service-v1", "horizontalp
 
 
 def bare(schema):
-    """Without what only people read. A property may be called `description`, too."""
+    """Removes the descriptions from a schema, but not properties with the name `description`."""
     if isinstance(schema, list):
         return [bare(one) for one in schema]
     if not isinstance(schema, dict):

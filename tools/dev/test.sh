@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh build [server]|all|server|benchmark|quick: what `make check` and `make test` do. `build` makes all that the tests
-# need, `all` runs every test, `server` those of the product and `benchmark` those of the benchmark tools, which `all` runs
-# last. `quick` runs a part of the product's on build/dev alone. `build server` leaves out what only `benchmark` needs.
-# All kinds of tests run even if one fails; their summaries come last. JOBS are the processors to use, PYTEST_FLAGS the options of pytest. MONKEY_TEST_TREE is the tree, for tests of this script.
+# test.sh build [server]|all|server|benchmark|quick: implements `make check` and `make test`. `build` builds everything that the
+# tests need; `build server` omits what only `benchmark` needs. `all` runs every test, `server` those of the server, and
+# `benchmark` those of the benchmark tools, which `all` runs last. `quick` runs some of the server's tests on build/dev only. All
+# kinds of tests run even if one fails; their summaries come last. JOBS is the number of CPUs to use, PYTEST_FLAGS are options of
+# pytest. MONKEY_TEST_TREE is the tree, for tests of this script.
 set -u
 cd "${MONKEY_TEST_TREE:-$(dirname "$0")/../..}" || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
-# Tests wait longer than they work: three of them for each processor. Tests of a module stay together and share their server.
+# Tests mostly wait: three processes per CPU. Tests of a module run in one process and share a server.
 read -ra pytest_flags <<<"${PYTEST_FLAGS:--q -n $((jobs * 3)) --dist worksteal}"
 failed=() black_box=()
-# Each process of pytest would compile all tests again.
+# Without .pyc files, every pytest process would compile all tests again.
 unset PYTHONDONTWRITEBYTECODE
 
 compile() {
@@ -19,8 +20,8 @@ compile() {
     ! command -v clang >/dev/null || { tools/dev/need.sh build fuzz && tools/dev/build.sh fuzz fuzzers; }
 }
 
-# Each process of pytest would rewrite all modules, at the same time: let them find what this one has written. What it
-# cannot import here, they will report.
+# Compiles all test modules once: otherwise all pytest processes would write the same .pyc files at the same time. Import errors
+# are reported later by the tests.
 python() {
     environment venv tests || return 1
     [ "$1" = server ] || environment benchmark-venv tests/benchmark
@@ -32,7 +33,7 @@ environment() {
     return 0
 }
 
-# What comes out of the network comes while the compilers work.
+# Downloads run while the compilers work.
 build() {
     local venv h2spec status=0
     python "$1" &
@@ -49,7 +50,7 @@ fuzz() {
     [ ! -d build/fuzz ] || JOBS=1 tools/dev/fuzz.sh build/fuzz "${CHECK_FUZZ_SECONDS:-2}"
 }
 
-# One thing after the other, for a core that the black box tests leave idle now and then.
+# Runs fuzzing and unit tests one after the other, on the CPU time that the black-box tests leave idle.
 beside() {
     local status=0
     if [ "$1" = fuzz ]; then
@@ -60,7 +61,7 @@ beside() {
     exit $status
 }
 
-# Fuzzing and unit tests beside the black box tests, which wait a lot. They have the last word, when all is done.
+# Runs fuzzing and unit tests in parallel with the black-box tests, which mostly wait. Their summaries come last.
 test_all() {
     local pid status=0
     rm -f build/fuzz.log
@@ -74,7 +75,7 @@ test_all() {
     grep -v ' Passed \|^ *Start ' build/ctest.log
 }
 
-# After the others, whose clients and servers would disturb what is measured.
+# Runs after the other tests, which would disturb the measurements.
 test_benchmark() {
     build/benchmark-venv/bin/python -m pytest -c tests/pytest.ini "${pytest_flags[@]}" tests/benchmark || failed+=(benchmark)
     ctest --preset dev -j "$jobs" -L benchmark >build/ctest-benchmark.log 2>&1 || failed+=(ctest-benchmark)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tidy.sh [PRESET]: brings all that can be made by a program up to date: the format of C files (clang-format from version
-# 14 on), the references below docs/, and the text of the binary interface. Says which files it has changed. PRESET is the
-# build that knows the keys of the configuration: one that is there, else release.
+# tidy.sh [PRESET]: updates all generated files: the format of C files (clang-format 14 or later), the references below docs/, and
+# the ABI description. Prints the changed files. PRESET is a build that has the configuration keys; the default is an existing dev
+# build, else release.
 set -u -o pipefail
 cd "${MONKEY_TEST_TREE:-$(dirname "$0")/../..}" || exit 1
 preset=${1:-release}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tsan.sh [ROUNDS [THREADS]]: builds libmonkey, Duda and their tests with the thread sanitizer in build/tsan and runs them. First the
-# stress test of libmonkey: threads on one configuration, logs on, handlers that other threads resume, stops in the middle, calls
-# in the wrong order. Then services of Duda in a program with libmonkey inside, where workers are threads: handlers that wait for
-# everything one can wait for, are cancelled and come too late, threads that work for them or ask databases, and messages from
-# worker to worker. A race is an error.
+# tsan.sh [ROUNDS [THREADS]]: builds libmonkey, Duda and their tests with ThreadSanitizer in build/tsan and runs them. First comes
+# the stress test of libmonkey: threads that share one configuration, logging, handlers resumed by other threads, stops under
+# load, calls in the wrong order. Then Duda services run in a program with an embedded libmonkey, where workers are threads:
+# handlers in every kind of wait, cancelled and late handlers, offloaded work and database threads, and messages between workers.
+# Any data race is an error.
 #
-# tsan.sh duda [PYTEST OPTION...]: the second part alone. Needs build/venv (make venv).
+# tsan.sh duda [PYTEST OPTION...]: only the second part. Needs build/venv (make venv).
 set -eu
 cd "$(dirname "$0")/../.."
 folder=build/tsan
@@ -29,7 +29,7 @@ stress_libmonkey() {
     done
 }
 
-# The tests find reports in what the program says. What does not have to do with threads is left out.
+# The tests look for reports in the program's output. Tests unrelated to threads are left out.
 ask_duda() {
     local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_topic_relay memcache counted hello ask_http texts visitors
                  answers) modules

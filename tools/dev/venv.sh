@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# venv.sh FOLDER REQUIREMENTS: a Python environment with exactly these packages; made anew when the list has changed
-# or the Python it was made with is gone.
+# venv.sh FOLDER REQUIREMENTS: creates a Python environment with exactly these packages; recreates it if the requirements have
+# changed or its Python is gone.
 set -eu
 folder=$1 requirements=$2
 
-# Most of what the packages hold is never run: Python compiles the rest when it is.
-# The list is copied last, so it is there only when everything else is.
+# --no-compile: most modules of the packages are never imported; Python compiles the others on first use. The requirements are
+# copied last, so their presence means that the environment is complete.
 if cmp -s "$requirements" "$folder/requirements.txt" && "$folder/bin/python" -c 'import pip' 2>/dev/null; then
     exit 0
 fi
