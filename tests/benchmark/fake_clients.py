@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of fake clients, under the names of clients that wr supports."""
+"""Output of fake clients with the names of clients that wr supports."""
 
 WRK_OUTPUT = """Running 1s test @ http://127.0.0.1/
   1 threads and 1 connections

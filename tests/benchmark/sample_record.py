@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record such as a run writes, without a run: invented numbers, the same every time.
+"""A record like that of a contest run, but with invented, reproducible numbers.
 
-    python tests/benchmark/sample_record.py FOLDER      writes it, to look at a page of it
+    python tests/benchmark/sample_record.py FOLDER      writes the record, to view its page
 """
 import math
 import random
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/contest"))
 from contest import record as records  # noqa: E402
 from contest.record import Case, Contestant, Exclusion, Historical, Record, Shot  # noqa: E402
 
-# name: title, version, CPU us of a request of 100 B, CPU us of a new connection, memory in KB, idle bytes
+# name: title, version, CPU us per request of 100 B, CPU us per new connection, memory in KB, idle bytes
 SERVERS = {
     "monkey": ("Monkey", "2.0.0-dev", 5.6, 9.4, 3400, 168),
     "nginx": ("nginx", "1.22.1", 8.3, 10.1, 5200, 489),
@@ -79,7 +79,7 @@ def cases():
 
 
 class Bench:
-    """Makes shots up; every server has the same luck for the same seed."""
+    """Generates shots; servers have the same random deviations for the same seed."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -147,7 +147,7 @@ def shoot_all(record, seed):
 
 
 def make(seed=1, mode="full", only=None):
-    """`only`: these cases."""
+    """`only`: names of the cases to keep."""
     record = Record(mode=mode, started="2026-11-21T09:00:00+00:00", ended="2026-11-21T09:41:12+00:00", environment={
         "cpu": "Example CPU @ 2.90GHz", "cores": 2, "memory_kb": 8123456, "kernel": "6.18.5", "os": "Debian GNU/Linux 12 (bookworm)",
         "virtual": "kvm", "governor": None, "mitigations": {"spectre_v2": "Mitigation: Retpolines", "meltdown": "Not affected"},

@@ -215,7 +215,7 @@ static bool report_bad_option(char *const *argv, int letter)
     char shortly[3] = {'-', (char)optopt, '\0'};
     const char *word = optopt > ' ' ? shortly : argv[optind - 1];
     return letter == ':' ? report_error("this option needs an argument: %s", word)
-                         : report_error("there is no such option: %s", word);
+                         : report_error("unknown option: %s", word);
 }
 
 bool pace_options_parse(int argc, char **argv, struct pace_options *out)

@@ -327,7 +327,7 @@ static bool report_bad_option(char *const *argv, int letter)
     const char *word = optopt > ' ' ? shortly : argv[optind - 1];
     return letter == ':' ? wr_message_error("this option needs an argument: %s", word)
                          : wr_message_error(
-                               "there is no such option: %s (put the client's own options after --)", word);
+                               "unknown option: %s (put the client's own options after --)", word);
 }
 
 bool wr_options_parse(int argc, char **argv, struct wr_options *out)

@@ -65,10 +65,10 @@ static void write_range(const struct wr_sweep *s, struct mk_buf *out)
 static void write_check(const struct wr_sweep *s, struct mk_buf *out)
 {
     if (!s->was_checked) {
-        mk_buf_addf(out, "Answers      not checked\n");
+        mk_buf_addf(out, "Responses    not checked\n");
         return;
     }
-    mk_buf_addf(out, "Answers      GET %.*s: status %u, %llu bytes, SHA-1 ", MK_STR_ARG(s->url),
+    mk_buf_addf(out, "Responses    GET %.*s: status %u, %llu bytes, SHA-1 ", MK_STR_ARG(s->url),
                 s->checked.status, (unsigned long long)s->checked.length);
     mk_hex_encode(out, mk_str_of((const char *)s->checked.sha1, MK_SHA1_LEN));
     mk_buf_add_char(out, '\n');

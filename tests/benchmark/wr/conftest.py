@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wr against small servers, each of which does one thing that must be measured right."""
+"""wr with small servers, each with one known behavior to measure."""
 import json
 import os
 import select
@@ -15,7 +15,7 @@ PROGRAM = os.environ.get("WR_PROGRAM", str(ROOT / "build" / "dev" / "wr"))
 
 
 class Wr:
-    """Runs wr; `path` is put before PATH."""
+    """Runs wr, with the folder `path` first in PATH."""
 
     def __init__(self, path):
         self.path, self.program = path, PROGRAM
@@ -30,13 +30,13 @@ class Wr:
         return done
 
     def shots(self, *words, before=()):
-        """(document, shots of the first step, what was said)"""
+        """Returns (document, shots of the first step, standard error)."""
         done = self.run("--json", *words, before=before)
         document = json.loads(done.stdout)
         return document, document["steps"][0]["shots"], done.stderr
 
     def script(self, name, text):
-        """A client of ours, under the name of one that wr knows."""
+        """Creates a fake client with the name of a client that wr supports."""
         file = self.path / name
         file.write_text(f"#!{sys.executable}\n{text}")
         file.chmod(0o755)
@@ -60,7 +60,7 @@ class Server:
 
 @pytest.fixture
 def serve():
-    """Starts tests/benchmark/wr/servers.py with that behaviour."""
+    """Starts tests/benchmark/wr/servers.py with the given kind."""
     started = []
 
     def start(kind, *words, before=()):
@@ -74,7 +74,7 @@ def serve():
     yield start
     for process in started:
         try:
-            os.killpg(process.pid, 9)  # its own session: only what it started
+            os.killpg(process.pid, 9)  # the process has its own session, so this kills only its descendants
         except ProcessLookupError:
             pass
         process.wait()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wr_read CLIENT < OUTPUT: what wr reads from what a client printed, a name and a number in each line; for
- * test_clients.py, which compares it with what the server saw. `wr_read CLIENT adds` prints what wr adds to
- * its command. */
+/* wr_read CLIENT < OUTPUT: prints what wr parses from a client's output, one name and number per line, for
+ * test_clients.py, which compares it with the server's access log. `wr_read CLIENT adds` prints the options
+ * that wr adds to the command. */
 #include <stdio.h>
 
 #include "wr/client_type.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that do one thing each: servers.py KIND [NUMBER]. Prints its port, and more for some kinds."""
+"""Test servers with one known behavior each: servers.py KIND [NUMBER]. Prints its port, and for some kinds more."""
 import ctypes
 import mmap
 import os
@@ -15,7 +15,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + BODY
 
 
 def burn(ms):
-    """Uses processor time, however busy the machine is."""
+    """Uses CPU time; independent of the load of the machine."""
     until = time.thread_time() + ms / 1000
     while time.thread_time() < until:
         pass
@@ -38,7 +38,7 @@ def receive(connection):
 
 
 def answer(connection, before=lambda: None):
-    """All requests of one connection."""
+    """Serves all requests of one connection."""
     with connection:
         held = b""
         while piece := receive(connection):
@@ -60,14 +60,14 @@ def plain(listener, before=lambda: None):
 
 
 def slow(ms):
-    """Uses that much for each request."""
+    """Uses that much CPU time per request."""
     listener, port = listen()
     say(port)
     plain(listener, lambda: burn(ms))
 
 
 def forking(ms):
-    """A child for each connection, which burns and ends; no process waits for it."""
+    """Forks a child per connection, which burns CPU time and exits; nothing reaps it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener, port = listen()
     say(port)
@@ -81,7 +81,7 @@ def forking(ms):
 
 
 def burner(ms, has_child=False):
-    """A child that burns for each byte it gets, and passes the byte on; answers where to write."""
+    """Starts a child that burns CPU time for each byte it reads, and passes the byte on; returns its pid and input."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
@@ -97,7 +97,8 @@ def burner(ms, has_child=False):
 
 
 def family(ms):
-    """Two children, one of which has a child: all three burn for each request, and the one that answers does not."""
+    """Starts two children, one of them with a child: all three burn CPU time for each request, the responding process does not.
+    """
     listener, port = listen()
     children = [burner(ms, True), burner(ms)]
     say(port, *(pid for pid, _ in children))
@@ -105,14 +106,14 @@ def family(ms):
 
 
 def at(host, port):
-    """At that address."""
+    """Listens at that address."""
     listener, port = listen(host, int(port))
     say(port)
     plain(listener)
 
 
 def swelling(mb):
-    """Holds that much memory while a connection is open, and answers when it has it."""
+    """Uses that much memory while a connection is open, and responds once it is allocated."""
     listener, port = listen()
     say(port)
     while True:
@@ -131,7 +132,7 @@ def named(name):
 
 
 def dying(requests):
-    """Ends after so many requests."""
+    """Exits after that many requests."""
     left = [int(requests)]
 
     def count():
@@ -145,7 +146,7 @@ def dying(requests):
 
 
 def failing():
-    """Answers with an error."""
+    """Sends error responses."""
     listener, port = listen()
     say(port)
     while True:
@@ -155,7 +156,7 @@ def failing():
 
 
 def saying(text):
-    """Says that, whatever is asked, and closes."""
+    """Sends that text regardless of the request, and closes."""
     listener, port = listen()
     say(port)
     while True:
@@ -165,7 +166,7 @@ def saying(text):
 
 
 def hanging_up():
-    """Reads nothing, and resets."""
+    """Reads nothing and resets the connection."""
     listener, port = listen()
     say(port)
     while True:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wr names the side at its limit, in words too. A busy machine grants no whole core, so the test tries several shots."""
+"""wr reports which side is the bottleneck, also as a message. On a busy machine a process may not get a whole core, so the tests
+run several shots."""
 import os
 
 import pytest
@@ -7,36 +8,36 @@ import pytest
 from fake_clients import PRINT_WRK
 
 SHOTS = 4
-# Before all others on its cores: the kernel weighs sessions first where it groups by them, then processes.
-FIRST = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -40 "$@"', "sh"]
+# Highest priority: with autogroups, the kernel weighs sessions first, then processes.
+HIGH_PRIORITY = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -40 "$@"', "sh"]
 CORES = sorted(os.sched_getaffinity(0))
 
 pytestmark = pytest.mark.skipif(len(CORES) < 2 or os.geteuid() != 0,
-                                reason="needs two cores, and the right to come before others on them")
+                                reason="needs two cores, and root, to raise the priority")
 
 
-def test_a_client_that_its_core_holds_back_is_named(wr, serve):
+def test_bottleneck_busy_client_is_reported(wr, serve):
     server = serve("slow", 1)
-    # One request is real: a server that used no time at all was not seen.
+    # One request is real: wr ignores a server that used no CPU time.
     wr.script("wrk", f"import time, urllib.request\nurllib.request.urlopen({server.url!r}).read()\nuntil = time.monotonic() + 1\nwhile time.monotonic() < until: pass\n" +
               PRINT_WRK)
     _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
-                              "wrk", "-c", 7, server.url, before=FIRST)
+                              "wrk", "-c", 7, server.url, before=HIGH_PRIORITY)
     for shot in shots:
         assert shot["client"]["cores"] == 1
         assert (shot["bottleneck"] == "client") == (shot["client"]["busy"] >= 0.95)
     if all(shot["client"]["busy"] < 0.95 for shot in shots):
-        pytest.skip("this machine is too busy to give anybody a core")
+        pytest.skip("this machine is too busy to provide a whole core")
     assert "7 connections: the client is the bottleneck in " in said
 
 
-def test_a_slow_server_is_named(wr, serve):
-    server = serve("slow", 5, before=[*FIRST, "taskset", "-c", str(CORES[0])])
+def test_bottleneck_busy_server_is_reported(wr, serve):
+    server = serve("slow", 5, before=[*HIGH_PRIORITY, "taskset", "-c", str(CORES[0])])
     _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
                               "wrk", "-t1", "-c", 4, "-d1", server.url)
     for shot in shots:
         assert (shot["bottleneck"] == "server") == (shot["server_busy"] >= 0.95 and shot["client"]["busy"] < 0.9)
         assert shot["us_per_request"] >= 5_000
     if all(shot["server_busy"] < 0.95 for shot in shots):
-        pytest.skip("this machine is too busy to give anybody a core")
+        pytest.skip("this machine is too busy to provide a whole core")
     assert "4 connections: the server is the bottleneck in " in said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real clients, and what wr writes of them."""
+"""wr with real clients, and its output."""
 import csv
 import hashlib
 import json
@@ -22,8 +22,8 @@ SHA1 = hashlib.sha1(b"x" * 100).hexdigest()
 
 
 @pytest.mark.parametrize("client", [name for name in COMMANDS if shutil.which(name)])
-def test_each_client_is_understood(wr, serve, client):
-    server = serve("slow", 1)  # ms for each request: a shot that is over before wr looks says nothing about memory
+def test_each_client_is_measured(wr, serve, client):
+    server = serve("slow", 1)  # CPU ms per request: a shot that ends before the first sample has no memory values
     document, shots, _ = wr.shots("--pid", server.pid, "-c", 4, "-n", 2, "--length", 100, "--sha1", SHA1, "--",
                                   *COMMANDS[client], server.url)
     assert document["client"]["kind"] == client
@@ -44,7 +44,7 @@ def test_each_client_is_understood(wr, serve, client):
     assert rate["min"] <= rate["median"] <= rate["max"]
 
 
-def test_a_sweep_as_table_csv_and_json(wr, serve, tmp_path):
+def test_sweep_writes_table_csv_and_json(wr, serve, tmp_path):
     server = serve("slow", 0)
     done = wr.run("--port", server.port, "-c", 1, "-l", 3, "-s", 2, "-n", 2, "--warm-up", 1, "--csv", tmp_path / "a.csv",
                   "--json", tmp_path / "a.json", "--", "ab", "-n", 50, server.url)
@@ -61,11 +61,11 @@ def test_a_sweep_as_table_csv_and_json(wr, serve, tmp_path):
     document = json.loads((tmp_path / "a.json").read_text())
     assert [step["concurrency"] for step in document["steps"]] == [1, 3]
     assert document["server"]["found_by"] == "port"
-    assert "\r" not in done.stderr  # progress is for terminals
+    assert "\r" not in done.stderr  # the progress line is only for terminals
 
 
-# It rests in the middle, as a client that gets no core does; then it is pace.
-RESTING = """
+# Runs pace and stops it for a while, as if it got no CPU.
+PAUSED_PACE = """
 import os, signal, subprocess, sys, time
 process = subprocess.Popen([{pace!r}, *sys.argv[1:]])
 time.sleep(0.5)
@@ -76,16 +76,16 @@ sys.exit(process.wait())
 """
 
 
-def test_a_client_that_doubts_itself_is_passed_on(wr, serve):
+def test_doubt_of_the_client_is_reported(wr, serve):
     server = serve("slow", 0)
-    wr.script("pace", RESTING.format(pace=str(Path(wr.program).with_name("pace"))))
+    wr.script("pace", PAUSED_PACE.format(pace=str(Path(wr.program).with_name("pace"))))
     _, shots, said = wr.shots("-c", 4, "--", "pace", "-R", 100, "-d", "2s", server.url)
     assert "its own pace" in shots[0]["doubt"]
     assert "4 connections: the client doubts itself in 1 of 1 shots: it did not keep its own pace" in said
 
 
 @pytest.mark.parametrize("connections", [1, 50])
-def test_requests_before_the_start_and_wrong_ones_are_served_too(wr, serve, connections):
+def test_served_includes_setup_requests_and_wrong_responses(wr, serve, connections):
     server = serve("slow", 3)
     _, shots, _ = wr.shots("-c", connections, "--", Path(wr.program).with_name("pace"), "-R", 50, "-d", "1s", server.url)
     assert shots[0]["served"] == 50 + connections and shots[0]["requests"] <= 50
@@ -93,14 +93,14 @@ def test_requests_before_the_start_and_wrong_ones_are_served_too(wr, serve, conn
     assert shots[0]["us_per_request"] * shots[0]["served"] == pytest.approx(shots[0]["user_us"] + shots[0]["system_us"], rel=.01)
 
 
-def test_the_port_of_the_url_finds_the_server(wr, serve):
+def test_server_is_found_by_the_port_of_the_url(wr, serve):
     server = serve("slow", 0)
     document, _, _ = wr.shots("--", "ab", "-n", 20, "-c", 3, server.url)
     assert document["server"]["found_by"] == "port" and document["server"]["pids"] == [server.pid]
     assert document["steps"][0]["concurrency"] == 3
 
 
-def test_of_two_servers_on_one_port_the_address_of_the_url_chooses(wr, serve):
+def test_address_of_the_url_selects_between_servers_on_one_port(wr, serve):
     here = serve("slow", 0)
     there = serve("at", "127.0.0.2", here.port)
     for server, host in ((here, "127.0.0.1"), (there, "127.0.0.2")):
@@ -115,7 +115,7 @@ def test_of_two_servers_on_one_port_the_address_of_the_url_chooses(wr, serve):
 
 
 @pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
-def test_nginx_with_its_workers(wr, serve, tmp_path):
+def test_nginx_is_measured_with_its_workers(wr, serve, tmp_path):
     free = serve("slow", 0)
     free.process.kill()
     free.process.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server used: children, children that are gone, names, system calls."""
+"""Resource usage of the server: children, exited children, process names, system calls."""
 import os
 import shutil
 import subprocess
@@ -9,15 +9,15 @@ import pytest
 
 from fake_clients import PRINT_WRK
 
-# A fixed number of requests, so that what they cost is known.
+# A fixed number of requests, so that their cost is known.
 AB = ["ab", "-n", "40"]
 
 
-def used_us(shot):
+def cpu_us(shot):
     return shot["user_us"] + shot["system_us"]
 
 
-def test_children_and_their_children_are_summed(wr, serve):
+def test_cpu_time_includes_descendants(wr, serve):
     server = serve("family", 1)
     wr.script("wrk", f"""
 import http.client, time
@@ -37,21 +37,21 @@ while min(map(burnt, {list(map(int, server.more))})) < 100e6 and time.monotonic(
     assert document["cpu_counted_by"] == "processes"
     assert len(document["server"]["pids"]) == 4
     assert {server.pid, *map(int, server.more)} <= set(document["server"]["pids"])
-    assert used_us(shots[0]) >= 280_000  # three of them 100 ms each
+    assert cpu_us(shots[0]) >= 280_000  # 100 ms in each of three processes
 
 
 @pytest.fixture
 def group():
-    """A cgroup of version 2 of its own: a folder."""
+    """Creates a version 2 cgroup and returns its folder."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     places = [fields[1] for fields in mounts if fields[2] == "cgroup2"]
     folder = Path(places[0] if places else "/nowhere") / f"wr-test-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         folder.mkdir()
     except OSError as e:
-        pytest.skip(f"no cgroup of version 2 can be made: {e}")
+        pytest.skip(f"cannot create a version 2 cgroup: {e}")
     yield folder
-    # All processes in there are the test's: they go back to our group.
+    # The cgroup contains only processes of the test: move them back to the parent cgroup.
     for pid in (folder / "cgroup.procs").read_text().split():
         try:
             (folder.parent / "cgroup.procs").write_text(pid)
@@ -64,15 +64,15 @@ def within(group):
     return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
 
 
-def test_children_that_ended_count_in_a_cgroup(wr, serve, group):
+def test_cpu_time_of_a_cgroup_includes_exited_children(wr, serve, group):
     server = serve("forking", 5, before=within(group))
     document, shots, _ = wr.shots("--pid", server.pid, "-c", 2, "--", *AB, server.url)
     assert document["cpu_counted_by"] == "cgroup"
-    # 40 children of 5 ms each, and no process waited for them.
-    assert used_us(shots[0]) >= 200_000 and shots[0]["us_per_request"] >= 5_000
+    # 40 children with 5 ms each, reaped by no process.
+    assert cpu_us(shots[0]) >= 200_000 and shots[0]["us_per_request"] >= 5_000
 
 
-def test_a_cgroup_with_strangers_is_not_taken(wr, serve, group):
+def test_cgroup_with_other_processes_is_not_used(wr, serve, group):
     server = serve("slow", 0, before=within(group))
     with subprocess.Popen(["sleep", "60"]) as stranger:
         (group / "cgroup.procs").write_text(str(stranger.pid))
@@ -83,15 +83,15 @@ def test_a_cgroup_with_strangers_is_not_taken(wr, serve, group):
     assert document["cpu_counted_by"] == "processes"
 
 
-def test_a_cgroup_that_is_named_is_taken(wr, serve, group):
+def test_cgroup_option_selects_the_cgroup(wr, serve, group):
     server = serve("forking", 5, before=within(group))
     document, shots, _ = wr.shots("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url)
-    assert document["cpu_counted_by"] == "cgroup" and used_us(shots[0]) >= 200_000
+    assert document["cpu_counted_by"] == "cgroup" and cpu_us(shots[0]) >= 200_000
     done = wr.run("--pid", server.pid, "--cgroup", group / "none", "-c", 2, "--", *AB, server.url, code=1)
     assert "--cgroup expects the folder" in done.stderr
 
 
-def test_a_cgroup_that_counts_another_is_refused(wr, serve, group):
+def test_cgroup_option_rejects_a_cgroup_of_other_processes(wr, serve, group):
     server = serve("slow", 0)
     done = wr.run("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url, code=1)
     assert "that control group lacks some or all of the server's processes" in done.stderr
@@ -103,15 +103,15 @@ def test_a_cgroup_that_counts_another_is_refused(wr, serve, group):
 
 
 @pytest.mark.parametrize("name", ["a) b (c", "(()) S 1 1", "x y"])
-def test_any_name(wr, serve, name):
-    name = f"{name}{os.urandom(2).hex()}"[:15]  # tests run side by side
+def test_name_option_finds_processes_with_special_characters(wr, serve, name):
+    name = f"{name}{os.urandom(2).hex()}"[:15]  # tests run in parallel
     server = serve("named", name)
     document, shots, _ = wr.shots("--name", name, "-c", 2, "--", *AB, server.url)
     assert document["server"] == {"name": name, "pids": [server.pid], "found_by": "name"}
-    assert used_us(shots[0]) > 0
+    assert cpu_us(shots[0]) > 0
 
 
-# Its connection is open for some time, and closed before it ends.
+# The connection stays open for a while and is closed before the client exits.
 HOLDING = """
 import socket, time
 connection = socket.create_connection(("127.0.0.1", {port}))
@@ -122,7 +122,7 @@ connection.close()
 """
 
 
-def test_memory_of_a_short_shot_is_that_under_load(wr, serve):
+def test_memory_of_a_short_shot_is_measured_under_load(wr, serve):
     server = serve("swelling", 64)
     wr.script("wrk", HOLDING.format(port=server.port) + PRINT_WRK)
     _, (shot,), _ = wr.shots("--pid", server.pid, "--interval", 5000, "--unchecked", "--", "wrk", server.url)
@@ -139,7 +139,7 @@ def test_memory_of_a_shot_without_samples_is_unknown(wr, serve):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to switch to another user")
-def test_memory_that_is_known_in_part_is_not_known(wr, serve):
+def test_memory_is_unknown_if_one_process_is_unreadable(wr, serve):
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     ours, roots = serve("slow", 0, before=other), serve("slow", 0)
     if not os.access(wr.program, os.X_OK) or subprocess.run([*other, wr.program, "-v"], check=False, capture_output=True).returncode:
@@ -152,10 +152,10 @@ def test_memory_that_is_known_in_part_is_not_known(wr, serve):
     assert "the server's memory is unknown: run wr as root" in said
 
 
-def test_system_calls_are_counted_or_it_is_said_why(wr, serve):
+def test_syscalls_are_counted_or_the_reason_is_reported(wr, serve):
     server = serve("slow", 0)
     _, shots, said = wr.shots("--pid", server.pid, "-c", 2, "--syscalls", "--", *AB, server.url)
     if shots[0]["syscalls"] is None:
         assert "cannot count system calls: " in said
     else:
-        assert shots[0]["syscalls"] >= 3  # accept, recv, send at least: each request has its connection
+        assert shots[0]["syscalls"] >= 3  # at least accept, recv and send, because each request has its own connection

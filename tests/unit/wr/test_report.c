@@ -61,7 +61,7 @@ static void titles_stand_above_their_columns(void **state)
     assert_contains(mk_buf_str(&out),
                     "Server       ng)\"x, process 77; processor time from its processes\n"
                     "Range        100 connections, 2 shots each\nCommand      wrk 'http://h/a b'\n"
-                    "Answers      not checked\n\n"
+                    "Responses    not checked\n\n"
                     "connections requests/s  requests/s  requests/s     user ");
     options.shots = 1;
     options.n_steps = 3;
