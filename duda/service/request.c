@@ -32,6 +32,11 @@ mk_str duda_header(struct duda_ctx *d, const char *name)
     return copy_or_null(d, duda_header_view(d, name));
 }
 
+mk_str duda_client_ip(struct duda_ctx *d)
+{
+    return d->request ? duda_strdup(d, mk_request_client_text(d->request)) : MK_STR_NULL;
+}
+
 /* ---- Request ID ---- */
 
 static bool is_valid_request_id(mk_str s)

@@ -482,7 +482,8 @@ static int show(struct duda_ctx *d, const char *name, mk_str text)
 static int all(struct duda_ctx *d)
 {
     return show(d, "method", duda_method(d)) || show(d, "path", duda_path(d)) || show(d, "field", duda_header(d, "User-Agent")) ||
-           show(d, "none", duda_header(d, "X-None")) || show(d, "param", duda_param(d, "p")) || show(d, "query", duda_query(d, "q")) ||
+           show(d, "client", duda_client_ip(d)) || show(d, "none", duda_header(d, "X-None")) ||
+           show(d, "param", duda_param(d, "p")) || show(d, "query", duda_query(d, "q")) ||
            show(d, "empty", duda_query(d, "e")) || show(d, "cookie", duda_cookie(d, "a")) || show(d, "id", duda_request_id(d)) ||
            show(d, "session", duda_session_get(d, "kept")) || show(d, "token", duda_csrf_token(d));
 }
@@ -560,7 +561,7 @@ def test_request_text_ends_with_nul(ended, method):
     fields = [("User-Agent", "curl/8"), ("Cookie", f"a=b; {kept}; secret=cookie"), ("Authorization", "Basic secret"), ("X-Request-Id", "id-1")]
     texts = shown(ended.get("/all/par%20am/more?q=x%20y&e=&secret=1", method, fields))
     assert texts.pop("token").isalnum()
-    assert texts == {"method": method, "path": "/all/par am/more", "field": "curl/8", "none": "absent", "param": "par am", "query": "x y",
+    assert texts == {"method": method, "path": "/all/par am/more", "field": "curl/8", "client": "127.0.0.1", "none": "absent", "param": "par am", "query": "x y",
                      "empty": "", "cookie": "b", "id": "id-1", "session": "in the session"}
 
 

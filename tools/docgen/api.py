@@ -30,8 +30,8 @@ class Book:
 
 MONKEY = Book(
     folder="include/monkey", page="docs/reference/api.md", prefix="monkey", names="mk",
-    order="plugin handler request response source filter tunnel record host config connection worker child "
-          "str buf text json address http log mem api version".split(),
+    order="plugin handler request response body_source filter tunnel access_record host config connection worker timer subprocess "
+          "str buf text json addr http log mem api version".split(),
     head="""# The interface of plugins
 
 <!-- Made from include/monkey/*.h by `make docs`. -->
@@ -42,15 +42,42 @@ in [Write a plugin in ten minutes](../guide/plugins.md).
 """)
 DUDA = Book(
     folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
-    order="service asked said answer content json form upload visitor page socket room memory wait lock settings test "
-          "store jobs kv redis memcache sql http smtp child crypto gzip csv chart qr mail mime shape value template cookie multipart".split(),
+    order="service request response form json body upload cookie session render template websocket topic memory wait lock config "
+          "test store jobs kv redis memcached sql postgres http smtp subprocess crypto gzip csv chart qr mail mime multipart schema "
+          "value".split(),
     head="""# The interface of Duda
 
 <!-- Made from duda/include/duda/*.h by `make docs`. -->
 
 Everything that a service may call, header by header. `#include <duda.h>` brings what every service needs; packages
-have headers of their own. The first steps are in [Duda](../guide/duda.md); texts, buffers and what else begins with
-`mk_` is in [the interface of plugins](api.md).
+have headers of their own. The first steps are in [Duda](../guide/duda.md). Strings, buffers and everything else that begins
+with `mk_` are in [the interface of plugins](api.md).
+
+What Express, Flask, FastAPI and Go call it, and where it is here:
+
+| Task | Others | Duda |
+|---|---|---|
+| route | `app.get()`, `@app.route` | DUDA_GET(), DUDA_POST(), DUDA_GROUP() |
+| middleware | `app.use()`, `before_request` | DUDA_BEFORE(), DUDA_AFTER(), DUDA_REQUIRE() |
+| path parameter, query parameter | `req.params`, `request.args` | duda_param(), duda_query() |
+| request header, client address | `req.get()`, `remote_addr` | duda_header(), duda_client_ip() |
+| response header, status | `res.set()`, `res.status()` | duda_header_set(), duda_status() |
+| redirect, send a file | `res.redirect()`, `send_file()` | duda_redirect(), duda_send_file() |
+| JSON in and out, validation | `req.json()`, Pydantic | duda_bind_json(), duda_send_json(), struct duda_schema |
+| form, file upload | `request.form`, multer | duda_form(), duda_bind_form(), duda_upload() |
+| cookie | `req.cookies`, `set_cookie()` | duda_cookie_find(), duda_cookie_set(), duda_cookie_set_signed() |
+| session, new session ID after login | `req.session.regenerate()` | duda_session_get(), duda_session_regenerate() |
+| CSRF token | csurf, Flask-WTF | duda_csrf_token(), duda_csrf_check() |
+| password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
+| template | `render_template()` | duda_render() |
+| server-sent events, WebSocket | `EventSource`, ws | duda_sse_send(), duda_websocket_open() |
+| broadcast, publish and subscribe | Socket.IO rooms | duda_topic_publish(), duda_topic_attach() |
+| background task, job queue | `BackgroundTasks`, Celery | duda_task_spawn(), duda_jobs_enqueue() |
+| blocking work in a thread | `run_in_threadpool()` | duda_offload() |
+| HTTP client | `fetch()`, requests | duda_http_fetch() |
+| SQL | `db.query()` | duda_sql_query() |
+| error response (RFC 9457) | `HTTPException` | duda_problem() |
+| test client | supertest, `TestClient` | `duda/test.h` |
 
 """)
 BOOKS = (MONKEY, DUDA)
@@ -65,7 +92,7 @@ class Entry:
 
     @property
     def title(self):
-        return ", ".join(f"{kind} {name}" if kind in ("struct", "enum") else name for kind, name in self.names)
+        return ", ".join(written(kind, name) for kind, name in self.names)
 
 
 class Part:
@@ -211,27 +238,36 @@ def read_all(root, book):
 
 # ---- Writing ----
 
-NAMED = r"(?:(?:struct|enum) )?\b(?:(?:mk|duda)_\w+(?:\(\))?|(?:MK|DUDA)_\w+|(?:monkey|duda)/\w+\.h)"
+NAMED = r"(?:(?:struct|enum) )?\b(?:(?:mk|duda)_\w+(?:\(\))?|(?:MK|DUDA)_\w+(?:\(\))?|(?:monkey|duda)/\w+\.h)"
 
 
 class Links:
     """Maps names of the interface to their anchors."""
 
-    def __init__(self, parts):
+    def __init__(self, parts, page="", others=()):
         self.anchors = {}
         for part in parts:
             self.anchors.setdefault(part.header, anchor_of(part.heading))
             for entry in part.entries:
-                first = entry.names[0][1]
-                for _, name in entry.names:
-                    self.anchors[name] = name
+                first = entry_anchor(*entry.names[0])
+                for kind, name in entry.names:
+                    self.anchors[written(kind, name)] = self.anchors[name] = entry_anchor(kind, name)
                 for name in entry.constants:
                     self.anchors[name] = first
+        # A word alone is the function, not the struct of that name.
+        self.anchors |= {name: name for part in parts for entry in part.entries for kind, name in entry.names if not tag(kind)}
+        self.page = f"{page}#" if page else "#"
+        self.others = others
+
+    def target(self, word):
+        """Where a name is described, on this page or another; None if nowhere."""
+        word = word.removesuffix("()")
+        anchor = self.anchors.get(word) or self.anchors.get(word.removeprefix("struct ").removeprefix("enum "))
+        return self.page + anchor if anchor else next((found for links in self.others if (found := links.target(word))), None)
 
     def mark(self, match):
-        word = match[0]
-        name = word.removesuffix("()").removeprefix("struct ").removeprefix("enum ")
-        return f"[`{word}`](#{self.anchors[name]})" if name in self.anchors else f"`{word}`"
+        target = self.target(match[0])
+        return f"[`{match[0]}`]({target})" if target else f"`{match[0]}`"
 
     def text(self, text):
         """Converts a paragraph to Markdown and links the names in it."""
@@ -259,21 +295,37 @@ class Links:
             if code:
                 out.append("\n".join(code).rstrip("\n"))
                 code = []
-            if line:
+            if line.startswith("- "):
+                end()
+                paragraph.append(line)
+            elif line:
                 paragraph.append(line.strip())
             else:
                 end()
         if code:
             out.append("\n".join(code).rstrip("\n"))
-        return [block for block in out if block.strip()]
+        return re.sub(r"^(- .*)\n\n(?=- )", r"\1\n", "\n\n".join(block for block in out if block.strip()), flags=re.M).split("\n\n")
 
 
 def anchor_of(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def tag(kind):
+    return kind in ("struct", "enum")
+
+
+def written(kind, name):
+    return f"{kind} {name}" if tag(kind) else name
+
+
+def entry_anchor(kind, name):
+    """A struct and a function may have the same name."""
+    return f"{kind}-{name}" if tag(kind) else name
+
+
 def write_entry(entry, links):
-    anchors = "".join(f'<a id="{name}"></a>' for _, name in entry.names)
+    anchors = "".join(f'<a id="{entry_anchor(kind, name)}"></a>' for kind, name in entry.names)
     code = "\n".join(entry.code)
     return [f"### {entry.title}", anchors, f"```c\n{code}\n```", *links.blocks(entry.comment)]
 
@@ -282,14 +334,15 @@ def write_contents(parts, links):
     lines = []
     for part in parts:
         lines.append(f"- [{part.heading}](#{anchor_of(part.heading)})")
-        names = [f"[{name}](#{name})" for entry in part.entries for _, name in entry.names]
+        names = [f"[{name}](#{entry_anchor(kind, name)})" for entry in part.entries for kind, name in entry.names]
         if names:
             lines.append("  " + ", ".join(names))
     return ["\n".join(lines)]
 
 
-def write_page(book, parts):
-    links = Links(parts)
+def write_page(root, book, parts):
+    others = [Links(read_all(root, other), Path(other.page).name) for other in BOOKS if other is not book]
+    links = Links(parts, others=others)
     blocks = write_contents(parts, links)
     for part in parts:
         blocks.append(f"## {part.heading}")
@@ -297,7 +350,8 @@ def write_page(book, parts):
             blocks += links.blocks(text)
         for entry in part.entries:
             blocks += write_entry(entry, links)
-    return book.head + "\n\n".join(blocks) + "\n"
+    head = "\n".join(links.text(line) if line.startswith("| ") else line for line in book.head.split("\n"))
+    return head + "\n\n".join(blocks) + "\n"
 
 
 # ---- Checking ----
@@ -317,7 +371,7 @@ def complaints(root, book):
     found += [f"{above}/{part.header}: it does not say what it is for, behind its SPDX line"
               for part in parts if not part.title and not part.texts]
     page = root / book.page
-    if not page.exists() or page.read_text(encoding="utf-8") != write_page(book, parts):
+    if not page.exists() or page.read_text(encoding="utf-8") != write_page(root, book, parts):
         found.append(f"{book.page} is not what the headers say: run `make docs`")
     return found
 
@@ -329,7 +383,7 @@ def main():
     args = parser.parse_args()
     if not args.check:
         for book in BOOKS:
-            (args.root / book.page).write_text(write_page(book, read_all(args.root, book)), encoding="utf-8")
+            (args.root / book.page).write_text(write_page(args.root, book, read_all(args.root, book)), encoding="utf-8")
         return 0
     found = [each for book in BOOKS for each in complaints(args.root, book)]
     print("\n".join(found))

@@ -35,6 +35,10 @@ MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
  * exhausted. */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
+/** The address of the client as text, without port, or `unix:`. Clients of a trusted proxy have their own
+ * address (plugin real). Absent in a handler without a request, or if memory is exhausted. */
+MK_API mk_str duda_client_ip(struct duda_ctx *d);
+
 /**
  * Reads the next bytes of the request body, and waits until some arrive. Returns the number of bytes written
  * to `room`, 0 at the end of the body, or a negative errno value: -EMSGSIZE (the body exceeds the limit),
