@@ -27,7 +27,7 @@ class BadReply(AssertionError):
 
 class Closed(BadReply):
     """The connection or stream ended before the response was complete. `code` is the HTTP/2 error code; `again` says that the
-    server has not processed the request, so that a retry is safe."""
+    server has not processed the request, so a retry is safe."""
 
     def __init__(self, text, code=None, again=False):
         super().__init__(text)

@@ -18,7 +18,7 @@ def is_cold(path):
 
 
 def cool(path):
-    """Evicts a file from the page cache; skips the test where that is impossible."""
+    """Evicts a file from the page cache, where the file system supports it."""
     with open(path, "rb") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -44,8 +44,8 @@ def expected_answers(case):
 
 
 def keeps(case):
-    """Does the connection survive the last request? Not if its client still waits for 100 Continue: nobody knows whether it
-    will send the body."""
+    """Does the connection survive the last request? Not if its client still waits for 100 Continue: the server cannot know whether
+    it will send the body."""
     last = max(i for i, line in enumerate(case.expect) if line.startswith(b"request "))
     return not {b"close", b"continue"} & set(case.expect[last:]) and not case.expect[last].endswith(b"HTTP/1.0")
 

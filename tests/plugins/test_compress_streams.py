@@ -74,7 +74,7 @@ def test_compress_broken_source_truncates_response(making, coding):
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_compress_disconnect_frees_stream(start, site, coding):
-    """MaxStreams is 1, so that each leaked stream would block compression."""
+    """MaxStreams is 1, so a leaked stream would block compression."""
     site.add("big.txt", os.urandom(1 << 20) * 8)
     server = start("MaxStreams 1\nCacheSize off", server="MinRate off")
     for _ in range(5):
@@ -232,7 +232,7 @@ def test_compress_survives_failure_of_any_allocation(start, site, tmp_path, codi
     assert 5 < n < 299 and seen == {None, coding}
 
 
-# The cache: only a response from it has a length
+# The cache: only responses from it have a Content-Length
 
 def is_hit(reply):
     assert reply.status == 200 and reply["Content-Encoding"]

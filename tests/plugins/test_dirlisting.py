@@ -271,7 +271,7 @@ def test_dirlisting_sort_links_have_arrows(monkey, site, page, theme):
 
 
 def test_dirlisting_visited_links_have_their_own_colour(monkey, site, page):
-    """Scripts cannot read the colour of a visited link, so that the test reads the style rules."""
+    """Scripts cannot read the colour of a visited link, so the test reads the style rules."""
     site.add("a.txt", "x")
     server = lister(monkey)
     page.goto(server.url + "/")

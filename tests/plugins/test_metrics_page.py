@@ -240,7 +240,7 @@ def test_live_page_missing_samples_are_a_gap(start, page):
 
 
 def test_live_page_server_restart_is_a_gap(start, page):
-    """The page keeps its samples. A new server counts from zero and has no history, so that no rate spans the restart."""
+    """The page keeps its samples. A new server counts from zero and has no history, so no rate spans the restart."""
     server = start()
     page.goto(server.url + "/live")
     for _ in range(20):

@@ -152,7 +152,7 @@ def test_security_client_denied_everywhere_is_disconnected(guarded, site):
 
 
 def test_security_section_of_host_prevents_disconnect(guarded, site):
-    """The host's own section replaces the global one, so that a connection may be for that host."""
+    """The host's own section replaces the global one, so a connection may be for that host."""
     site.add("index.html", "index")
     (site.path.parent / "other").mkdir()
     (site.path.parent / "other/index.html").write_text("other")

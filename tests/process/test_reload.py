@@ -132,7 +132,7 @@ def test_reload_lets_idle_connections_send_one_more_request(start):
 @pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
 @pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
 def test_reload_does_not_interrupt_download(start, site, program):
-    """Without sanitizers freed memory is reused, also that of the download's old configuration."""
+    """Without sanitizers freed memory is reused, including that of the download's old configuration."""
     data = os.urandom(16 << 20)
     site.add("big", data)
     it = start(workers=2, server="MinRate off", program=program)
