@@ -388,7 +388,7 @@ def lean(monkey, site):
     return server
 
 
-def grown(server, before):
+def memory_growth(server, before):
     return memory_kb(server.workers[0]) - before
 
 
@@ -409,7 +409,7 @@ def test_h2_floods_without_reading_use_no_memory(lean, name):
         except (BlockingIOError, ConnectionError):
             pass
     is_served(lean)
-    assert grown(lean, before) < 2048, "KB growth"
+    assert memory_growth(lean, before) < 2048, "KB growth"
     for c in crowd:
         c.close()
 
@@ -421,7 +421,7 @@ def test_h2_hpack_bombs_use_no_memory(lean):
         for _ in range(100):
             c.open([], block=GET + BOMB + b"\xbe" * 12_000)
             assert c.read().status == 431
-        assert grown(lean, before) < 1024, "KB growth"
+        assert memory_growth(lean, before) < 1024, "KB growth"
 
 
 @needs_release
@@ -436,7 +436,7 @@ def test_h2_expanded_heads_of_blocked_streams_use_bounded_memory(lean, field):
         for c in clients:
             c.send(f.headers(1, get + block) + b"".join(f.headers(3 + 2 * i, get + b"\xbe" * 60) for i in range(99)))
         is_served(lean)
-        sizes.append(grown(lean, before))
+        sizes.append(memory_growth(lean, before))
         for c in clients:
             c.close()
         is_served(lean)
@@ -458,7 +458,7 @@ def test_h2_slow_readers_use_bounded_memory(lean, how):
         c.send(b"".join(f.headers(1 + 2 * i, f.block_of(f.request("/large.bin"))) for i in range(100)))
         clients.append(c)
     is_served(lean)
-    per_stream = grown(lean, before) / 5000
+    per_stream = memory_growth(lean, before) / 5000
     for c in clients:
         c.close()
     assert per_stream < 8, f"{per_stream:.1f} KB for each stream"

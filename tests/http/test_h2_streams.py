@@ -315,7 +315,7 @@ def test_h2_malformed_trailers_reset_stream(handlers, name):
 
 # Priorities (RFC 9218)
 
-def behind_a_plug(c):
+def exhaust_connection_window(c):
     """Exhausts the connection window, so that all following responses are blocked."""
     plug = c.ask("/large.bin").stream
     c.wait(lambda: plug.received == WINDOW)
@@ -348,7 +348,7 @@ def runs(order):
 def narrow(server):
     with server.connect(receive_buffer=1 << 20, settings={f.INITIAL_WINDOW: 1 << 20}) as c:
         c.wait(lambda: c.acknowledged)
-        behind_a_plug(c)
+        exhaust_connection_window(c)
         yield c
 
 

@@ -117,14 +117,14 @@ def test_location_path_may_be_a_regex(start, target, limit):
 
 # Timeouts
 
-def answers(start, host, below, **how):
+def start_with(start, host, below, **how):
     routes = "\n[ROUTES]\n    */verdict verdict\n    */timer timer\n    */sum sum\n    /* static"
     return start(host, below + routes, plugins=[BUILT / "monkey-answers.so"], **how)
 
 
 @needs_plugin
 def test_location_handler_timeout_overrides_host(start):
-    server = answers(start, "HandlerTimeout 1s", "[LOCATION]\n    Path /slow/*\n    HandlerTimeout unlimited",
+    server = start_with(start, "HandlerTimeout 1s", "[LOCATION]\n    Path /slow/*\n    HandlerTimeout unlimited",
                      server="HandlerTimeout 20s")
     assert server.get("/verdict?2", host="one.example").status == 504
     assert server.get("/slow/timer?1500", host="one.example").status == 200
@@ -132,14 +132,14 @@ def test_location_handler_timeout_overrides_host(start):
 
 @needs_plugin
 def test_location_handler_timeout_may_be_shorter(start):
-    server = answers(start, "", "[LOCATION]\n    Path /fast/*\n    HandlerTimeout 200ms", server="HandlerTimeout 20s")
+    server = start_with(start, "", "[LOCATION]\n    Path /fast/*\n    HandlerTimeout 200ms", server="HandlerTimeout 20s")
     assert server.get("/fast/verdict?2", host="one.example").status == 504
     assert server.get("/timer?500", host="one.example").status == 200
 
 
 @needs_plugin
 def test_location_min_rate_applies_to_request_body(start):
-    server = answers(start, "", "[LOCATION]\n    Path /slow/*\n    MinRate off\n[LOCATION]\n    Path /fast/*\n    MinRateInterval 1s",
+    server = start_with(start, "", "[LOCATION]\n    Path /slow/*\n    MinRate off\n[LOCATION]\n    Path /fast/*\n    MinRateInterval 1s",
                      server="MinRate 1K\nMinRateInterval 1h")
     with server.connect() as slow, server.connect() as fast:
         for c, target in ((slow, "/slow/sum"), (fast, "/fast/sum")):

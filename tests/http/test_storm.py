@@ -30,11 +30,11 @@ def content(site):
     return files
 
 
-def go(c, rng, resets):
+def disconnect(c, rng, resets):
     (reset(c.sock) if rng.random() < resets else c.close())
 
 
-def behave(server, content, rng):
+def behave_well(server, content, rng):
     with server.connect() as c:
         names = [rng.choice(list(content)) for _ in range(rng.randrange(1, 6))]
         for name in names:
@@ -44,7 +44,7 @@ def behave(server, content, rng):
             assert (reply.status, reply.body) == (200, content[name])
 
 
-def go_early(server, content, rng):
+def disconnect_early(server, content, rng):
     c = server.connect(receive_buffer=rng.choice([None, 4096]))
     for _ in range(rng.randrange(1, 4)):
         c.ask(rng.choice(list(content)))
@@ -53,7 +53,7 @@ def go_early(server, content, rng):
         c.read_exactly(rng.randrange(1, 2000))
     except AssertionError:
         pass
-    go(c, rng, 0.5)
+    disconnect(c, rng, 0.5)
 
 
 def some_frames(rng):
@@ -66,7 +66,7 @@ def some_frames(rng):
     return out
 
 
-def talk_nonsense(server, _, rng):
+def send_garbage(server, _, rng):
     data = bytearray(some_frames(rng) if server.is_h2 else rng.choice(CASES).data)
     for _ in range(rng.randrange(4)):
         at = rng.randrange(len(data) + 1)
@@ -80,7 +80,7 @@ def talk_nonsense(server, _, rng):
                 pass
     except OSError:
         pass
-    go(c, rng, 0.3)
+    disconnect(c, rng, 0.3)
 
 
 def upload(server, _, rng):
@@ -92,7 +92,7 @@ def upload(server, _, rng):
         assert c.read().status in (200, 405, 413)
     except OSError:
         pass
-    go(c, rng, 0.3)
+    disconnect(c, rng, 0.3)
 
 
 def ask_for_parts(server, content, rng):
@@ -111,7 +111,7 @@ def ask_for_parts(server, content, rng):
         assert c.get("/folder").status == 301 and c.get("/folder/").text == "index" and c.get("/none").status == 404
 
 
-KINDS = [behave, behave, go_early, talk_nonsense, upload, ask_for_parts]
+KINDS = [behave_well, behave_well, disconnect_early, send_garbage, upload, ask_for_parts]
 CASES = list(read_cases())
 
 
@@ -162,7 +162,7 @@ def test_storm_of_clients_leaves_no_connections(monkey, site, content):
     while sockets_of(server) > quiet and time.monotonic() < deadline:
         time.sleep(0.05)
     assert sockets_of(server) == quiet, "connections are still open"
-    behave(server, content, random.Random(0))
+    behave_well(server, content, random.Random(0))
 
 
 @pytest.mark.over("h1", "h2-tls", why="valgrind is slow")
@@ -173,4 +173,4 @@ def test_storm_of_clients_leaks_no_memory_under_valgrind(monkey, site, content):
     server = monkey(program=RELEASE, server="LingerTimeout 200ms", wrapper=[
         "valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--error-exitcode=99"])
     run(server, content, threads=3, rounds=25)
-    behave(server, content, random.Random(0))
+    behave_well(server, content, random.Random(0))

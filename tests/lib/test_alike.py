@@ -50,21 +50,21 @@ def test_handler_responds_later_from_another_thread(connect):
             assert c.get("/later").text == "from another thread\n"
 
 
-def pulled(program):
+def source_counters(program):
     return [int(word) for word in program.get("/pulled").text.split()]
 
 
 def test_body_source_is_read_as_the_client_reads(program, connect):
     size = 96 * MB
-    before, closed = pulled(program)
+    before, closed = source_counters(program)
     with connect(receive_buffer=65536) as c:
         c.ask(f"/source/{size}")
         assert c.read_head().status == 200
         seen = []
-        wait_until(lambda: seen.append(pulled(program)[0]) or len(seen) > 20 and len(set(seen[-20:])) == 1,
+        wait_until(lambda: seen.append(source_counters(program)[0]) or len(seen) > 20 and len(set(seen[-20:])) == 1,
                    "the source is throttled by the client")
         assert 0 < seen[-1] - before < size / 2
-    wait_until(lambda: pulled(program)[1] == closed + 1, "the source is closed")
+    wait_until(lambda: source_counters(program)[1] == closed + 1, "the source is closed")
 
 
 def test_body_source_is_read_to_its_end(connect):

@@ -291,12 +291,12 @@ def test_cgi_expect_continue_works_with_curl(serve, tmp_path):
 
 # Responses
 
-def said(text, content="", more=""):
+def prints(text, content="", more=""):
     return SH + f"cat <<'END'\n{text}\n\n{content}END\n{more}"
 
 
 def test_cgi_response_has_status_headers_and_body(serve):
-    server = serve({"s": said("Status: 418 I'm a teapot\nContent-Type: text/x-tea\nX-One: 1\nSet-Cookie: a=b\nSet-Cookie: c=d", "short\n")})
+    server = serve({"s": prints("Status: 418 I'm a teapot\nContent-Type: text/x-tea\nX-One: 1\nSet-Cookie: a=b\nSet-Cookie: c=d", "short\n")})
     reply = server.get("/cgi-bin/s")
     assert reply.status == 418 and reply.text == "short\n" and reply["Content-Type"] == "text/x-tea"
     assert reply["X-One"] == "1" and reply.all("Set-Cookie") == ["a=b", "c=d"] and "Status" not in reply
@@ -308,7 +308,7 @@ def test_cgi_response_has_status_headers_and_body(serve):
     ("Status: 204 No Content", 204), ("Status: 304 Not Modified\nETag: \"x\"", 304),
 ])
 def test_cgi_response_status_is_that_of_the_script(serve, head, status):
-    server = serve({"s": said(head)})
+    server = serve({"s": prints(head)})
     with server.connect() as c:
         for _ in range(2):
             assert c.get("/cgi-bin/s").status == status
@@ -330,7 +330,7 @@ def test_cgi_response_head_may_arrive_byte_by_byte(serve):
 
 def test_cgi_hop_by_hop_and_server_headers_are_replaced(serve):
     fields = ["Connection: close", "Keep-Alive: 5", "Upgrade: x", "Trailer: y", "TE: z", "Date: never", "Server: other", "Proxy-Connection: a"]
-    server = serve({"s": said("Content-Type: text/plain\n" + "\n".join(fields) + "\nX-Last: 1")})
+    server = serve({"s": prints("Content-Type: text/plain\n" + "\n".join(fields) + "\nX-Last: 1")})
     with server.connect() as c:
         for _ in range(2):
             reply = c.get("/cgi-bin/s")
@@ -366,9 +366,9 @@ def test_cgi_script_may_continue_after_response(serve, site):
 # Redirects
 
 def test_cgi_absolute_location_redirects_client(serve):
-    server = serve({"a": said("Location: http://example.org/x?y"), "b": said("Status: 303 See\nLocation: /there"),
-                    "c": said("Location: https://example.org/\nContent-Type: text/html", "<p>gone</p>\n"),
-                    "d": said("Location: //example.org/"), "e": said("Location: /home\nSet-Cookie: a=b")})
+    server = serve({"a": prints("Location: http://example.org/x?y"), "b": prints("Status: 303 See\nLocation: /there"),
+                    "c": prints("Location: https://example.org/\nContent-Type: text/html", "<p>gone</p>\n"),
+                    "d": prints("Location: //example.org/"), "e": prints("Location: /home\nSet-Cookie: a=b")})
     expected = {"a": (302, "http://example.org/x?y", ""), "b": (303, "/there", ""), "c": (302, "https://example.org/", "<p>gone</p>\n"),
                 "d": (302, "//example.org/", ""), "e": (302, "/home", "")}
     for name, (status, location, text) in expected.items():
@@ -380,7 +380,7 @@ def test_cgi_absolute_location_redirects_client(serve):
 @pytest.mark.parametrize("head", ["Location: /page.html?a=b", "Content-Type: text/html\nLocation: /page.html"])
 def test_cgi_local_location_is_an_internal_redirect(serve, site, head):
     site.add("page.html", "the page")
-    server = serve({"a": said(head)})
+    server = serve({"a": prints(head)})
     with server.connect() as c:
         for _ in range(2):
             reply = c.get("/cgi-bin/a")
@@ -390,7 +390,7 @@ def test_cgi_local_location_is_an_internal_redirect(serve, site, head):
 
 
 def test_cgi_internal_redirect_is_a_get_without_body(serve):
-    server = serve({"a": said("Location: /cgi-bin/env.sh/info?q=r"), "env.sh": PLAIN + "env; cat\n"})
+    server = serve({"a": prints("Location: /cgi-bin/env.sh/info?q=r"), "env.sh": PLAIN + "env; cat\n"})
     with server.connect() as c:
         reply = c.get("/cgi-bin/a?x", "POST", {"Content-Type": "a/b", "Content-Length": "7"}, b"content")
         got = environment(reply)
@@ -401,8 +401,8 @@ def test_cgi_internal_redirect_is_a_get_without_body(serve):
 
 
 def test_cgi_internal_redirect_loop_is_an_error(serve):
-    server = serve({"a": said("Location: /cgi-bin/b"), "b": said("Location: /cgi-bin/a"), "c": said("Location: /cgi-bin/none"),
-                    "d": said("Location: /../x"), "e": said("Location: /%zz")})
+    server = serve({"a": prints("Location: /cgi-bin/b"), "b": prints("Location: /cgi-bin/a"), "c": prints("Location: /cgi-bin/none"),
+                    "d": prints("Location: /../x"), "e": prints("Location: /%zz")})
     assert server.get("/cgi-bin/a").status == 500
     assert server.get("/cgi-bin/c").status == 404
     assert server.get("/cgi-bin/d").status == server.get("/cgi-bin/e").status == 502
@@ -507,7 +507,7 @@ class TestPhp:
 def protected(monkey, site, tmp_path):
     """/cgi-bin/ requires ana's password, /open/ does not."""
     users.add(tmp_path / "users", "ana", "secret", "-b", "sha256", "-r", "1000")
-    for name, text in {"cgi-bin/env.sh": ENV, "open/a": said("Location: /cgi-bin/env.sh"), "open/env.sh": ENV}.items():
+    for name, text in {"cgi-bin/env.sh": ENV, "open/a": prints("Location: /cgi-bin/env.sh"), "open/env.sh": ENV}.items():
         site.add(name, text, mode=0o755)
     return monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /cgi-bin/\n    UserFile users\n[ROUTES]\n    /*  cgi\n")
 
@@ -526,7 +526,7 @@ def test_cgi_internal_redirect_does_not_bypass_auth(protected):
 
 
 def test_cgi_response_headers_are_changed_by_headers_plugin(monkey, site):
-    site.add("cgi-bin/s", said("Content-Type: text/plain\nX-Powered-By: sh"), mode=0o755)
+    site.add("cgi-bin/s", prints("Content-Type: text/plain\nX-Powered-By: sh"), mode=0o755)
     server = monkey(plugins=["headers", "cgi"], sections="[HEADERS]\n    Set X-More yes\n    Remove X-Powered-By\n" + ROUTES)
     reply = server.get("/cgi-bin/s")
     assert reply["X-More"] == "yes" and "X-Powered-By" not in reply

@@ -327,12 +327,12 @@ def test_cgi_waiting_client_that_disconnects_leaves_queue(serve, site):
         waiting.ask("/cgi-bin/s")
         wait_until(lambda: server.get("/cgi-bin/s").status == 503, "the queue is full")
         reset(waiting)
-        with wait_until(lambda: wait_in_line(server), "the queue has space again") as next_one:
+        with wait_until(lambda: enqueue_client(server), "the queue has space again") as next_one:
             site.add("cgi-bin/go")
             assert c.read().text == next_one.read().text == "done\n"
 
 
-def wait_in_line(server):
+def enqueue_client(server):
     """A client that is not refused at once, or None."""
     c = server.connect()
     c.ask("/cgi-bin/s")
@@ -357,7 +357,7 @@ def test_cgi_storm_of_requests_is_served_or_refused(serve):
                     counts[reply.status] += 1
 
     failures = []
-    threads = [threading.Thread(target=lambda who=who: run_into(failures, storm, who)) for who in range(12)]
+    threads = [threading.Thread(target=lambda who=who: collect_failure(failures, storm, who)) for who in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -367,7 +367,7 @@ def test_cgi_storm_of_requests_is_served_or_refused(serve):
     wait_until(lambda: pipes_of(server.workers[0]) == 0, "its pipes are closed")
 
 
-def run_into(failures, function, *arguments):
+def collect_failure(failures, function, *arguments):
     try:
         function(*arguments)
     except BaseException as error:  # of any type: the main thread reports it

@@ -215,13 +215,13 @@ def test_shell_lines_may_arrive_in_pieces_or_together(start):
 def test_shell_session_is_freed_on_disconnect(start):
     it = start("MaxSessions 1")
     for data in (b"", b"vers", b"version\n", b"connections\n", b"reload"):
-        raw = wait_until(lambda: quiet(it), "a seat")
+        raw = wait_until(lambda: open_session_or_none(it), "a seat")
         raw.send(data)
         raw.close()
     wait_until(lambda: it("version").code == 0, "a seat")
 
 
-def quiet(it):
+def open_session_or_none(it):
     try:
         return it.raw()
     except AssertionError:

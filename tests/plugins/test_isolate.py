@@ -231,14 +231,14 @@ def isolate(monkey, guest):
     return start
 
 
-def keeper_of(server):
+def supervisor_of(server):
     keeper, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper")
     return keeper
 
 
 def group_of(server, workers=1):
     """The PIDs of the supervisor, master and workers of the only group."""
-    keeper = keeper_of(server)
+    keeper = supervisor_of(server)
     master, = proc.children(keeper)
     return keeper, master, proc.wait_until(lambda: len(found := proc.children(master)) == workers and found, "workers of the group")
 
@@ -514,7 +514,7 @@ def socket_of(server):
     folders = [*Path("/run").glob("monkey-*/guest"), *Path("/tmp").glob("monkey-*/guest")]
     if "XDG_RUNTIME_DIR" in os.environ:
         folders += Path(os.environ["XDG_RUNTIME_DIR"]).glob("monkey-*/guest")
-    inodes = {os.readlink(f"/proc/{keeper_of(server)}/fd/3")[8:-1]}
+    inodes = {os.readlink(f"/proc/{supervisor_of(server)}/fd/3")[8:-1]}
     bound = {line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] in inodes}
     found, = (each for each in folders if str(each) in bound)
     return found

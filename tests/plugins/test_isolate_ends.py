@@ -75,29 +75,29 @@ def server(monkey, guest):
     return monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES)
 
 
-def outer_workers(server):
+def server_workers(server):
     return [pid for pid in proc.children(server.pid) if proc.name(pid) != "monkey: keeper"]
 
 
-def keeper_of(server):
+def supervisor_of(server):
     keeper, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper")
     return keeper
 
 
-def place_of(server):
+def socket_folder_of(server):
     """The folder of the group's socket."""
-    inode = os.readlink(f"/proc/{keeper_of(server)}/fd/3")[8:-1]
+    inode = os.readlink(f"/proc/{supervisor_of(server)}/fd/3")[8:-1]
     path, = (line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] == inode)
     return Path(path).parent
 
 
-def inner_worker(server):
+def group_worker(server):
     """The PID of the responding worker, as soon as one responds: on a busy machine it may start slowly."""
     answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text)
 
 
-def leave_out(server, *plugins):
+def reload_without_group(server, *plugins):
     """Reloads with a configuration without the group."""
     write_config(server.config, listen=f"127.0.0.1:{server.port}", plugins=plugins)
     server.tell(signal.SIGHUP)
@@ -107,16 +107,16 @@ def leave_out(server, *plugins):
 @pytest.mark.parametrize("plugins", [["isolate"], []])
 def test_isolate_group_lives_until_old_workers_exit(server, plugins, tmp_path):
     """The new configuration without the group already serves when a worker of the old one receives one more request."""
-    inner_worker(server)
-    keeper, path = keeper_of(server), place_of(server)
+    group_worker(server)
+    keeper, path = supervisor_of(server), socket_folder_of(server)
     with server.connect() as slow, server.connect() as late:
         slow.ask(f"/guest/until?path={tmp_path}/go")
         server.err.wait_for("waits for")
-        old, = outer_workers(server)
+        old, = server_workers(server)
         assert late.get("/guest/pid").status == 200
         late.send(b"GET /guest/pid HTTP/1.1\r\nHost: localhost\r\n")
         proc.wait_until(lambda: proc.status(old)["State"].startswith("S"), "the worker that has read half a request")
-        leave_out(server, *plugins)
+        reload_without_group(server, *plugins)
         assert not proc.is_gone(old) and not proc.is_gone(keeper)
         late.send(b"\r\n")
         assert late.read().status == 200
@@ -129,32 +129,32 @@ def test_isolate_group_lives_until_old_workers_exit(server, plugins, tmp_path):
 def test_isolate_workers_cannot_reach_control_resources(server):
     """Neither the group's configuration nor the supervisor's socket, nor state of the master: otherwise a worker could become
     its user."""
-    inner, keeper = inner_worker(server), keeper_of(server)
+    inner, keeper = group_worker(server), supervisor_of(server)
     master, = proc.children(keeper)
     control = proc.descriptors(keeper)[6]
     assert "isolate-configuration" in "".join(proc.descriptors(master).values())
     assert int(re.search(r"flags:\s*(\d+)", Path(f"/proc/{master}/fdinfo/5").read_text())[1], 8) & os.O_ACCMODE == os.O_RDONLY
-    outer, = outer_workers(server)
+    outer, = server_workers(server)
     for worker in [inner, outer]:
         found = set(proc.descriptors(worker).values())
         assert control not in found
         assert not any(name in each for each in found for name in ["isolate-configuration", "isolate-board"])
-    leave_out(server)
-    last, = proc.wait_until(lambda: (found := outer_workers(server)) != [outer] and len(found) == 1 and found, "the new worker")
+    reload_without_group(server)
+    last, = proc.wait_until(lambda: (found := server_workers(server)) != [outer] and len(found) == 1 and found, "the new worker")
     assert not any("isolate-configuration" in each for each in proc.descriptors(last).values())
 
 
 def test_isolate_group_with_flooded_log_ends_with_server(monkey, guest, tmp_path):
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES, server="ErrorLog /dev/null")
-    inner = inner_worker(server)
-    keeper = keeper_of(server)
+    inner = group_worker(server)
+    keeper = supervisor_of(server)
     assert server.get("/guest/flood").text == "flooded\n"
     server.tell(signal.SIGQUIT)
     server.wait()
     proc.wait_until(lambda: proc.is_gone(inner) and proc.is_gone(keeper), "the end of the group")
 
 
-def no_one_listens(folder):
+def has_no_listener(folder):
     return str(folder) not in Path("/proc/net/unix").read_text()
 
 
@@ -164,18 +164,18 @@ def test_isolate_leftovers_of_killed_server_are_removed(monkey, guest, tmp_path)
     def begin():
         server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES,
                         environment={"RUNTIME_DIRECTORY": str(runtime)})
-        inner_worker(server)
+        group_worker(server)
         return server
 
     runtime = Path(tempfile.mkdtemp(prefix="r"))
     try:
         dead, alive = begin(), begin()
-        left, kept = place_of(dead), place_of(alive)
-        keeper = keeper_of(dead)
+        left, kept = socket_folder_of(dead), socket_folder_of(alive)
+        keeper = supervisor_of(dead)
         group = [keeper, *proc.children(keeper)]
         for pid in [dead.pid, *group]:
             os.kill(pid, signal.SIGKILL)
-        proc.wait_until(lambda: all(map(proc.is_gone, group)) and no_one_listens(left), "the end of the group")
+        proc.wait_until(lambda: all(map(proc.is_gone, group)) and has_no_listener(left), "the end of the group")
         young, foreign = (runtime / f"monkey-{digit * 16}" for digit in "12")
         for path in (young, foreign):
             shutil.copytree(left, path, copy_function=lambda source, target: None)

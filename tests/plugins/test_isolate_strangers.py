@@ -282,9 +282,9 @@ def test_isolate_warning_names_only_groups_that_share_a_user(run, tmp_path, publ
     assert tell("nobody", "games") == ["the service `shop` has the user of the public workers"]
 
 
-def family(pid):
+def with_descendants(pid):
     """The process with all its descendants."""
-    return [pid, *(each for child in proc.children(pid) for each in family(child))]
+    return [pid, *(each for child in proc.children(pid) for each in with_descendants(child))]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
@@ -301,7 +301,7 @@ def test_isolate_memory_of_workers_is_unreadable_for_same_user(monkey, tmp_path,
                     sections="[ROUTES]\n    /shop/* isolate shop\n")
     for _ in range(2):
         assert server.get("/shop/who").status == 200
-        own = [pid for pid in family(server.pid) if "\nUid:\t65534\t" in Path(f"/proc/{pid}/status").read_text()]
+        own = [pid for pid in with_descendants(server.pid) if "\nUid:\t65534\t" in Path(f"/proc/{pid}/status").read_text()]
         assert len(own) >= 3  # worker, spawner, and the processes of the group
         for pid in own:
             peep = ["setpriv", "--reuid=nobody", "--clear-groups", "cat", f"/proc/{pid}/mem"]

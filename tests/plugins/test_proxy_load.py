@@ -37,7 +37,7 @@ def proxy(monkey):
     return start
 
 
-def only_once(*servers):
+def check_posts_ran_once(*servers):
     posts = [number for each in servers for number in each.numbers("POST")]
     assert len(set(posts)) == len(posts), "a POST was executed twice"
 
@@ -73,7 +73,7 @@ def test_proxy_load_survives_faults_in_each_phase(proxy, tmp_path, how, unix, ke
                 clients.more(1 if how == "stop" else 3)
         wait_until(lambda: back.go_on() or clients.ask() == "ok", "a response")
         clients.check(502, "cut", *[504] * (how == "stop"))
-        only_once(back)
+        check_posts_ran_once(back)
 
 
 def unaccepted(back):
@@ -96,7 +96,7 @@ def test_proxy_load_survives_backend_death_before_accept(proxy, back):
             assert clients.ask() == "ok"
             clients.more(2)
         clients.check(502, "cut")
-        only_once(back)
+        check_posts_ran_once(back)
 
 
 def test_proxy_load_idempotent_requests_survive_death_of_one_server(proxy, tmp_path):
@@ -118,7 +118,7 @@ def test_proxy_load_idempotent_requests_survive_death_of_one_server(proxy, tmp_p
 
 # ---- Reloads and upgrades ----
 
-def shout(connection):
+def echo_upper_case(connection):
     """The other end of the tunnels."""
     head = b""
     while b"\r\n\r\n" not in head:
@@ -157,7 +157,7 @@ class Tunnel:
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2", "h2-tls"], indirect=True)
 def test_tunnel_carries_much_data_in_both_directions(monkey, protocol):
     data = b"".join(b"%d;" % i for i in range(200_000))
-    with Backend(script=shout) as back:
+    with Backend(script=echo_upper_case) as back:
         server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /tunnel proxy http://{back.address}\n")
         with Tunnel(server, protocol[:2]) as tunnel:
             sender = threading.Thread(target=tunnel.client.more, args=(data,))
@@ -173,7 +173,7 @@ def test_tunnel_carries_much_data_in_both_directions(monkey, protocol):
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"])
 def test_tunnel_ends_with_either_end(monkey, protocol):
-    with Backend(script=shout) as back:
+    with Backend(script=echo_upper_case) as back:
         server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /tunnel proxy http://{back.address}\n")
         with Tunnel(server, protocol) as tunnel, Tunnel(server, protocol) as other:
             tunnel.say(b"hello")
@@ -205,7 +205,7 @@ def test_proxy_reload_and_upgrade_lose_nothing(monkey, back, watch, change, time
     """This covers requests in progress, requests that wait for a connection, and tunnels."""
     sections = group(back) + "[ROUTES]\n    /metrics metrics\n    /slow proxy http://slow\n    /tunnel proxy http://{}\n" \
                              "    /* proxy http://group\n"
-    with Slow() as slow, Backend(script=shout) as other, contextlib.ExitStack() as stack:
+    with Slow() as slow, Backend(script=echo_upper_case) as other, contextlib.ExitStack() as stack:
         server = monkey(plugins=["proxy", "metrics"], workers=2, server="MaxBodySize 1M",
                         sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n    MaxConnectionsPerAddress 0\n"
                                  + sections.format(other.address))
@@ -224,7 +224,7 @@ def test_proxy_reload_and_upgrade_lose_nothing(monkey, back, watch, change, time
         assert [c.read().text for c in waiting] == ["late"] * 7
         for each in tunnels:
             each.say(b"good bye")
-        only_once(back)
+        check_posts_ran_once(back)
         if new:
             new.tell(signal.SIGTERM)
             new.wait()

@@ -32,7 +32,7 @@ def silent(connection):
         pass
 
 
-def heard(shadow, n):
+def wait_for_copies(shadow, n):
     wait_until(lambda: len(shadow.asked) >= n, f"{n} copies")
 
 
@@ -41,7 +41,7 @@ def test_mirror_gets_identical_requests(mirrored, pair):
     origin, shadow = pair
     server = mirrored(*pair)
     assert server.get("/a?b", "POST", body=b"content", fields=[("X-Own", "1")]).status == 200
-    heard(shadow, 1)
+    wait_for_copies(shadow, 1)
     one, other = origin.asked[0], shadow.asked[0]
     assert (one.method, one.target, one.body) == (other.method, other.target, other.body) == ("POST", "/a?b", b"content")
     assert one.fields == other.fields
@@ -52,7 +52,7 @@ def test_mirror_reuses_connections(mirrored, pair):
     with server.connect() as c:
         for n in range(1, 6):
             assert c.get("/").status == 200
-            heard(pair[1], n)
+            wait_for_copies(pair[1], n)
     assert pair[1].connections == 1
 
 
@@ -61,7 +61,7 @@ def test_mirror_responses_are_dropped(mirrored):
         server = mirrored(origin, shadow)
         for n in range(3):
             assert server.get("/").status == 200
-            heard(shadow, n + 1)
+            wait_for_copies(shadow, n + 1)
         assert "Oops" not in server.err.text
 
 
@@ -81,7 +81,7 @@ def test_mirror_copy_survives_client_disconnect(mirrored, pair):
         server = mirrored(waits, pair[1])
         with server.connect() as c:
             c.ask("/left")
-            heard(pair[1], 1)
+            wait_for_copies(pair[1], 1)
         assert pair[1].asked[0].target == "/left"
 
 
@@ -98,7 +98,7 @@ def test_mirror_does_not_copy_large_bodies(mirrored, pair):
     server = mirrored(*pair)
     assert server.get("/large", "POST", body=b"x" * 100_000).status == 200
     assert server.get("/next").status == 200
-    heard(pair[1], 1)
+    wait_for_copies(pair[1], 1)
     assert [asked.target for asked in pair[1].asked] == ["/next"]
 
 

@@ -178,7 +178,7 @@ def secure(monkey, authority, behind):
     return start
 
 
-def told(asked):
+def certificates(asked):
     return [(name, value) for name, value in asked.fields + asked.trailers if name.lower().startswith(("client-c", "client_c"))]
 
 
@@ -191,13 +191,13 @@ def test_proxy_certificate_option_forwards_client_certificate(secure, authority,
     own = ("Client-Cert", f":{base64.b64encode(mine.x509.public_bytes(Encoding.DER)).decode()}:")
     none = ([], [])
     passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the others only look similar
-    assert tuple(map(told, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
+    assert tuple(map(certificates, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
 
 
 def test_proxy_trailers_cannot_forge_client_certificate(secure, behind):
     chunks = b"1\r\nx\r\n0\r\nClient-Cert: :QQ==:\r\nX-Sum: 1\r\n\r\n"
     secure("certificate=on").get("/", method="POST", fields=[("Transfer-Encoding", "chunked")], body=chunks)
-    assert told(behind.asked[0]) == [] and behind.asked[0].trailers == [("X-Sum", "1")]
+    assert certificates(behind.asked[0]) == [] and behind.asked[0].trailers == [("X-Sum", "1")]
 
 
 def test_proxy_tls_cancelled_request_counts_until_backend_is_done(proxy, authority):

@@ -151,7 +151,7 @@ def accept_of(key):
     return base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
 
 
-def shake(server, fields, protocol="websocket"):
+def send_handshake(server, fields, protocol="websocket"):
     """The client's response when the backend sends 101 with these headers."""
     with server.connect() as c:
         c.send(f"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Version: 13\r\n"
@@ -173,7 +173,7 @@ def test_proxy_websocket_requires_valid_accept_key(proxy, lines, status):
 
     with Backend(script=script) as backend:
         server = proxy(backend)
-        head = shake(server, lines)
+        head = send_handshake(server, lines)
         assert head.status == status
         if status == 101:
             assert head.all("Sec-WebSocket-Accept") == [ACCEPT]

@@ -372,7 +372,7 @@ def test_tunnel_flood_does_not_starve_others(server):
     stop = threading.Event()
     with server.connect() as c:
         enter(c, "/both?4000000000")
-        threads = [threading.Thread(target=flood, args=[c, stop]), threading.Thread(target=drink, args=[c, stop])]
+        threads = [threading.Thread(target=flood, args=[c, stop]), threading.Thread(target=read_and_discard, args=[c, stop])]
         for thread in threads:
             thread.start()
         for _ in range(50):
@@ -383,7 +383,7 @@ def test_tunnel_flood_does_not_starve_others(server):
             thread.join()
 
 
-def drink(c, stop):
+def read_and_discard(c, stop):
     try:
         while not stop.is_set() and c.sock.recv(1 << 20):
             pass

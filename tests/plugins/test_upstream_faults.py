@@ -153,7 +153,7 @@ def test_health_check_retries_late_starting_server_early(start):
 
 
 @pytest.fixture
-def tried(run, tmp_path):
+def check_value(run, tmp_path):
     def check(key, value):
         conf = tmp_path / "monkey.conf"
         conf.write_text(f"[UPSTREAM]\n    Name g\n    Server 127.0.0.1:1\n    {key} {value}\n[PLUGINS]\n    Load proxy\n"
@@ -165,15 +165,15 @@ def tried(run, tmp_path):
 
 @pytest.mark.parametrize("key, value", [("HealthStatus", "99"), ("HealthStatus", "600"), ("HealthStatus", "300-200"), ("HealthStatus", "x"),
                                         ("HealthFall", "0"), ("HealthRise", "101"), ("HealthTimeout", "x")])
-def test_health_check_invalid_values_are_rejected(tried, key, value):
-    done, conf = tried(key, value)
+def test_health_check_invalid_values_are_rejected(check_value, key, value):
+    done, conf = check_value(key, value)
     assert done.code == 3 and f"{conf}:4:" in done.err, done.err
 
 
 @pytest.mark.parametrize("key, value", [("HealthStatus", "100"), ("HealthStatus", "599"), ("HealthStatus", "100-599"),
                                         ("HealthStatus", "204-204"), ("HealthFall", "100"), ("HealthRise", "1")])
-def test_health_check_valid_values_are_accepted(tried, key, value):
-    done, _ = tried(key, value)
+def test_health_check_valid_values_are_accepted(check_value, key, value):
+    done, _ = check_value(key, value)
     assert done.code == 0, done.err
 
 

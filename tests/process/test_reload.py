@@ -160,21 +160,21 @@ def test_reload_does_not_interrupt_slow_head(start):
 
 
 @pytest.fixture
-def held(start):
-    """A server and its only worker, which is stopped until `go(old)`."""
+def stopped_worker(start):
+    """A server and its only worker, which is stopped until `resume(old)`."""
     it = start(workers=1)
     old, = it.server.workers
     stop_idle(old)
     yield it, old
     if it.server.process.poll() is None and old in it.server.workers:
-        go(old)
+        resume(old)
 
 
-def go(pid):
+def resume(pid):
     os.kill(pid, signal.SIGCONT)
 
 
-def the_master_has_heard(it):
+def wait_until_master_stops_old_workers(it):
     """The new workers reported to the master before they served us, so the master has told the old ones to stop. It may handle
     a signal before their reports in the same loop iteration, but not in the next one."""
     for n in (1, 2):
@@ -182,14 +182,14 @@ def the_master_has_heard(it):
         it.server.err.wait_for("reopened the logs", count=n)
 
 
-def test_reload_is_logged_when_old_workers_stop_accepting(held):
+def test_reload_is_logged_when_old_workers_stop_accepting(stopped_worker):
     """A message before that would be wrong: the next client could still meet the old configuration."""
-    it, old = held
+    it, old = stopped_worker
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")
-    the_master_has_heard(it)
+    wait_until_master_stops_old_workers(it)
     assert "the new configuration serves" not in it.server.err.text
-    go(old)
+    resume(old)
     it.server.err.wait_for("the new configuration serves")
     assert "do not answer" not in it.server.err.text
     it.drained(1)
@@ -203,20 +203,20 @@ def test_reload_leaves_queued_connections_to_new_workers(start, tmp_path):
     stop_idle(old)
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/", which=1)["Server"] == "Monkey", "the new worker")
-    the_master_has_heard(it)
+    wait_until_master_stops_old_workers(it)
     new, = set(it.server.workers) - {old}
     stop_idle(new)
     waiting = [it.server.connect().ask("/") for _ in range(10)]
-    go(old)
+    resume(old)
     it.server.err.wait_for("the new configuration serves")
-    go(new)
+    resume(new)
     for c in waiting:
         assert c.read("GET")["Server"] == "Monkey"
         c.close()
 
 
-def test_reload_does_not_wait_for_crashed_worker(held):
-    it, old = held
+def test_reload_does_not_wait_for_crashed_worker(stopped_worker):
+    it, old = stopped_worker
     it.server.allow("was killed by signal")  # the master reports the death of a worker that it has not told to stop
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
@@ -225,9 +225,9 @@ def test_reload_does_not_wait_for_crashed_worker(held):
     assert "do not answer" not in it.server.err.text
 
 
-def test_reload_waits_limited_time_for_hanging_worker(held, site):
+def test_reload_waits_limited_time_for_hanging_worker(stopped_worker, site):
     """A SIGHUP that arrives meanwhile is not lost."""
-    it, old = held
+    it, old = stopped_worker
     site.add("new/index.html", "new")
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
@@ -235,18 +235,18 @@ def test_reload_waits_limited_time_for_hanging_worker(held, site):
     it.server.err.wait_for("old workers do not answer: they may still accept connections")
     it.server.err.wait_for("the new configuration serves", count=2)
     assert it.server.get("/").text == "new"
-    go(old)
+    resume(old)
     it.drained(1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
-def test_reload_can_be_interrupted_by_stop(held, number):
-    it, old = held
+def test_reload_can_be_interrupted_by_stop(stopped_worker, number):
+    it, old = stopped_worker
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
     it.server.tell(number)
     it.server.err.wait_for("ending")
-    go(old)
+    resume(old)
     assert it.server.wait() == 0
 
 

@@ -328,7 +328,7 @@ def test_large_upload_uses_no_memory(monkey, target):
     with server.connect() as c:
         c.send(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (target.encode(), size))
         before = memory_kb(server.pid)
-        reader = threading.Thread(target=lambda: read_away(c, size if target == "/echo" else 0))
+        reader = threading.Thread(target=lambda: read_and_discard(c, size if target == "/echo" else 0))
         reader.start()
         for _ in range(size // MB):
             c.sock.sendall(piece)
@@ -338,7 +338,7 @@ def test_large_upload_uses_no_memory(monkey, target):
     assert grown < 1024, f"{grown} KB growth after an upload of {size // MB} MB"
 
 
-def read_away(c, content):
+def read_and_discard(c, content):
     head = c.read_head()
     left = content or int(head["Content-Length"])
     while left:
@@ -387,7 +387,7 @@ def test_request_body_that_stops_times_out(server):
 
 # Disconnects
 
-def going(target, length=None, piece=b""):
+def request_with_partial_body(target, length=None, piece=b""):
     """Sends a request with a part of its body."""
     def begin(c):
         c.ask(target, "POST" if length else "GET", {"Content-Length": str(length)} if length else ())
@@ -397,14 +397,14 @@ def going(target, length=None, piece=b""):
     return begin
 
 
-GOING = [(going("/slow?300"), "/slow"),
-         (going("/never"), "/never"),
-         (going("/thread"), "/thread"),
-         (going("/unknown?100000000"), "/unknown"),
-         (going("/sink", 10, b"abc"), "/sink"),
-         (going("/echo", 10, b"abc"), "/echo"),
+GOING = [(request_with_partial_body("/slow?300"), "/slow"),
+         (request_with_partial_body("/never"), "/never"),
+         (request_with_partial_body("/thread"), "/thread"),
+         (request_with_partial_body("/unknown?100000000"), "/unknown"),
+         (request_with_partial_body("/sink", 10, b"abc"), "/sink"),
+         (request_with_partial_body("/echo", 10, b"abc"), "/echo"),
          (lambda c: c.ask("/sink", "POST", streamed=True).more(b"ab"), "/sink"),
-         (going("/early", 10, b"abc"), "/early")]
+         (request_with_partial_body("/early", 10, b"abc"), "/early")]
 
 
 @pytest.mark.parametrize("beginning,path", GOING)
