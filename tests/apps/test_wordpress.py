@@ -92,7 +92,7 @@ def test_user_publishes_post_with_picture_and_anonymous_client_reads_it(blog, us
 @each_protocol
 def test_paths_reach_wordpress_but_uploaded_scripts_are_not_executed(blog, scheme):
     reply = blog.get(scheme, "/no/such/page/")
-    assert reply.status in (200, 404) and b"A blog behind Monkey" in reply.body, "404 after permalinks were chosen"
+    assert reply.status in (200, 404) and b"A blog behind Monkey" in reply.body, "404 once permalinks are configured"
     assert blog.get(scheme, "/index.php/no/such/page/").status in (200, 301)
     assert blog.get(scheme, "/wp-admin/")["Location"].endswith("wp-admin%2F&reauth=1")
     assert blog.get(scheme, "/wp-includes/css/dashicons.min.css")["Content-Type"].startswith("text/css")

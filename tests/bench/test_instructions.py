@@ -25,7 +25,7 @@ def test_instruction_count_stays_within_a_tenth_of_the_record(tmp_path):
     done = count("--check", RECORDED, "--write", tmp_path / "now")
     assert done.returncode == 0, done.stdout + done.stderr
     now = int((tmp_path / "now").read_text())
-    assert now > 500, "so few cannot serve a request: the tool counts something else"
+    assert now > 500, "too few to serve a request: the tool counts something else"
     # A recorded count of two thirds must fail the same check. Two counts on a busy machine differ slightly, so a smaller
     # margin would be unreliable.
     (tmp_path / "less").write_text(f"{now * 2 // 3}\n")

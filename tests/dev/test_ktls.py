@@ -19,11 +19,11 @@ def test_folder_without_the_program_fails(tmp_path):
 
 
 @pytest.mark.timeout(SECONDS + 60)
-@pytest.mark.skipif(os.environ.get("MONKEY_KTLS") != "1", reason="takes minutes: MONKEY_KTLS=1 asks for it")
+@pytest.mark.skipif(os.environ.get("MONKEY_KTLS") != "1", reason="takes minutes: set MONKEY_KTLS=1 to run it")
 def test_kernel_encrypts_tls_records():
     release = Path(os.environ.get("MONKEY_RELEASE") or ROOT / "build" / "release" / "monkey")
     if not release.exists():
-        pytest.skip(f"there is no {release}")
+        pytest.skip(f"{release} is not built")
     done = subprocess.run([KTLS, release.parent], capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode == CANNOT:
         pytest.skip(done.stderr.strip())

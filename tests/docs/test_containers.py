@@ -103,7 +103,7 @@ def test_manifest_references_resolve():
     assert named("PodDisruptionBudget")["spec"]["selector"] == named("Deployment")["spec"]["selector"]
     leaving = re.search(r"sleep (\d+)", container()["lifecycle"]["preStop"]["exec"]["command"][-1])
     probe = container()["readinessProbe"]
-    assert int(leaving[1]) > probe["periodSeconds"] * probe["failureThreshold"], "it is taken out before it ends"
+    assert int(leaving[1]) > probe["periodSeconds"] * probe["failureThreshold"], "the service drops the pod before it ends"
     assert pod()["terminationGracePeriodSeconds"] > int(leaving[1])
 
 
@@ -138,7 +138,7 @@ def test_configuration_agrees_with_the_manifests():
     nodes = named("HorizontalPodAutoscaler")["spec"]["maxReplicas"] + 1  # one more node runs during a rolling update
     # 3 connections are reserved for the superuser
     most = int(re.search(r"max_connections=(\d+)", container("postgres")["args"][-1])[1]) - 3
-    assert nodes * workers * 4 <= most, "the default of Connections"
+    assert nodes * workers * 4 <= most, "the default of PoolSize"
     assert int(container()["resources"]["requests"]["cpu"]) == workers
 
 
@@ -236,7 +236,7 @@ def test_notes_are_shared_between_two_nodes(start, redis):
         assert one.get("/notes", "POST", body="a note, ä".encode()).status == 201
         c.read_until("data: a note, ä\n".encode())
     assert [note["note"] for note in json.loads(two.get("/notes").text)] == ["a note, ä"]
-    assert one.get("/metrics").status == 404, "not where the world is"
+    assert one.get("/metrics").status == 404, "the public port has no metrics"
     numbers = prometheus.parse(one.get("/metrics", which=1).text)
     known = {name for name, _ in numbers.samples}
     series = [re.match(r"\w+", rule["seriesQuery"])[0] for rule in ADAPTER["rules"]["custom"]]
@@ -247,7 +247,7 @@ def test_notes_are_shared_between_two_nodes(start, redis):
     assert [one.get(path, which=1).status for path in ("/healthz", "/readyz")] == [200, 200]
     (folder / "leaving").touch()
     assert [one.get(path, which=1).status for path in ("/healthz", "/readyz")] == [200, 503]
-    assert one.get("/notes").status == 200, "it serves until all know"
+    assert one.get("/notes").status == 200, "the node serves while load balancers still send requests"
 
 
 def redis_ask(redis):

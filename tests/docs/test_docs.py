@@ -29,7 +29,7 @@ CONFIGURATIONS = [pytest.param(page, text, id=f"{page.relative_to(ROOT)}:{line}"
 
 
 def test_manual_has_configurations():
-    assert len(CONFIGURATIONS) >= 15, "they are found at all"
+    assert len(CONFIGURATIONS) >= 15, "too few are found"
 
 
 def complaints(stderr):
@@ -85,7 +85,7 @@ def test_manual_lists_every_plugin():
     guide = table_rows(ROOT / "docs/guide/using-plugins.md", "Plugin")
     assert [re.match(r"\[([\w-]+)\]", row[0])[1] for row in guide] == sorted(names)
     assert re.findall(r"^## ([\w-]+)$", (ROOT / "docs/reference/plugins.md").read_text(), re.MULTILINE) == sorted(names | {"duda-dev"})
-    assert {path.parent.name for path in PLUGINS} == names, "each has a README"
+    assert {path.parent.name for path in PLUGINS} == names, "every plugin has a README"
 
 
 # ---- Commands ----
@@ -117,7 +117,7 @@ def options_of_a_plugin(word):
 
 
 def test_manual_has_commands():
-    assert sum(1 for page in PAGES for _ in commands(page)) >= 20, "they are found at all"
+    assert sum(1 for page in PAGES for _ in commands(page)) >= 20, "too few are found"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

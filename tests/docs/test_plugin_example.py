@@ -101,7 +101,7 @@ def test_timer_example_does_not_block_other_requests(serve, site):
     with server.connect() as c, server.connect() as gone:
         gone.ask("/nap")
         c.ask("/nap")
-        assert server.get("/a").text == "a", "others need not wait"
+        assert server.get("/a").text == "a", "other requests do not wait"
         gone.close()
         assert c.read().text == "awake\n"
 

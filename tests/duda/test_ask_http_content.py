@@ -140,7 +140,7 @@ def test_http_client_disconnect_aborts_the_request_body(monkey, site):
         with server.connect() as client:
             client.ask("/relay", "PUT", streamed=True)
             client.more(b"part")
-            wait_until(lambda: seen and b"part" in seen[0], "the part has arrived")
+            wait_until(lambda: seen and b"part" in seen[0], "the first piece has arrived")
         wait_until(lambda: seen[-1] == "end", "the connection is closed")
         assert seen[0] == b"0004\r\npart\r\n"
 

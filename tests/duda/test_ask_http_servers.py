@@ -45,7 +45,7 @@ def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path)
         assert asked.startswith("200 ") and '"target": "/a"' in asked
         sent = server.get("/send?pieces=40&size=10000").text
         assert sent.startswith("200 ") and len(backend.asked[-1].body) == 400000
-        assert backend.names == ["rates.test"], "one connection, and its name"
+        assert backend.names == ["rates.test"], "one connection, with the name as SNI"
         server.stop()
         for keys in (f"{trusted}    TLSName other.test\n", trusted, f"    TLS on\n    TLSAuthority {other.file}\n    TLSName rates.test\n"):
             server = start(monkey, site, "others", top=upstream(backend.address, keys=keys))
@@ -53,7 +53,7 @@ def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path)
             for target in ("/ask?target=/secret", "/send?pieces=3&size=3"):
                 assert re.match(r"71 \[HTTP_CLIENT\] main, [\d.:]+: the TLS handshake with the server failed$", server.get(target).text)
             server.stop()
-        assert len(backend.asked) == 2, "nothing was sent to a server that is not trusted"
+        assert len(backend.asked) == 2, "nothing was sent to an untrusted server"
 
 
 class Fickle(Backend):

@@ -72,7 +72,7 @@ def test_upload_recipe_limits_the_body(server):
     assert post(server, "/photos", "--xyz--", kind).status == 422
     assert post(server, "/photos", "a=1", FORM).status == 422
     large = body.replace("12345", "x" * (3 << 20))
-    assert post(server, "/photos", large, kind).text == f"a_b.png: {3 << 20} bytes for summer\n", "a photo of 3 MB, as printed"
+    assert post(server, "/photos", large, kind).text == f"a_b.png: {3 << 20} bytes for summer\n", "a photo of 3 MB is accepted"
     assert post(server, "/photos", body.replace("12345", "x" * ((5 << 20) + 1)), kind).status == 413
     assert post(server, "/photos", body.replace("12345", "x" * (7 << 20)), kind).status == 413
 
@@ -127,7 +127,7 @@ def test_lock_recipe_sells_no_item_twice(server):
     assert answers == [(200, "0 left\n"), (200, "1 left\n"), (200, "2 left\n"), *[(409, "")] * 3]
 
 
-@pytest.mark.processes("it starts no programs")
+@pytest.mark.processes("an embedded server starts no programs")
 def test_subprocess_recipe_sorts_lines(server):
     assert post(server, "/sort", "b\na\nb\n").text == "a\nb\n"
 

@@ -71,7 +71,7 @@ def test_routes_count_requests_failures_and_durations(shop):
     requests = {tuple(labels[k] for k in ("service", "method", "route")): n for labels, n in numbers.all("monkey_route_requests_total")}
     assert requests["shop", "GET", "/items/:id"] == 20 and requests["shop", "POST", "/slow"] == 1
     assert requests["shop", "*", '/any"quoted"'] == 0
-    assert len([1 for service, _, route in requests if route.startswith("/longlong")]) == 2, "names that are cut differ"
+    assert len([1 for service, _, route in requests if route.startswith("/longlong")]) == 2, "truncated names differ"
     assert numbers["monkey_route_failures_total", {"route": "/wrong"}] == 1
     assert numbers["monkey_route_failures_total", {}] == 1
     assert numbers["monkey_route_duration_seconds_count", {"route": "/items/:id"}] == 20

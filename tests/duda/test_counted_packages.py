@@ -291,7 +291,7 @@ def test_packages_count_calls_failures_and_durations(world):
         assert world.counted(package, section)[:3] == [0, 0, 0], package
         assert world.server.get(path).text == answers, path
         wait_until(lambda: world.counted(package, section)[:3] == [calls, failures, 0], package)
-        assert (world.counted(package, section)[3] > 0) == (package != "store"), "memory takes no time that is counted"
+        assert (world.counted(package, section)[3] > 0) == (package != "store"), "calls in memory have no measured duration"
     numbers = prometheus.parse(world.server.get("/metrics").text)
     listed = {(labels["package"], labels["section"]) for labels, _ in numbers.all("monkey_package_calls_total")}
     assert listed == {(package, section) for package, section, *_ in USES.values()} | {("kv", "jobs")}

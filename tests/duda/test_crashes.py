@@ -13,7 +13,7 @@ from client import Closed
 from proc import children, wait_until
 
 pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
-              pytest.mark.processes("signals of crashes are the program's")]
+              pytest.mark.processes("the embedding program handles crash signals")]
 
 SOURCE = r"""
 #include <duda.h>
@@ -242,7 +242,7 @@ def test_route_may_have_a_larger_stack(server):
 
 
 def test_handler_that_blocks_the_loop_is_reported(server):
-    assert server.get("/hold").text == "held\n", "nothing cuts its sleep"
+    assert server.get("/hold").text == "held\n", "nothing interrupts its sleep"
     server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /hold, request GET /hold"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
 
@@ -307,7 +307,7 @@ def test_crash_of_a_draining_worker_is_reported(server):
     """No worker replaces a draining one: the worker that took over its slot reports the crash."""
     with server.connect(protocol="h1") as c:
         c.send(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
-        assert server.get("/fine").text == "fine\n", "the only worker has both requests"
+        assert server.get("/fine").text == "fine\n", "the only worker serves both requests"
         reload(server, 1)
         assert server.get("/fine").text == "fine\n"
         c.send(b"x")

@@ -11,7 +11,7 @@ from client import Closed
 from proc import wait_until
 
 pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
-              pytest.mark.processes("a crash ends the program")]
+              pytest.mark.processes("a crash ends the embedding program")]
 
 SOURCE = r"""
 #include <duda.h>
@@ -147,7 +147,7 @@ def test_route_that_crashes_repeatedly_does_not_affect_others(loaded):
     while 503 not in answers:
         progress(load)
         answers.append(crash(server))
-    assert len(answers) <= 3 + 2, "each of the two workers may miss that the other one has just crashed"
+    assert len(answers) <= 3 + 2, "each of the two workers may miss a concurrent crash of the other"
     n = server.err.text.count("ended its worker")
     for _ in range(10):
         assert crash(server) == 503

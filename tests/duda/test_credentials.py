@@ -96,8 +96,8 @@ def test_bad_token_is_401_with_a_challenge(tokens, name):
     how, text = BAD[name]
     answer = tokens.get(f"/check?how={how}", fields=bearer(text))
     assert (answer.status, answer.all("WWW-Authenticate")) == (401, [CHALLENGE])
-    assert tokens.get("/check", fields=bearer(token())).status == 200, "a good one"
-    assert "answered -" not in tokens.err.text[said:], "clients do not fill the log"
+    assert tokens.get("/check", fields=bearer(token())).status == 200, "a valid token is accepted"
+    assert "answered -" not in tokens.err.text[said:], "invalid tokens are not logged"
 
 
 def test_malformed_token_is_400(tokens):
@@ -120,7 +120,7 @@ def test_nested_brackets_in_a_token_do_not_overflow_the_stack(tokens, how, depth
 def test_challenge_of_the_handler_is_kept(tokens):
     answer = tokens.get("/check?how=own", fields=bearer(token(exp=1)))
     assert (answer.status, answer.all("WWW-Authenticate")) == (401, ['Basic realm="shop"'])
-    assert tokens.get("/refuse").all("WWW-Authenticate") == [], "a number names no reason"
+    assert tokens.get("/refuse").all("WWW-Authenticate") == [], "a plain 401 has no challenge"
 
 
 
@@ -209,7 +209,7 @@ def test_redis_that_rejects_the_password_is_503(monkey, site, keys, says):
         redis.stop()
 
 
-@pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
+@pytest.mark.skipif(not postgres_server.is_usable(), reason="PostgreSQL is not installed")
 def test_postgres_that_rejects_the_user_is_503(monkey, site):
     postgres = postgres_server.Postgres()
     try:

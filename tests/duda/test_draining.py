@@ -11,7 +11,7 @@ from proc import wait_until
 from wsframes import CLOSE, FIN, Peer, frame
 
 pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
-              pytest.mark.processes("it reloads")]
+              pytest.mark.processes("the test reloads the server")]
 
 SOURCE = r"""
 #include <duda.h>

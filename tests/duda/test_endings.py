@@ -376,7 +376,7 @@ DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/count", co
 """
 OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(redis_server.PROGRAM),
             "sqlite": services.has("sqlite"), "postgres": services.has("postgres")}
-CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("it starts no programs")) for kind in ("child", "pipes", "full_pipe")]
+CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("no subprocesses when embedded")) for kind in ("child", "pipes", "full_pipe")]
 BY_PACKAGE = {"kv": ["kv"], "redis": ["redis", "redis_many", "redis_block", "subscribed"], "sqlite": ["sql", "sqlite_transaction"],
               "postgres": ["postgres", "postgres_many", "transaction", "copy", "listening"]}
 KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", "room", "output", "events", "http", "upload", "callback",
@@ -446,7 +446,7 @@ class Counts:
             return now[0] == live and [a - b for a, b in zip(now[1:], self.before[1:], strict=True)] == list(ends)
 
         try:
-            wait_until(is_so, "the handlers have ended as they should")
+            wait_until(is_so, "the handlers have ended as expected")
         except AssertionError as error:
             raise AssertionError(f"not {live} and {ends}, but {self.now()} after {self.before}") from error
 

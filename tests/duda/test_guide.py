@@ -156,13 +156,13 @@ def test_step_10_builds_loads_routes_and_reloads(monkey, deployed):
 
 
 @pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
-@pytest.mark.processes("it starts no group of processes")
+@pytest.mark.processes("an embedded server starts no process group")
 def test_step_10_isolates_the_service(monkey, deployed):
     """Step 10: the second configuration replaces the sections of the first."""
     plain, own = configurations(step(10))
     server = monkey(args=["-c", deployed(plain[:plain.index("[PLUGINS]")] + own)], program=RELEASE)
     assert server.get("/?name=you").text == "hello you\n" and server.get("/file.txt").text == "a file"
-    assert len(server.workers) >= 2, "the worker in front, and the group"
+    assert len(server.workers) >= 2, "the server's worker and the group's worker"
 
 
 def test_guide_shows_the_real_test_output(run, tmp_path, environment):

@@ -113,7 +113,7 @@ def script(path, text):
     return str(path)
 
 
-@pytest.mark.processes("it starts no programs")
+@pytest.mark.processes("an embedded server starts no programs")
 @pytest.mark.skipif(not redis_server.PROGRAM or not memcached_server.PROGRAM or not all(
     services.has(p) for p in ("kv", "redis", "sqlite")), reason="a server or a library is missing")
 def test_code_blocks_work_with_real_servers(monkey, site):
@@ -160,7 +160,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         assert "To: ana@example.org\n" in (folder / "sent").read_text().replace("\r\n", "\n")
 
 
-@pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(), reason="there is no PostgreSQL")
+@pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(), reason="PostgreSQL is not installed")
 def test_code_blocks_work_with_postgres(monkey, site):
     postgres = postgres_server.Postgres()
     try:

@@ -65,7 +65,7 @@ def test_failed_jobs_are_retried(works):
     check_failures(works.start())
 
 
-@pytest.mark.processes("a crash ends the program")
+@pytest.mark.processes("a crash ends the embedding program")
 def test_job_runs_again_after_a_crash_of_its_worker(works):
     """The job runs again."""
     works.start(lease="1s")
@@ -131,7 +131,7 @@ def test_draining_worker_finishes_its_jobs_and_takes_no_new_ones(works, ends):
     assert set(works.noted("begin").values()) == {1}
 
 
-@pytest.mark.processes("the program says how long it drains")
+@pytest.mark.processes("the embedding program sets the drain timeout")
 def test_job_longer_than_the_drain_timeout_runs_again(works):
     works.start(workers=1, lease="1s", server="DrainTimeout 200ms")
     works.push("held")

@@ -155,7 +155,7 @@ def test_entries_are_set_read_and_deleted_within_limits(server):
 
 def test_entries_expire(server):
     assert put(server, "brief", b"x", "?ttl=1") == 204
-    wait_until(lambda: server.get("/e/brief").status == 404, "the entry is gone")
+    wait_until(lambda: server.get("/e/brief").status == 404, "the entry has expired")
     assert put(server, "lasts", b"x", "?ttl=3600000") == 204
     assert server.get("/e/lasts").text == "x"
 
@@ -232,7 +232,7 @@ def test_kv_calls_are_counted(monkey, site):
     assert numbers["monkey_package_calls_total", {"package": "kv", "section": "cache"}] == 0
 
 
-@pytest.mark.processes("it has no processes of workers")
+@pytest.mark.processes("an embedded server has no worker processes")
 def test_kill_during_writes_loses_no_acknowledged_write(monkey, site):
     """Clients write while workers, and then the whole server, are killed: every acknowledged write survives."""
     folder = site.path.parent
@@ -295,7 +295,7 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, says):
     assert done.code == 3 and says in done.err
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can give folders to another user")
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
     """The next start would take the folder for the workers' own."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,

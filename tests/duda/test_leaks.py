@@ -362,16 +362,16 @@ def grown_by(server, paths, requests):
     return grown[0]
 
 
-@pytest.mark.processes("it measures a worker")
+@pytest.mark.processes("the test measures a worker process")
 def test_worker_does_not_grow(start):
     """The smallest leak in any path would cost more than one byte per request."""
     server = start()
     assert grown_by(server, STEADY, REQUESTS) < 8_000 + REQUESTS // 50
     assert grown_by(server, IN_LMDB, REQUESTS // 2) < 400_000 + REQUESTS // 10
-    assert grown_by(server, [*STEADY, "leak"], 10_000) > 8_000 + 10_000 // 50, "leaks are seen"
+    assert grown_by(server, [*STEADY, "leak"], 10_000) > 8_000 + 10_000 // 50, "a real leak is detected"
 
 
-@pytest.mark.processes("it measures a worker")
+@pytest.mark.processes("the test measures a worker process")
 @pytest.mark.parametrize("paths", [("locks", "locks"), ("hears", "says")], ids=["lock", "room"])
 def test_waits_that_end_in_time_leak_nothing(start, paths):
     server = start()

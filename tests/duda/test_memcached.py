@@ -261,7 +261,7 @@ def test_memcached_killed_server_fails_fast_and_others_still_answer(monkey, site
             answer = server.get("/many?n=50").text
             assert re.fullmatch(r"(0|2|104|110|111):((2|104|110|111);)*", answer)
             return "111;" in answer and ";2;" in answer
-        wait_until(some_fail_at_once, "commands for that server fail at once, the other one has its keys")
+        wait_until(some_fail_at_once, "commands for that server fail immediately, the other server still answers")
         server.err.wait_for(r"\[error\] .*\[MEMCACHED\] main, unix:\S+: ")
         one.start()
         wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "the server answers again")
@@ -374,7 +374,7 @@ def test_memcached_server_without_the_meta_protocol_is_reported(monkey, site, fa
     server = start(monkey, site, fake.path, keys="    Timeout 100ms\n")
     fake(b"ERROR\r\n", lambda piece: b"")
     wait_until(lambda: re.fullmatch(r"(71|111) .*: it does not speak the meta protocol.*", ask(server, "get", "k")),
-               "the error says what is wrong")
+               "the error names the cause")
 
 
 MISTAKES = [

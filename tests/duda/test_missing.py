@@ -154,7 +154,7 @@ def test_every_function_reports_the_missing_section(server):
         if name in PACKAGES:
             for asked in ("nope", "typo"):
                 server.err.wait_for(rf"\[error\].*: there is no {section} of the Name `{asked}`: functions")
-    assert server.err.text.count("[KV] or [REDIS] of the Name `nope`: functions") == 1, "once for each Name"
+    assert server.err.text.count("[KV] or [REDIS] of the Name `nope`: functions") == 1, "logged once for each Name"
 
 
 def test_handler_of_the_guide_is_503_and_names_the_section(server):

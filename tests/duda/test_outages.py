@@ -19,7 +19,7 @@ import services
 from proc import wait_until
 from writers import Writers
 
-pytestmark = pytest.mark.processes("it has no processes of workers")
+pytestmark = pytest.mark.processes("an embedded server has no worker processes")
 
 SOURCE = r"""
 #include <duda.h>

@@ -329,10 +329,10 @@ def test_notifications_reach_all_listeners_of_a_channel(monkey, site, cluster, c
         say(server, "other", "end")
         assert b"two" not in other.hears("over")
     assert run(server, "SELECT count(*) FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN' AND datname = current_database()") == "1"
-    assert run(server, "SELECT count(*) FROM pg_listening_channels()") == "0", "a statement's connection listens"
+    assert run(server, "SELECT count(*) FROM pg_listening_channels()") == "0", "a connection for statements has a subscription"
 
 
-@pytest.mark.processes("counts how often a worker sleeps")
+@pytest.mark.processes("the test counts the sleeps of a worker process")
 @pytest.mark.parametrize("path", ["/listen?channel=x&ms=60000", "/run?sql=SELECT+pg_sleep(60)"])
 def test_waiting_handler_does_not_wake_its_worker(monkey, site, cluster, path):
     server = start(monkey, site, cluster.database(), "    Timeout 30s\n")
@@ -369,7 +369,7 @@ def test_slow_listener_learns_how_many_messages_were_dropped(monkey, site, clust
     with contextlib.ExitStack() as stack:
         slow = Listener(stack, server, "many")
         assert run(server, "SELECT count(pg_notify('many', 'n' || i)) FROM generate_series(1, 600) i") == "600"
-        assert b"n1\n" in slow.hears("lost 75"), "the first have come, then it learns that others have not"
+        assert b"n1\n" in slow.hears("lost 75"), "the first messages arrive, then the number of dropped ones"
         say(server, "many", "end")
         slow.hears("over")
 
@@ -427,7 +427,7 @@ def test_listener_resubscribes_after_an_outage(monkey, site, own, how):
         else:
             own.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
         listener.hears("lost 104")
-        wait_until(lambda: run(server, "SELECT 1") == "1", "statements are answered")
+        wait_until(lambda: run(server, "SELECT 1") == "1", "statements succeed again")
         say(server, "news", "after")
         listener.hears("after")
         say(server, "news", "end")
@@ -584,7 +584,7 @@ def test_copy_takes_part_in_transactions(goods):
     answer, n = do("end")
     assert answer.startswith("22 ") and n == "0"
     answer, n = do("early")
-    assert answer.startswith("104 ") and n == "0", "to stop in the middle ends the connection, and the transaction with it"
+    assert answer.startswith("104 ") and n == "0", "an unfinished COPY closes the connection and aborts the transaction"
     assert is_idle(goods)
 
 
@@ -595,7 +595,7 @@ def test_quoted_text_is_read_unchanged(goods, text):
 
 def test_text_with_nul_cannot_be_quoted(goods):
     assert goods.get("/quote?text=a%00b").status == 400
-    assert goods.get("/quote").text.strip() == "\\N", "an absent one is NULL"
+    assert goods.get("/quote").text.strip() == "\\N", "an absent value becomes NULL"
 
 
 def test_client_disconnect_cancels_its_copy(goods):
@@ -624,7 +624,7 @@ def test_slow_client_applies_backpressure_to_the_server(goods):
     with goods.connect(receive_buffer=4096) as c:
         c.ask("/export?" + urllib.parse.urlencode({"sql": "COPY (SELECT repeat('x', 1000) FROM generate_series(1, 200000)) TO STDOUT"}))
         wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite' AND datname = current_database()"
-        wait_until(lambda: run(goods, wait) == "1", "the server waits for us")
+        wait_until(lambda: run(goods, wait) == "1", "the server is blocked on the client")
         assert memory() - before < 60_000
 
 
@@ -674,7 +674,7 @@ def test_hosts_are_tried_in_order(monkey, site):
             server.stop()
         server = start(monkey, site, f"postgresql://ana@localhost:{postgres.port}/{name}?target_session_attrs=standby")
         server.allow("POSTGRES")
-        assert "111 " in run(server, "SELECT 1"), "it is no standby"
+        assert "111 " in run(server, "SELECT 1"), "the server is not a standby"
         server.stop()
     finally:
         postgres.stop()
@@ -712,6 +712,6 @@ def test_certificate_must_match_the_host_name(monkey, site, tmp_path):
         server = start(monkey, site, place)
         server.allow("POSTGRES")
         wait_until(lambda: 'for "db.test" does not match host name "localhost"' in run(server, "SELECT 1"),
-                   "it shows the other one, which is refused")
+                   "the other certificate is rejected")
     finally:
         postgres.stop()

@@ -111,7 +111,7 @@ def test_batch_is_sent_as_one_packet_without_delay(monkey, tmp_path):
         with server.connect() as c:
             c.ask("/all?sql=SELECT+pg_sleep(3600)&in=1")
             wait_until(lambda: "pg_sleep" in postgres.sql("SELECT max(query) FROM pg_stat_activity WHERE state = 'active' AND "
-                                                          "pid <> pg_backend_pid()"), "they are under way")
+                                                          "pid <> pg_backend_pid()"), "the statements are running")
         ask("/all?sql=SELECT+1", 99)
     finally:
         postgres.stop()

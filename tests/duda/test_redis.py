@@ -138,7 +138,7 @@ def test_redis_blocking_commands_use_their_own_connections(server, steady):
     assert block("SELECT 1").startswith("95 !")
     assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
     assert ask(server, "XREAD", "COUNT", "1", "block", "0", "STREAMS", "x", "0").startswith("95 !")
-    assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "a stream may have this name"
+    assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "`block` is a stream name here"
     # Connections of completed waits are reused, but not the connection of a client that has disconnected.
     with server.connect() as c:
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -244,7 +244,7 @@ def test_redis_messages_reach_all_subscribers(server, steady):
     hear(server, steady)
 
 
-@pytest.mark.processes("counts how often a worker sleeps")
+@pytest.mark.processes("the test counts the sleeps of a worker process")
 def test_redis_idle_channel_does_not_wake_its_worker(monkey, site, steady):
     server = start(monkey, site, steady)
     with server.connect() as c:
@@ -318,7 +318,7 @@ def test_redis_configured_replica_is_not_reconnected_for_each_write(monkey, site
     with contextlib.ExitStack() as stack:
         master = stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
         replica = stack.enter_context(stopping(redis_server.Redis("--replicaof", "127.0.0.1", str(master.port))))
-        wait_until(lambda: replica.info("replication", "master_link_status") == "up", "the replica follows")
+        wait_until(lambda: replica.info("replication", "master_link_status") == "up", "the replica is in sync")
         relay = stack.enter_context(Relay(replica.socket))
         server = start_at(monkey, site, relay.address)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -397,7 +397,7 @@ def test_redis_tls_reads_replies_of_several_records(monkey, site, tmp_path):
     try:
         redis = redis_server.start_at_port(lambda port: redis_server.Redis("--tls-port", str(port), *options))
     except AssertionError:
-        pytest.skip("this redis-server speaks no TLS")
+        pytest.skip("this redis-server has no TLS")
     try:
         service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
         port = redis.options[1]

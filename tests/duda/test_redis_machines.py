@@ -127,7 +127,7 @@ class Net:
         number = os.getpid() % 65000
         self.name, self.prefix = f"mk{number:x}", f"10.{number // 256 % 256}.{number % 256}"
         if not ip("link", "add", self.name, "type", "bridge"):
-            pytest.skip("this machine makes no bridges")
+            pytest.skip("this machine cannot create bridges")
         assert ip("addr", "add", f"{self.prefix}.254/24", "dev", self.name) and ip("link", "set", self.name, "up")
 
     def close(self):

@@ -23,7 +23,7 @@ def test_reference_sections_have_examples():
 def test_man_page_lists_options_and_renders(run, verb):
     page = PAGES / f"monkey-{verb}.1"
     if not page.exists():
-        pytest.skip("the pages are not built here")
+        pytest.skip("the man pages are not built")
     text, told = page.read_text().replace("\\-", "-"), run(verb, "--help").out
     for option in re.findall(r"^  (-.*?)  ", told, re.MULTILINE):
         assert f"\\fB{option}\\fR" in text, option

@@ -171,7 +171,7 @@ def test_invalid_route_table_is_rejected_at_startup(monkey, tmp_path, table, sai
     server.wait()
     for pattern in said:
         server.err.wait_for(pattern)
-    assert "expects nothing" not in server.err.text, "nothing follows from a service that was not loaded"
+    assert "expects nothing" not in server.err.text, "a rejected service causes no further errors"
 
 
 def test_server_routes_mount_the_service(monkey, tmp_path, site):

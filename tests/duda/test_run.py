@@ -70,7 +70,7 @@ def test_saved_version_is_served(start, src, tmp_path, compiler, runtime):
     assert server.get("/").text == "hello world\n"
     for word in ("hullo", "hi"):
         (src / "word.h").write_text(f'#define WORD "{word}"\n')
-        assert server.get("/?name=x").text == f"{word} x\n", "the request waits for what was saved before it"
+        assert server.get("/?name=x").text == f"{word} x\n", "the request waits until the saved version is compiled"
     next_file = src / "next"
     next_file.write_text(HELLO.replace("%s %s", "%s, dear %s"))
     next_file.rename(src / "hello.c")
@@ -157,7 +157,7 @@ def test_compile_error_is_shown_until_fixed(start, src, compiler):
     assert "hello.c:6: error:" in page.text and "&lt;b&gt;" in page.text and "<b>" not in page.text
     assert "EventSource" in page.text and page["Cache-Control"] == "no-store"
     answer = server.get("/")
-    assert answer.status == 500 and answer["Content-Type"].startswith("text/plain"), "programs get the error, too, as text"
+    assert answer.status == 500 and answer["Content-Type"].startswith("text/plain"), "other programs get the error as text"
     assert "hello.c:6: error:" in answer.text and "hello world" not in answer.text and "<h1>" not in answer.text
     server.err.wait_for("hello.c:6:.*error:")
     write_hello(src)
@@ -191,7 +191,7 @@ def test_compile_error_of_the_first_version_is_shown(start, src):
 @pytest.mark.parametrize("program", [PROGRAM, RELEASE], ids=["dev", "release"])
 def test_crash_names_its_source_line(start, src, program, compiler):
     if not program.exists():
-        pytest.skip("there is no release build")
+        pytest.skip("the release program is not built")
     server = start(write_hello(src), program=program, compiler=compiler)
     server.allow("Sanitizer", "worker", "runtime error")
     page = server.get("/crash?a=<i>", fields=BROWSER)
@@ -201,7 +201,7 @@ def test_crash_names_its_source_line(start, src, program, compiler):
     if shutil.which("addr2line"):
         assert f"hello.c:{line}: in crash()" in page.text and "*none" in page.text
         server.err.wait_for(rf"hello\.c:{line}: in crash\(\)")
-    assert "crashed" in server.get("/crash").text, "another worker has taken its place"
+    assert "crashed" in server.get("/crash").text, "a new worker has replaced the crashed one"
     assert server.get("/").text == "hello world\n"
     (src / "hello.c").write_text(HELLO.replace(", *none", ", 'x'"))
     assert server.get("/crash").text == "<x>\n"
@@ -337,7 +337,7 @@ def test_folder_of_handlers_is_served(start, src):
     assert [server.get(path).status for path in ("/page.html", "/keys.db", "/shop.conf", "/.secret")] == [404, 404, 404, 403]
     (src / "html").mkdir()
     (src / "html/page.html").write_text("a page")
-    assert server.get("/page.html").text == "a page", "the folder may come later"
+    assert server.get("/page.html").text == "a page", "the folder may be created later"
     assert server.get("/one").text == "one /\n" and server.get("/one/more").text == "one /more\n"
     assert [server.get(path).status for path in ("/one.c", "/off_", "/none", "/a/b")] == [404] * 4
     (src / "two.c").write_text('#include <duda.h>\nstatic int two(struct duda_ctx *d) { return duda_puts(d, "two\\n"); }\n'
@@ -346,7 +346,7 @@ def test_folder_of_handlers_is_served(start, src):
     (src / "index.c").write_text('#include <duda.h>\nstatic int handle(struct duda_ctx *d) { return duda_puts(d, "home\\n"); }\n')
     assert server.get("/").text == "home\n"
     (src / "two.c").unlink()
-    assert server.get("/two/x").status in (200, 404), "index.c answers for all that is left"
+    assert server.get("/two/x").status in (200, 404), "index.c handles all remaining paths"
     assert "compiled in" in server.out.text
 
 
@@ -640,7 +640,7 @@ def test_open_pages_switch_to_the_new_version_immediately(start, src):
         with pytest.raises(ConnectionClosed) as closed:
             socket.recv(timeout=SECONDS / 4)
         assert closed.value.rcvd.code == 1001
-        assert stream.read_until(b"0\r\n\r\n") == b"\r\n", "the stream is complete"
+        assert stream.read_until(b"0\r\n\r\n") == b"\r\n", "the stream ends properly"
     with server.connect() as stream, connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as socket:
         stream.ask("/events").read_head()
         assert b"data: two" in stream.read_until(b"\n\n")

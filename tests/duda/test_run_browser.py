@@ -50,7 +50,7 @@ def test_errors_and_crashes_are_shown_until_fixed(started, tmp_path):
         b.goto(server.url + "/?name=you")
         assert b.run("document.title") == "The service is not compiled"
         assert f"letters.c:{READS}:" in b.run(TEXT) and "missing" in b.run("document.querySelector('h2').innerText")
-        assert "return of[0] + missing; /* reads it */" in b.run(MARKED), "the line itself"
+        assert "return of[0] + missing; /* reads it */" in b.run(MARKED), "the page shows the source line"
         path.write_text(GOOD)
         b.wait_for(f"{TEXT} == 'hello y'")
 

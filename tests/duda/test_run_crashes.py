@@ -113,7 +113,7 @@ CAUSES = {"in_libc": "SIGSEGV", "in_program": "SIGSEGV", "in_format": "SIGSEGV",
 def faulty(monkey, tmp_path):
     """Uses the release build: with the sanitizers of the other build the process would end in another way."""
     if not RELEASE.exists():
-        pytest.skip("there is no release build")
+        pytest.skip("the release program is not built")
     (tmp_path / "faults.c").write_text(FAULTS)
     server = monkey(args=["run", "-p", "0", tmp_path / "faults.c"], program=RELEASE,
                     environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})

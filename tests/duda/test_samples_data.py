@@ -61,7 +61,7 @@ def test_expenses_sample_imports_and_draws_a_table(start):
         answer = server.get("/", "POST", CSV, wrong)
         assert answer.status == 422 and says in json.loads(answer.text)["detail"], answer.text
     assert server.get("/", "POST", GZIP, b"no gzip").status == 422
-    assert server.get("/", "POST", GZIP, gzip.compress(bytes(1 << 20))).status == 413, "a kilobyte that becomes a megabyte"
+    assert server.get("/", "POST", GZIP, gzip.compress(bytes(1 << 20))).status == 413, "a kilobyte that expands to a megabyte"
     assert server.get("/", "POST", [("Content-Type", "text/plain")], b"a,1\n").status == 415
     assert server.get("/expenses.csv").text == "water,20.00\r\n", "rejected requests have changed nothing"
 
@@ -90,7 +90,7 @@ def test_contact_sample_sends_mail(start):
 
 
 @needs("memcached")
-@pytest.mark.skipif(not memcached_server.PROGRAM, reason="there is no memcached")
+@pytest.mark.skipif(not memcached_server.PROGRAM, reason="memcached is not installed")
 def test_primes_sample_caches_results(start):
     memcached = memcached_server.Memcached()
     try:
@@ -105,11 +105,11 @@ def test_primes_sample_caches_results(start):
         memcached.stop()
     server.allow("not cached|MEMCACHE")
     answer = server.get("/100000")
-    assert (answer.text, answer["X-Cache"]) == ("9592 primes are below 100000\n", "miss"), "without a cache it is slow, but there"
+    assert (answer.text, answer["X-Cache"]) == ("9592 primes are below 100000\n", "miss"), "works without the cache, only slower"
 
 
 @needs("subprocess")
-@pytest.mark.skipif(not shutil.which("factor"), reason="there is no factor")
+@pytest.mark.skipif(not shutil.which("factor"), reason="factor is not installed")
 def test_factor_sample_runs_a_subprocess(start):
     server = start("factor")
     server.allow("factor")
@@ -118,7 +118,7 @@ def test_factor_sample_runs_a_subprocess(start):
 
 
 @needs("sql", "postgres")
-@pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
+@pytest.mark.skipif(not postgres_server.is_usable(), reason="PostgreSQL is not installed")
 def test_orders_sample_streams_and_copies_rows(start):
     postgres = postgres_server.Postgres()
     try:

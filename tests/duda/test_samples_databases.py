@@ -20,7 +20,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 
 
 @needs("postgres", "store")
-@pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
+@pytest.mark.skipif(not postgres_server.is_usable(), reason="PostgreSQL is not installed")
 def test_techempower_sample_follows_the_rules(start):
     """Checks the rules of the TechEmpower tests with the check of the contest."""
     postgres = postgres_server.Postgres()
@@ -45,7 +45,7 @@ def test_techempower_sample_follows_the_rules(start):
 
 
 @needs("redis")
-@pytest.mark.skipif(not redis_server.PROGRAM, reason="there is no Redis")
+@pytest.mark.skipif(not redis_server.PROGRAM, reason="Redis is not installed")
 def test_motd_sample_stores_the_message_in_redis(start):
     redis = redis_server.Redis()
     try:

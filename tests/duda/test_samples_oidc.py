@@ -138,9 +138,9 @@ def test_oidc_changed_keys_serve_concurrent_logins(server, provider, keys):
     with ThreadPoolExecutor(2) as pool:
         try:
             answers = [pool.submit(log_in, server, provider) for _ in range(2)]
-            wait_until(lambda: provider.asked == {**provider.asked, "/keys": 2, "/token": 3}, "both have their tokens")
+            wait_until(lambda: provider.asked == {**provider.asked, "/keys": 2, "/token": 3}, "both logins have their tokens")
             done, _ = wait(answers, timeout=0.5)
-            assert not done, "a refusal would not have waited for the keys"
+            assert not done, "a rejection would not wait for the keys"
         finally:
             provider.held["/keys"].set()
         assert [each.result()[0].status for each in answers] == [303, 303]

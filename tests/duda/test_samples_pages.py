@@ -27,7 +27,7 @@ def test_guestbook_sample_stores_escaped_entries(start):
     assert ana.post("/", name="Bob", text="second").status == 303
     page = ana.get("/").text
     assert "<h2>Ana</h2><p>Hello &lt;b&gt;all&lt;/b&gt;\nand a line</p>" in page
-    assert page.index("Bob") < page.index("Ana"), "the newest first"
+    assert page.index("Bob") < page.index("Ana"), "newest entries come first"
     bad = ana.post("/", name="", text="kept")
     assert bad.status == 422 and "class=flaw" in bad.text and ">kept</textarea>" in bad.text
     forged = server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"name=x&text=y")
@@ -84,7 +84,7 @@ def test_minipedia_sample_edits_articles(start):
 
 def test_chat_sample_connects_browsers(start, tmp_path):
     server = start("chat")
-    assert server.get("/socket").status in (400, 426), "no WebSocket"
+    assert server.get("/socket").status in (400, 426), "not a WebSocket request"
     if not browser.FOUND:
         pytest.skip("no Chromium here")
     for name in ("one", "two"):

@@ -88,7 +88,7 @@ def test_shop_rejects_wrong_logins_and_foreign_forms(shop):
     form = [("Content-Type", "application/x-www-form-urlencoded")]
     cookies = [("Cookie", "; ".join(f"{k}={v}" for k, v in ana.cookies.items()))]
     for path in ("/basket", "/orders", "/account/out"):
-        assert shop.get(path, "POST", form + cookies, b"id=1&n=1").status == 403, "a form of another site"
+        assert shop.get(path, "POST", form + cookies, b"id=1&n=1").status == 403, "a cross-site form"
     assert "Log out ana" in ana.get("/").text
 
 
@@ -130,7 +130,7 @@ def test_shop_input_never_becomes_sql_or_html(shop):
             assert "<script>alert" not in visitor.get("/").text
         cookies = "; ".join(f"{name}={quote(text)}" for name in ana.cookies)
         assert shop.get("/orders", fields=[("Cookie", cookies)])["Location"] == "/account", "not a session"
-    assert shop.get("/?q=%ff").status in (200, 400), "no UTF-8"
+    assert shop.get("/?q=%ff").status in (200, 400), "invalid UTF-8"
     assert stock(shop) == before and "Log out ana" in ana.get("/").text
 
 

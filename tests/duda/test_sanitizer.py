@@ -107,7 +107,7 @@ def test_use_of_request_memory_after_its_end_is_reported(server, target):
     assert server.get(target, fields=[("X-Kept", "value")]).status == 200
     page = server.get("/use").text
     assert "AddressSanitizer: heap-use-after-free" in page and f"kept.c:{line_of('used')}" in page, page
-    assert server.get("/copy").status == 200 and server.get("/use").text == "0\n", "what is copied may be used"
+    assert server.get("/copy").status == 200 and server.get("/use").text == "0\n", "the copy may be used"
 
 
 @pytest.mark.parametrize("name, what", [("release", "heap-use-after-free"), ("beyond", "use-after-poison"), ("freed", "heap-use-after-free")])

@@ -311,7 +311,7 @@ def world(request, monkey, site, tmp_path):
     which = request.param
     section, plugins = STORES[which]
     if which == "redis" and redis_server.PROGRAM is None or which != "memory" and not services.has(which):
-        pytest.skip(f"{which} is not there")
+        pytest.skip(f"{which} is not available")
     redis = redis_server.Redis() if which == "redis" else None
     seals = (services.OBJECTS / "monkey-duda-seal.so").exists()
 
@@ -529,7 +529,7 @@ def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
     check_visitor(u, one)
 
 
-@pytest.mark.processes("it starts no group of processes")
+@pytest.mark.processes("an embedded server starts no process group")
 def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path):
     """The group's own configuration has only one host."""
     tmp_path.chmod(0o755)
@@ -540,7 +540,7 @@ def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n", host=f"ServerName {HOSTS[0]}",
                     sections=routes + "".join(f"[HOST]\n    ServerName {h}\n    DocumentRoot site\n{routes}" for h in hosts))
     places = [Place(server, host, name="alpha") for host in (*HOSTS, "x.c.example", "y.c.example")]
-    wait_until(lambda: places[0].get("/visitor/get").status == 200, "the group serves")
+    wait_until(lambda: places[0].get("/visitor/get").status == 200, "the process group serves")
     for i, place in enumerate(places):
         check_visitor(place, places[i - 1], proofs=False)
 

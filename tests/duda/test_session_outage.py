@@ -94,6 +94,6 @@ def test_unreachable_session_store_is_503_and_logs_no_client_out(monkey, tmp_pat
         assert answer.status == 503 and "stranger" not in answer.text, path
     assert server.get("/runs").text == before, "no handler ran"
     server.err.wait_for(r"show\(\) in \S+ answered 503: .")
-    assert server.get("/show").text == "hello stranger\n", "without a cookie no store is asked"
+    assert server.get("/show").text == "hello stranger\n", "a request without a cookie needs no store"
     redis.start_again()
     wait_until(lambda: server.get("/show", fields=cookie).status == 200, "the store answers again")

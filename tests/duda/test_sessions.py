@@ -333,7 +333,7 @@ def test_session_flood_of_many_addresses_evicts_no_login(people):
     for i in range(400):
         get(server, "/visit/guest", source=f"127.0.{i // 200 + 1}.{i % 200 + 1}")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
-    assert show(server, first) == "-", "others have taken its place"
+    assert show(server, first) == "-", "other sessions have replaced it"
 
 
 @pytest.mark.parametrize("where", ["kv", "redis"])
@@ -384,7 +384,7 @@ def test_entry_of_the_application_is_never_a_session(people, where, site):
             for value in (record(b"root"), bytes(16) + record(b"root")):
                 assert get(server, f"/put?key={key.encode().hex()}&value={value.hex()}").text == ("1\n" if where == "redis" and key[0] == "!" else "0\n")
                 assert show(server, f"{NAME}={number}") == ("ana" if number in cookie else "-"), key
-    assert show(server, cookie) == "ana", "its entry is as it was"
+    assert show(server, cookie) == "ana", "the session is unchanged"
 
 
 def test_redis_commands_of_a_service_cannot_use_keys_of_duda(people):
@@ -520,7 +520,7 @@ def test_sessions_in_a_kv_store_survive_a_restart_without_keys(people):
     assert show(people("kv"), cookie) == "ana"
 
 
-@pytest.mark.processes("signals of crashes are the program's")
+@pytest.mark.processes("the embedding program handles crash signals")
 @pytest.mark.parametrize("where", PLACES)
 def test_no_log_contains_a_session_id(people, where, tmp_path):
     """Not even with debug logging, after a crash of the handler, or while the store is unreachable."""

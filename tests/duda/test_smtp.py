@@ -136,7 +136,7 @@ def test_smtp_rejects_injection_and_oversized_messages(monkey, mails, box):
     assert send(server, b"a\0b", "/text")[0] == 22
     assert send(server, "x" * 999, "/text")[0] == 22
     assert send(server, "x\n" * 5121, "/text")[0] == 90
-    assert send(server, "x" * 8000)[0] == 90, "too long in base64"
+    assert send(server, "x" * 8000)[0] == 90, "too long after base64 encoding"
     assert not mail.got
     assert send(server, "x" * 7000)[0] == 0
 

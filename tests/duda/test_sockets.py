@@ -278,7 +278,7 @@ def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
         server.stop()
 
 
-@pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="there is no optimised Duda")
+@pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="the optimized Duda is not built")
 def test_idle_callback_websocket_needs_two_kilobytes(monkey, tmp_path):
     """The handler's memory is freed when it returns, and the sockets share common data."""
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMISED)], program=RELEASE, workers=1,

@@ -389,7 +389,7 @@ def test_postgres_batch_beyond_the_queue_limit_is_rejected(monkey, site, request
     server = start(monkey, site, "postgres", request, "    MaxQueue 3\n", workers=1)
     assert server.get("/many?ids=1,2,1").text == "0: 1 2 1"
     assert server.get("/many?ids=1,2,1,2").text.startswith("16: -1")
-    assert server.get("/many?ids=1,2,1,2&how=commit").text == "0: 1 2 1 2", "a transaction has a connection already"
+    assert server.get("/many?ids=1,2,1,2&how=commit").text == "0: 1 2 1 2", "a transaction already has a connection"
 
 
 @needs_postgres
@@ -462,7 +462,7 @@ def test_postgres_section_rejects_invalid_servers(run, tmp_path, keys, says):
     assert done.code == 3 and says in done.err
 
 
-@pytest.mark.skipif(not (services.has("sqlite") and services.has("postgres")), reason="one of both is missing")
+@pytest.mark.skipif(not (services.has("sqlite") and services.has("postgres")), reason="one of the two databases is missing")
 @pytest.mark.parametrize("name", ["main", "other"])
 def test_database_names_must_be_unique(run, tmp_path, name):
     """Services find databases of either type by Name."""

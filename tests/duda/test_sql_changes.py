@@ -221,7 +221,7 @@ def test_service_may_change_its_own_tables(monkey, site, backend, request):
 def test_statement_with_invalid_values_stays_prepared(monkey, site, request):
     """Statements with invalid values are retried once; the number of prepared statements does not grow."""
     if not HAS["postgres"]:
-        pytest.skip("there is no PostgreSQL")
+        pytest.skip("PostgreSQL is not available")
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.run("INSERT INTO t VALUES ($1)", "1") == []
@@ -332,7 +332,7 @@ def test_statements_after_an_implicit_rollback_are_rejected(monkey, site, reques
 
 def test_pragmas_that_only_read_are_allowed(monkey, site, request):
     if not HAS["sqlite"]:
-        pytest.skip("there is no SQLite")
+        pytest.skip("SQLite is not available")
     base = start(monkey, site, "sqlite", request)
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.run("PRAGMA foreign_keys") == [{"foreign_keys": 1}]

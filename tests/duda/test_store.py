@@ -281,7 +281,7 @@ def test_store_lock_excludes_other_handlers(server):
     assert ask(server, "/get/guarded") == "12"
 
 
-@pytest.mark.processes("there is no reload")
+@pytest.mark.processes("an embedded server does not reload")
 def test_store_memory_survives_a_reload(monkey, site):
     """A new Size takes effect after a restart only. Handlers of the old configuration still hold their locks, which
     handlers of the new one cannot acquire."""

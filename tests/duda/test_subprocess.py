@@ -10,7 +10,7 @@ import services
 from proc import wait_until
 
 pytestmark = [pytest.mark.skipif(not services.has("subprocess"), reason="this build has no Duda"),
-              pytest.mark.processes("it starts no programs")]
+              pytest.mark.processes("an embedded server starts no programs")]
 
 SOURCE = r"""
 #define DUDA_USE "duda-subprocess",
@@ -134,7 +134,7 @@ def test_subprocess_returns_output_and_status(server):
     assert run(server, "echo so far; kill -9 $$") == "137 so far\n"
     assert run(server, "true", b"x" * 1_000_000) == "0 ", "the program need not read its input"
     assert run(server, "echo $PATH $LANG $HOME; pwd") == "0 /usr/local/bin:/usr/bin:/bin C.UTF-8\n/\n"
-    assert run(server, "exec ls /proc/self/fd") == "0 0\n1\n2\n3\n", "the last one is the folder that ls reads"
+    assert run(server, "exec ls /proc/self/fd") == "0 0\n1\n2\n3\n", "3 is the folder that ls reads"
 
 
 def test_subprocess_exchanges_more_than_a_pipe_holds(server):

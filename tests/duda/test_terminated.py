@@ -346,7 +346,7 @@ def test_handler_that_keeps_writing_after_cancellation_is_terminated(server, pat
     assert server.get(path).status == 504
     before = int(server.get("/heap").text)
     assert {answer.status for answer in burst(server, path, n)} == {504}
-    assert (int(server.get("/heap").text) - before) / n < 12000, "bytes of each"
+    assert (int(server.get("/heap").text) - before) / n < 12000, "bytes per handler"
     assert server.get("/reuse").text == "reused\n"
 
 

@@ -285,7 +285,7 @@ def test_query_names_are_decoded(server):
     for query in ("my+name=Ana", "my%20name=Ana", "my%20n%61me=Ana", "x=1&my+name=Ana"):
         assert server.get(f"/query?{query}").text == "Ana", query
     assert server.get("/query?my%2Bname=Ana").text == "-"
-    assert server.get("/query?plus=1&a+b=2&a%2Bb=3").text == "- 3", "a plus is written %2B"
+    assert server.get("/query?plus=1&a+b=2&a%2Bb=3").text == "- 3", "a literal plus is encoded as %2B"
 
 
 def test_problem_details_are_escaped(server):
@@ -363,7 +363,7 @@ def has_unnamed_files(folder):
 def test_uploaded_file_has_no_name_until_it_is_complete(server):
     """Programs that watch or serve the folder see no other name."""
     if not has_unnamed_files(server.folder / "kept"):
-        pytest.skip("the file system has no files without a name")
+        pytest.skip("the file system does not support O_TMPFILE")
     libc, created, moved_to = ctypes.CDLL(None, use_errno=True), 0x100, 0x80
     watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -406,12 +406,12 @@ def test_upload_of_a_cancelled_handler_leaves_no_file(monkey, site):
         if answer.status == 504:
             break
         (folder / "kept/file").unlink()
-    assert answer.status == 504, "it was never too late"
+    assert answer.status == 504, "the deadline never expired"
     server.stop()  # waits for the thread
     assert os.listdir(folder / "kept") == []
 
 
-@pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built")
+@pytest.mark.skipif(not RELEASE.exists(), reason="the optimized program is not built")
 @pytest.mark.parametrize("links", [0, 1])
 def test_upload_works_without_unnamed_files(monkey, site, tmp_path, links):
     folder = site.path.parent

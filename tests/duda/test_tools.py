@@ -234,7 +234,7 @@ def test_openapi_describes_all_routes(call, odd, tmp_path):
         "/": ["get"], "/items/{id}": ["delete", "get", "post"], "/any": ["get", "post"], "/deep/{key}": ["put"],
         "/deep/{rest}": ["get"]}
     assert api["paths"]["/items/{id}"]["get"]["parameters"][0]["schema"]["type"] == "integer"
-    assert "multipart/form-data" in api["paths"]["/items/{id}"]["post"]["requestBody"]["content"], "uploads may be tried"
+    assert "multipart/form-data" in api["paths"]["/items/{id}"]["post"]["requestBody"]["content"], "the page offers uploads"
     assert api["paths"]["/deep/{key}"]["put"]["summary"] == 'Stores "it" </script><b>.'
     check_openapi(api)
 

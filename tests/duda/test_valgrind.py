@@ -15,7 +15,7 @@ OBJECTS = RELEASE.parent / "plugins"
 
 pytestmark = [pytest.mark.skipif(not shutil.which("valgrind"), reason="no valgrind here"),
               pytest.mark.skipif(not (OBJECTS / "monkey-duda.so").exists(), reason=f"no Duda in {OBJECTS}"),
-              pytest.mark.processes("it is not the optimised program")]
+              pytest.mark.processes("this is not the optimized program")]
 
 SOURCE = r"""
 #include <duda.h>
@@ -201,5 +201,5 @@ def test_valgrind_finds_no_error_in_handlers(monkey, tmp_path):
     server.stop()
     said = server.err.text
     summaries = re.findall(r"ERROR SUMMARY: (\d+) errors", said)
-    assert len(summaries) >= 2 and set(summaries) == {"0"}, "of the master, of its worker, and of those that tried the plugin"
+    assert len(summaries) >= 2 and set(summaries) == {"0"}, "summaries of the master, its worker, and the checks of the plugin"
     assert "switching stacks" not in said, said

@@ -317,7 +317,7 @@ def test_session_id_has_one_spelling(server):
     number = browser.jar[SESSION]
     assert browser_with(server, number).get("/show").text == "ana -\n"
     letters = [i for i, c in enumerate(number) if c.isalpha()]
-    assert letters, "one in 10^13 has none"
+    assert letters, "only one ID in 10^13 has no letters"
     for i in letters:
         assert browser_with(server, number[:i] + number[i].upper() + number[i + 1:]).get("/show").text == "- -\n"
     for i in range(64):  # characters next to digits and letters
@@ -430,7 +430,7 @@ def test_csrf_token_is_required_from_the_same_origin(server):
 @pytest.mark.parametrize("redis, kv", [("", ""), ("    Name shared\n", "    Name shared\n"), ("    Name shared\n", "")])
 def test_two_stores_with_one_name_are_rejected(run, tmp_path, redis, kv):
     if not services.has("kv") or not services.has("redis"):
-        pytest.skip("this build has not both kinds of stores")
+        pytest.skip("this build lacks one of the two stores")
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-redis\n    Load duda-kv\n[REDIS]\n    Server 127.0.0.1:1\n"
                                           f"{redis}[KV]\n    Folder data\n{kv}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", tmp_path / "monkey.conf")

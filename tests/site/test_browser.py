@@ -51,14 +51,14 @@ def test_page_loads_and_its_script_shows_the_response(address, browse):
     assert re.search(r"^Server: Monkey", shown, re.MULTILINE)
 
 
-@pytest.mark.over("h1", why="what is painted does not depend on how the page came")
+@pytest.mark.over("h1", why="rendering does not depend on the protocol")
 @pytest.mark.parametrize("width", [320, 360, 390])
 def test_code_fits_on_a_phone(address, tmp_path, width):
     with Browser(tmp_path) as page:
         page.look(width=width, height=800, mobile=True)
         page.goto(address + "/")
         page.wait_for("!document.querySelector('#answer').hidden")
-        assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
+        assert page.run("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         cut = page.run("[...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth).map(p => p.textContent)")
         assert cut == []
 
@@ -94,7 +94,7 @@ def predict(kind, left, up, corner):
     return min((left, up, corner), key=lambda b: abs(near - b))
 
 
-@pytest.mark.over("h2-tls", why="what is painted does not depend on how the page came, which the test above looks at")
+@pytest.mark.over("h2-tls", why="rendering does not depend on the protocol, which the test above checks")
 @pytest.mark.parametrize("scheme,ground", [(1, "fdf9f2"), (0, "17110d")], ids=["light", "dark"])
 def test_page_is_drawn_with_style_and_mascot(address, browse, tmp_path, scheme, ground):
     picture = tmp_path / "page.png"
@@ -102,4 +102,4 @@ def test_page_is_drawn_with_style_and_mascot(address, browse, tmp_path, scheme, 
            f"--blink-settings=preferredColorScheme={scheme}")
     colours = pixels(picture)
     assert colours.most_common(1)[0][0] == ground, "the style sheet is missing"
-    assert colours["7d5238"] > 1000, "the monkey has no fur"
+    assert colours["7d5238"] > 1000, "the mascot is missing"

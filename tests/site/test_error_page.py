@@ -25,7 +25,7 @@ def test_error_page_is_small(monkey):
 
 
 @pytest.mark.skipif(not FOUND, reason="no chromium here")
-@pytest.mark.over("h1", why="the certificate is not one that the browser trusts")
+@pytest.mark.over("h1", why="the browser does not trust the certificate")
 def test_error_page_looks_like_the_welcome_site(monkey, tmp_path):
     server = monkey()
     with Browser(tmp_path) as browser:
@@ -37,7 +37,7 @@ def test_error_page_looks_like_the_welcome_site(monkey, tmp_path):
                                     " [document.querySelector('p'), 'color']].map(([e, c]) => getComputedStyle(e)[c])")
             assert seen == [ground, ink, soft]
             wide = browser.run("document.documentElement.scrollWidth")
-            assert wide <= 390, "it scrolls sideways on a phone"
+            assert wide <= 390, "the page scrolls sideways on a phone"
             assert browser.run("document.querySelector('p').textContent") == "There is nothing at this address."
             browser.screenshot(tmp_path / f"{dark}.png")
         assert not browser.console or all("404" in str(line) for line in browser.console)

@@ -49,9 +49,9 @@ def test_every_element_is_closed(page):
 def test_every_reference_leads_to_a_file_of_the_site(page):
     assert page.refs
     for ref in page.refs:
-        assert "//" not in ref, f"{ref} is elsewhere"
+        assert "//" not in ref, f"{ref} is on another server"
         target = SITE / ref.lstrip("/")
-        assert target.exists(), f"{ref} is not there"
+        assert target.exists(), f"{ref} does not exist"
 
 
 def test_page_is_accessible(page):
@@ -60,12 +60,12 @@ def test_page_is_accessible(page):
     assert set(page.labels) <= set(page.ids)
     assert all("alt" in image for image in page.images)
     assert page.headings.count(1) == 1
-    assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:])), "a level of headings is skipped"
+    assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:])), "a heading level is skipped"
 
 
 def test_error_page_works_at_any_depth():
     for ref in Page((SITE / "404.html").read_text(encoding="utf-8")).refs:
-        assert ref.startswith("/"), f"{ref} would be sought below the address that was not found"
+        assert ref.startswith("/"), f"{ref} would be relative to the path of the failed request"
 
 
 @pytest.mark.parametrize("name", ["monkey.svg", "favicon.svg"])

@@ -15,7 +15,7 @@ from proc import status, wait_until
 from secure import PLUGIN, keys
 from sockets import dial
 
-pytestmark = pytest.mark.processes("it does not reload")
+pytestmark = pytest.mark.processes("an embedded server does not reload")
 
 TAKEN = "the new configuration serves"
 

@@ -78,7 +78,7 @@ def test_missing_tls_object_is_reported(site, tmp_path, run):
     config.write_text("[SERVER]\n    Listen 127.0.0.1:8443 tls\n[HOST]\n    DocumentRoot site\n    Certificate a.pem\n")
     done = subprocess.run([program, "-t", "-c", config], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
     if done.returncode == 3 and "monkey-tls.so" not in done.stderr:
-        pytest.skip("another one is installed on this machine")
+        pytest.skip("the TLS object is installed on this machine")
     assert done.returncode == 3
     assert "a.conf:2:" in done.stderr and "this server does not support TLS: " in done.stderr
     assert "hint: install the package with monkey-tls.so, or build with OpenSSL 3" in done.stderr

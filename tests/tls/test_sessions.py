@@ -68,7 +68,7 @@ def test_session_is_resumed_after_a_reload(start, authority, version):
     assert client.connect()
 
 
-@pytest.mark.processes("it does not reload")
+@pytest.mark.processes("an embedded server does not reload")
 def test_session_is_resumed_after_a_change_of_certificates(start, authority):
     """The client has verified the server, and the ticket key has not changed."""
     server = start()

@@ -63,7 +63,7 @@ def test_check_warns_of_an_invalid_certificate(secure, authority, run, times, me
     assert "clients refuse it" in done.err
 
 
-@pytest.mark.processes("it does not reload")
+@pytest.mark.processes("an embedded server does not reload")
 @pytest.mark.parametrize("times, message, problem", TIMES)
 def test_reload_with_an_invalid_certificate_succeeds(secure, authority, times, message, problem):
     good, bad = authority.issue(["good.example"]), authority.issue(["bad.example"])
@@ -107,7 +107,7 @@ def test_explain_names_an_expired_certificate(secure, authority, run):
 
 
 def test_failed_reload_is_counted_until_the_next_success(secure, authority):
-    needs_processes("it does not reload")
+    needs_processes("an embedded server does not reload")
     server = secure(keys(authority.issue()), plugins=["metrics"], sections="[ROUTES]\n    /metrics metrics\n")
 
     def counts():
