@@ -38,7 +38,7 @@ def tree(tmp_path_factory):
     return folder
 
 
-def asks(command, folder):
+def request_status(command, folder):
     """Starts a server that prints its address, and requests its page."""
     process = subprocess.Popen(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
@@ -77,7 +77,7 @@ def test_guide_installs_into_a_folder_for_the_board(tree):
     assert stripped_kb(tree / "build/armhf/monkey", "arm-linux-gnueabihf") == pytest.approx(sizes_of_guide()["armhf"], rel=0.15)
     (run,) = commands("qemu-arm -L")
     assert " -p 8080 " in run
-    assert asks("exec " + run.replace(" -p 8080 ", " -p 127.0.0.1:0 "), tree) == 200
+    assert request_status("exec " + run.replace(" -p 8080 ", " -p 127.0.0.1:0 "), tree) == 200
 
 
 @pytest.mark.skipif(not all(map(shutil.which, ("aarch64-linux-gnu-gcc", "qemu-aarch64"))), reason="needs aarch64-linux-gnu-gcc and qemu-aarch64")
@@ -94,7 +94,7 @@ def test_foreign_libraries_of_the_guide_add_tls_and_http2(tree):
     for name in ("TLS", "HTTP/2", "gzip", "auth"):
         assert name in features, features
     # Without a certificate, the server loads neither the TLS object nor its library.
-    assert asks(f"exec {emulator} -p 127.0.0.1:0 site", tree) == 200
+    assert request_status(f"exec {emulator} -p 127.0.0.1:0 site", tree) == 200
 
 
 def test_toolchain_without_emulator_runs_no_target_program(tree, tmp_path):

@@ -45,22 +45,22 @@ def container(name="notes"):
 
 # ---- Schemas ----
 
-def flaws(document, schema, definitions=None):
+def schema_errors(document, schema, definitions=None):
     schema = {**schema, **({"definitions": definitions} if definitions else {})}
     validator = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     return sorted(error.json_path for error in validator(schema).iter_errors(document))
 
 
-def flaws_of_kubernetes(document):
+def kubernetes_errors(document):
     group, _, version = document["apiVersion"].rpartition("/")
     kind = "-".join(filter(None, (document["kind"].lower(), group.split(".")[0], version)))
-    return flaws(document, SCHEMAS["kubernetes"]["kinds"][kind], SCHEMAS["kubernetes"]["definitions"])
+    return schema_errors(document, SCHEMAS["kubernetes"]["kinds"][kind], SCHEMAS["kubernetes"]["definitions"])
 
 
 def test_manifest_validates_against_the_kubernetes_schemas():
     assert len(MANIFEST) == 8
     for document in MANIFEST:
-        assert not flaws_of_kubernetes(document), document["metadata"]["name"]
+        assert not kubernetes_errors(document), document["metadata"]["name"]
 
 
 def test_schemas_reject_invalid_documents():
@@ -69,17 +69,17 @@ def test_schemas_reject_invalid_documents():
     first["readinesProbe"] = first.pop("readinessProbe")
     first["ports"][0]["containerPort"] = "http"
     at = "$.spec.template.spec.containers[0]"
-    assert flaws_of_kubernetes(broken) == [at, f"{at}.ports[0].containerPort"]
+    assert kubernetes_errors(broken) == [at, f"{at}.ports[0].containerPort"]
     broken = copy.deepcopy(named("HorizontalPodAutoscaler"))
     del broken["spec"]["maxReplicas"]
-    assert flaws_of_kubernetes(broken) == ["$.spec"]
+    assert kubernetes_errors(broken) == ["$.spec"]
     broken = copy.deepcopy(COMPOSE)
     broken["services"]["one"]["port"] = []
-    assert flaws(broken, SCHEMAS["compose"]) == ["$.services.one"]
+    assert schema_errors(broken, SCHEMAS["compose"]) == ["$.services.one"]
 
 
 def test_compose_file_validates_against_its_schema():
-    assert not flaws(COMPOSE, SCHEMAS["compose"])
+    assert not schema_errors(COMPOSE, SCHEMAS["compose"])
 
 
 # ---- Consistency ----

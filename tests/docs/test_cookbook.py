@@ -24,12 +24,12 @@ def configurations(title, page=PAGE):
     if title is None:
         return [block for _, block in blocks(page) if "[HOST]" in block]
     start = text.count("\n", 0, text.index(f"\n## {title}\n") + 1) + 1
-    behind = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^## ", text, re.MULTILINE)]
-    end = min([line for line in behind if line > start], default=1 << 30)
+    later = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^## ", text, re.MULTILINE)]
+    end = min([line for line in later if line > start], default=1 << 30)
     return [block for line, block in blocks(page) if start < line < end and "[HOST]" in block]
 
 
-class Kitchen:
+class RecipeServer:
     """Serves recipes from a temporary folder."""
 
     def __init__(self, folder, start):
@@ -51,8 +51,8 @@ class Kitchen:
 
 
 @pytest.fixture
-def kitchen(tmp_path, monkey):
-    return Kitchen(tmp_path, monkey)
+def recipes(tmp_path, monkey):
+    return RecipeServer(tmp_path, monkey)
 
 
 def ask(server, target, host="example.org", **how):
@@ -70,16 +70,16 @@ def test_every_recipe_is_a_complete_configuration(title):
     assert found and all(text.startswith("[SERVER]\n") for text in found)
 
 
-def test_certbot_recipe_serves_both_ports(kitchen, tmp_path):
-    kitchen.file("/srv/www/index.html", "home")
-    server = kitchen.serve("Let's Encrypt", 1)
+def test_certbot_recipe_serves_both_ports(recipes, tmp_path):
+    recipes.file("/srv/www/index.html", "home")
+    server = recipes.serve("Let's Encrypt", 1)
     assert ask(server, "/").text == "home" and server.encrypts == [False, True]
 
 
-def test_single_page_application_falls_back_to_the_index(kitchen):
-    kitchen.file("/srv/www/app/index.html", "app")
-    kitchen.file("/srv/www/app/assets/a.js", "code")
-    server = kitchen.serve("Single-page application")
+def test_single_page_application_falls_back_to_the_index(recipes):
+    recipes.file("/srv/www/app/index.html", "app")
+    recipes.file("/srv/www/app/assets/a.js", "code")
+    server = recipes.serve("Single-page application")
     assert (ask(server, "/users/7").status, ask(server, "/users/7").text) == (200, "app")
     assert ask(server, "/users/7")["Cache-Control"] == "no-cache"
     assert "immutable" in ask(server, "/assets/a.js")["Cache-Control"]
@@ -100,21 +100,21 @@ def fpm(tmp_path):
 
 @with_php
 @pytest.mark.parametrize("page, title", [(PAGE, "PHP"), (GUIDE, None)])
-def test_php_recipe_runs_scripts_and_serves_files(kitchen, fpm, page, title):
-    kitchen.file("/srv/www/php/index.php", TELLS)
-    kitchen.file("/srv/www/php/a.txt", "text")
-    server = kitchen.serve(title, change=fpm, page=page)
+def test_php_recipe_runs_scripts_and_serves_files(recipes, fpm, page, title):
+    recipes.file("/srv/www/php/index.php", TELLS)
+    recipes.file("/srv/www/php/a.txt", "text")
+    server = recipes.serve(title, change=fpm, page=page)
     assert ask(server, "/").text == "/index.php / "
     assert ask(server, "/index.php?a=1").text == "/index.php /index.php?a=1 "
     assert ask(server, "/a.txt").text == "text"
 
 
 @with_php
-def test_wordpress_recipe_runs_no_uploaded_script(kitchen, fpm):
+def test_wordpress_recipe_runs_no_uploaded_script(recipes, fpm):
     for name in ("index.php", "wp-admin/index.php", "wp-login.php", "wp-content/uploads/evil.php"):
-        kitchen.file(f"/srv/www/wordpress/{name}", TELLS)
-    kitchen.file("/srv/www/wordpress/wp-content/uploads/a.jpg", "picture")
-    server = kitchen.serve("WordPress", change=fpm)
+        recipes.file(f"/srv/www/wordpress/{name}", TELLS)
+    recipes.file("/srv/www/wordpress/wp-content/uploads/a.jpg", "picture")
+    server = recipes.serve("WordPress", change=fpm)
     assert ask(server, "/2026/11/hello/?p=1").text == "/index.php /2026/11/hello/?p=1 "
     assert ask(server, "/wp-json/wp/v2/posts").text == "/index.php /wp-json/wp/v2/posts "
     assert ask(server, "/wp-sitemap.xml").text == "/index.php /wp-sitemap.xml "
@@ -134,13 +134,13 @@ def test_php_guide_has_the_same_configuration(title):
 
 
 @pytest.fixture
-def behind():
-    """`behind(name, ...)` starts backends that answer with their names; `.stop()` ends one."""
+def backends():
+    """`backends(name, ...)` starts backends that answer with their names; `.stop()` ends one."""
     with contextlib.ExitStack() as ends:
         yield lambda *names: [ends.enter_context(Backend(lambda asked, name=name: response(name))) for name in names]
 
 
-def at(addresses, servers, text):
+def with_servers(addresses, servers, text):
     """Replaces the backend addresses of the configuration with those of the test."""
     for address, server in zip(addresses, servers, strict=True):
         assert address in text
@@ -148,25 +148,25 @@ def at(addresses, servers, text):
     return text if "[SERVER]" in text else f"[SERVER]\n    Listen 80\n\n{text}"
 
 
-def test_reverse_proxy_recipe_serves_assets_itself(kitchen, behind):
-    (program,) = behind("program")
-    kitchen.file("/srv/app/public/assets/a.css", "style")
+def test_reverse_proxy_recipe_serves_assets_itself(recipes, backends):
+    (program,) = backends("program")
+    recipes.file("/srv/app/public/assets/a.css", "style")
 
     def in_clear_text(text):
         text = re.sub(r"^ +(Listen +443|RedirectToHTTPS|Certificate).*\n", "", text, flags=re.MULTILINE)
-        return at(["127.0.0.1:3000"], [program], text)
+        return with_servers(["127.0.0.1:3000"], [program], text)
 
-    server = kitchen.serve("Reverse proxy", change=in_clear_text)
+    server = recipes.serve("Reverse proxy", change=in_clear_text)
     assert [ask(server, path, host="app.example.org").text for path in ("/assets/a.css", "/x", "/events")] == [
         "style", "program", "program"]
     assert ask(server, "/upload/a", host="app.example.org", method="POST", body=b"x" * 2_000_000).text == "program"
     assert ask(server, "/a", host="app.example.org", method="POST", body=b"x" * 2_000_000).status == 413
 
 
-def test_load_balancer_recipe_is_sticky_and_fails_over(kitchen, behind):
-    servers = behind("one", "two", "spare")
+def test_load_balancer_recipe_is_sticky_and_fails_over(recipes, backends):
+    servers = backends("one", "two", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000"]
-    server = kitchen.serve("Load balancer", change=lambda text: at(addresses, servers, text))
+    server = recipes.serve("Load balancer", change=lambda text: with_servers(addresses, servers, text))
     first = ask(server, "/")
     cookie = [("Cookie", first["Set-Cookie"].partition(";")[0])]
     assert {ask(server, "/", fields=cookie).text for _ in range(4)} == {first.text} < {"one", "two"}
@@ -175,12 +175,12 @@ def test_load_balancer_recipe_is_sticky_and_fails_over(kitchen, behind):
     assert ask(server, "/live").status == 200
 
 
-def test_load_balancing_guide_prefers_weight_and_keeps_the_backup(kitchen, behind):
+def test_load_balancing_guide_prefers_weight_and_keeps_the_backup(recipes, backends):
     """The server with the highest weight is chosen while no other one has fewer requests; the backup only when all
     others are down."""
-    servers = behind("one", "two", "three", "spare")
+    servers = backends("one", "two", "three", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000", "127.0.0.1:8001"]
-    server = kitchen.serve("A load balancer", page=PROXY, change=lambda text: at(addresses, servers, text))
+    server = recipes.serve("A load balancer", page=PROXY, change=lambda text: with_servers(addresses, servers, text))
     assert [ask(server, "/").text for _ in range(3)] == ["three"] * 3
     servers[2].stop()
     assert {ask(server, "/").text for _ in range(8)} == {"one", "two"}
@@ -189,157 +189,157 @@ def test_load_balancing_guide_prefers_weight_and_keeps_the_backup(kitchen, behin
     assert [ask(server, "/").text for _ in range(3)] == ["spare"] * 3
 
 
-def test_load_balancing_guide_hashes_paths_and_sets_a_cookie(kitchen, behind):
-    servers = behind("a", "b", "c", "d")
+def test_load_balancing_guide_hashes_paths_and_sets_a_cookie(recipes, backends):
+    servers = backends("a", "b", "c", "d")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:9000", "10.0.0.4:9000"]
-    server = kitchen.serve("A load balancer", 1, page=PROXY, change=lambda text: at(addresses, servers, text))
+    server = recipes.serve("A load balancer", 1, page=PROXY, change=lambda text: with_servers(addresses, servers, text))
     found = {path: ask(server, path).text for path in (f"/search/{i}" for i in range(20))}
     assert set(found.values()) == {"c", "d"}
     assert {path: ask(server, path).text for path in found} == found
     assert ask(server, "/")["Set-Cookie"].startswith("SERVER=")
 
 
-def test_www_recipe_redirects_to_the_bare_domain(kitchen):
-    server = kitchen.serve("Redirect www to the bare domain")
+def test_www_recipe_redirects_to_the_bare_domain(recipes):
+    server = recipes.serve("Redirect www to the bare domain")
     reply = ask(server, "/a?b", host="www.example.org")
     assert (reply.status, reply["Location"]) == (301, "http://example.org/a?b")
     assert ask(server, "/").status == 403, "the folder is empty"
 
 
-def test_https_recipe_redirects_permanently(kitchen):
-    # Behind a random port the server cannot know the port that clients see, so the test sets 443.
-    server = kitchen.serve("Redirect HTTP to HTTPS", change=lambda text: text.replace("RedirectToHTTPS  on", "RedirectToHTTPS 443"))
+def test_https_recipe_redirects_permanently(recipes):
+    # With a random port, the server cannot know the port that clients see, so the test sets 443.
+    server = recipes.serve("Redirect HTTP to HTTPS", change=lambda text: text.replace("RedirectToHTTPS  on", "RedirectToHTTPS 443"))
     reply = ask(server, "/a?b")
     assert (reply.status, reply["Location"]) == (308, "https://example.org/a?b")
 
 
-def test_rewrite_recipe_redirects_and_rewrites(kitchen):
-    kitchen.file("/srv/www/img/cat.jpg", "cat")
-    server = kitchen.serve("Redirects and rewrites by pattern")
+def test_rewrite_recipe_redirects_and_rewrites(recipes):
+    recipes.file("/srv/www/img/cat.jpg", "cat")
+    server = recipes.serve("Redirects and rewrites by pattern")
     assert ask(server, "/old/a?b")["Location"] == "/new/a?b"
     assert ask(server, "/2019/05/trip")["Location"] == "/archive/2019-05/trip.html"
     assert ask(server, "/pictures/cat.jpeg").text == "cat"
 
 
-def test_regex_recipe_selects_hosts_and_paths(kitchen):
-    kitchen.file("/srv/www/a", "main")
-    kitchen.file("/srv/mirror/a", "mirror")
-    server = kitchen.serve("Names and paths by regular expression")
+def test_regex_recipe_selects_hosts_and_paths(recipes):
+    recipes.file("/srv/www/a", "main")
+    recipes.file("/srv/mirror/a", "mirror")
+    server = recipes.serve("Names and paths by regular expression")
     assert ask(server, "/a").text == "main"
     assert ask(server, "/a", host="WWW12.example.org").text == "mirror"
     assert [ask(server, path, host="www1.example.org").status for path in ("/archive/2019/x", "/x.PHP", "/a")] == [410, 404, 200]
 
 
-def test_password_recipe_protects_a_folder(kitchen):
-    kitchen.file("/srv/www/private/a", "secret")
-    kitchen.file("/srv/www/b", "public")
-    done = run("passwd", "-c", "-b", "sha256", kitchen.folder / "made", "ana", typed="swordfish\n")
+def test_password_recipe_protects_a_folder(recipes):
+    recipes.file("/srv/www/private/a", "secret")
+    recipes.file("/srv/www/b", "public")
+    done = run("passwd", "-c", "-b", "sha256", recipes.folder / "made", "ana", typed="swordfish\n")
     assert done.returncode == 0, done.stderr
-    server = kitchen.serve("Password for a folder", change=lambda text: text.replace("/etc/monkey/users", "users"))
+    server = recipes.serve("Password for a folder", change=lambda text: text.replace("/etc/monkey/users", "users"))
     assert ask(server, "/b").text == "public"
     assert ask(server, "/private/a").status == 401
-    shutil.copy(kitchen.folder / "made", kitchen.folder / "users")
+    shutil.copy(recipes.folder / "made", recipes.folder / "users")
     server.stop()
-    path = kitchen.folder / "monkey.conf"
-    server = kitchen.start(args=["-c", path, "-w", "1"])
+    path = recipes.folder / "monkey.conf"
+    server = recipes.start(args=["-c", path, "-w", "1"])
     credentials = base64.b64encode(b"ana:swordfish").decode()
     assert ask(server, "/private/a", fields=[("Authorization", f"Basic {credentials}")]).text == "secret"
 
 
-def test_address_or_password_recipe_accepts_either(kitchen):
-    kitchen.file("/srv/www/intern/a", "for us")
-    kitchen.file("/etc/monkey/users", "ana:$5$x$y\n")
-    server = kitchen.serve("Address or password")
+def test_address_or_password_recipe_accepts_either(recipes):
+    recipes.file("/srv/www/intern/a", "for us")
+    recipes.file("/etc/monkey/users", "ana:$5$x$y\n")
+    server = recipes.serve("Address or password")
     assert ask(server, "/intern/a").text == "for us"
-    server = kitchen.serve("Address or password", change=lambda text: text.replace(" 127.0.0.1", ""))
+    server = recipes.serve("Address or password", change=lambda text: text.replace(" 127.0.0.1", ""))
     assert ask(server, "/intern/a").status == 401
 
 
-def test_address_recipe_rejects_other_addresses(kitchen):
-    kitchen.file("/srv/www/admin/a", "for us")
-    server = kitchen.serve("Allow only some addresses")
+def test_address_recipe_rejects_other_addresses(recipes):
+    recipes.file("/srv/www/admin/a", "for us")
+    server = recipes.serve("Allow only some addresses")
     assert ask(server, "/admin/a").text == "for us"
-    server = kitchen.serve("Allow only some addresses", change=lambda text: text.replace(" 127.0.0.1 ::1", ""))
+    server = recipes.serve("Allow only some addresses", change=lambda text: text.replace(" 127.0.0.1 ::1", ""))
     assert ask(server, "/admin/a").status == 403
 
 
-def test_listing_recipe_hides_unfinished_files(kitchen):
-    kitchen.file("/srv/files/new.iso")
-    kitchen.file("/srv/files/half.tmp")
-    server = kitchen.serve("Download area with listings")
+def test_listing_recipe_hides_unfinished_files(recipes):
+    recipes.file("/srv/files/new.iso")
+    recipes.file("/srv/files/half.tmp")
+    server = recipes.serve("Download area with listings")
     page = ask(server, "/", fields=[("Accept", "application/json")]).text
     assert "new.iso" in page and "half.tmp" not in page and '"sort":"time"' in page
 
 
-def test_cache_recipe_sets_cache_control(kitchen):
+def test_cache_recipe_sets_cache_control(recipes):
     for name in ("index.html", "assets/a.1f2e.js", "robots.txt"):
-        kitchen.file(f"/srv/www/{name}")
-    server = kitchen.serve("Cache rules for a built site")
+        recipes.file(f"/srv/www/{name}")
+    server = recipes.serve("Cache rules for a built site")
     assert [ask(server, path)["Cache-Control"] for path in ("/", "/assets/a.1f2e.js", "/robots.txt")] == [
         "no-cache", "public, max-age=31536000, immutable", "max-age=3600"]
 
 
-def test_compression_recipe_compresses_text(kitchen):
-    kitchen.file("/srv/www/a.txt", "text " * 1000)
-    server = kitchen.serve("Compression")
+def test_compression_recipe_compresses_text(recipes):
+    recipes.file("/srv/www/a.txt", "text " * 1000)
+    server = recipes.serve("Compression")
     assert ask(server, "/a.txt", fields=[("Accept-Encoding", "gzip")])["Content-Encoding"] == "gzip"
 
 
-def test_error_page_recipe_sends_its_pages(kitchen):
+def test_error_page_recipe_sends_its_pages(recipes):
     for status in (403, 404, 503, "sorry"):
-        kitchen.file(f"/srv/www/errors/{status}.html", f"page {status}")
-    server = kitchen.serve("Custom error pages")
+        recipes.file(f"/srv/www/errors/{status}.html", f"page {status}")
+    server = recipes.serve("Custom error pages")
     assert (ask(server, "/none").status, ask(server, "/none").text) == (404, "page 404")
     assert ask(server, "/.git").text == "page 403"
-    server = kitchen.serve("Custom error pages", change=lambda text: text + "[ROUTES]\n    /broken status 502\n    /* static\n")
+    server = recipes.serve("Custom error pages", change=lambda text: text + "[ROUTES]\n    /broken status 502\n    /* static\n")
     assert (ask(server, "/broken").status, ask(server, "/broken").text) == (502, "page sorry")
 
 
-def test_port_recipe_separates_the_hosts(kitchen):
-    kitchen.file("/srv/www/a", "public")
-    kitchen.file("/srv/admin/a", "admin")
-    server = kitchen.serve("A host with its own port")
+def test_port_recipe_separates_the_hosts(recipes):
+    recipes.file("/srv/www/a", "public")
+    recipes.file("/srv/admin/a", "admin")
+    server = recipes.serve("A host with its own port")
     assert ask(server, "/a", host="admin.example.org").text == "public"
     assert [server.get(path, host="admin.example.org", which=1).text for path in ("/a", "/health")] == ["admin", "ok\n"]
 
 
-def test_alias_recipe_serves_folders_outside_of_the_root(kitchen):
-    kitchen.file("/srv/www/docs/a", "hidden")
-    kitchen.file("/srv/docs/a", "a document")
-    kitchen.file("/srv/photos/b", "a photo")
-    server = kitchen.serve("Folders outside of the root")
+def test_alias_recipe_serves_folders_outside_of_the_root(recipes):
+    recipes.file("/srv/www/docs/a", "hidden")
+    recipes.file("/srv/docs/a", "a document")
+    recipes.file("/srv/photos/b", "a photo")
+    server = recipes.serve("Folders outside of the root")
     assert [ask(server, path).text for path in ("/docs/a", "/photos/b")] == ["a document", "a photo"]
 
 
-def test_upload_recipe_raises_the_limit_of_one_host(kitchen):
+def test_upload_recipe_raises_the_limit_of_one_host(recipes):
     script = "#!/bin/sh\necho Content-Type: text/plain\necho\necho $CONTENT_LENGTH\n"
-    kitchen.file("/srv/www/a")
-    kitchen.file("/srv/upload/cgi-bin/count", script, 0o755)
-    server = kitchen.serve("Large uploads")
+    recipes.file("/srv/www/a")
+    recipes.file("/srv/upload/cgi-bin/count", script, 0o755)
+    server = recipes.serve("Large uploads")
     how = dict(method="POST", body=b"x" * 3_000_000)
     assert ask(server, "/cgi-bin/count", host="upload.example.org", **how).text == "3000000\n"
     assert ask(server, "/a", **how).status == 413
 
 
-def test_path_recipe_sets_limits_and_logs(kitchen):
+def test_path_recipe_sets_limits_and_logs(recipes):
     for name in ("upload", "other"):
-        kitchen.file(f"/srv/www/cgi-bin/{name}", "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n", 0o755)
-    kitchen.file("/srv/www/api/a", "a")
-    server = kitchen.serve("Limits and logs for some paths")
+        recipes.file(f"/srv/www/cgi-bin/{name}", "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n", 0o755)
+    recipes.file("/srv/www/api/a", "a")
+    server = recipes.serve("Limits and logs for some paths")
     how = dict(method="POST", body=b"x" * 3_000_000)
     assert ask(server, "/cgi-bin/upload", **how).text == "3000000\n"
     assert ask(server, "/cgi-bin/other", **how).status == 413
     assert ask(server, "/health").text == "ok\n"
     assert ask(server, "/api/a").text == "a"
     server.stop()
-    logs = kitchen.folder / "var/log/monkey"
+    logs = recipes.folder / "var/log/monkey"
     assert '"target":"/api/a"' in (logs / "api.json").read_text()
     assert len((logs / "access.log").read_text().splitlines()) == 2
 
 
-def test_header_recipe_sets_security_and_cors_headers(kitchen):
-    kitchen.file("/srv/www/downloads/a", "a")
-    server = kitchen.serve("Security headers and CORS")
+def test_header_recipe_sets_security_and_cors_headers(recipes):
+    recipes.file("/srv/www/downloads/a", "a")
+    server = recipes.serve("Security headers and CORS")
     reply = ask(server, "/downloads/a")
     assert (reply["X-Frame-Options"], reply["Content-Disposition"]) == ("SAMEORIGIN", "attachment")
     preflight = ask(server, "/api/x", method="OPTIONS", fields=[("Origin", "https://app.example.org"),
@@ -347,70 +347,70 @@ def test_header_recipe_sets_security_and_cors_headers(kitchen):
     assert (preflight.status, preflight["Access-Control-Allow-Origin"]) == (204, "https://app.example.org")
 
 
-def test_rate_limit_recipe_answers_429(kitchen):
-    kitchen.file("/srv/www/login", "login")
-    server = kitchen.serve("Rate limits")
+def test_rate_limit_recipe_answers_429(recipes):
+    recipes.file("/srv/www/login", "login")
+    server = recipes.serve("Rate limits")
     with server.connect() as c:
         seen = [c.get("/login", host="example.org").status for _ in range(11)]
     assert seen == [200] * 10 + [429]
 
 
-def test_maintenance_recipe_answers_503_with_its_page(kitchen):
-    kitchen.file("/srv/www/maintenance.html", "back soon")
-    kitchen.file("/srv/www/maintenance/style.css", "style")
-    server = kitchen.serve("Maintenance page")
+def test_maintenance_recipe_answers_503_with_its_page(recipes):
+    recipes.file("/srv/www/maintenance.html", "back soon")
+    recipes.file("/srv/www/maintenance/style.css", "style")
+    server = recipes.serve("Maintenance page")
     assert (ask(server, "/a").status, ask(server, "/a").text) == (503, "back soon")
     assert ask(server, "/maintenance/style.css").text == "style"
 
 
-def test_cgi_recipe_runs_scripts(kitchen):
-    kitchen.file("/srv/www/cgi-bin/hello", "#!/bin/sh\necho Content-Type: text/plain\necho\necho Hello, $QUERY_STRING\n", 0o755)
-    server = kitchen.serve("CGI scripts")
+def test_cgi_recipe_runs_scripts(recipes):
+    recipes.file("/srv/www/cgi-bin/hello", "#!/bin/sh\necho Content-Type: text/plain\necho\necho Hello, $QUERY_STRING\n", 0o755)
+    server = recipes.serve("CGI scripts")
     assert ask(server, "/cgi-bin/hello?Kim").text == "Hello, Kim\n"
 
 
-def test_proxy_recipe_logs_the_forwarded_address(kitchen):
-    kitchen.file("/srv/www/a", "a")
-    log = kitchen.folder / "access.log"
-    server = kitchen.serve("Behind a proxy or load balancer",
+def test_proxy_recipe_logs_the_forwarded_address(recipes):
+    recipes.file("/srv/www/a", "a")
+    log = recipes.folder / "access.log"
+    server = recipes.serve("Behind a proxy or load balancer",
                            change=lambda text: text.replace("[SERVER]\n", f"[SERVER]\n    AccessLog {log}\n"))
     assert ask(server, "/a", fields=[("X-Forwarded-For", "198.51.100.7")]).status == 200
     server.stop()
     assert log.read_text().startswith("198.51.100.7 ")
 
 
-def test_json_log_recipe_logs_requests_without_health_checks(kitchen):
-    kitchen.file("/srv/www/a", "a")
-    server = kitchen.serve("One log per site, as JSON")
+def test_json_log_recipe_logs_requests_without_health_checks(recipes):
+    recipes.file("/srv/www/a", "a")
+    server = recipes.serve("One log per site, as JSON")
     ask(server, "/a")
     ask(server, "/healthz")
     server.stop()
-    lines = (kitchen.folder / "var/log/monkey/example.json").read_text().splitlines()
+    lines = (recipes.folder / "var/log/monkey/example.json").read_text().splitlines()
     assert len(lines) == 1 and '"target":"/a"' in lines[0]
 
 
-def test_health_recipe_answers_all_endpoints(kitchen):
-    server = kitchen.serve("Health checks and Prometheus")
+def test_health_recipe_answers_all_endpoints(recipes):
+    server = recipes.serve("Health checks and Prometheus")
     assert [ask(server, path, host="localhost").status for path in ("/metrics", "/live", "/healthz", "/readyz")] == [200] * 4
 
 
 @pytest.mark.parametrize("routes, text", [("", "ok\n"), ("[ROUTES]\n    /* static\n", "the page of the application"),
                                           ("[ROUTES]\n    /healthz metrics health\n    /* static\n", "ok\n")])
-def test_health_check_is_served_unless_other_routes_omit_it(kitchen, routes, text):
-    kitchen.file("/srv/www/index.html", "the page of the application")
-    server = kitchen.serve("Health checks and Prometheus", change=lambda old: f"{old}    Fallback index.html\n{routes}")
+def test_health_check_is_served_unless_other_routes_omit_it(recipes, routes, text):
+    recipes.file("/srv/www/index.html", "the page of the application")
+    server = recipes.serve("Health checks and Prometheus", change=lambda old: f"{old}    Fallback index.html\n{routes}")
     assert ask(server, "/healthz").text == text
 
 
-def test_configuration_translated_from_nginx_behaves_the_same(kitchen):
+def test_configuration_translated_from_nginx_behaves_the_same(recipes):
     for name in ("www/index.html", "www/a.css", "www/.git/config", "docs/a"):
-        kitchen.file(f"/srv/{name}", name * 200)
-    server = kitchen.serve("A configuration of nginx, line by line", page=ROOT / "docs/guide/coming-from.md")
+        recipes.file(f"/srv/{name}", name * 200)
+    server = recipes.serve("A configuration of nginx, line by line", page=ROOT / "docs/guide/coming-from.md")
     assert [ask(server, path).status for path in ("/health", "/archive/7/a", "/.git/config", "/a.js")] == [200, 410, 403, 404]
     assert ask(server, "/some/page").text == ask(server, "/").text == "www/index.html" * 200
     assert ask(server, "/docs/a", host="www.example.org").text == "docs/a" * 200
     style = ask(server, "/a.css", fields=[("Accept-Encoding", "gzip")])
     assert (style["Cache-Control"], style["Content-Encoding"]) == ("max-age=2592000", "gzip")
     server.stop()
-    log = (kitchen.folder / "var/log/monkey/example.log").read_text()
+    log = (recipes.folder / "var/log/monkey/example.log").read_text()
     assert "/archive/7/a" in log and "/health" not in log

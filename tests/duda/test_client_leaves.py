@@ -114,7 +114,7 @@ def path(request):
 
 
 class Counts:
-    """The handler counts since this object was created."""
+    """Handler counts since this object was created."""
 
     def __init__(self, server):
         self.server = server

@@ -146,13 +146,13 @@ def server(monkey, tmp_path):
     return server
 
 
-def break_it(server, path):
+def crash_worker(server, path):
     with pytest.raises((Closed, ConnectionError)):
         server.get(path)
 
 
 def test_crash_is_reported_with_route_request_and_stack(server):
-    break_it(server, "/crash/7?a=b")
+    crash_worker(server, "/crash/7?a=b")
     server.err.wait_for(r"crash\(\) in .*fragile.c:\d+ crashed with SIGSEGV at the address \(?nil|0x0.*; route /crash/:n, "
                         r"request GET /crash/7\?a=b")
     server.err.wait_for(r"#0 monkey-fragile.so\+0x[0-9a-f]+ in first_crash_here\(\)")
@@ -184,7 +184,7 @@ def lined(monkey, tmp_path):
 def test_crash_report_is_followed_by_source_lines(lined):
     """Both the crashing function and its callers have lines. A caller's frame holds the return address, which may belong
     to another line."""
-    break_it(lined, "/crash/1")
+    crash_worker(lined, "/crash/1")
     expect_lines(lined, ("first_crash_here", "/* the first frame */"), ("crash", "/* the second one */"))
     assert lined.get("/fine").text == "fine\n"
 
@@ -195,7 +195,7 @@ def test_crash_in_an_object_without_debug_information_has_no_lines(monkey, tmp_p
     subprocess.run(["strip", "-g", tmp_path / "monkey-fragile.so"], check=True)
     server = monkey(plugins=[plugin], top="[DUDA]\n    CrashSymbols on\n")
     server.allow(*CRASHES)
-    break_it(server, "/crash/1")
+    crash_worker(server, "/crash/1")
     server.err.wait_for("ended its worker$")
     assert server.get("/fine").text == "fine\n"
     server.stop()
@@ -204,7 +204,7 @@ def test_crash_in_an_object_without_debug_information_has_no_lines(monkey, tmp_p
 
 def test_route_that_crashes_repeatedly_answers_503(server):
     for _ in range(3):
-        break_it(server, "/stop")
+        crash_worker(server, "/stop")
     server.err.wait_for("fragile GET /stop ended its worker, and not for the first time: the route answers 503")
     answer = server.get("/stop")
     assert answer.status == 503 and 0 < int(answer["Retry-After"]) <= 60
@@ -213,7 +213,7 @@ def test_route_that_crashes_repeatedly_answers_503(server):
 
 
 def test_stack_overflow_is_reported_as_such(server):
-    break_it(server, "/overflow")
+    crash_worker(server, "/overflow")
     server.err.wait_for(r"overflow\(\) in .* crashed with SIG\w+ because its stack is full: give the route a larger `.stack`")
     assert server.get("/fine").text == "fine\n"
 
@@ -226,7 +226,7 @@ def test_large_frame_hits_the_guard_page(server, path):
         client.ask("/keep")
     assert {client.read().text for client in waiting[:7]} == {"kept\n"}
     waiting[7].ask("/keep")
-    break_it(server, path)
+    crash_worker(server, path)
     server.err.wait_for("because its stack is full: give the route a larger `.stack`")
     assert server.get("/fine").text == "fine\n"
 
@@ -234,7 +234,7 @@ def test_large_frame_hits_the_guard_page(server, path):
 def test_route_may_have_a_larger_stack(server):
     for n in range(3):
         assert server.get(f"/wide/{n}").text == "deep\n"
-    break_it(server, "/narrow/1?x=y")
+    crash_worker(server, "/narrow/1?x=y")
     server.err.wait_for(r"dig\(\) in .*fragile.c:\d+ crashed with SIG\w+ because its stack is full: give the route a larger `.stack`; "
                         r"route /narrow/:n, request GET /narrow/1\?x=y\n.* #0 monkey-fragile.so\+0x")
     server.err.wait_for(r"the handler of fragile GET /narrow/:n ended its worker$")
@@ -261,7 +261,7 @@ def test_report_of_a_blocking_handler_is_followed_by_source_lines(lined):
 
 def test_worker_starts_no_symbolizer_by_default(server):
     """A worker has a spawner process only if CrashSymbols is on."""
-    break_it(server, "/crash/1")
+    crash_worker(server, "/crash/1")
     server.err.wait_for("ended its worker$")
     assert server.get("/fine").text == "fine\n"
     assert [children(worker) for worker in server.workers] == [[]]
@@ -271,7 +271,7 @@ def test_crash_limit_and_backoff_are_configurable(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)],
                     top="[DUDA]\n    CrashLimit 1\n    CrashBackoff 2m\n")
     server.allow(*CRASHES)
-    break_it(server, "/stop")
+    crash_worker(server, "/stop")
     server.err.wait_for("the route answers 503")
     assert int(server.get("/stop")["Retry-After"]) > 60
 
@@ -287,7 +287,7 @@ def test_crash_after_a_reload_is_reported_immediately(server):
         before = server.workers
         reload(server, n)
         wait_until(lambda gone=before: not set(gone) & set(server.workers), "the old worker has ended")
-        break_it(server, f"/crash/{n}")
+        crash_worker(server, f"/crash/{n}")
         server.err.wait_for(rf"request GET /crash/{n}$")
         server.err.wait_for("fragile GET /crash/:n ended its worker", count=n)
 
@@ -349,5 +349,5 @@ def test_crash_deep_in_a_library_names_the_service(monkey, tmp_path):
     service = services.build(tmp_path, "deep", DEEP, f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path},--no-as-needed", "-l:libdescend.so")
     server = monkey(plugins=[service])
     server.allow(*CRASHES)
-    break_it(server, "/")
+    crash_worker(server, "/")
     server.err.wait_for(r"#0 libdescend\.so\+0x[0-9a-f]+ in descend\(\)(\n.*  #\d+ libdescend.*)+\n.*  #\d\d monkey-deep\.so\+0x")

@@ -218,7 +218,7 @@ def test_postgres_that_rejects_the_user_is_503(monkey, site):
         postgres.stop()
 
 
-def talk(*steps):
+def scripted(*steps):
     def script(connection):
         stream = connection.makefile("rb")
         for i, step in enumerate(steps):
@@ -244,5 +244,5 @@ def test_mail_server_that_rejects_the_login_is_503(monkey, site, tmp_path, name)
     keys, steps, says = REFUSALS[name]
     (tmp_path / "password").write_text("secret")
     (tmp_path / "password").chmod(0o600)
-    with Backend(script=talk(*steps)) as backend:
+    with Backend(script=scripted(*steps)) as backend:
         check_refused(start(monkey, site, "smtp", f"[SMTP]\n    Server {backend.address}\n{keys.format(tmp_path / 'password')}"), says)

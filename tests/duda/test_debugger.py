@@ -33,7 +33,7 @@ LINE = SOURCE[:SOURCE.index("/* here */")].count("\n") + 1
 
 
 class Debugger:
-    """gdb, attached as the guide describes. `tell` sends a command, and `text` collects the output."""
+    """gdb, attached as the guide describes. `command` sends a command, and `text` collects the output."""
 
     def __init__(self, pid):
         self.process = subprocess.Popen(["gdb", "-q", "-nx", "-p", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -46,12 +46,12 @@ class Debugger:
         while some := os.read(self.process.stdout.fileno(), 4096):
             self.text += some.decode(errors="replace")
 
-    def tell(self, command, said):
+    def command(self, command, said):
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
-        self.hear(said)
+        self.wait_for(said)
 
-    def hear(self, said):
+    def wait_for(self, said):
         proc.wait_until(lambda: re.search(said, self.text), f"{said!r} from gdb", 4 * SECONDS)
 
     def end(self):
@@ -81,17 +81,17 @@ def test_gdb_breaks_in_a_handler(monkey, tmp_path):
     worker, = [pid for pid in map(int, found) if pid in processes_below(server.pid)]
     debugger = Debugger(worker)
     try:
-        debugger.tell("set pagination off", r"\(gdb\)")
-        debugger.tell(f"break pages.c:{LINE}", r"Breakpoint 1 at")
-        debugger.tell("continue", "Continuing")
+        debugger.command("set pagination off", r"\(gdb\)")
+        debugger.command(f"break pages.c:{LINE}", r"Breakpoint 1 at")
+        debugger.command("continue", "Continuing")
         answers = []
         client = threading.Thread(target=lambda: answers.append(server.get("/")))
         client.start()
-        debugger.hear(rf"(?s)hit Breakpoint 1, .*pages\.c:{LINE}")
-        debugger.tell("backtrace", r"#1 .*handler_of_pages")
-        debugger.tell("print n", r"\$1 = 21")
-        debugger.tell("delete", "")
-        debugger.tell("detach", r"[Dd]etached|Detaching")
+        debugger.wait_for(rf"(?s)hit Breakpoint 1, .*pages\.c:{LINE}")
+        debugger.command("backtrace", r"#1 .*handler_of_pages")
+        debugger.command("print n", r"\$1 = 21")
+        debugger.command("delete", "")
+        debugger.command("detach", r"[Dd]etached|Detaching")
         client.join()
         assert answers[0].text == "42\n"
     finally:

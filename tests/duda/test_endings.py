@@ -376,7 +376,7 @@ DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/count", co
 """
 OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(redis_server.PROGRAM),
             "sqlite": services.has("sqlite"), "postgres": services.has("postgres")}
-CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("no subprocesses when embedded")) for kind in ("child", "pipes", "full_pipe")]
+CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("it starts no programs")) for kind in ("child", "pipes", "full_pipe")]
 BY_PACKAGE = {"kv": ["kv"], "redis": ["redis", "redis_many", "redis_block", "subscribed"], "sqlite": ["sql", "sqlite_transaction"],
               "postgres": ["postgres", "postgres_many", "transaction", "copy", "listening"]}
 KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", "room", "output", "events", "http", "upload", "callback",
@@ -384,7 +384,7 @@ KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", 
 N = 6
 
 
-class Others:
+class Backends:
     """Servers that do not respond: a Redis that can be frozen, and a server that accepts connections and stays silent."""
 
     def __init__(self):
@@ -425,13 +425,13 @@ class Others:
 
 @pytest.fixture(scope="module")
 def others(lasting_starters):
-    servers = Others()
+    servers = Backends()
     yield servers
     servers.stop()
 
 
 class Counts:
-    """The handler counts since the last check."""
+    """Handler counts since the last check."""
 
     def __init__(self, server):
         self.server = server

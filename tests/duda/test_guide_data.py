@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 PAGE = (ROOT / "docs/guide/duda-data.md").read_text()
 
 
-def pieces():
+def code_blocks():
     """Returns {"heading": [code, ...]} in order."""
     found, heading = {}, ""
     for match in re.finditer(r"^(?:#+ ([^\n]*)|```c\n(.*?)^```)$", PAGE, re.MULTILINE | re.DOTALL):
@@ -83,7 +83,7 @@ LIBRARIES = {"mail": "small"}
 
 def build(folder, name, change=lambda code: code):
     heading, which, packages, ahead, behind = SHOWN[name]
-    code = change(pieces()[heading][which])
+    code = change(code_blocks()[heading][which])
     if not packages:  # the code block itself names the packages that it needs
         packages = re.findall(r'"duda-(\w+)"', code)
         includes = re.findall(r"^#.*\n", code, re.MULTILINE)
@@ -97,7 +97,7 @@ def build(folder, name, change=lambda code: code):
 
 
 def test_every_code_block_is_tested():
-    assert {heading: len(codes) for heading, codes in pieces().items()} == \
+    assert {heading: len(codes) for heading, codes in code_blocks().items()} == \
         {heading: 1 + max(which for other, which, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
 
 

@@ -297,7 +297,7 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, says):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
-    """The next start would take the folder for the workers' own."""
+    """Otherwise the next start would assume that the folder belongs to the user of the workers."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

@@ -81,8 +81,8 @@ def prepare(monkey, site):
 
 
 @contextlib.contextmanager
-def asking(server, name, who, query=""):
-    """Yields a client whose handler has started and waits in the queue."""
+def queued(server, name, who, query=""):
+    """Yields a client whose handler has started and waits in the queue of the lock."""
     with server.connect() as client:
         client.ask(f"/hold/{name}/{who}{query}", "POST", streamed=True)
         server.err.wait_for(f"{who} asks ")
@@ -96,8 +96,8 @@ def end(client, text):
 
 
 def test_lock_is_acquired_in_fifo_order(server):
-    with asking(server, "order", "a1") as first, asking(server, "order", "a2") as second, asking(server, "order", "a3") as third:
-        with asking(server, "another", "a4") as other:
+    with queued(server, "order", "a1") as first, queued(server, "order", "a2") as second, queued(server, "order", "a3") as third:
+        with queued(server, "another", "a4") as other:
             assert end(other, b"free") == "a4 free"
         third.more(b"in ")
         assert "a2 gets" not in server.err.text
@@ -109,7 +109,7 @@ def test_lock_is_acquired_in_fifo_order(server):
 
 
 def test_client_disconnect_releases_the_lock_or_leaves_the_queue(server):
-    with asking(server, "leave", "b1") as first, asking(server, "leave", "b2") as second, asking(server, "leave", "b3") as third:
+    with queued(server, "leave", "b1") as first, queued(server, "leave", "b2") as second, queued(server, "leave", "b3") as third:
         second.close()
         server.err.wait_for("b2 gets -125 ")  # ECANCELED
         assert "b3 gets" not in server.err.text
@@ -119,14 +119,14 @@ def test_client_disconnect_releases_the_lock_or_leaves_the_queue(server):
 
 
 def test_lock_wait_times_out(server):
-    with asking(server, "limit", "c1") as first:
-        with asking(server, "limit", "c2", "?ms=1") as second:
+    with queued(server, "limit", "c1") as first:
+        with queued(server, "limit", "c2", "?ms=1") as second:
             assert end(second, b"") == "late"
         assert end(first, b"one") == "c1 one"
 
 
 def test_lock_functions_reject_misuse(server):
-    with asking(server, "held", "d1"):
+    with queued(server, "held", "d1"):
         server.err.wait_for("d1 gets 0 ")
         assert server.get("/rules").text == "-35 -35 0 0 -1 -22 -22 0 -1 -16 "
     server.err.wait_for("still has it: 1 ")
@@ -135,11 +135,11 @@ def test_lock_functions_reject_misuse(server):
 
 
 def test_terminated_handler_releases_its_lock(server):
-    with asking(server, "held", "e1"), server.connect() as stubborn:
+    with queued(server, "held", "e1"), server.connect() as stubborn:
         server.err.wait_for("e1 gets 0 ")
         stubborn.ask("/stubborn")
         server.err.wait_for("stubborn has it: 0 ")
-        with asking(server, "stubborn", "e2") as next_one:
+        with queued(server, "stubborn", "e2") as next_one:
             stubborn.close()
             assert end(next_one, b"two") == "e2 two"
     server.err.wait_for("ignores cancellation and was terminated")

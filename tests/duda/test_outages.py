@@ -118,7 +118,7 @@ class Disk:
 
 # ---- Storage ----
 
-class Place:
+class Storage:
     """`lasts`: acknowledged writes are durable. `size`: number of bytes in each value, chosen so that the store fills up
     quickly."""
 
@@ -135,9 +135,9 @@ class Place:
         self.disk.make_room()
 
 
-class ServerPlace(Place):
-    """A server that the test starts. While it is down, most requests fail immediately, and only a few of them try to
-    connect; `n_away` requests include such a few."""
+class ServerStorage(Storage):
+    """A server that the test starts. While it is down, most requests fail immediately and a few try to connect. `n_away`
+    requests are enough to include some of those."""
 
     n_away = 150
 
@@ -162,7 +162,7 @@ class ServerPlace(Place):
         self.server.stop()
 
 
-class RedisPlace(ServerPlace):
+class RedisStorage(ServerStorage):
     """Each write is on disk when it is acknowledged."""
 
     source, packages, plugins = STORE, ["store"], ["duda-redis"]
@@ -181,7 +181,7 @@ class RedisPlace(ServerPlace):
         assert self.server.ask("CONFIG", "SET", "maxmemory", str(size)) == b"+OK\r\n"
 
 
-class MemcachedPlace(ServerPlace):
+class MemcachedStorage(ServerStorage):
     """Loses all values when it ends, and rejects writes when its memory is full."""
 
     source, packages, plugins, lasts, size = MEMCACHE, ["memcached"], ["duda-memcached"], False, 100_000
@@ -200,7 +200,7 @@ class MemcachedPlace(ServerPlace):
         assert self.server.ask(f"cache_memlimit {megabytes}") == b"OK\r\n"
 
 
-class PostgresPlace(ServerPlace):
+class PostgresStorage(ServerStorage):
     source, packages, plugins = SQL, ["sql"], ["duda-postgres"]
     n_away = 4  # each request waits for its Timeout
 
@@ -226,7 +226,7 @@ class PostgresPlace(ServerPlace):
         self.server.each(signal.SIGCONT)
 
 
-class PostgresLogPlace(PostgresPlace):
+class PostgresLogStorage(PostgresStorage):
     """Only the write-ahead log is on a small disk. When that disk is full, the server ends, and recovers after a
     restart."""
 
@@ -254,7 +254,7 @@ class PostgresLogPlace(PostgresPlace):
         self.server.start()
 
 
-class OwnPlace(Place):
+class OwnStorage(Storage):
     """A file that belongs to the service."""
 
     def data(self):
@@ -266,14 +266,14 @@ class OwnPlace(Place):
         pass
 
 
-class KvPlace(OwnPlace):
+class KvStorage(OwnStorage):
     source, packages, plugins = STORE, ["store"], ["duda-kv"]
 
     def prepare(self):
         self.section = f"[KV]\n    Folder {self.data()}\n    MaxSize 1G\n"
 
 
-class SqlitePlace(OwnPlace):
+class SqliteStorage(OwnStorage):
     source, packages, plugins = SQL, ["sql"], ["duda-sqlite"]
 
     def prepare(self):
@@ -284,12 +284,12 @@ class SqlitePlace(OwnPlace):
 
 
 PLACES = {
-    "redis": (RedisPlace, services.has("redis") and redis_server.PROGRAM),
-    "memcached": (MemcachedPlace, services.has("memcached") and memcached_server.PROGRAM),
-    "postgres": (PostgresPlace, services.has("postgres") and postgres_server.is_usable()),
-    "postgres-log": (PostgresLogPlace, services.has("postgres") and postgres_server.is_usable()),
-    "kv": (KvPlace, services.has("kv")),
-    "sqlite": (SqlitePlace, services.has("sqlite")),
+    "redis": (RedisStorage, services.has("redis") and redis_server.PROGRAM),
+    "memcached": (MemcachedStorage, services.has("memcached") and memcached_server.PROGRAM),
+    "postgres": (PostgresStorage, services.has("postgres") and postgres_server.is_usable()),
+    "postgres-log": (PostgresLogStorage, services.has("postgres") and postgres_server.is_usable()),
+    "kv": (KvStorage, services.has("kv")),
+    "sqlite": (SqliteStorage, services.has("sqlite")),
 }
 
 

@@ -275,7 +275,7 @@ def run(server, sql, *values):
     return server.get("/run?" + urllib.parse.urlencode({"sql": sql} | dict(zip("ab", values)))).text
 
 
-def say(server, channel, text):
+def notify(server, channel, text):
     run(server, "SELECT pg_notify($1, $2)", channel, text)
 
 
@@ -288,7 +288,7 @@ class Listener:
         self.c.read_head()
         self.c.read_until(b"ready\n")
 
-    def hears(self, line):
+    def wait_for(self, line):
         return self.c.read_until(f"{line}\n".encode())
 
 
@@ -322,12 +322,12 @@ def test_notifications_reach_all_listeners_of_a_channel(monkey, site, cluster, c
         both = [Listener(stack, server, channel) for _ in range(2)]
         other = Listener(stack, server, "other")
         for text in ("one", "it's two", "end"):
-            say(server, channel, text)
+            notify(server, channel, text)
         for listener in both:
-            got = listener.hears("over")
+            got = listener.wait_for("over")
             assert b"one\n" in got and b"it's two\n" in got, got
-        say(server, "other", "end")
-        assert b"two" not in other.hears("over")
+        notify(server, "other", "end")
+        assert b"two" not in other.wait_for("over")
     assert run(server, "SELECT count(*) FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN' AND datname = current_database()") == "1"
     assert run(server, "SELECT count(*) FROM pg_listening_channels()") == "0", "a connection for statements has a subscription"
 
@@ -339,7 +339,7 @@ def test_waiting_handler_does_not_wake_its_worker(monkey, site, cluster, path):
     assert run(server, "SELECT 1") == "1"
     with server.connect() as c:
         c.ask(path)
-        time.sleep(0.5)  # until the wait has started, which no statement shows
+        time.sleep(0.5)  # gives the wait time to start, which no statement can observe
         before = proc.sleeps(server.workers[0])
         time.sleep(2)
         assert proc.sleeps(server.workers[0]) - before <= 3  # no polling every 100 or 250 ms
@@ -369,50 +369,50 @@ def test_slow_listener_learns_how_many_messages_were_dropped(monkey, site, clust
     with contextlib.ExitStack() as stack:
         slow = Listener(stack, server, "many")
         assert run(server, "SELECT count(pg_notify('many', 'n' || i)) FROM generate_series(1, 600) i") == "600"
-        assert b"n1\n" in slow.hears("lost 75"), "the first messages arrive, then the number of dropped ones"
-        say(server, "many", "end")
-        slow.hears("over")
+        assert b"n1\n" in slow.wait_for("lost 75"), "the first messages arrive, then the number of dropped ones"
+        notify(server, "many", "end")
+        slow.wait_for("over")
 
 
 def test_callbacks_receive_notifications_and_reconnects(monkey, site, own):
     server = start(monkey, site, own.database(), "    Timeout 500ms\n")
     server.allow("POSTGRES")
 
-    def heard(text):
+    def wait_for_callback(text):
         return wait_until(lambda: server.get("/heard").text if text in server.get("/heard").text else None, text)
 
-    assert sorted(heard("second:begun ").split()) == ["first:begun", "second:begun"]
-    say(server, "prices", "up")
-    heard("second:up ")
+    assert sorted(wait_for_callback("second:begun ").split()) == ["first:begun", "second:begun"]
+    notify(server, "prices", "up")
+    wait_for_callback("second:up ")
     own.kill()
     own.start()
     before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "the callbacks reconnect")
     assert before.count("first:begun") == 2
     wait_until(lambda: run(server, "SELECT 1") == "1", "the server answers again")
-    say(server, "prices", "end second")
-    heard("second:end second ")
-    say(server, "prices", "down")
-    assert "second:down" not in heard("first:down ")
+    notify(server, "prices", "end second")
+    wait_for_callback("second:end second ")
+    notify(server, "prices", "down")
+    assert "second:down" not in wait_for_callback("first:down ")
 
 
 def test_callback_may_unsubscribe_others(monkey, site, cluster):
     server = start(monkey, site, cluster.database())
     wait_until(lambda: server.get("/heard").text.count("begun") == 2, "both callbacks are subscribed")
-    say(server, "prices", "stop")
+    notify(server, "prices", "stop")
     wait_until(lambda: "first:stop" in server.get("/heard").text, "the first callback has received it")
-    say(server, "prices", "more")
+    notify(server, "prices", "more")
     assert run(server, "SELECT 1") == "1" and "more" not in server.get("/heard").text
 
 
 @pytest.mark.parametrize("how", ["killed", "restarted", "frozen", "ended"])
 def test_listener_resubscribes_after_an_outage(monkey, site, own, how):
-    """Listeners subscribe again by themselves, and learn that messages may have been lost only after that."""
+    """Listeners resubscribe by themselves. The warning about lost messages arrives after that, not before."""
     server = start(monkey, site, own.database(), "    Timeout 500ms\n")
     server.allow("POSTGRES")
     with contextlib.ExitStack() as stack:
         listener = Listener(stack, server, "news")
-        say(server, "news", "before")
-        listener.hears("before")
+        notify(server, "news", "before")
+        listener.wait_for("before")
         if how == "killed":
             own.kill()
             own.start()
@@ -426,12 +426,12 @@ def test_listener_resubscribes_after_an_outage(monkey, site, own, how):
             own.each(signal.SIGCONT)
         else:
             own.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
-        listener.hears("lost 104")
+        listener.wait_for("lost 104")
         wait_until(lambda: run(server, "SELECT 1") == "1", "statements succeed again")
-        say(server, "news", "after")
-        listener.hears("after")
-        say(server, "news", "end")
-        listener.hears("over")
+        notify(server, "news", "after")
+        listener.wait_for("after")
+        notify(server, "news", "end")
+        listener.wait_for("over")
 
 
 def test_listen_fails_while_the_server_is_down(monkey, site, own):
@@ -456,11 +456,11 @@ def goods(monkey, site, cluster):
     return server
 
 
-def put_in(server, content, sql="COPY goods FROM STDIN (FORMAT csv)"):
+def copy_in(server, content, sql="COPY goods FROM STDIN (FORMAT csv)"):
     return server.get("/import?" + urllib.parse.urlencode({"sql": sql}), "POST", [], content).text
 
 
-def take_out(server, sql, **more):
+def copy_out(server, sql, **more):
     return server.get("/export?" + urllib.parse.urlencode({"sql": sql} | more))
 
 
@@ -475,13 +475,13 @@ def is_idle(server):
 
 def test_copy_imports_and_exports_rows(goods):
     lines = [f"{i},thing {i}\n" for i in range(50_000)]
-    assert put_in(goods, "".join(lines).encode()) == "50000 rows"
-    out = take_out(goods, "COPY (SELECT * FROM goods ORDER BY id) TO STDOUT (FORMAT csv)")
+    assert copy_in(goods, "".join(lines).encode()) == "50000 rows"
+    out = copy_out(goods, "COPY (SELECT * FROM goods ORDER BY id) TO STDOUT (FORMAT csv)")
     assert out.text == "".join(lines) + "50000 rows"
-    assert put_in(goods, b"") == "0 rows"
-    binary = take_out(goods, "COPY (SELECT * FROM goods WHERE id < 10) TO STDOUT (FORMAT binary)").body.removesuffix(b"10 rows")
+    assert copy_in(goods, b"") == "0 rows"
+    binary = copy_out(goods, "COPY (SELECT * FROM goods WHERE id < 10) TO STDOUT (FORMAT binary)").body.removesuffix(b"10 rows")
     run(goods, "DELETE FROM goods")
-    assert put_in(goods, binary, "COPY goods FROM STDIN (FORMAT binary)") == "10 rows"
+    assert copy_in(goods, binary, "COPY goods FROM STDIN (FORMAT binary)") == "10 rows"
     assert run(goods, "SELECT max(name) FROM goods") == "thing 9"
     assert is_idle(goods)
 
@@ -505,16 +505,16 @@ WRONG = [
 
 @pytest.mark.parametrize("content, number, says", WRONG, ids=range(len(WRONG)))
 def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, says):
-    answer = put_in(goods, content)
+    answer = copy_in(goods, content)
     assert answer.startswith(number) and says in answer, answer
     assert run(goods, "SELECT count(*) FROM goods") == "0"
-    assert put_in(goods, b"1,one\n") == "1 rows" and is_idle(goods)
+    assert copy_in(goods, b"1,one\n") == "1 rows" and is_idle(goods)
 
 
 @pytest.mark.parametrize("text", ["BEGIN", "SET search_path = x", "INSERT INTO goods VALUES (1, 'one')", "COPY goods FROM '/dev/null'"])
 def test_statement_other_than_copy_is_not_executed(goods, text):
     """It would change the state of the connection for the handlers that use it next."""
-    for answer in (put_in(goods, b"", text), take_out(goods, text).text):
+    for answer in (copy_in(goods, b"", text), copy_out(goods, text).text):
         assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
     assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))
     assert run(goods, "SELECT count(*) FROM goods") == "0"
@@ -546,14 +546,14 @@ def test_copy_error_ends_a_long_upload(goods, speaks):
 @pytest.mark.parametrize("sql", ["SELECT 1", "", "nonsense", "COPY nothing FROM STDIN", "COPY goods FROM STDIN; SELECT 1"])
 def test_copy_of_an_unsupported_statement_fails(goods, sql):
     run(goods, "INSERT INTO goods (id, name) VALUES (1, 'one')")
-    for answer in (put_in(goods, b"", sql), take_out(goods, sql).text):
+    for answer in (copy_in(goods, b"", sql), copy_out(goods, sql).text):
         assert answer[:3] in ("22 ", "121"), answer
     assert is_idle(goods)
 
 
 def test_copy_error_during_the_export_is_reported(goods):
     run(goods, "INSERT INTO goods (id, name) SELECT i, 'x' FROM generate_series(1, 20000) i")
-    answer = take_out(goods, "COPY (SELECT 100 / (19000 - id) FROM goods ORDER BY id) TO STDOUT").text
+    answer = copy_out(goods, "COPY (SELECT 100 / (19000 - id) FROM goods ORDER BY id) TO STDOUT").text
     assert answer.count("\n") == 18999 and answer.endswith("\n74 [POSTGRES] main: division by zero"), answer[-99:]
     assert is_idle(goods)
 
@@ -566,7 +566,7 @@ def test_notices_of_the_server_do_not_stop_a_copy(goods, speaks):
     run(goods, SPEAK % speaks)
     run(goods, SPEAKS)
     content = "".join(f"{i},{'thing' * 20}\n" for i in range(5_000)).encode()
-    assert put_in(goods, content) == "5000 rows" and is_idle(goods)
+    assert copy_in(goods, content) == "5000 rows" and is_idle(goods)
 
 
 def test_copy_takes_part_in_transactions(goods):
@@ -611,7 +611,7 @@ def test_client_disconnect_cancels_its_copy(goods):
         wait_until(lambda: run(goods, busy) == "1", "the statement runs")
     wait_until(lambda: run(goods, busy) == "0", "the statement is cancelled")
     assert run(goods, "SELECT count(*) FROM goods") == "0" and is_idle(goods)
-    assert take_out(goods, "COPY (SELECT generate_series(1, 1000000)) TO STDOUT", most=2).text == "1\n2\n0 rows"
+    assert copy_out(goods, "COPY (SELECT generate_series(1, 1000000)) TO STDOUT", most=2).text == "1\n2\n0 rows"
     assert is_idle(goods)
 
 

@@ -219,7 +219,7 @@ def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
         assert ask(server, "ECHO", f"after{i}") == f"after{i}"
 
 
-def listen(c):
+def subscribe(c):
     """Waits until the handler reports its subscription, and leaves the report unread. Redis knows of the subscription
     slightly earlier."""
     c.send(b"GET /listen HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -227,10 +227,10 @@ def listen(c):
         assert c.fill()
 
 
-def hear(server, redis):
+def check_messages(server, redis):
     with server.connect() as a, server.connect() as b:
         for c in (a, b):
-            listen(c)
+            subscribe(c)
         assert redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker subscribes once for both"
         assert ask(server, "PUBLISH", "news", "one") == "1"
         assert ask(server, "PUBLISH", "news", "end") == "1"
@@ -241,14 +241,14 @@ def hear(server, redis):
 
 
 def test_redis_messages_reach_all_subscribers(server, steady):
-    hear(server, steady)
+    check_messages(server, steady)
 
 
 @pytest.mark.processes("the test counts the sleeps of a worker process")
 def test_redis_idle_channel_does_not_wake_its_worker(monkey, site, steady):
     server = start(monkey, site, steady)
     with server.connect() as c:
-        listen(c)
+        subscribe(c)
         before = sleeps(server.workers[0])
         time.sleep(2)
         assert sleeps(server.workers[0]) - before <= 3  # no polling every 250 ms
@@ -258,7 +258,7 @@ def test_redis_idle_channel_does_not_wake_its_worker(monkey, site, steady):
 
 def test_redis_messages_in_resp3_reach_all_subscribers(monkey, site, steady):
     with Relay(steady.socket, greet=speak_resp3) as modern:
-        hear(start_at(monkey, site, modern.address), steady)
+        check_messages(start_at(monkey, site, modern.address), steady)
 
 
 # ---- Failures ----
@@ -354,7 +354,7 @@ def test_redis_frozen_server_times_out_and_recovers(monkey, site, redis):
 def test_redis_subscription_survives_a_restart(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 30s\n")
     with server.connect() as c:
-        listen(c)
+        subscribe(c)
         redis.kill()
         redis.start()
         wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker subscribes again")

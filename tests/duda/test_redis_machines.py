@@ -116,7 +116,7 @@ class Machine:
     def cut(self):
         assert ip("link", "set", f"{self.name}a", "down")
 
-    def mend(self):
+    def reconnect(self):
         assert ip("link", "set", f"{self.name}a", "up")
 
 
@@ -187,7 +187,7 @@ def start_proxy(monkey, nodes):
                   top=f"[UPSTREAM]\n    Name nodes\n    ConnectTimeout 500ms\n    HealthCheck /health\n    HealthInterval 500ms\n{listed}")
 
 
-def heard(chat, text):
+def all_received(chat, text):
     """Has every client received the text? Earlier messages are skipped."""
     with contextlib.suppress(TimeoutError):
         for socket in chat:
@@ -197,18 +197,18 @@ def heard(chat, text):
     return False
 
 
-def all_hear(nodes, text):
+def wait_for_delivery(nodes, text):
     """Publishes on each node until all clients have received a message: a node may still be connecting to Redis."""
     with contextlib.ExitStack() as stack:
         chat = [stack.enter_context(connect(f"ws://{n.machine.host}:{n.port}/socket")) for n in nodes]
         tries = itertools.count()
 
-        def say(talker):
+        def publish(talker):
             words = f"{text} {next(tries)}"
             talker.send(words)
-            return heard(chat, words)
+            return all_received(chat, words)
         for talker in chat:
-            wait_until(lambda talker=talker: say(talker), "all nodes receive the message")
+            wait_until(lambda talker=talker: publish(talker), "all nodes receive the message")
 
 
 class World:
@@ -251,7 +251,7 @@ def machine_cut_off(world):
     machine.cut()
     world.wait_for_masters([s for s in world.cluster.servers if s.machine is not machine])
     yield
-    machine.mend()
+    machine.reconnect()
 
 
 @contextlib.contextmanager
@@ -302,7 +302,7 @@ if os.environ.get("MONKEY_MACHINES"):
 def test_cluster_keeps_acknowledged_writes_when_a_machine_is_lost(monkey, site, machines, record_property):
     with contextlib.ExitStack() as stack:
         world = World(monkey, site, machines, stack)
-        all_hear(world.nodes, "before")
+        wait_for_delivery(world.nodes, "before")
         load = {name: stack.enter_context(Writers(world.proxy.connect, f"/{name}", clients=10, pause=0.3)) for name in ("redis", "sql")}
         for writers in load.values():
             writers.more(3)
@@ -318,7 +318,7 @@ def test_cluster_keeps_acknowledged_writes_when_a_machine_is_lost(monkey, site, 
                 longest = writers.longest(since=began)
                 print(f"{event.__name__}: {longest:.1f} s without a write to {name}")
                 record_property(f"seconds_without_{name}_{event.__name__}", longest)
-            all_hear(world.nodes, event.__name__)
+            wait_for_delivery(world.nodes, event.__name__)
         print(*re.findall(r".*answered -.*", "".join(node.server.log for node in world.nodes))[-20:], sep="\n")
         for name, writers in load.items():
             print(f"{name}: {len(writers.times)} writes, refused {dict(writers.refusals)}")

@@ -65,7 +65,7 @@ class Listener:
         self.c.send(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
         self.c.read_until(b"data: yes")
 
-    def news(self, last):
+    def read_messages(self, last):
         """Returns all messages up to and including `last`."""
         got = []
         while not got or got[-1] != last:
@@ -92,7 +92,7 @@ def test_topic_relay_delivers_messages_to_all_servers(monkey, site, redis):
             talker.send(f"message {i}")
             for other in (t for group in talkers for t in group):  # including the publisher
                 assert other.recv(20) == f"message {i}"
-        assert all(heard.news("message 5") == [f"message {i}" for i in range(6)] for heard in listeners)
+        assert all(heard.read_messages("message 5") == [f"message {i}" for i in range(6)] for heard in listeners)
         talkers[0][0].send("binary".encode())
         assert talkers[1][0].recv(20) == b"binary"
         stranger.send("hello")

@@ -19,7 +19,7 @@ def start(monkey, tmp_path, tmp_path_factory):
     return starter(monkey, tmp_path, tmp_path_factory)
 
 
-def listen(server, stack, name="news"):
+def open_stream(server, stack, name="news"):
     c = stack.enter_context(server.connect())
     c.send(f"GET /topics/{name}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     c.read_until(b"\r\n\r\n")
@@ -27,11 +27,11 @@ def listen(server, stack, name="news"):
     return c
 
 
-def dial(server, stack, name="news"):
+def open_websocket(server, stack, name="news"):
     return stack.enter_context(connect(f"ws://127.0.0.1:{server.port}/topics/{name}/socket", proxy=None))
 
 
-def say(server, text, name="news"):
+def publish(server, text, name="news"):
     assert server.get(f"/topics/{name}", "POST", body=text.encode()).status == 204
 
 
@@ -40,13 +40,13 @@ def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
     assert server.get("/topics/news").status == 404
     assert server.get("/topics/" + "x" * 41, "POST", body=b"x").status == 400
     with contextlib.ExitStack() as stack:
-        stream, other, socket = listen(server, stack), listen(server, stack, "weather"), dial(server, stack)
-        say(server, "one")
+        stream, other, socket = open_stream(server, stack), open_stream(server, stack, "weather"), open_websocket(server, stack)
+        publish(server, "one")
         socket.send("two")
         assert [socket.recv(20) for _ in range(2)] == ["one", "two"]
         assert b"data: one\n" in stream.read_until(b"data: two\n")
         assert server.get("/topics/news").text == "two"
-        say(server, "rain", "weather")
+        publish(server, "rain", "weather")
         other.read_until(b"event: said\ndata: rain\n")
         late = stack.enter_context(server.connect())
         late.send(b"GET /topics/news/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -55,7 +55,7 @@ def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
         with browser.Browser(tmp_path) as b:
             b.goto(server.url + "/")
             b.wait_for("document.title == 'connected'")
-            say(server, "<b>bold</b>")
+            publish(server, "<b>bold</b>")
             b.wait_for("document.getElementById('last').textContent == '<b>bold</b>'")
 
 
@@ -66,8 +66,8 @@ def test_topics_sample_reaches_two_machines(start):
         one, two = (start("topics", conf={"127.0.0.1:6379": f"127.0.0.1:{redis.port}"}, conf_name="machines") for _ in range(2))
         wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:topics").endswith(b":2\r\n"), "both servers are subscribed")
         with contextlib.ExitStack() as stack:
-            here, there, socket = listen(one, stack), listen(two, stack), dial(two, stack)
-            say(one, "everywhere")
+            here, there, socket = open_stream(one, stack), open_stream(two, stack), open_websocket(two, stack)
+            publish(one, "everywhere")
             assert socket.recv(20) == "everywhere"
             for stream in (here, there):
                 stream.read_until(b"data: everywhere\n")

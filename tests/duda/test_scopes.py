@@ -267,7 +267,7 @@ SET = {
 }
 
 
-class Place:
+class Mount:
     """One service on one host, used by a client that may send the cookies of another service."""
 
     def __init__(self, server, host, prefix="", name=None):
@@ -330,7 +330,7 @@ def world(request, monkey, site, tmp_path):
         how["environment"] = {"DUDA_KEYS": "k" * 32 if keys else "", **({"SHARES": "1"} if share else {})}
         server = monkey(plugins=[*plugins, *objects], top=top, host=f"ServerName {HOSTS[0]}", sections=sections[0] + more, **how)
         server.allow("has failed")
-        return [Place(server, HOSTS[i], p, name) for i, host in enumerate(hosts) for p, name in host.items()]
+        return [Mount(server, HOSTS[i], p, name) for i, host in enumerate(hosts) for p, name in host.items()]
 
     start.which, start.redis = which, redis
     yield start
@@ -338,7 +338,7 @@ def world(request, monkey, site, tmp_path):
         redis.stop()
 
 
-def check_visitor(one, other, crosses=False, proofs=True):
+def check_session(one, other, crosses=False, proofs=True):
     cookies, token = one.log_in()
     mine = SET["/visitor/get"] if proofs else SET["/visitor/get"].replace("signed value", "signed -").replace("sealed value", "sealed -")
     assert one.get("/visitor/get", cookies=cookies).text == mine
@@ -377,7 +377,7 @@ def check_jobs(one, other, crosses=False):
     assert one.get("/jobs/push").text == "push 17\n"
 
 
-def check_locks_and_rooms(one, other, crosses=False):
+def check_locks_and_topics(one, other, crosses=False):
     with one.listening() as c:
         assert other.get("/lock/get").text == (SET if crosses else NOTHING)["/lock/get"]
         assert one.get("/lock/get").text == SET["/lock/get"]
@@ -388,7 +388,7 @@ def check_locks_and_rooms(one, other, crosses=False):
 
 
 def check_all(world, one, other, crosses=False):
-    check_locks_and_rooms(one, other, crosses)
+    check_locks_and_topics(one, other, crosses)
     check_store(one, other, "/store", crosses)
     if world.which == "kv":
         check_store(one, other, "/kv", crosses)
@@ -399,13 +399,13 @@ def check_all(world, one, other, crosses=False):
 
 def test_services_on_different_hosts_share_no_state(world):
     one, other = world([{"": "alpha"}, {"": "beta"}])
-    check_visitor(one, other)
+    check_session(one, other)
     check_all(world, one, other)
 
 
 def test_services_on_one_host_share_no_state(world):
     one, other = world([{"/alpha": "alpha", "/beta": "beta"}])
-    check_visitor(one, other)
+    check_session(one, other)
     check_all(world, one, other)
     # A browser keeps the cookies of both services apart.
     mine, his = one.log_in()[0], other.log_in()[0]
@@ -415,46 +415,46 @@ def test_services_on_one_host_share_no_state(world):
 
 def test_service_on_two_hosts_has_separate_sessions_and_cookies(world):
     one, other = world([{"": "alpha"}, {"": "alpha"}])
-    check_visitor(one, other)
+    check_session(one, other)
     check_store(one, other, "/store", crosses=True)
 
 
 def test_services_of_a_share_have_common_state(world):
     one, other = world([{"/alpha": "alpha", "/beta": "beta"}], share="both alpha beta")
-    check_visitor(one, other, crosses=True)
+    check_session(one, other, crosses=True)
     check_all(world, one, other, crosses=True)
 
 
 @pytest.mark.parametrize("hosts", ["*", " ".join(HOSTS)])
 def test_hosts_of_a_share_have_common_sessions(world, hosts):
     one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {hosts}")
-    check_visitor(one, other, crosses=True)
+    check_session(one, other, crosses=True)
 
 
 def test_hosts_outside_of_a_share_stay_separate(world):
     one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {HOSTS[0]}")
-    check_visitor(one, other)
+    check_session(one, other)
     check_store(one, other, "/store", crosses=True)
 
 
 @sealing
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_sessions_in_cookies_belong_to_service_and_host(world):
-    check_visitor(*world([{"": "alpha"}, {"": "beta"}], sessions="cookie"))
-    check_visitor(*world([{"": "alpha"}, {"": "alpha"}], sessions="cookie"))
-    check_visitor(*world([{"/alpha": "alpha", "/beta": "beta"}], sessions="cookie"))
-    check_visitor(*world([{"/alpha": "alpha", "/beta": "beta"}], sessions="cookie", share="both alpha beta"), crosses=True)
+    check_session(*world([{"": "alpha"}, {"": "beta"}], sessions="cookie"))
+    check_session(*world([{"": "alpha"}, {"": "alpha"}], sessions="cookie"))
+    check_session(*world([{"/alpha": "alpha", "/beta": "beta"}], sessions="cookie"))
+    check_session(*world([{"/alpha": "alpha", "/beta": "beta"}], sessions="cookie", share="both alpha beta"), crosses=True)
 
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
 def test_machines_with_one_redis_share_the_state_of_a_service(world):
     """Two servers with one Redis: the same service, another service, and another host."""
     (one,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
-    check_visitor(one, same, crosses=True)
-    check_visitor(one, other)
+    check_session(one, same, crosses=True)
+    check_session(one, other)
     check_store(one, same, "/store", crosses=True)
-    far = Place(same.server, HOSTS[1], name="alpha")  # served by the default host, so it is the same host
-    check_visitor(one, far, crosses=True)
+    far = Mount(same.server, HOSTS[1], name="alpha")  # served by the default host, so it is the same host
+    check_session(one, far, crosses=True)
 
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
@@ -482,10 +482,10 @@ def test_hosts_that_match_a_pattern_are_separate(world):
     server.config.write_text(text)
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    places = [Place(server, host, name="alpha") for host in (f"u.{HOSTS[1]}", f"v.{HOSTS[1]}", "x1", "x2", "plain.example")]
+    places = [Mount(server, host, name="alpha") for host in (f"u.{HOSTS[1]}", f"v.{HOSTS[1]}", "x1", "x2", "plain.example")]
     for i, place in enumerate(places):
-        check_visitor(place, places[i - 1])
-    check_visitor(places[0], Place(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
+        check_session(place, places[i - 1])
+    check_session(places[0], Mount(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
 
 
 def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
@@ -524,9 +524,9 @@ def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
     server.config.write_text(server.config.read_text().replace(f"ServerName {HOSTS[1]}", f"ServerName *.{HOSTS[1]}"))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    u, v = (Place(server, f"{name}.{HOSTS[1]}", name="alpha") for name in "uv")
-    check_visitor(u, v, crosses=True)
-    check_visitor(u, one)
+    u, v = (Mount(server, f"{name}.{HOSTS[1]}", name="alpha") for name in "uv")
+    check_session(u, v, crosses=True)
+    check_session(u, one)
 
 
 @pytest.mark.processes("an embedded server starts no process group")
@@ -539,10 +539,10 @@ def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path
     hosts = (HOSTS[1], "*.c.example")
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n", host=f"ServerName {HOSTS[0]}",
                     sections=routes + "".join(f"[HOST]\n    ServerName {h}\n    DocumentRoot site\n{routes}" for h in hosts))
-    places = [Place(server, host, name="alpha") for host in (*HOSTS, "x.c.example", "y.c.example")]
+    places = [Mount(server, host, name="alpha") for host in (*HOSTS, "x.c.example", "y.c.example")]
     wait_until(lambda: places[0].get("/visitor/get").status == 200, "the process group serves")
     for i, place in enumerate(places):
-        check_visitor(place, places[i - 1], proofs=False)
+        check_session(place, places[i - 1], proofs=False)
 
 
 OWN = r"""

@@ -284,7 +284,7 @@ def test_many_logouts_of_one_client_revive_no_session_of_others(people):
         get(server, "/out", cookie, source=f"127.0.1.{i + 1}")
     own = cookie_of(get(server, "/churn/eve", source="127.0.2.1"))
     assert show(server, own) == "eve"
-    # Twelve bits identify a client, so two of the clients may collide.
+    # Clients are identified by twelve bits, so a few may collide with the attacker.
     assert sum(show(server, cookie) == "-" for cookie in cookies) >= 48
 
 
@@ -318,7 +318,7 @@ def test_session_flood_of_one_address_evicts_neither_logins_nor_other_addresses(
     flood(server, 2000, "127.0.2.1")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
     assert [show(server, c) for c in others] == [f"guest{i}" for i in range(8)]
-    # Logged-in sessions evict no others either: one address gets only its share of a full table.
+    # Logins evict no other sessions either: one address gets only its share of a full table.
     flood(server, 2000, "127.0.2.1", "/in/flood")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
 

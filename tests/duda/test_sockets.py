@@ -153,14 +153,14 @@ def server(lasting):
     return lasting(prepare)
 
 
-def dial(server, path, **how):
+def open_websocket(server, path, **how):
     return connect(server.url.replace("http", "ws", 1) + path, proxy=None, compression=None, open_timeout=30, **how)
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
 def test_websocket_messages_are_echoed(server, protocol):
     how = {"ssl": server.encryption.context("http/1.1")} if protocol == "h1-tls" else {}
-    with dial(server, "/echo", **how) as ws:
+    with open_websocket(server, "/echo", **how) as ws:
         for message in ("hello", b"\0\1", "", "x" * 200_000, *(f"number {i}" for i in range(100))):
             ws.send(message)
             assert ws.recv(30) == message
@@ -169,21 +169,21 @@ def test_websocket_messages_are_echoed(server, protocol):
 
 @pytest.mark.parametrize("path, n", [("/echo", 500), ("/slowly", 10)])
 def test_websocket_messages_are_queued_for_a_slow_handler(server, path, n):
-    with dial(server, path) as ws:
+    with open_websocket(server, path) as ws:
         for i in range(n):
             ws.send(f"{i}")
         assert [ws.recv(30) for _ in range(n)] == [f"{i}" for i in range(n)]
 
 
 def test_websocket_message_during_a_wait_is_received(server):
-    with dial(server, "/slowly") as ws:
+    with open_websocket(server, "/slowly") as ws:
         for i in range(5):
             ws.send(f"{i}")
             assert ws.recv(30) == f"{i}"
 
 
 def test_websocket_handler_sends_on_a_timer(server):
-    with dial(server, "/ticks") as ws:
+    with open_websocket(server, "/ticks") as ws:
         assert [ws.recv(30) for _ in range(3)] == ["tick 0", "tick 1", "tick 2"]
         with pytest.raises(ConnectionClosed):
             ws.recv(30)
@@ -191,27 +191,27 @@ def test_websocket_handler_sends_on_a_timer(server):
 
 
 def test_websocket_is_closed_when_its_handler_returns(server):
-    with dial(server, "/early") as ws:
+    with open_websocket(server, "/early") as ws:
         assert ws.recv(30) == "bye"
         with pytest.raises(ConnectionClosed):
             ws.recv(30)
 
 
 def test_websocket_disconnect_cancels_waits(server):
-    with dial(server, "/patient") as ws:
+    with open_websocket(server, "/patient") as ws:
         ws.socket.shutdown(socket.SHUT_RDWR)
     server.err.wait_for("patient ended: 1")
 
 
 def test_websocket_slow_client_suspends_the_handler(server):
-    with dial(server, "/flood", max_size=None, max_queue=1) as ws:
+    with open_websocket(server, "/flood", max_size=None, max_queue=1) as ws:
         assert sum(len(ws.recv(30)) for _ in range(200)) == 200 * 60000
 
 
 def test_websocket_route_rejects_other_requests(server):
     assert server.get("/echo").status == 426
     with pytest.raises(InvalidStatus) as refused:
-        dial(server, "/lobby", origin="https://evil.example")
+        open_websocket(server, "/lobby", origin="https://evil.example")
     assert refused.value.response.status_code == 403
 
 
@@ -219,28 +219,28 @@ def test_websocket_cross_origin_request_is_rejected(server):
     """Cross-origin requests carry the user's cookies, so they are rejected unless a route allows them."""
     for origin in ("https://evil.example", "null", server.url.replace("http:", "ftp:"), server.url + "1", server.url[5:]):
         with pytest.raises(InvalidStatus) as refused:
-            dial(server, "/echo", origin=origin)
+            open_websocket(server, "/echo", origin=origin)
         assert refused.value.response.status_code == 403, origin
     for scheme in ("http:", "https:"):  # both schemes, since a proxy may terminate TLS
-        with dial(server, "/echo", origin=server.url.replace("http:", scheme)) as ws:
+        with open_websocket(server, "/echo", origin=server.url.replace("http:", scheme)) as ws:
             ws.send("ours")
             assert ws.recv(30) == "ours"
 
 
-def say(server, text):
+def publish(server, text):
     return server.get("/say", method="POST", body=text.encode())
 
 
 def test_websocket_topic_reaches_all_workers(server):
     with contextlib.ExitStack() as kept, server.connect() as stream:
-        sockets = [kept.enter_context(dial(server, "/lobby")) for _ in range(8)]
+        sockets = [kept.enter_context(open_websocket(server, "/lobby")) for _ in range(8)]
         stream.ask("/stream")
         stream.read_head()
         stream.read_until(b":\n\n")
         for ws in sockets:
             assert ws.recv(30) == "joined"
         for _ in range(4):
-            assert say(server, "to all").status == 200
+            assert publish(server, "to all").status == 200
         for ws in sockets:
             assert [ws.recv(30) for _ in range(4)] == ["to all"] * 4
         for _ in range(4):
@@ -248,11 +248,11 @@ def test_websocket_topic_reaches_all_workers(server):
         sockets[0].send("leave")
         sockets[0].send("after")
         assert sockets[0].recv(30) == "after"
-        assert say(server, "again").status == 200
+        assert publish(server, "again").status == 200
         assert sockets[1].recv(30) == "again"
         sockets[0].send("still")
         assert sockets[0].recv(30) == "still"
-        assert say(server, "x" * 40_000).status == 413
+        assert publish(server, "x" * 40_000).status == 413
     server.err.wait_for("callback closed 1000", count=8)
 
 
@@ -262,9 +262,9 @@ def test_websocket_subscriber_that_reads_nothing_is_closed(monkey, tmp_path):
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.sendall(b"GET /lobby HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                  b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-    with dial(server, "/lobby") as quick:
+    with open_websocket(server, "/lobby") as quick:
         assert quick.recv(30) == "joined"
-        while int(say(server, "y" * 30_000).text) > 1:
+        while int(publish(server, "y" * 30_000).text) > 1:
             assert quick.recv(30) == "y" * 30_000
     server.err.wait_for("callback closed 1006")
     slow.close()
@@ -272,7 +272,7 @@ def test_websocket_subscriber_that_reads_nothing_is_closed(monkey, tmp_path):
 
 def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
-    with dial(server, "/echo") as one, dial(server, "/lobby") as two, dial(server, "/patient"):
+    with open_websocket(server, "/echo") as one, open_websocket(server, "/lobby") as two, open_websocket(server, "/patient"):
         one.send("x")
         assert one.recv(30) == "x" and two.recv(30) == "joined"
         server.stop()

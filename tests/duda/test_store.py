@@ -237,8 +237,8 @@ def test_store_values_limits_and_locks_have_separate_keys(server):
 
 
 def test_store_flood_of_names_evicts_no_entry_of_others(monkey, tmp_path):
-    """Names that clients choose fill the memory neither with counters of limits nor with numbers: the entries of other
-    clients and locks survive."""
+    """Clients choose the names of limits and counters, but cannot fill the memory with them: entries and locks of others
+    survive."""
     service = services.build(tmp_path, "flood", FLOOD, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 1M\n")
     assert [server.get("/limit?name=root").text for _ in range(6)] == ["0"] * 5 + ["122"]

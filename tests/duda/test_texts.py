@@ -395,7 +395,7 @@ def test_upload_to_a_full_disk_leaves_no_file(monkey, site):
 
 
 def test_upload_of_a_cancelled_handler_leaves_no_file(monkey, site):
-    """The thread that copies the file continues, but the file has no name yet."""
+    """The copying thread continues after the deadline, but its file never gets a name."""
     folder = site.path.parent
     (folder / "kept").mkdir(mode=0o777)
     server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n",

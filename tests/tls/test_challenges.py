@@ -25,7 +25,7 @@ def closed(secure, authority, tmp_path):
                   plugins=[str(PLUGIN)], sections=f"\n[ENCRYPTED]\n    Challenges {folder}\n")
 
 
-def talk(server, context, protocol, text, session=None):
+def exchange(server, context, protocol, text, session=None):
     context.set_alpn_protocols([protocol])
     with context.wrap_socket(socket.create_connection(server.server.addresses[0], 30), server_hostname="localhost",
                              session=session) as s:
@@ -41,10 +41,10 @@ def talk(server, context, protocol, text, session=None):
 def test_challenge_session_cannot_be_resumed_for_http(closed, authority, version):
     context = authority.client_context()
     context.minimum_version = context.maximum_version = version
-    answer, session = talk(closed, context, "acme-tls/1", b"")
+    answer, session = exchange(closed, context, "acme-tls/1", b"")
     assert answer == b"" and not (session and session.has_ticket)
     with pytest.raises(OSError):
-        talk(closed, context, "http/1.1", LAST, session)
+        exchange(closed, context, "http/1.1", LAST, session)
 
 
 class TwoFaced:

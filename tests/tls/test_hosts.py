@@ -186,7 +186,7 @@ def clients(tmp_path):
     return make_authority(tmp_path / "clients", "authority of clients")
 
 
-def asking(how, clients):
+def client_certificates(how, clients):
     return f"ClientCertificates {how}\nClientAuthority {clients.file}\n"
 
 
@@ -198,7 +198,7 @@ def test_client_certificate_is_not_requested_by_default(secure, authority, clien
 
 def test_optional_client_certificate_is_verified(secure, authority, clients):
     pair = clients.issue(["somebody"], client=True)
-    server = secure(keys(authority.issue()) + asking("optional", clients), plugin=True)
+    server = secure(keys(authority.issue()) + client_certificates("optional", clients), plugin=True)
     facts = server.facts(context=authority.client_context(pair))
     assert facts["subject"] == "CN=somebody,O=tests"
     assert facts["issuer"] == "CN=authority of clients,O=tests"
@@ -219,7 +219,7 @@ def reaches(server, context, name="localhost"):
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_required_client_certificate_is_verified(secure, authority, clients, version):
     stranger = make_authority(clients.folder / "other", "authority of clients")
-    server = secure(keys(authority.issue()) + asking("required", clients), plugin=True)
+    server = secure(keys(authority.issue()) + client_certificates("required", clients), plugin=True)
     for pair, good in ((clients.issue(["good"], client=True), True), (None, False),
                        (stranger.issue(["stranger"], client=True), False),
                        (clients.issue(["late"], client=True, days=-2), False),
@@ -250,7 +250,7 @@ def mixed(secure, authority, clients):
     pair = authority.issue(["open.example", "closed.example", "also.closed.example", "alike.example"])
 
     def start(**how):
-        closed = asking("required", clients).strip().replace("\n", "\n    ")
+        closed = client_certificates("required", clients).strip().replace("\n", "\n    ")
         return secure(keys(pair), root=None, sections=TWO.format(closed=closed), **how)
 
     return start

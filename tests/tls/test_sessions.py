@@ -14,7 +14,7 @@ from secure import keys
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
-class Continuing:
+class ResumingClient:
     """A client that keeps its session. It uses Python's own sockets, since the session of an ssl.SSLObject cannot be set
     later."""
 
@@ -45,7 +45,7 @@ def start(secure, authority):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_session_is_resumed(start, authority, version):
-    client = Continuing(start(), authority, version)
+    client = ResumingClient(start(), authority, version)
     assert not client.connect()
     assert client.session.has_ticket
     assert client.connect() and client.connect()
@@ -53,7 +53,7 @@ def test_session_is_resumed(start, authority, version):
 
 def test_session_is_resumed_by_any_worker(start, authority):
     """Each worker has its own listening socket; so many connections reach all of them."""
-    client = Continuing(start(workers=4), authority, ssl.TLSVersion.TLSv1_2)
+    client = ResumingClient(start(workers=4), authority, ssl.TLSVersion.TLSv1_2)
     client.connect()
     assert all(client.connect(keep=False) for _ in range(40))
 
@@ -61,7 +61,7 @@ def test_session_is_resumed_by_any_worker(start, authority):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_session_is_resumed_after_a_reload(start, authority, version):
     server = start()
-    client = Continuing(server, authority, version)
+    client = ResumingClient(server, authority, version)
     client.connect()
     server.server.tell(signal.SIGHUP)
     server.server.err.wait_for("the new configuration serves")
@@ -72,7 +72,7 @@ def test_session_is_resumed_after_a_reload(start, authority, version):
 def test_session_is_resumed_after_a_change_of_certificates(start, authority):
     """The client has verified the server, and the ticket key has not changed."""
     server = start()
-    client = Continuing(server, authority)
+    client = ResumingClient(server, authority)
     client.connect()
     authority.issue()
     server.server.err.wait_for("the new configuration serves")
@@ -83,23 +83,23 @@ def test_session_is_resumed_after_a_change_of_certificates(start, authority):
 def test_ticket_keys_are_rotated(start, authority, version):
     """The previous ticket key is still accepted, but not the one before it."""
     server = start("TicketLifetime 1s")
-    client = Continuing(server, authority, version)
+    client = ResumingClient(server, authority, version)
     client.connect()
     wait_until(lambda: not client.connect(keep=False), "the ticket has expired", 20)
 
 
 def test_tickets_can_be_disabled(start, authority):
-    client = Continuing(start("TicketLifetime off"), authority)
+    client = ResumingClient(start("TicketLifetime off"), authority)
     client.connect()
     assert client.session is None or not client.session.has_ticket or not client.connect()
-    client = Continuing(start("TicketLifetime off"), authority, ssl.TLSVersion.TLSv1_2)
+    client = ResumingClient(start("TicketLifetime off"), authority, ssl.TLSVersion.TLSv1_2)
     client.connect()
     assert not client.connect()
 
 
 def test_ticket_keys_are_not_written_to_disk(start, authority, tmp_path):
     server = start()
-    Continuing(server, authority).connect()
+    ResumingClient(server, authority).connect()
     names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert names == {"monkey.conf", "index.html", "authority.pem", "localhost-ec.pem", "localhost-ec.key"}
 
@@ -108,7 +108,7 @@ def test_ticket_keys_are_not_written_to_disk(start, authority, tmp_path):
 def test_session_ends_with_the_client_certificate(start, authority, tmp_path, version):
     clients = make_authority(tmp_path / "clients")
     server = start(f"ClientCertificates required\nClientAuthority {clients.file}\n")
-    client = Continuing(server, authority, version)
+    client = ResumingClient(server, authority, version)
     pair = clients.issue(["somebody"], client=True, days=6 / 86400)
     client.context.load_cert_chain(pair.certificate, pair.key)
     client.connect()

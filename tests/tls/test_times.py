@@ -27,7 +27,7 @@ def two_hosts(good, bad):
 """ for name, pair in (("good", good), ("bad", bad)))
 
 
-def careless(authority):
+def unverified_context(authority):
     """A client that accepts any certificate."""
     context = authority.client_context(alpn=["http/1.1"])
     context.check_hostname = False
@@ -36,7 +36,7 @@ def careless(authority):
 
 
 def serial_shown(server, name, authority):
-    with server.connect(name, careless(authority)) as c:
+    with server.connect(name, unverified_context(authority)) as c:
         return ssl.DER_cert_to_PEM_cert(c.sock.facts.getpeercert(True))
 
 

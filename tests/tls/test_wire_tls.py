@@ -83,7 +83,7 @@ def context(authority):
     return authority.client_context()
 
 
-def only(context, version):
+def limit_version(context, version):
     context.minimum_version = context.maximum_version = version
     return context
 
@@ -92,7 +92,7 @@ def still_serves(server):
     assert server.get("/").text == "hello"
 
 
-def talk_raw(server, data, end=True):
+def exchange_raw(server, data, end=True):
     """Sends bytes and returns everything received until the server closes."""
     with socket.create_connection(server.server.addresses[0], 30) as s:
         s.sendall(data)
@@ -119,7 +119,7 @@ def hello_of(context, name="localhost"):
 def test_plain_http_on_a_tls_port_gets_400(start):
     server = start()
     for text in (GET, b"GET / HTTP/1.0\r\n\r\n", b"G", b"POST / HTTP/1.1\r\nContent-Length: 99999\r\n\r\n" + b"x" * 5000):
-        got = talk_raw(server, text, end=len(text) < 20)
+        got = exchange_raw(server, text, end=len(text) < 20)
         if len(text) >= 5:
             assert got.startswith(b"HTTP/1.1 400 ") and b"HTTPS" in got and b"Connection: close" in got, got
             head, body = got.split(b"\r\n\r\n", 1)
@@ -133,7 +133,7 @@ def test_plain_http_on_a_tls_port_gets_400(start):
     b"\x16\x03\x01\x40\x00" + b"\x01" * 16384], ids=lambda d: d[:5].hex())
 def test_garbage_instead_of_a_hello_gets_an_alert(start, data):
     server = start("Timeout 1s\n")  # the server may wait for the rest of a hello
-    got = talk_raw(server, data, end=False)
+    got = exchange_raw(server, data, end=False)
     assert got == b"" or got[0] == ALERT, got
     still_serves(server)
 
@@ -145,7 +145,7 @@ def test_randomly_changed_hello_gets_an_alert_or_a_handshake(start, context):
         data = bytearray(hello)
         for _ in range(dice.randrange(1, 6)):
             data[dice.randrange(5, len(data))] = dice.randrange(256)
-        got = talk_raw(server, bytes(data))
+        got = exchange_raw(server, bytes(data))
         assert got == b"" or got[0] in (ALERT, HANDSHAKE), got
     still_serves(server)
 
@@ -153,7 +153,7 @@ def test_randomly_changed_hello_gets_an_alert_or_a_handshake(start, context):
 def test_incomplete_hello_gets_no_response(start, context):
     server, hello = start(), hello_of(context)
     for n in (1, 4, 5, 6, 100, len(hello) - 1):
-        assert talk_raw(server, hello[:n]) == b""
+        assert exchange_raw(server, hello[:n]) == b""
     still_serves(server)
 
 
@@ -163,7 +163,7 @@ def test_malformed_server_name_list_gets_an_alert(start, context):
     at = hello.index(b"localhost") - 5
     for names in (b"\0\x0c\0\0\4abcd\0\0\2xy", b"\0\x0c\0\0\0localhost", b"\0\x0c\0\0\x09local\0ost",
                   b"\0\x0c\1\0\x09localhost", b"\0\x0d\0\0\x09localhost"):
-        assert talk_raw(server, hello[:at] + names + hello[at + 14:])[:1] == bytes([ALERT]), names
+        assert exchange_raw(server, hello[:at] + names + hello[at + 14:])[:1] == bytes([ALERT]), names
     still_serves(server)
 
 
@@ -177,7 +177,7 @@ def test_connection_works_byte_by_byte(start, context, version):
         for i in range(len(data)):
             c.sock.sendall(data[i:i + 1])
 
-    with Wire(server, only(context, version)) as c:
+    with Wire(server, limit_version(context, version)) as c:
         c.shake_hands(slowly)
         c.tls.write(LAST)
         slowly(c.out())
@@ -206,8 +206,8 @@ def test_handshake_timeout_closes_the_connection(start, context):
     server = start("Timeout 1s")
     hello = hello_of(context)
     begin = time.monotonic()
-    assert talk_raw(server, hello[:50], end=False) == b""
-    assert talk_raw(server, hello, end=False)[0] == HANDSHAKE
+    assert exchange_raw(server, hello[:50], end=False) == b""
+    assert exchange_raw(server, hello, end=False)[0] == HANDSHAKE
     assert 1.5 < time.monotonic() - begin < 20
     still_serves(server)
 
@@ -238,7 +238,7 @@ def test_old_tls_versions_are_rejected(start, context):
 
 @pytest.mark.parametrize("cipher", ["AES128-SHA", "ECDHE-ECDSA-AES128-SHA256", "DHE-RSA-AES128-GCM-SHA256"])
 def test_old_ciphers_are_rejected(start, context, cipher):
-    only(context, ssl.TLSVersion.TLSv1_2).set_ciphers(cipher + ":@SECLEVEL=0")
+    limit_version(context, ssl.TLSVersion.TLSv1_2).set_ciphers(cipher + ":@SECLEVEL=0")
     with Wire(start(), context) as c, pytest.raises(ssl.SSLError):
         c.shake_hands()
 
@@ -246,7 +246,7 @@ def test_old_ciphers_are_rejected(start, context, cipher):
 def test_preferred_cipher_is_selected(start, context):
     server = start()
     for version, expected in zip(VERSIONS, ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256")):
-        with Wire(server, only(context, version)) as c:
+        with Wire(server, limit_version(context, version)) as c:
             assert c.shake_hands().tls.cipher()[0] == expected
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -255,7 +255,7 @@ def test_preferred_cipher_is_selected(start, context):
         assert "CHACHA20" in c.shake_hands().tls.cipher()[0]
 
 
-def talk_by_openssl(server, version, lines, seconds=30):
+def run_s_client(server, version, lines, seconds=30):
     """Returns the output of openssl s_client, given these input lines."""
     host, port = server.server.addresses[0]
     with subprocess.Popen(["openssl", "s_client", "-connect", f"{host}:{port}", "-servername", "localhost", version],
@@ -269,7 +269,7 @@ def talk_by_openssl(server, version, lines, seconds=30):
 
 def test_renegotiation_is_refused(start):
     server = start()
-    said = talk_by_openssl(server, "-tls1_2", b"R\n" + GET)
+    said = run_s_client(server, "-tls1_2", b"R\n" + GET)
     assert "RENEGOTIATING" in said and "no renegotiation" in said and "hello" not in said
     still_serves(server)
 
@@ -312,7 +312,7 @@ def test_many_concurrent_handshakes_complete(start, context):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_request_in_one_byte_records_is_read(start, context, version):
-    with Wire(start(), only(context, version)) as c:
+    with Wire(start(), limit_version(context, version)) as c:
         c.shake_hands()
         for i in range(len(LAST)):
             c.tls.write(LAST[i:i + 1])
@@ -359,7 +359,7 @@ def test_request_sent_with_the_handshake_is_read(start, context):
 def test_large_response_to_a_slow_reader_is_complete(start, context, site, version, receive_buffer, piece):
     content = random.Random(2).randbytes(1_500_000)
     site.add("large.bin", content)
-    with Wire(start(), only(context, version), receive_buffer=receive_buffer) as c:
+    with Wire(start(), limit_version(context, version), receive_buffer=receive_buffer) as c:
         c.shake_hands()
         c.tls.write(LAST.replace(b"GET /", b"GET /large.bin"))
         c.sock.sendall(c.out())
@@ -398,7 +398,7 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
     """A client that half-closes, with or without close_notify, still gets its response."""
     content = b"z" * 400_000
     site.add("large.bin", content)
-    with Wire(start(), only(context, version), receive_buffer=4096) as c:
+    with Wire(start(), limit_version(context, version), receive_buffer=4096) as c:
         c.shake_hands()
         c.tls.write(LAST.replace(b"GET /", b"GET /large.bin"))
         if told:
@@ -420,7 +420,7 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
 def test_close_notify_is_answered_immediately(start, context, version, together):
     """A client that sends close_notify and keeps the connection open gets the server's close_notify, even if its own
     came with a request."""
-    with Wire(start(), only(context, version)) as c:
+    with Wire(start(), limit_version(context, version)) as c:
         c.shake_hands()
         c.tls.write(GET)
         if not together:
@@ -448,7 +448,7 @@ def test_truncated_record_does_no_harm(start, context):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_changed_record_gets_an_alert(start, context, version):
     server = start()
-    with Wire(server, only(context, version)) as c:
+    with Wire(server, limit_version(context, version)) as c:
         c.shake_hands()
         c.tls.write(GET)
         data = bytearray(c.out())
@@ -475,7 +475,7 @@ def test_client_reset_during_a_response_does_no_harm(start, context, site):
 def test_connection_beyond_the_limit_gets_no_plain_text(start):
     server = start("MaxConnectionsPerAddress 2")
     with server.connect(), server.connect():
-        assert talk_raw(server, b"") == b""
+        assert exchange_raw(server, b"") == b""
 
     def is_let_in():
         try:
