@@ -166,6 +166,14 @@ class TlsSocket:
             self._tls.unwrap()
         self._flush()
 
+    def send_close_notify(self, data=b""):
+        """Sends the data and close_notify in one piece, and keeps the connection open: no FIN follows."""
+        with self._order:
+            if data:
+                with self._state:
+                    self._tls.write(data)
+            self._say_end()
+
     def shutdown(self, how):
         if self._order.acquire(blocking=how == socket.SHUT_WR):  # otherwise closing truncates what another thread is sending
             try:

@@ -135,6 +135,8 @@ static bool begin_response(struct mk_conn *c)
 MK_COLD static bool wait_for_handler(struct mk_conn *c)
 {
     const struct mk_http_stream *d = &c->h1->d;
+    if (d->awaits != MK_AWAITS_BODY)
+        (void)mk_stream_check_end(&c->stream);
     if (mk_http_stream_is_client_gone(d))
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     else if (d->awaits != MK_AWAITS_NOTHING)

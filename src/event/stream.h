@@ -20,6 +20,8 @@ struct mk_stream_ops {
     ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
     /* Free bytes in the socket's send buffer, 0 if unknown. NULL: always unknown. */
     size_t (*room)(const struct mk_stream *s);
+    /* Has the peer ended the stream? Takes no data from it. NULL: an event reports the end. */
+    bool (*check_end)(struct mk_stream *s);
     /* Half-closes: signals the end of our data to the peer. */
     void (*shutdown)(struct mk_stream *s);
     void (*close)(struct mk_stream *s);
@@ -59,6 +61,14 @@ static inline ssize_t mk_stream_read(struct mk_stream *s, char *room, size_t cap
     if (n <= 0 && n != -EAGAIN)
         s->ended = true; /* close_notify may arrive without a FIN, which an event would report */
     return n;
+}
+
+/* Has the peer closed its sending side? Finds an end for which no event comes: a close_notify without a FIN. */
+static inline bool mk_stream_check_end(struct mk_stream *s)
+{
+    if (s->ops->check_end && !s->ended && mk_stream_is_readable(s))
+        s->ended = s->ops->check_end(s);
+    return s->ended;
 }
 
 /* A plain socket. The stream owns the descriptor. */

@@ -143,6 +143,24 @@ static ssize_t tls_read(struct mk_stream *s, char *buf, size_t cap)
     return e && n < 0 && t->broken ? e : n;
 }
 
+/* A close_notify may come without a FIN. It is found once all data before it is read. */
+static bool tls_check_end(struct mk_stream *s)
+{
+    struct mk_tls *t = s->tls;
+    char byte;
+    size_t n;
+    if (t->broken || SSL_pending(t->ssl))
+        return t->broken;
+    begin_call(s, t);
+    if (SSL_peek_ex(t->ssl, &byte, 1, &n) > 0) {
+        s->holds = true;
+        return false;
+    }
+    bool is_over = handle_empty_read(s, t) != -EAGAIN;
+    s->dry |= !is_over && !s->holds;
+    return send_protocol_messages(t, true) && t->broken ? true : is_over;
+}
+
 /* ---- Out ---- */
 
 static size_t unsent_len(const struct mk_tls *t)
@@ -276,6 +294,7 @@ static void tls_close(struct mk_stream *s)
 
 static const struct mk_stream_ops tls_ops = {
     .read = tls_read,
+    .check_end = tls_check_end,
     .write = tls_write,
     .send_file = tls_send_file,
     .shutdown = tls_shutdown,
@@ -284,6 +303,7 @@ static const struct mk_stream_ops tls_ops = {
 
 static const struct mk_stream_ops kernel_ops = {
     .read = tls_read,
+    .check_end = tls_check_end,
     .write = kernel_write,
     .send_file = kernel_send_file,
     .shutdown = tls_shutdown,

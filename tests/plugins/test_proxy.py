@@ -571,6 +571,56 @@ def test_proxy_client_disconnect_cancels_request(proxy):
         wait_until(lambda: ended == [b""], "the backend's connection ends")
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("protocol", ["h1-tls"], indirect=True)
+def test_proxy_client_close_notify_cancels_request(proxy, together):
+    """A close_notify ends the client's direction as a FIN does, and no FIN needs to follow."""
+    ended = []
+
+    def script(connection):
+        connection.recv(65536)
+        ended.append(connection.recv(1))
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        with server.connect() as c:
+            request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+            if together:
+                c.sock.send_close_notify(request)
+            else:
+                c.send(request)
+                wait_until(lambda: backend.connections == 1, "the backend has the request")
+                c.sock.send_close_notify()
+            wait_until(lambda: ended == [b""], "the backend's connection ends")
+            c.sock.raw.settimeout(10)
+            while c.sock.raw.recv(65536):
+                pass
+
+
+@pytest.mark.parametrize("protocol", ["h1-tls"], indirect=True)
+def test_proxy_pipelined_request_over_tls_waits_for_its_turn(proxy):
+    """Looking for a close_notify must not take the bytes of the next request."""
+    release = threading.Event()
+
+    def script(connection):
+        stream = connection.makefile("rb")
+        for text in "first", "second":
+            read_fields(stream)
+            assert release.wait(20)
+            connection.sendall(response(text))
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        with server.connect() as c:
+            request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+            c.send(request)
+            wait_until(lambda: backend.connections == 1, "the backend has the request")
+            for at in range(0, len(request), 5):
+                c.send(request[at:at + 5])
+            release.set()
+            assert [c.read().text for _ in range(2)] == ["first", "second"]
+
+
 def test_proxy_early_response_precedes_end_of_upload(proxy):
     """The backend refuses an upload early, and stops reading."""
     def script(connection):

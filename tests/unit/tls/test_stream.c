@@ -107,6 +107,29 @@ static void stream_eof_is_found_after_short_read(void **state)
     assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
 }
 
+/* No event reports a close_notify, which no FIN needs to follow. */
+static void stream_close_notify_is_found_without_taking_data(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    mk_stream_on_input(&w.s, false);
+    assert_false(mk_stream_check_end(&w.s));
+    assert_false(mk_stream_is_readable(&w.s));
+    assert_int_equal(SSL_write(w.client, "hello", 5), 5);
+    mk_stream_on_input(&w.s, false);
+    for (unsigned i = 0; i < 3; i++)
+        assert_false(mk_stream_check_end(&w.s));
+    assert_int_equal(SSL_shutdown(w.client), 0);
+    mk_stream_on_input(&w.s, false);
+    assert_false(mk_stream_check_end(&w.s)); /* it follows the data */
+    assert_true(mk_stream_is_readable(&w.s));
+    assert_int_equal(mk_stream_read(&w.s, room, 5), 5);
+    assert_memory_equal(room, "hello", 5);
+    assert_true(mk_stream_check_end(&w.s));
+    assert_true(w.s.ended);
+    assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
+}
+
 static void stream_tiny_records_yield(void **state)
 {
     (void)state;
@@ -394,6 +417,7 @@ int main(void)
         CASE(stream_drained_socket_is_not_read),
         CASE(full_read_leaves_stream_readable_while_tls_has_more),
         CASE(stream_eof_is_found_after_short_read),
+        CASE(stream_close_notify_is_found_without_taking_data),
         CASE(stream_tiny_records_yield),
         CASE(stream_data_arrives_exactly_once),
         CASE(stream_files_arrive_exactly_once),
