@@ -40,11 +40,12 @@ struct mk_tunnel_ops {
      */
     struct mk_body_source_ops source;
     /**
-     * Called, before `source.pull`, when there is input to read, including its end, or after
-     * mk_request_resume(), whether or not there is space for output. Returning false discards further input.
-     * May be NULL: `source.pull` then reads the input.
+     * Called before `source.pull`, whether or not there is space for output. `has_input`: there may be input to
+     * read, including its end. Otherwise the client can take output again, or mk_request_resume() was called,
+     * and there is nothing to read. Returning false discards further input. May be NULL: `source.pull` then
+     * reads the input.
      */
-    bool (*on_input)(void *ctx);
+    bool (*on_input)(void *ctx, bool has_input);
 };
 
 /**

@@ -12,12 +12,18 @@ static inline void mk_h1_state_close_after_response(struct mk_h1 *h)
         h->persistence = MK_H1_CLOSED_BY_SERVER;
 }
 
+/* May there be unread bytes of the client, or its unread EOF? */
+static inline bool mk_h1_state_has_input(const struct mk_conn *c)
+{
+    return mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0;
+}
+
 /* May dispatch or the body source be called now? If it waits for body data, readable input suffices. */
 static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
     struct mk_conn *c = d->conn;
-    if (d->awaits == MK_AWAITS_BODY && (mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0))
+    if (d->awaits == MK_AWAITS_BODY && mk_h1_state_has_input(c))
         mk_http_stream_allow_call(d);
     if (d->awaits != MK_AWAITS_NOTHING)
         return false;

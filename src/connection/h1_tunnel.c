@@ -48,7 +48,7 @@ static enum mk_h1_progress run_both_directions(struct mk_h1 *h)
     bool may_call = mk_h1_state_may_call_handler(h);
     if (may_call) {
         mk_http_stream_begin_call(d);
-        mk_http_stream_deliver_tunnel(d);
+        mk_http_stream_deliver_tunnel(d, mk_h1_state_has_input(d->conn));
     }
     uint8_t awaits = d->awaits;
     if (may_call)

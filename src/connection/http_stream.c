@@ -260,12 +260,20 @@ static void discard_tunnel_input(struct mk_http_stream *d)
         continue;
 }
 
-void mk_http_stream_deliver_tunnel(struct mk_http_stream *d)
+/* A handler that knows that there is no input need not read to be called for the next. */
+static void call_on_input(struct mk_http_stream *d, bool has_input)
 {
     struct mk_response_body *content = &d->x->response.content;
-    bool takes_input = content->tunnel->on_input != NULL;
-    if (d->input.is == MK_INPUT_WANTED && takes_input && !content->tunnel->on_input(content->source_ctx))
+    if (!content->tunnel->on_input(content->source_ctx, has_input))
         mk_http_stream_set_input_state(d, MK_INPUT_UNWANTED);
+    else if (!has_input)
+        mk_http_stream_await_body(d);
+}
+
+void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread)
+{
+    if (d->input.is == MK_INPUT_WANTED && d->x->response.content.tunnel->on_input)
+        call_on_input(d, has_unread || mk_http_stream_request_received(d));
     if (d->input.is == MK_INPUT_UNWANTED)
         discard_tunnel_input(d);
 }

@@ -217,8 +217,9 @@ static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
 {
     return mk_response_body_is_tunnel(&d->x->response.content) && d->x->step == MK_DISPATCH_READY;
 }
-/* Passes the client's bytes to the tunnel handler, or discards them if it wants no more. */
-void mk_http_stream_deliver_tunnel(struct mk_http_stream *d);
+/* Passes the client's bytes to the tunnel handler, or discards them if it wants no more. `has_unread`: there may be
+ * unread input. */
+void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread);
 /* Has the client's direction ended, or does the handler not want the rest? `unread`: unread bytes have
  * arrived. */
 bool mk_http_stream_is_tunnel_input_over(const struct mk_http_stream *d, bool unread);

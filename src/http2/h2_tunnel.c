@@ -26,7 +26,7 @@ void mk_h2_tunnel_run(struct mk_h2_stream *s)
     bool may_call = d->awaits == MK_AWAITS_NOTHING;
     mk_http_stream_begin_call(d);
     if (may_call)
-        mk_http_stream_deliver_tunnel(d);
+        mk_http_stream_deliver_tunnel(d, s->first != NULL);
     if (d->x->read_error || d->x->aborted) {
         mk_h2_stream_reset(s, MK_H2_CANCEL, MK_OUTCOME_CLIENT_ABORTED);
         return;

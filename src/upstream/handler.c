@@ -108,11 +108,11 @@ static int handler_set_body(struct mk_upstream_handler *h)
 
 /* ---- Tunnels ---- */
 
-static bool handler_on_tunnel_input(void *ctx)
+static bool handler_on_tunnel_input(void *ctx, bool has_input)
 {
     struct mk_upstream_handler *h = ctx;
     h->body.is_readable = true;
-    if (h->upstream)
+    if (has_input && h->upstream)
         mk_upstream_request_resume(h->upstream);
     h->body.is_readable = false;
     return h->upstream;

@@ -362,9 +362,8 @@ static void receive_more(struct mk_websocket *s, char *buf)
     save_receive_state(s, &in);
 }
 
-/* Every message that we send makes the tunnel ask for input as well: a quick check must detect that there is
- * none. */
-bool mk_ws_receive_input(struct mk_websocket *s)
+/* Sending a message calls this, too: without input there is nothing to do, except for input that was kept. */
+bool mk_ws_receive_input(struct mk_websocket *s, bool has_input)
 {
     char buf[ROOM];
     if (!may_read_frames(s))
@@ -372,7 +371,7 @@ bool mk_ws_receive_input(struct mk_websocket *s)
     s->is_stalled = false;
     if (s->inflow) {
         receive_more(s, buf);
-    } else if (may_take_frame(s)) {
+    } else if (has_input && may_take_frame(s)) {
         ssize_t got = mk_request_read(s->request, buf, ROOM);
         if (got != -EAGAIN)
             receive_first(s, buf, got);

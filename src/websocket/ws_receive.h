@@ -6,7 +6,7 @@
 #include "websocket/ws.h"
 
 /* Reads as much input as allowed. False: no more is wanted. */
-bool mk_ws_receive_input(struct mk_websocket *s);
+bool mk_ws_receive_input(struct mk_websocket *s, bool has_input);
 /* Discards a partial message. */
 void mk_ws_receive_free(struct mk_websocket *s);
 

@@ -11,11 +11,11 @@
 
 /* ---- The tunnel ---- */
 
-static bool tunnel_on_input(void *ctx)
+static bool tunnel_on_input(void *ctx, bool has_input)
 {
     struct mk_websocket *s = ctx;
     s->is_within = true;
-    bool more = mk_ws_receive_input(s);
+    bool more = mk_ws_receive_input(s, has_input);
     s->is_within = false;
     return more;
 }

@@ -439,12 +439,15 @@ static inline ssize_t handlers_pull_speech(void *ctx, char *room, size_t cap)
     return t->left ? handlers_pull_tunnel(ctx, room, cap) : 0;
 }
 
-static inline bool handlers_hear(void *ctx)
+static unsigned handlers_hear_calls[2]; /* calls without and with input */
+
+static inline bool handlers_hear(void *ctx, bool has_input)
 {
     struct handlers_tunnel *t = ctx;
     char room[500];
     ssize_t n;
-    while (t->heard < t->stops_at && (n = mk_request_read(t->request, room, sizeof room)) > 0)
+    handlers_hear_calls[has_input]++;
+    while (has_input && t->heard < t->stops_at && (n = mk_request_read(t->request, room, sizeof room)) > 0)
         t->heard += (uint64_t)n;
     return t->heard < t->stops_at;
 }

@@ -65,8 +65,9 @@ static ssize_t pull_echo(void *ctx, char *room, size_t cap)
     return n;
 }
 
-static bool hear_all(void *ctx)
+static bool hear_all(void *ctx, bool has_input)
 {
+    (void)has_input;
     count_input(ctx);
     return true;
 }
@@ -97,9 +98,9 @@ static ssize_t pull_bye(void *ctx, char *room, size_t cap)
     return (ssize_t)say(ctx, room, cap);
 }
 
-static bool hear_nothing(void *ctx)
+static bool hear_nothing(void *ctx, bool has_input)
 {
-    (void)ctx;
+    (void)ctx, (void)has_input;
     return false;
 }
 

@@ -46,6 +46,24 @@ static void h1_tunnel_server_may_send_first(void **state)
     expect_heard("x");
 }
 
+/* A handler that is called because its output can be sent finds nothing to read. */
+static void h1_tunnel_output_alone_is_no_input(void **state)
+{
+    (void)state;
+    open_tunnel(WISH("/tunnel?n=3000000&stops=1000"));
+    memset(handlers_hear_calls, 0, sizeof handlers_hear_calls);
+    talk_on(&t);
+    assert_true(t.ended);
+    t.read = t.heard.len;
+    assert_int_equal(handlers_hear_calls[true], 0);
+    talk_say(&t, "more"); /* is noticed although the handler has read nothing before */
+    talk_work(&t);
+    assert_int_equal(handlers_hear_calls[true], 1);
+    shutdown(t.fd, SHUT_WR);
+    talk_on(&t);
+    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
+}
+
 /* The head is sent first even if the socket buffer is full. */
 static void h1_tunnel_follows_unread_responses(void **state)
 {
@@ -279,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(h1_tunnel_echoes_bytes),
         T(h1_tunnel_server_may_send_first),
+        T(h1_tunnel_output_alone_is_no_input),
         T(h1_tunnel_follows_unread_responses),
         T(h1_tunnel_server_may_half_close),
         T(h1_tunnel_unread_input_is_discarded),

@@ -64,6 +64,26 @@ static void h2_tunnel_server_may_send_first(void **state)
     expect_heard(s, "x");
 }
 
+/* A handler that is called because its output can be sent finds nothing to read. */
+static void h2_tunnel_output_alone_is_no_input(void **state)
+{
+    (void)state;
+    memset(handlers_hear_calls, 0, sizeof handlers_hear_calls);
+    struct h2_stream *s = open_tunnel(1, "/tunnel?n=3000000&stops=1000");
+    h2_say_window(&h.client, &h.say, 0, 5000000);
+    h2_say_window(&h.client, &h.say, 1, 5000000);
+    h2talk_on(&h);
+    assert_true(s->ended);
+    assert_true(handlers_hear_calls[false] > 0);
+    assert_int_equal(handlers_hear_calls[true], 0);
+    h2talk_data(&h, 1, "more", false); /* is noticed although the handler has read nothing before */
+    h2talk_on(&h);
+    assert_int_equal(handlers_hear_calls[true], 1);
+    h2talk_data(&h, 1, "", true);
+    h2talk_on(&h);
+    h2talk_expect_records(&h, 1, 200, MK_OUTCOME_OK);
+}
+
 static void h2_tunnel_server_may_half_close(void **state)
 {
     (void)state;
@@ -270,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(h2_tunnel_echoes_bytes, start_tunnels, harness_stop),
         cmocka_unit_test_setup_teardown(h2_tunnel_server_may_send_first, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(h2_tunnel_output_alone_is_no_input, start_tunnels, harness_stop),
         cmocka_unit_test_setup_teardown(h2_tunnel_server_may_half_close, start_tunnels, harness_stop),
         cmocka_unit_test_setup_teardown(h2_tunnel_unread_input_resets_stream, start_tunnels, harness_stop),
         cmocka_unit_test_setup_teardown(h2_tunnel_directions_are_independent, start_tunnels, harness_stop),

@@ -165,6 +165,22 @@ static void draining_closes_what_is_open(void **state)
     assert_int_equal(actor.code, MK_WEBSOCKET_GOING_AWAY);
 }
 
+/* A broadcast to thousands of sockets would pay for each of them. */
+static void sending_reads_no_input(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    world.request.n_reads = 0;
+    assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("news")), 0);
+    world_settle();
+    OUT("\x81\4news");
+    assert_int_equal(world.request.n_reads, 0);
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("a"));
+    arrive(100);
+    OUT("\x81\1a");
+    assert_true(world.request.n_reads > 0);
+}
+
 static void one_message_for_many(void **state)
 {
     (void)state;
@@ -482,6 +498,7 @@ int main(void)
         TEST(compressed_messages),
         TEST(what_is_inflated_in_one_turn_is_limited),
         TEST(draining_closes_what_is_open),
+        TEST(sending_reads_no_input),
         TEST(one_message_for_many),
         TEST(messages_for_many_keep_their_place),
         TEST(a_full_queue_refuses_and_reports_room),

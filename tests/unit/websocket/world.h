@@ -27,6 +27,7 @@ struct mk_request {
     /* What the client sends: so much of it has arrived, and was read; what a read answers behind it. */
     mk_str in;
     size_t arrived, at;
+    unsigned n_reads;
     int in_end;
     bool is_within; /* the tunnel is called: only then there is anything to read */
     bool is_resumed, is_aborted;
@@ -127,6 +128,7 @@ ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
 {
     if (!r->is_within)
         return -EAGAIN;
+    r->n_reads++;
     size_t n = mk_min(mk_min(r->arrived, r->in.len) - r->at, cap);
     if (n == 0)
         return r->arrived > r->in.len ? r->in_end : -EAGAIN;
@@ -250,7 +252,8 @@ static inline void world_turn(void)
     if (world.is_over)
         return;
     r->is_within = true;
-    if (!r->is_aborted && world.wants_input && !world.response.ops->on_input(world.response.ctx))
+    bool has_input = r->arrived > r->at;
+    if (!r->is_aborted && world.wants_input && !world.response.ops->on_input(world.response.ctx, has_input))
         world.wants_input = false;
     if (!r->is_aborted)
         world_pull();
