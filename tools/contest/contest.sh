@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# contest.sh VERB ...: the contest with the Python packages that it needs, from any folder. They are put into
-# build/contest-venv (those of `spread` into build/spread-venv), never into the system.
+# contest.sh VERB ...: runs the contest from any folder, with the Python packages it needs. They are installed in
+# build/contest-venv (those of `spread` in build/spread-venv), never in the system.
 set -eu
 project=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
 venv=$project/build/contest-venv list=requirements.txt
@@ -12,5 +12,5 @@ if ! "$project/tools/dev/venv.sh" "$venv" "$project/tools/contest/$list" >&2; th
     echo "contest.sh: the Python environment $venv could not be made; on Debian, apt-get install python3-venv is needed" >&2
     exit 1
 fi
-# Not the caller's folder: paths among the arguments are his.
+# Does not change the folder: path arguments are relative to the caller's folder.
 PYTHONPATH=$project/tools/contest${PYTHONPATH:+:$PYTHONPATH} exec "$venv/bin/python" -m contest "$@"

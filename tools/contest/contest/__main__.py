@@ -4,6 +4,6 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(f"contest: Python 3.11 or later is needed, this is {sys.version.split()[0]}")
 
-from contest.cli import main  # noqa: E402: older ones could not even read it
+from contest.cli import main  # noqa: E402: older versions could not even parse it
 
 sys.exit(main())

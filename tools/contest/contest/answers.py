@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a server answers what it was asked for: status, length and SHA-256, one by one and under load.
+"""Checks a server's responses, one at a time and under load: status, length and SHA-256.
 
-Every way of asking is that of a case's scheme: http, https (HTTP/1.1 over TLS), h2 (HTTP/2 over TLS), h2c.
+All requests use the scheme of the case: http, https (HTTP/1.1 over TLS), h2 (HTTP/2 over TLS) or h2c.
 """
 import contextlib
 import functools
@@ -18,13 +18,13 @@ from pathlib import Path
 from contest.case import FOLDER as CASES
 
 SECONDS = 20
-PATIENCE = 5  # seconds for servers that did not answer at all within the usual time
+PATIENCE = 5  # seconds; for a server that sent no response at all within the usual time
 CURL = {"h2": ["--http2"], "h2c": ["--http2-prior-knowledge"], "https": ["--http1.1"], "http": ["--http1.1"]}
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What has to come."""
+    """The expected response."""
     length: int
     sha256: str
     data: bytes = b""
@@ -43,7 +43,7 @@ class Answer:
     version: str = ""
 
     def fault(self, expected):
-        """What is wrong with it; None when nothing is."""
+        """Returns what is wrong with the response, or None."""
         if self.status != expected.status:
             return f"status {self.status} instead of {expected.status}"
         if self.length != expected.length:
@@ -54,12 +54,12 @@ class Answer:
 
 
 class NoAnswer(Exception):
-    """There was none."""
+    """The server sent no response."""
 
 
 def _plain_http(scheme, port, path):
     if scheme == "https":
-        context = ssl._create_unverified_context()  # the certificate was made a minute ago by ourselves
+        context = ssl._create_unverified_context()  # the contest itself created the certificate
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=SECONDS, context=context)
     else:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -92,12 +92,12 @@ def _curl(scheme, port, path):
 
 
 def fetch(scheme, port, path):
-    """The answer, or NoAnswer."""
+    """Returns the response; raises NoAnswer."""
     return _curl(scheme, port, path) if scheme.startswith("h2") else _plain_http(scheme, port, path)
 
 
 def check(scheme, port, expected):
-    """Asks for each path of {path: Expected}. Answers what is wrong, or None."""
+    """Requests each path of {path: Expected}. Returns what is wrong, or None."""
     for path, each in expected.items():
         try:
             fault = fetch(scheme, port, path).fault(each)
@@ -112,16 +112,16 @@ def check(scheme, port, expected):
 
 @dataclass
 class Verdict:
-    """Of the verification shot: what is wrong (None when nothing is), how many answers were looked at, how fast."""
+    """The result of the verification shot: the fault or None, the number of checked responses, the rate."""
     fault: str | None
     answers: int = 0
     rate: float = 0
-    ours: bool = False  # it was the client that failed
+    ours: bool = False  # the client failed, not the server
 
 
 def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, variables=None):
-    """wrk sends the requests, and its script compares every response with the body, byte by byte; without a body, with
-    the files that the variables CONTEST_PATHS and CONTEST_ROOT name. A server without any answer gets more time: it may be
+    """wrk sends the requests, and its script compares every response with the body, byte by byte; without a body, with the files
+    named by the variables CONTEST_PATHS and CONTEST_ROOT. If the server sends no response at all, it gets more time: it may be
     slow, or the machine busy."""
     variables = dict(variables or {})
     if body is not None:
@@ -132,8 +132,8 @@ def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, vari
 
 
 def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
-    """The shortest time wrk knows is a second, so it is interrupted earlier, upon which it reports as usual. The time
-    counts from when its script has read the files."""
+    """wrk runs for at least one second, so it is interrupted earlier; it still prints its report. The time starts when its script
+    has read the files."""
     headers = ["-H", "Connection: close"] if close else []
     command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),
                *headers, url]
@@ -171,8 +171,8 @@ def _read_verification(said):
 
 
 def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
-    """A client asks as in a shot (`load`, a command) while every answer to our own requests is looked at. For what wrk
-    cannot ask, HTTP/2, or compare: then `asks` are functions that answer what is wrong, or None."""
+    """Runs the client of a shot (the command `load`), and checks every response to separate requests meanwhile. For HTTP/2, which
+    wrk does not support, and for responses that cannot be compared: then `asks` are functions that return the fault or None."""
     asks = asks or [functools.partial(check, scheme, port, {path: each}) for path, each in expected.items()]
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=os.environ | variables, start_new_session=True) as client:

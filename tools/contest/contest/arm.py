@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The case raspberry on ARM: Monkey, cross-compiled, against BusyBox httpd of Debian's armhf and arm64 packages, both under
-qemu-user on loopback. What comes of it is a ratio, never a rate: see LIMITS.
+"""The case raspberry on ARM: a cross-compiled Monkey and BusyBox httpd from Debian's armhf and arm64 packages, both under
+qemu-user over loopback. The result is a ratio, never a rate: see LIMITS.
 """
 import dataclasses
 import datetime
@@ -16,14 +16,14 @@ from contest.complaint import Complaint
 from contest.referee import Disqualified, Order, Referee
 from contest.stage import Stage
 
-BASE = "busybox"  # what ratios refer to, as in 2012
+BASE = "busybox"  # base of all ratios, as in 2012
 NAMES = ("monkey", BASE)
 ROUNDS, SECONDS = 5, 5
-COUNTED_EACH = 30  # requests of each client while instructions are counted; all are answered when the count is read
-COUNTED_SECONDS = 120  # at the most
+COUNTED_EACH = 30  # requests per client while instructions are counted; the count is read after all responses
+COUNTED_SECONDS = 120  # at most
 THEN = 270.54 / 148.39  # on a Raspberry Pi, 2012
 
-NEVER_RANKED = True  # a report of the record shows the numbers without ranking them
+NEVER_RANKED = True  # reports show the numbers without ranking them
 EMULATOR = "mostly the emulation"
 
 LIMITS = (
@@ -47,10 +47,10 @@ NOT_ON_ARM = ("dynamic", "tls", "h2", "h2c")
 
 @dataclass
 class Emulated(contestant.Contestant):
-    """A contestant with the configuration of its folder, whose program is one of another processor."""
+    """A contestant with the configuration of its folder, but with a program for another architecture."""
     program: str = ""
-    said: str = ""  # its version
-    counter: Path | None = None  # where its instructions are counted
+    said: str = ""  # the version
+    counter: Path | None = None  # file with its instruction count
 
     def find(self):
         return contestant.Found(self.program)
@@ -60,7 +60,7 @@ class Emulated(contestant.Contestant):
 
 
 def emulated(name, machine, program, version, origin, plugin=None, counter=None):
-    """The contestant of the folder `name` as a program for `machine`."""
+    """Returns the contestant of the folder `name` as a program for `machine`."""
     known = contestant.load(contestant.FOLDER / name)
     data = {key: value for key, value in known.data.items() if key not in ("build", "requires", "dynamic")}
     data |= {"command": [*machine.command(plugin, counter), *known.data["command"]], "origin": origin}
@@ -71,7 +71,8 @@ def emulated(name, machine, program, version, origin, plugin=None, counter=None)
 
 
 def line_up(machine, programs, plugin=None, scratch=None):
-    """{name: Emulated} of one machine; with the counting plugin each has a counter of its own in the folder `scratch`."""
+    """Returns {name: Emulated} for one machine; with the counting plugin, each contestant has its own counter in the folder
+    `scratch`."""
     found = {}
     for name, (program, version, origin) in programs.items():
         counter = Path(scratch, f"{name}-{machine.name}.counter") if plugin else None
@@ -81,7 +82,7 @@ def line_up(machine, programs, plugin=None, scratch=None):
 
 
 def programs_for(machine, say):
-    """{name: (program, version, where from)}, built or fetched."""
+    """Builds or downloads the programs; returns {name: (program, version, origin)}."""
     say(f"{machine.name}: building Monkey")
     monkey = emulator.build_monkey(machine)
     version = emulator.said(machine, monkey, "-v", r"Monkey (2\S*)")
@@ -95,7 +96,7 @@ def programs_for(machine, say):
 # ---- The case ----
 
 def case_for(machine):
-    """The case raspberry, for contestants that are programs of this machine."""
+    """Returns the case raspberry with contestants for this machine."""
     known = cases.load_all()["raspberry"]
     history = dataclasses.replace(known.historical, differs="Emulated: the ratio alone can be compared. " + " ".join(LIMITS))
     return dataclasses.replace(
@@ -106,12 +107,11 @@ def case_for(machine):
 
 
 class Counting(Referee):
-    """After the shots of a case the instructions are counted, with the same load: in shots of their own, since counting
-    costs."""
+    """Counts instructions under the same load after the shots of a case. Counting is expensive, so it has its own shots."""
 
     def __init__(self, order, plugins, counted):
         super().__init__(order)
-        self.plugins, self.counted = plugins, counted  # {case: why not, or None}; {case: {name: Emulated that count}}
+        self.plugins, self.counted = plugins, counted  # {case: reason for not counting, or None}; {case: {name: Emulated with a counter}}
 
     def _hold(self, case, plan):
         super()._hold(case, plan)
@@ -152,16 +152,17 @@ class Counting(Referee):
             self.record.shots.append(record.Shot(stage.case.name, stage.name, number, step, metrics))
 
 
-# ---- What came of it ----
+# ---- Results ----
 
 def by_round(made, case, name, metric):
-    """{round: value}."""
+    """Returns {round: value}."""
     return {each.round: each.metrics[metric] for each in made.shots
             if each.case == case and each.contestant == name and each.metrics.get(metric) is not None}
 
 
 def ratio(made, case, metric, name, base):
-    """name : base, as an estimate of the ratios of each round: what disturbs a round disturbs both. None without any."""
+    """Returns an estimate of name : base from the ratio of each round, since a disturbance affects both sides of a round. None
+    without values."""
     ours, theirs = by_round(made, case, name, metric), by_round(made, case, base, metric)
     found = [statistics.ratio(ours[number], theirs[number]) for number in sorted(ours.keys() & theirs.keys())]
     return statistics.estimate([each for each in found if each is not None])
@@ -177,7 +178,7 @@ def _counts(made, case, name):
 
 
 def lines_of(made, machine):
-    """What is said of one machine."""
+    """Returns the result lines of one machine."""
     case, (ours, base) = f"raspberry-{machine.name}", [f"{name}-{machine.name}" for name in NAMES]
     titles = [f"{made.contestants[name].title} {made.contestants[name].version}" for name in (ours, base)]
     yield f"{machine.name}, run by {machine.emulator}: {titles[0]} as a multiple of {titles[1]}"
@@ -219,7 +220,7 @@ def _order(options, folder):
 
 
 def hold(options, order, machines, scratch):
-    """The record of a run on all these machines."""
+    """Returns the record of a run on all these machines."""
     plugins, counted = {}, {}
     for machine in machines:
         programs = programs_for(machine, order.say)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is behind the contestants in cases about proxies, PHP and databases: an origin server that sends one file, PHP-FPM, or
-PostgreSQL and Redis. Each contestant has one of its own, so that connections which another one keeps are not in its way; all are alike. They run on
-cores of the client, and their processor time is not the contestant's.
+"""Backends of the contestants in cases about proxies, PHP and databases: an origin server with one file, PHP-FPM, or PostgreSQL
+and Redis. Each contestant has its own backend with identical settings, so that idle connections of one contestant do not affect
+another. Backends run on client cores, and their CPU time does not count for the contestant.
 
     with behind.start("100.html", material, cores, folder) as origin:
-        origin.port                             # of "php" and "data": origin.sockets
+        origin.port                             # for "php" and "data": origin.sockets
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from contest.contestant import PROJECT, Failed
 from contest.running import QUIET, descriptors
 
 PHP, DATA = "php", "data"
-CHILDREN = 24  # of PHP-FPM, more than connections of any client: a child serves the connection that it has, and no other
+CHILDREN = 24  # of PHP-FPM: more than any client's connections, because a child serves only its current connection
 SECONDS = 20
 FLOOR = PROJECT / "tools" / "bench" / "floor.c"
 POOL = """\
@@ -41,12 +41,12 @@ pm.max_children = {children}
 
 
 def find_php() -> str | None:
-    """PHP-FPM, which Debian installs as php-fpm8.2 and the like, where only root looks."""
+    """Finds PHP-FPM, which Debian installs in /usr/sbin as php-fpm8.2 and the like."""
     return shutil.which("php-fpm") or next(iter(sorted(glob.glob("/usr/sbin/php-fpm*"), reverse=True)), None)
 
 
 def lacks(what: str) -> str | None:
-    """Why it cannot be had on this machine."""
+    """Returns why the backend is unavailable on this machine, or None."""
     if what == PHP:
         return None if find_php() else "PHP-FPM is not installed"
     if what == DATA:
@@ -55,7 +55,7 @@ def lacks(what: str) -> str | None:
 
 
 def start(what, material, cores, folder) -> Behind:
-    """The origin of a file of the material, "php" or "data". Raises Failed."""
+    """Starts the origin of a file of the material, "php" or "data". Raises Failed."""
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
     if what == PHP:
@@ -74,7 +74,7 @@ def _origin(material, name, cores, folder):
 
 
 def _databases(material, cores, folder):
-    """Of a cluster that is made once for all."""
+    """Starts databases from a cluster that is created only once."""
     try:
         command = data.prepare(folder, material.root.parent / "cluster")
         postgres, redis = data.sockets(folder)
@@ -101,7 +101,7 @@ def _answers(family_of, address):
 
 
 class Behind:
-    """Has ended, with all children, when `stop` returns or the `with` is left."""
+    """A running backend. It and all its children have exited when `stop` returns or the `with` block ends."""
 
     def __init__(self, command, cores, folder, setup, port=None, sockets=()):
         self.port, self.sockets, self.folder = port, sockets, folder
@@ -125,7 +125,7 @@ class Behind:
         self.stop()
 
     def setup(self) -> dict:
-        """What a contestant is given: see Setup."""
+        """Returns the settings for the contestant: see Setup."""
         return self._setup
 
     def _wait(self):
@@ -144,7 +144,7 @@ class Behind:
         return list(family.members(self.process.pid, self._mark))
 
     def stop(self) -> None:
-        """First the one that could start more of them."""
+        """Stops the first process before killing, so that it cannot start more."""
         family.tell(self.process.pid, family.started(self.process.pid), signal.SIGSTOP)
         for _ in range(10):
             left = family.members(self.process.pid, self._mark)

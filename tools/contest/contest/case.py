@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case: one question put to all contestants, as cases/<name>.toml says it.
+"""A case: one comparison of all contestants, defined in cases/<name>.toml.
 
     cases = load_all()
-    plan = cases["small"].plan("quick")       # steps, rounds and seconds; None when the case is not part of quick
+    plan = cases["small"].plan("quick")       # steps, rounds and seconds; None if the quick run omits the case
 
-The keys are the fields of Case, and the tables quick, full and historical; docs/guide/contest.md explains them. In the
-command {url} is the address, {seconds} the length of a shot, {c} (left to wr) the connections, {rate} requests per second
-and {cases} the folder of cases.
+The keys are the fields of Case, and the tables quick, full and historical; docs/guide/contest.md explains them. In the command,
+{url} is the address, {seconds} the length of a shot, {c} the connections (set by wr), {rate} the requests per second and {cases}
+the folder of cases.
 """
 import dataclasses
 import re
@@ -24,26 +24,26 @@ FOLDER = Path(__file__).resolve().parents[1] / "cases"
 KINDS = ("load", "idle")
 CLIENTS = ("wrk", "h2load", "weighttp", "ab", "siege", "pace", "hold")
 SCHEMES = ("http", "https", "h2", "h2c")
-WHOLE_SECONDS = ("wrk", "h2load", "weighttp", "siege")  # do not know parts of a second
+WHOLE_SECONDS = ("wrk", "h2load", "weighttp", "siege")  # clients without fractions of a second
 AXES = ("connections", "rate")
 PATHS = ("many", "site")
 PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
-# How long all answers are compared before the shots.
+# How long all responses are compared before the shots.
 VERIFY_SECONDS = {"quick": 0.4, "full": 0.6}
-# What starting, asking and ending a server takes beside that, and a shot beyond its length; measured, for estimates.
+# Measured overhead for estimates: starting, checking and stopping a server; and a shot beyond its length.
 START_SECONDS = 0.5
 SHOT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of it in one mode."""
+    """The amount of work in one mode."""
     steps: tuple[float, ...]
     rounds: int
     seconds: float
     verify: float = VERIFY_SECONDS["full"]
-    syscalls: bool = False  # are counted, in one more shot of the first round
+    syscalls: bool = False  # count system calls in one more shot of the first round
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,17 @@ class Case:
     command: tuple[str, ...] = ()
     scheme: str = "http"
     path: str = ""
-    paths: str = ""  # a list of the material instead of one path
-    close: bool = False  # one request for each connection
+    paths: str = ""  # a list of files of the material instead of one path
+    close: bool = False  # one request per connection
     axis: str | None = "connections"
-    connections: int = 0  # for a case whose axis is the rate
-    base: str = "monkey"  # what ratios refer to
-    alone: bool = False  # no other contestant is there: what memory is shared with others would be counted in parts
-    slow: int = 0  # slow clients beside the client
-    body: str = ""  # the answer; a file with it is made at path
-    path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its path for the same answer}
-    needs: tuple[str, ...] = ()  # programs besides the client
-    behind: str = ""  # what contestants ask: "php", "data" (PostgreSQL and Redis), or an origin server that sends this file of the material
+    connections: int = 0  # if the axis is the rate
+    base: str = "monkey"  # base of the ratios
+    alone: bool = False  # runs without other contestants: otherwise PSS would divide shared memory among them
+    slow: int = 0  # slow clients besides the client
+    body: str = ""  # the expected response body; written to a file at `path`
+    path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its own path for the same response}
+    needs: tuple[str, ...] = ()  # required programs besides the client
+    behind: str = ""  # the backend: "php", "data" (PostgreSQL and Redis), or a file of the material that an origin server sends
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None
 
@@ -76,7 +76,7 @@ class Case:
         return self.plans.get(mode)
 
     def estimate(self, plan, contestants):
-        """Seconds that it takes with so many contestants."""
+        """Returns the estimated seconds for that number of contestants."""
         visits = plan.rounds if self.alone else 1
         shots = (plan.rounds + plan.syscalls) * len(plan.steps)
         start = START_SECONDS + (plan.verify if self.kind == "load" else 0)
@@ -89,7 +89,7 @@ class Case:
                            plan.verify if self.kind == "load" else None)
 
 
-# ---- From a file ----
+# ---- Parsing ----
 
 HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics": list, "kind": str, "command": list,
          "scheme": str, "path": str, "paths": str, "close": bool, "axis": str, "connections": int, "base": str,
@@ -206,7 +206,7 @@ def load(path):
 
 
 def load_all(folder=FOLDER):
-    """{name: case}, in the order in which a report shows them."""
+    """Returns {name: case} in the order of the report."""
     found = {path.stem: load(path) for path in sorted(Path(folder).glob("*.toml"))}
     return {name: found[name] for name in sorted(found, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n))}
 
@@ -217,6 +217,6 @@ ORDER = ("small", "logged", "page", "medium", "large", "close", "connections", "
 
 
 def change(plan, rounds=None, seconds=None):
-    """The plan with what the command line says otherwise."""
+    """Returns the plan with the overrides of the command line."""
     given = {key: value for key, value in (("rounds", rounds), ("seconds", seconds)) if value is not None}
     return dataclasses.replace(plan, **given)

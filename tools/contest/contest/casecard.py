@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a report that shows one case: its sentence, plots and tables."""
+"""Renders one case in a report: its conclusions, plots and tables."""
 import re
 
 from contest import palette, plots, statistics, wording
@@ -8,12 +8,12 @@ from contest.metrics import RANKED, metric as metric_of, span, step as write_ste
 
 
 def scrolled(content, label):
-    """Wide things scroll by themselves; the page does not."""
+    """Makes wide content scroll on its own instead of the page."""
     return tag("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def figure(drawing, caption, wide=False):
-    # A drawing of few columns stays small: its letters are as large as those beside it.
+    # A drawing with few columns keeps its natural size, so that its text is as large as that of others.
     natural = f"--natural: {re.search(r'viewBox=.0 0 ([0-9.]+)', drawing)[1]}px" if wide else None
     return tag("figure", tag("div", Markup(drawing), class_="drawing", style=natural, tabindex="0" if wide else None),
                tag("figcaption", caption) if caption else None, class_="wide" if wide else None)
@@ -22,7 +22,7 @@ def figure(drawing, caption, wide=False):
 # ---- Tables ----
 
 def _value(results, standing, name, metric, base=None):
-    """A median, its interval, its ratio to the base, and what is to be said about it."""
+    """Renders a median with its interval, its ratio to the base, and badges."""
     e, m = standing.estimates.get(name), metric_of(metric)
     if not e:
         why = "not at all steps" if name in standing.partial else "not known"
@@ -70,7 +70,7 @@ def _name(results, case, name):
 
 
 def _order(results, case, standings):
-    """Best first in what decides the case; yardsticks last."""
+    """Sorts by the deciding metric, best first; yardsticks come last."""
     first = standings[0] if standings else None
     more = bool(first and metric_of(first.metric).more)
 
@@ -109,7 +109,7 @@ def table(results, case):
 
 
 def step_table(results, case, metric):
-    """A metric at every step of a sweep."""
+    """Renders one metric for all steps of a sweep."""
     m, steps = metric_of(metric), results.steps(case)
     standings = [results.standing(case, metric, s) for s in steps]
     heads = [tag("th", "Contestant", scope="col"), [tag("th", write_step(s), scope="col", class_="number") for s in steps]]
@@ -123,7 +123,7 @@ def step_table(results, case, metric):
 
 
 def _other_numbers(results, case):
-    """Metrics without a column above."""
+    """Renders the metrics that have no column in the main table."""
     shown = results.shown(case)
     every = sorted({m for s in results.record.shots if s.case == case for m in s.metrics} - set(shown) - {"requests", "seconds"})
     every = [m for m in every if results.has(case, m)]
@@ -142,7 +142,7 @@ def _other_numbers(results, case):
 # ---- Plots ----
 
 def _curves(results, case, looks):
-    """(name, drawing, caption) of the plots that a case is shown with, and those that are folded away."""
+    """Yields (name, drawing, caption) of the plots shown by default, and of those in a closed details element."""
     sweep = len(results.steps(case)) > 1
     for metric in results.ranked(case):
         m = metric_of(metric)
@@ -165,7 +165,7 @@ def _folded(results, case, looks):
 
 
 def drawings(results):
-    """(file name, drawing) of everything that can be drawn."""
+    """Yields (file name, drawing) of all plots."""
     looks = palette.looks(results)
     for metric in ("cpu_us", "rate", "pss_kb", "p99_us"):
         if drawing := plots.matrix(results, metric):

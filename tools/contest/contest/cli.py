@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `contest VERB ...`. Every verb is a module with add_arguments(parser) and main(options), loaded only
-when it is asked for, so that one that lacks a library does not affect the others."""
+"""The command line: `contest VERB ...`. Every verb is a module with add_arguments(parser) and main(options), imported only on
+use, so that a missing library of one verb does not affect the others."""
 import argparse
 import importlib
 import signal
@@ -9,7 +9,7 @@ import sys
 from contest import VERSION
 from contest.complaint import Complaint, nearest
 
-# verb: (module, what it does)
+# verb: (module, description)
 VERBS = {
     "list": ("contest.listing", "cases, and contestants: present or absent, and why"),
     "run": ("contest.run", "hold the contest, or a part of it"),

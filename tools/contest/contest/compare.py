@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two records side by side: what changed for each contestant in each case, and whether we got worse.
+"""Compares two records: what changed for each contestant in each case, and whether our server regressed.
 
     contest compare BEFORE AFTER [--fail-on-regression]
 
-Exit codes: 0; 1 when --fail-on-regression found that our server takes more CPU per request in a case, beyond overlapping
-intervals; 2 when the records cannot be compared. Steps of a sweep are shown, but judged as a whole: of many comparisons
-some look like a change by luck.
+Exit codes: 0 success; 1 if --fail-on-regression found that our server takes more CPU per request in a case and the intervals do
+not overlap; 2 if the records cannot be compared. Steps of a sweep are shown, but only the whole sweep is judged: among many
+comparisons some would seem different by chance.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ from contest.complaint import Complaint, nearest
 from contest.metrics import METRICS, metric as metric_of, span, step as write_step
 from contest.results import ALL, ERROR_SHARE, TIMED, Results
 
-# What makes numbers of two runs strangers to each other, and what only may.
+# Differences that make two runs incomparable, and differences that only cause a warning.
 REFUSED = ("cpu", "cores", "server_cores", "client_cores", "virtual", "cpu_counted_by")
 WARNED = ("kernel", "os", "memory_kb", "governor", "mitigations", "clients", "limits")
 COMPARED = ("rate", "cpu_us", "p99_us", "pss_kb", "idle_bytes")
@@ -32,18 +32,18 @@ class Change:
     metric: str
     before: statistics.Estimate
     after: statistics.Estimate
-    ratio: float | None  # after as a multiple of before
-    verdict: str         # better, worse, same (the intervals overlap), unclear (too few rounds, errors, the client was the limit)
+    ratio: float | None  # after / before
+    verdict: str         # better, worse, same (the intervals overlap), unclear (too few rounds, errors, the client was the bottleneck)
     why: str = ""
 
 
 def differences(a, b, keys):
-    """(name, before, after) of what the environments do not share."""
+    """Returns (name, before, after) of the environment values that differ."""
     return [(k, a.environment.get(k), b.environment.get(k)) for k in keys if a.environment.get(k) != b.environment.get(k)]
 
 
 def _doubt(before, after, case, name, step, metric, a, b):
-    """Why two estimates prove nothing, whatever their intervals are."""
+    """Returns why two estimates cannot be compared regardless of their intervals, or None."""
     for results, when in ((before, "before"), (after, "after")):
         if name in results.disqualified(case):
             return f"disqualified {when}"
@@ -86,7 +86,7 @@ def _common_steps(before, after, case):
 
 
 def changes(before, after, cases=None, metrics=COMPARED, names=None):
-    """Everything that both records have: the whole of each case, and each step of a sweep."""
+    """Compares everything that both records contain: each whole case, and each step of a sweep."""
     found = []
     for case in before.record.cases:
         if case not in after.record.cases or (cases and case not in cases):
@@ -107,17 +107,18 @@ def _judged(found, ours):
 
 
 def regressions(found, ours, tolerance=0.):
-    """Where our server takes more CPU for a request than before, beyond doubt and by more than so many percent."""
+    """Returns the cases in which our server takes more CPU per request than before: more than the tolerance, without overlapping
+    intervals."""
     return [c for c in _judged(found, ours) if c.verdict == "worse" and c.ratio is not None and (c.ratio - 1) * 100 > tolerance]
 
 
 def false_alarms(found, ours):
-    """How many of our comparisons would look worse if nothing had changed."""
+    """Returns the expected number of our comparisons that would look worse by chance."""
     return sum(statistics.luck(c.before.count, c.after.count) / 2 for c in _judged(found, ours) if c.verdict != "unclear")
 
 
 def controls(found, before, after, ours):
-    """What happened to servers that are the same program as before: if these changed, the machine did."""
+    """Yields changes of servers with the same program as before: they indicate that the machine changed."""
     for c in found:
         old, new = before.record.contestants[c.contestant], after.record.contestants[c.contestant]
         same = old.version and (old.version, old.revision, old.configuration) == (new.version, new.revision, new.configuration)
@@ -126,7 +127,7 @@ def controls(found, before, after, ours):
 
 
 def alone(before, after):
-    """What only one of the records has, as lines."""
+    """Returns lines about what only one of the records contains."""
     lines = []
     for what, a, b in (("case", before.cases, after.cases), ("contestant", before.contestants, after.contestants)):
         for name in [*a, *b]:
@@ -229,7 +230,7 @@ def add_arguments(parser):
 
 
 def check(options, before, after):
-    """Refuses what makes no sense, warns of what may not."""
+    """Rejects incomparable records and warns of questionable comparisons."""
     for name in options.metric or ():
         if name not in METRICS:
             raise Complaint(f"--metric: there is no metric {name!r}{nearest(name, METRICS)}", 2)
@@ -257,7 +258,7 @@ def main(options, out=None):
     before, after = Results(old, options.ours), Results(new, options.ours)
     metrics = list(options.metric or COMPARED)
     found = changes(before, after, options.case, metrics)
-    # Whatever is shown, CPU is what a regression is of.
+    # Regressions are judged by CPU, whatever metrics are shown.
     guard = found if "cpu_us" in metrics else changes(before, after, options.case, ["cpu_us"])
     if options.json:
         json.dump(as_json(found, before, after, options), out, indent=1)

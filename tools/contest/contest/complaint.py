@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with what the user gave us: one exception, said without a traceback, and names that are near."""
+"""User errors: an exception that is printed without a traceback, and suggestions of similar names."""
 import difflib
 
 
 class Complaint(Exception):
-    """Says what is wrong, where, and what to do. `code` is the exit code: 2 for a wrong command line, else 1."""
+    """Describes the error, its location and the remedy. `code` is the exit code: 2 for a wrong command line, else 1."""
 
     def __init__(self, text, code=1):
         super().__init__(text)
@@ -12,7 +12,7 @@ class Complaint(Exception):
 
 
 def nearest(word, words):
-    """', did you mean X?' or, when nothing is near, what there is."""
+    """Returns ', did you mean X?' or, without a similar name, the list of all names."""
     words = sorted(words)
     near = difflib.get_close_matches(word, words, 1, 0.5)
     if near:

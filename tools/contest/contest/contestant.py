@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A contestant: a web server, how it is found, configured, started and ended. Which ones there are is said by the
-folders in contestants/, each with a contestant.toml, configuration templates and a fairness.md.
+"""A contestant: how a web server is found, configured, started and stopped. Each folder in contestants/ defines one, with a
+contestant.toml, configuration templates and a fairness.md.
 
     for name, each in load_all().items():
         found = each.find()                      # found.program, or found.why it is absent
@@ -23,7 +23,7 @@ from pathlib import Path
 from contest import running, template
 from contest.complaint import Complaint
 from contest.ports import free_port
-from contest.running import Failed, PortTaken, Running  # noqa: F401: parts of the interface
+from contest.running import Failed, PortTaken, Running  # noqa: F401: part of the interface
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / "contestants"
@@ -43,7 +43,7 @@ DYNAMIC = "/hello"
 
 @dataclass(frozen=True)
 class Found:
-    """The program, or why there is none."""
+    """The program, or the reason for its absence."""
     program: str | None = None
     why: str | None = None
 
@@ -53,41 +53,41 @@ class Found:
 
 @dataclass
 class Setup:
-    """What all contestants are given alike. Ports that are None are not opened."""
-    folder: Path  # for configuration, sockets and logs; must be there and empty
+    """Settings common to all contestants. Ports with None are not opened."""
+    folder: Path  # for configuration, sockets and logs; must exist and be empty
     root: Path  # the document root
     port: int  # HTTP/1.1 in clear text
-    tls_port: int | None = None  # HTTPS: HTTP/1.1, and HTTP/2 by ALPN where the contestant can
+    tls_port: int | None = None  # HTTPS: HTTP/1.1, and HTTP/2 by ALPN if the contestant supports it
     h2c_port: int | None = None  # HTTP/2 in clear text, with prior knowledge
-    workers: int = 1  # the cores that the server may use
+    workers: int = 1  # number of cores available to the server
     cert: Path | None = None
     key: Path | None = None
-    log: bool = False  # an access log into folder/access.log
-    hello: str = HELLO  # the dynamic answer
-    connections: int = 16384  # how many the server must be able to hold
-    file: str = "100.html"  # all that a yardstick answers
-    origin: int | None = None  # the port of a server to ask for what is below /origin/
-    php: Path | None = None  # the socket of a PHP-FPM with so many children, which runs what ends in .php
+    log: bool = False  # write an access log to folder/access.log
+    hello: str = HELLO  # the dynamic response
+    connections: int = 16384  # the number of connections the server must support
+    file: str = "100.html"  # the only file that a yardstick serves
+    origin: int | None = None  # port of the origin server for paths below /origin/
+    php: Path | None = None  # socket of a PHP-FPM with that many children, for paths that end in .php
     children: int = 0
-    postgres: Path | None = None  # the folder with the socket of a PostgreSQL that has TechEmpower's tables
-    redis: Path | None = None  # the socket of a Redis
+    postgres: Path | None = None  # folder with the socket of a PostgreSQL with TechEmpower's tables
+    redis: Path | None = None  # socket of a Redis server
 
 
 @dataclass
 class Prepared:
-    """A contestant that is ready to be started, any number of times, one at a time."""
+    """A contestant that is ready to start; may be started repeatedly, one at a time."""
     contestant: Contestant
     setup: Setup
     program: str
     command: list[str]
     environment: dict[str, str]
     configuration: dict[str, str]  # {file name: text as used}
-    dynamic: str  # the path of the dynamic answer
-    companion: Prepared | None = None  # the server behind a cache
+    dynamic: str  # the path of the dynamic response
+    companion: Prepared | None = None  # the origin server of a cache
 
     def start(self, wrapper=(), cgroup: Path | None = None, seconds: float = 30) -> Running:
-        """Starts it in front, behind a wrapper such as taskset, inside a cgroup v2 (a folder) if one is given, and
-        waits until it answers. Raises Failed, with the end of what it said."""
+        """Starts the server with a command prefix such as taskset, in the cgroup v2 folder if given, and waits until it responds.
+        Raises Failed with the end of its output."""
         return Running(self, list(wrapper), cgroup, seconds)
 
 
@@ -97,27 +97,28 @@ class Contestant:
     folder: Path
     title: str
     about: str
-    revision: int  # of its configuration: raised whenever that changes
-    yardstick: bool  # is shown, but never ranked
-    package: str  # Debian's, empty if there is none
-    programs: list[str]  # names or paths, the best first
+    revision: int  # of its configuration; incremented with each change
+    yardstick: bool  # shown, but never ranked
+    package: str  # the Debian package; empty if there is none
+    programs: list[str]  # names or paths, the preferred one first
     features: list[str]
     fairness: str
     data: dict = field(repr=False, default_factory=dict)
-    forks: bool = field(default=False, kw_only=True)  # a process for each connection
+    forks: bool = field(default=False, kw_only=True)  # one process per connection
 
     @property
     def variable(self) -> str:
-        """The environment variable that names another program."""
+        """The environment variable that overrides the program."""
         return "CONTEST_" + self.name.upper().replace("-", "_")
 
     @property
     def dynamic(self) -> str:
-        """The path of the dynamic answer; /cgi-bin/hello, a part of the material, for servers that support only CGI."""
+        """The path of the dynamic response; servers that support only CGI use /cgi-bin/hello of the material."""
         return self.data.get("dynamic", DYNAMIC)
 
     def joins(self, case: str) -> bool:
-        """Is it there for that case? One that serves files as another contestant does need not repeat them."""
+        """Returns whether the contestant takes part in the case. A contestant that serves files just like another one is limited
+        to other cases."""
         return case in self.data.get("cases", [case])
 
     @functools.cached_property
@@ -125,7 +126,7 @@ class Contestant:
         return _find(self)
 
     def find(self) -> Found:
-        """Looks once for the program."""
+        """Looks for the program once and caches the result."""
         return self._found
 
     @functools.cached_property
@@ -133,29 +134,29 @@ class Contestant:
         return _version(self, self.find().program) if self.find() else ("", "")
 
     def version(self) -> str:
-        """What the program says of itself; empty when it is absent or says nothing."""
+        """Returns the version that the program prints; empty if it is absent or prints none."""
         return self._version[0]
 
     def origin(self) -> str:
-        """Where the program comes from: "Debian package nginx-light 1.22.1-9", "built here", or a path."""
+        """Returns the origin of the program: "Debian package nginx-light 1.22.1-9", "built here", or a path."""
         return _origin(self)
 
     def missing(self) -> dict[str, str]:
-        """{feature: why it cannot be had here}, of those the folder claims."""
+        """Returns {feature: reason} for the claimed features that are unavailable on this machine."""
         return _missing(self)
 
     def can(self) -> list[str]:
-        """The features that can be had on this machine."""
+        """Returns the features available on this machine."""
         missing = self.missing()
         return [each for each in self.features if each not in missing]
 
     def prepare(self, setup: Setup) -> Prepared:
-        """Writes its configuration into setup.folder. Raises Failed when it is absent or cannot be prepared."""
+        """Writes the configuration into setup.folder. Raises Failed if the program is absent or cannot be prepared."""
         return _prepare(self, setup)
 
 
 def load_all(folder: Path = FOLDER) -> dict[str, Contestant]:
-    """All contestants, by name."""
+    """Returns all contestants by name."""
     return {each.parent.name: load(each.parent) for each in sorted(folder.glob("*/contestant.toml"))}
 
 
@@ -177,7 +178,7 @@ def load(folder: Path) -> Contestant:
 
 
 def _candidates(contestant: Contestant):
-    """(what was looked for, the path if it is there)."""
+    """Yields (search description, path or None)."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *PLACES])
     for name in contestant.programs:
         name = name.replace("@project@", str(PROJECT))
@@ -204,7 +205,7 @@ def _find(contestant: Contestant) -> Found:
 
 
 def _version(contestant: Contestant, program: str) -> tuple[str, str]:
-    """(version, first line of what it said). A version that does not match the pattern is that of another program."""
+    """Returns (version, first line of output). If the output does not match the pattern, it is a different program."""
     how = contestant.data["version"]
     if "fixed" in how:
         return how["fixed"], how["fixed"]
@@ -228,7 +229,7 @@ def _origin(contestant: Contestant) -> str:
     return _package_of(program) or program
 
 
-@functools.cache  # dpkg reads the lists of all packages each time
+@functools.cache  # dpkg-query parses the lists of all packages each time
 def _package_of(program: str) -> str:
     for path in dict.fromkeys((program, os.path.realpath(program), program.removeprefix("/usr"))):
         owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, check=False).stdout
@@ -251,7 +252,7 @@ def _missing(contestant: Contestant) -> dict[str, str]:
 
 
 def values(contestant: Contestant, setup: Setup, program: str) -> dict[str, str]:
-    """The values of the @names@ in templates and commands."""
+    """Returns the values of @names@ in templates and commands."""
     known = {key: str(value) for key, value in vars(setup).items() if value is not None and value is not False}
     known |= {"program": program, "source": str(contestant.folder), "project": str(PROJECT),
               "dynamic": contestant.dynamic, "descriptors": str(running.descriptors())}
@@ -259,7 +260,7 @@ def values(contestant: Contestant, setup: Setup, program: str) -> dict[str, str]
 
 
 def switches(contestant: Contestant, setup: Setup) -> set[str]:
-    """The names that hold in @if name@."""
+    """Returns the names that are true in @if name@."""
     can = set(contestant.can())
     on = {"dynamic", "root" if os.geteuid() == 0 else "unprivileged"}
     on |= {"tls", "h2"} if setup.tls_port else set()
@@ -273,7 +274,7 @@ def switches(contestant: Contestant, setup: Setup) -> set[str]:
 
 
 def _companion(contestant: Contestant, setup: Setup) -> Prepared | None:
-    """The first server of the list that is present."""
+    """Prepares the first available server of the list."""
     names = contestant.data.get("companions", [])
     if not names:
         return None
@@ -315,8 +316,8 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
 
 
 def _give_away(setup: Setup, names: list[str]) -> None:
-    """Servers started as root that serve as the user `nobody` write there as that user. Everything else stays owned by root,
-    which reads configuration from there and runs what was built there."""
+    """Servers started as root write there as the user `nobody`. root owns everything else, because it reads configuration and
+    runs programs from there."""
     for path in [setup.folder / name for name in names if setup.log or name != ACCESS_LOG]:
         if path.suffix == ".log":
             path.touch()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The databases behind contestants, PostgreSQL with the tables of TechEmpower's tests and Redis with one key, both on unix
-sockets; and whether what is answered from them is right.
+"""Backend databases of contestants: PostgreSQL with the tables of TechEmpower's tests, and Redis with one key, both on unix
+sockets. Also checks the responses that contestants create from them.
 
-    lacks()                                    # why they cannot be had here, or None
-    command = prepare(folder, cluster)         # starts both; sockets(folder) are then there
-    fault = check(port, "/queries?queries=20") # what is wrong with the answers, or None
+    lacks()                                    # why the databases are unavailable, or None
+    command = prepare(folder, cluster)         # starts both; then sockets(folder) exist
+    fault = check(port, "/queries?queries=20") # what is wrong with the responses, or None
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import subprocess
 import time
 from pathlib import Path
 
-USER = "contest"  # of the database; all may connect
+USER = "contest"  # of the database; needs no password
 MESSAGE = 'Redis says: "hello" & <welcome>'
 ROWS, MOST = 10000, 500
 ADDED = "Additional fortune added at request time."
@@ -30,17 +30,17 @@ PATHS = {"/db": "db", "/queries": "queries", "/fortunes": "fortunes", "/updates"
 SECONDS = 20
 
 
-# ---- Starting them ----
+# ---- Starting the databases ----
 
 def _postgres():
-    """The folder of its programs, which Debian does not put on PATH."""
+    """Returns the folder of the PostgreSQL programs, which Debian does not put on PATH."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     on_path = shutil.which("initdb")
     return found[-1].parent if found else Path(on_path).parent if on_path else None
 
 
 def _as_user():
-    """Its server refuses to run as root."""
+    """Returns a command prefix to change the user: PostgreSQL refuses to run as root."""
     for name in ("postgres", "nobody") if os.geteuid() == 0 else ():
         try:
             who = pwd.getpwnam(name)
@@ -51,7 +51,7 @@ def _as_user():
 
 
 def lacks() -> str | None:
-    """Why they cannot be had on this machine."""
+    """Returns why the databases are unavailable on this machine, or None."""
     if not _postgres():
         return "PostgreSQL is not installed"
     return None if shutil.which("redis-server") else "Redis is not installed"
@@ -63,7 +63,7 @@ def _own(folder, who):
 
 
 def make_cluster(folder: Path) -> None:
-    """A cluster with the tables, to be copied."""
+    """Creates a cluster with the tables, as a template."""
     prefix, who = _as_user()
     folder.mkdir()
     _own(folder, who)
@@ -76,8 +76,8 @@ def make_cluster(folder: Path) -> None:
 
 
 def prepare(folder: Path, cluster: Path, address: str = "") -> list:
-    """The command that starts both, from a copy of a cluster, which is made if it is not there yet. With an address PostgreSQL
-    listens there, too, at its usual port."""
+    """Returns the command that starts both, with a copy of the template cluster, which is created if necessary. With an address
+    PostgreSQL also listens there, at its default port."""
     prefix, who = _as_user()
     if not cluster.exists():
         make_cluster(cluster)
@@ -99,7 +99,7 @@ def sockets(folder: Path) -> list[Path]:
 
 
 def fill(folder: Path) -> None:
-    """The key of the page, when both answer: PostgreSQL refuses connections while it starts."""
+    """Sets the Redis key of the page, once both databases respond: PostgreSQL rejects connections during startup."""
     end = time.monotonic() + SECONDS
     while subprocess.run([_postgres() / "pg_isready", "-q", "-h", folder], cwd="/", check=False, timeout=SECONDS).returncode:
         if time.monotonic() > end:
@@ -110,7 +110,7 @@ def fill(folder: Path) -> None:
 
 
 def number_of(folder: Path, row: int) -> int:
-    """What the database itself says of a row."""
+    """Returns the number of a row from the database itself."""
     prefix, _ = _as_user()
     said = subprocess.run([*prefix, _postgres() / "psql", "-h", folder, "-U", USER, "-d", "postgres", "-Atc",
                            f"SELECT randomnumber FROM world WHERE id = {row}"], cwd="/", check=True, capture_output=True,
@@ -118,10 +118,10 @@ def number_of(folder: Path, row: int) -> int:
     return int(said)
 
 
-# ---- Answers ----
+# ---- Responses ----
 
 class Table(html.parser.HTMLParser):
-    """The cells of a table, row by row, and the other elements that are in it."""
+    """Collects the cells of a table by row, and the names of other elements."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -148,7 +148,7 @@ class Table(html.parser.HTMLParser):
 
 
 class Wrong(Exception):
-    """An answer is not as the rules want it, and why."""
+    """A response violates the rules."""
 
 
 def _need(holds, why):
@@ -189,7 +189,7 @@ def _check_db(connection, path, _n, _number_of):
     _need(len({row["id"] for row in rows}) > 1, "it is always the same row")
 
 
-# What may be asked for: the number is kept between 1 and 500.
+# Query values and the expected counts: the count is limited to 1 to 500.
 ASKED = {"": 1, "foo": 1, "0": 1, "-3": 1, "1": 1, "20": 20, "500": 500, "501": 500, "1000000": 500}
 
 
@@ -203,7 +203,7 @@ def _check_rows(connection, path, n, _number_of):
 
 def _check_updates(connection, path, n, number_of):
     _check_rows(connection, path, n, number_of)
-    said = {row["id"]: _number(row) for row in _rows(connection, path, n)}  # of a row that is there twice, the last
+    said = {row["id"]: _number(row) for row in _rows(connection, path, n)}  # if a row occurs twice, the last one counts
     for row, number in list(said.items())[-3:] if number_of else ():
         written = number_of(row)
         _need(written == number, f"row {row} was said to be {number}, but is {written}")
@@ -230,8 +230,8 @@ CHECKS = {"db": _check_db, "queries": _check_rows, "cached": _check_rows, "updat
 
 
 def check(port: int, path: str, number_of=None) -> str | None:
-    """Asks for a path of TechEmpower's tests in all the ways that the rules know. Answers what is wrong, or None. `number_of` says
-    what the database has for a row, while no other client changes rows."""
+    """Requests a path of TechEmpower's tests in all ways that the rules require. Returns what is wrong, or None. `number_of`
+    returns the value of a row in the database, provided that no other client changes rows."""
     n = int(path.rpartition("=")[2]) if "=" in path else 1
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:

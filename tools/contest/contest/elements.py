@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML that the contents of a record cannot break: text is escaped unless it was made here.
+"""Generates HTML that the contents of a record cannot break: all other text is escaped.
 
     tag("p", "1 < 2, ", tag("b", "truly"), class_="note")   ->   <p class="note">1 &lt; 2, <b>truly</b></p>
 """
@@ -10,7 +10,7 @@ VOID = {"meta", "link", "br", "hr", "input", "img", "col"}
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
 
 def text(child):
@@ -24,7 +24,7 @@ def text(child):
 
 
 def tag(name, /, *children, **attributes):
-    """Names of attributes: a trailing _ is dropped, others become -. None and False leave an attribute out."""
+    """Creates an element. In attribute names a trailing _ is dropped, and others become -. None and False omit an attribute."""
     shown = ""
     for key, value in attributes.items():
         if value is not None and value is not False:
@@ -36,14 +36,15 @@ def tag(name, /, *children, **attributes):
 
 
 def inline(line):
-    """`code`, **strong** and [text](link) of a line; a link shows its text alone, for the page loads and follows nothing."""
+    """Converts `code`, **strong** and [text](link) in a line; a link keeps only its text, because the page loads and links
+    nothing."""
     line = html.escape(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line), quote=True)
     line = re.sub(r"`([^`]+)`", r"<code>\1</code>", line)
     return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", line))
 
 
 def markdown(source, heading="h5"):
-    """As much Markdown as a note needs: paragraphs, lists, headings, fenced code, `code`, **strong**."""
+    """Converts the Markdown subset of notes: paragraphs, lists, headings, fenced code, `code`, **strong**."""
     source = re.sub(r"<!--.*?-->", "", source, flags=re.DOTALL)
     done, fenced = [], re.split(r"^```.*$\n?", source, flags=re.MULTILINE)
     for i, part in enumerate(fenced):
@@ -62,7 +63,7 @@ def _block(block, heading):
     lines = block.split("\n")
     if not block.strip():
         return None
-    if (first := ITEM.search(block)) and first.start():  # a list right below its paragraph
+    if (first := ITEM.search(block)) and first.start():  # a list without an empty line before it
         return text([_block(block[:first.start()].rstrip("\n"), heading), _block(block[first.start():], heading)])
     if block.startswith("#"):
         return tag(heading, inline(block.lstrip("# ")))

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of other processors, run by qemu-user: how Monkey is built for them, where BusyBox comes from, and how the
-instructions they execute are counted."""
+"""Runs programs for other architectures with qemu-user: builds Monkey, downloads BusyBox, and counts executed instructions."""
 import contextlib
 import os
 import re
@@ -18,13 +17,13 @@ PLUGIN = PROJECT / "tools" / "contest" / "emulator" / "instructions.c"
 FETCH = PROJECT / "tools" / "dev" / "foreign.sh"
 FOREIGN = PROJECT / "build" / "foreign"
 NEED = "`tools/dev/need.sh arm` installs it"
-API_VERSIONS = range(8)  # of the interface for plugins; which ones a qemu takes depends on its age
+API_VERSIONS = range(8)  # of the plugin interface; each qemu version accepts only some of them
 BUILD_SECONDS, RUN_SECONDS = 1800, 60
 
 
 @dataclass(frozen=True)
 class Machine:
-    name: str  # Debian's
+    name: str  # Debian's architecture name
     triplet: str
     emulator: str
 
@@ -34,16 +33,16 @@ class Machine:
 
     @property
     def libraries(self):
-        """Where the packages of the cross compiler keep libc."""
+        """The libc folder of the cross compiler's packages."""
         return Path("/usr", self.triplet)
 
     def command(self, plugin=None, counter=None):
-        """The words before the command of a program."""
+        """Returns the command prefix that runs a program in the emulator."""
         count = ["-plugin", f"{plugin},counter={counter}"] if plugin else []
         return [shutil.which(self.emulator) or self.emulator, *count, "-L", str(self.libraries)]
 
     def check(self):
-        """Complains when programs of this machine cannot be built and run here."""
+        """Raises Complaint if programs for this machine cannot be built and run here."""
         for program in (self.emulator, self.compiler, "cmake", "ninja"):
             if not shutil.which(program):
                 raise Complaint(f"{self.name}: there is no {program}; {NEED}")
@@ -59,7 +58,7 @@ MACHINES = {each.name: each for each in (
 
 @contextlib.contextmanager
 def scratch():
-    """A folder that every user may look into: servers started as root switch to another user."""
+    """Creates a temporary folder readable by every user, because servers started as root switch to another user."""
     with tempfile.TemporaryDirectory(prefix="contest-arm-") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -84,7 +83,7 @@ def _must(command, seconds, what, **how):
 
 
 def build_monkey(machine):
-    """The release program with libc alone, and the one plugin that its configuration loads."""
+    """Builds the release program with only libc, and the one plugin that its configuration loads."""
     what = f"Monkey cannot be built for {machine.name}"
     folder = PROJECT / "build" / machine.name
     _must(["cmake", "--preset", machine.name], BUILD_SECONDS, what, cwd=PROJECT)
@@ -93,7 +92,7 @@ def build_monkey(machine):
 
 
 def fetch_busybox(machine, folder=None):
-    """(program, version of the package)."""
+    """Returns (program, package version)."""
     folder = Path(folder or FOREIGN / machine.name)
     _must([FETCH, machine.name, folder, "busybox"], BUILD_SECONDS, f"there is no BusyBox for {machine.name}")
     version = re.search(r"^busybox (\S+)$", (folder / "packages").read_text(), re.MULTILINE)
@@ -105,7 +104,7 @@ def fetch_busybox(machine, folder=None):
 
 
 def said(machine, program, argument, pattern):
-    """What the pattern finds in what the program says; it must be able to run here."""
+    """Returns the match of the pattern in the program's output; raises Complaint if the program cannot run."""
     out = _run([*machine.command(), program, *([argument] if argument else [])], RUN_SECONDS, f"{program} cannot be run").stdout
     match = re.search(pattern, out)
     if not match:
@@ -116,7 +115,7 @@ def said(machine, program, argument, pattern):
 # ---- Instructions ----
 
 def counted(counter):
-    """How many instructions were executed so far."""
+    """Returns the number of instructions executed so far."""
     try:
         return int.from_bytes(Path(counter).read_bytes()[:8], "little")
     except OSError:
@@ -124,19 +123,19 @@ def counted(counter):
 
 
 def settled(counter, quiet=0.2, seconds=5):
-    """The same, when the last requests are done: when hardly anything moves any more."""
+    """Returns the count once it hardly changes, when the last requests are finished."""
     end, last = time.monotonic() + seconds, counted(counter)
     while time.monotonic() < end:
         time.sleep(quiet)
         now = counted(counter)
-        if now - last < 20_000:  # a timer that ticks
+        if now - last < 20_000:  # allows for periodic timers
             return now
         last = now
     return last
 
 
 def _try_plugin(machine, program, plugin, folder):
-    """Does it count when a program runs?"""
+    """Returns whether the plugin counts when a program runs."""
     counter = folder / "trial.counter"
     counter.unlink(missing_ok=True)
     done = _run([*machine.command(plugin, counter), program, "true"], RUN_SECONDS, "the plugin cannot be tried")
@@ -144,7 +143,7 @@ def _try_plugin(machine, program, plugin, folder):
 
 
 def counting_plugin(machine, program, folder):
-    """(path, None) of the plugin that counts, built and tried with `program`, a busybox; or (None, why there is none)."""
+    """Builds the counting plugin and tests it with `program`, a busybox. Returns (path, None), or (None, reason)."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         return None, "there is no C compiler"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine: what it is, which cores are whose, and whether strangers use it during a shot."""
+"""The machine: its description, the assignment of cores, and the activity of other programs during a shot."""
 import os
 import platform
 import re
@@ -22,12 +22,12 @@ CLIENTS = {"wrk": (["wrk", "-v"], r"wrk (?:\S*/)?([\d.]+)"), "h2load": (["h2load
 
 
 def cores():
-    """Those that we may use."""
+    """Returns the cores available to this process."""
     return sorted(os.sched_getaffinity(0))
 
 
 def share_cores(server=None, client=None):
-    """(cores of the server, cores of the client): the first half and the last half, or what was asked for."""
+    """Returns (server cores, client cores): the first and the last half, or those requested."""
     mine = cores()
     server = parse_cores(server) if server else mine[:max(1, len(mine) // 2)] if len(mine) > 2 else mine[:1]
     client = parse_cores(client) if client else [core for core in mine if core not in server] or mine[-1:]
@@ -38,7 +38,7 @@ def share_cores(server=None, client=None):
 
 
 def parse_cores(text):
-    """'0,2-3' as [0, 2, 3]."""
+    """Parses '0,2-3' to [0, 2, 3]."""
     found = set()
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
@@ -49,7 +49,7 @@ def parse_cores(text):
 
 
 def raise_limits():
-    """As many descriptors as we are allowed to have, for us and all that we start. Answers their number."""
+    """Raises the descriptor limit of this process and its children to the maximum, and returns it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -74,7 +74,7 @@ def _mitigations():
 
 
 def _virtual():
-    """What kind of machine it pretends to be; None on bare metal."""
+    """Returns the type of virtual machine; None on bare metal."""
     if shutil.which("systemd-detect-virt"):
         done = subprocess.run(["systemd-detect-virt"], capture_output=True, text=True, check=False)
         if done.stdout.strip() not in ("", "none"):
@@ -83,7 +83,7 @@ def _virtual():
 
 
 def client_version(name, command=None):
-    """The version of a client; None when it is absent."""
+    """Returns the version of a client; None if it is absent."""
     command, pattern = ([command, "--version"], r"(\d[\w.]*)") if command else CLIENTS[name]
     if not shutil.which(command[0]):
         return None
@@ -94,7 +94,7 @@ def client_version(name, command=None):
 
 
 def describe(server_cores, client_cores, tools):
-    """The environment of a record; `tools` are programs of ours: {"wr": path, "pace": path}."""
+    """Returns the environment of a record; `tools` are our own programs: {"wr": path, "pace": path}."""
     versions = {name: client_version(name) for name in CLIENTS}
     versions |= {name: client_version(name, path) for name, path in tools.items() if path}
     uname = platform.uname()
@@ -114,7 +114,7 @@ def describe(server_cores, client_cores, tools):
 
 
 def ports_ran_out():
-    """Whether nearly all ports for connections are taken by those that have ended a short while ago, and stay so."""
+    """Returns whether connections in TIME_WAIT occupy nearly all client ports and cannot be reused."""
     if _line("/proc/sys/net/ipv4/tcp_tw_reuse") in ("1", "2"):
         return False
     first, last = map(int, (_line("/proc/sys/net/ipv4/ip_local_port_range") or "32768 60999").split())
@@ -122,26 +122,26 @@ def ports_ran_out():
     return bool(waiting) and int(waiting[1]) > .9 * (last - first)
 
 
-# ---- Strangers ----
+# ---- Other programs ----
 
-KTHREADD = 2  # the parent of the kernel's own threads, which work for us as well as for strangers
+KTHREADD = 2  # the parent of kernel threads, which also work for our own processes
 
 
 @dataclass(frozen=True)
 class Times:
     parent: int
     started: str
-    own: int  # ticks that it computed
-    waited: int  # and those of its children that ended
-    core: int  # where it was last
+    own: int  # CPU ticks of the process
+    waited: int  # CPU ticks of its reaped children
+    core: int  # the core it last ran on
 
 
 @dataclass(frozen=True)
 class Share:
-    """Of the cores that are used, what others had."""
+    """The share of the used cores taken by others."""
     strangers: float
-    stolen: float = 0  # by a hypervisor
-    kernel: float = 0  # threads of the kernel
+    stolen: float = 0  # by the hypervisor
+    kernel: float = 0  # by kernel threads
 
     @property
     def noise(self):
@@ -149,7 +149,7 @@ class Share:
 
 
 def table():
-    """{process: Times} of all there are."""
+    """Returns {pid: Times} of all processes."""
     found = {}
     for name in os.listdir("/proc"):
         fields = family.stat(int(name)) if name.isdigit() else []
@@ -160,7 +160,7 @@ def table():
 
 
 def descendants(table, roots):
-    """The roots and all that came of them."""
+    """Returns the roots and all their descendants."""
     found, grown = set(roots), True
     while grown:
         more = {pid for pid, times in table.items() if times.parent in found} - found
@@ -175,10 +175,10 @@ def _stolen(cores):
 
 
 class Strangers:
-    """What others use of the machine while we measure, as a share of the cores that are used: processes other than ours, a
-    hypervisor, threads of the kernel. `ours` are processes whose families do not count.
+    """Measures what others use during a measurement, as a share of the used cores: foreign processes, the hypervisor, kernel
+    threads. `ours` are processes that do not count, including their descendants.
 
-    What is left of a child that ended is with its parent; that is why both are looked at.
+    The CPU time of an exited child is added to its parent, so both are read.
     """
 
     def __init__(self, ours, cores):
@@ -186,7 +186,7 @@ class Strangers:
         self.ours = descendants(self.table, {os.getpid(), *ours})
 
     def share(self):
-        """The Share since the start."""
+        """Returns the Share since the start."""
         after, total, kernel = table(), 0, 0
         ours = descendants(after, self.ours)
         for pid, times in after.items():
@@ -202,7 +202,7 @@ class Strangers:
             else:
                 total += used
         for pid, times in self.table.items():
-            if pid not in after and pid not in self.ours and times.core in self.cores:  # its parent has inherited all of it, we want the difference
+            if pid not in after and pid not in self.ours and times.core in self.cores:  # its parent has inherited its total; only the difference counts
                 total -= times.own + times.waited
         ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * len(self.cores)
         return Share(max(0, total) / ticks, max(0, _stolen(self.cores) - self.stolen) / ticks, kernel / ticks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a contestant: which ones belong to it, and how to end all of them."""
+"""The processes of a contestant: finds all that belong to it, and terminates them."""
 from __future__ import annotations
 
 import contextlib
@@ -8,11 +8,11 @@ import signal
 import time
 from pathlib import Path
 
-MARK = "CONTEST_RUN"  # a variable in the environment of all that a contestant starts
+MARK = "CONTEST_RUN"  # an environment variable inherited by all processes of a contestant
 
 
 def stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; none when it is gone."""
+    """Returns the fields of /proc/PID/stat from the state on; empty if the process does not exist."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -20,7 +20,8 @@ def stat(pid: int) -> list[str]:
 
 
 def started(pid: int) -> str:
-    """Tells a process from a later one with the same number; empty when it is gone or a zombie."""
+    """Returns the start time, which distinguishes processes with the same pid; empty if the process does not exist or is a
+    zombie."""
     fields = stat(pid)
     return fields[19] if fields and fields[0] not in "ZX" else ""
 
@@ -33,7 +34,7 @@ def marked(pid: int, mark: str) -> bool:
 
 
 def members(pid: int, mark: str = "") -> dict[int, str]:
-    """{process: when it started}: `pid`, its descendants, its session and all that carry the mark, for some servers
+    """Returns {pid: start time} of `pid`, its descendants, its session and all processes with the mark, because some servers
     leave their parents and some their session."""
     table = {int(name): stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     table = {each: fields for each, fields in table.items() if fields}
@@ -49,7 +50,7 @@ def members(pid: int, mark: str = "") -> dict[int, str]:
 
 
 def tell(pid: int, start: str, number: int) -> None:
-    """Never a process that got the number later."""
+    """Sends a signal, but never to a later process with the same pid."""
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:
@@ -60,7 +61,7 @@ def tell(pid: int, start: str, number: int) -> None:
 
 
 def wait_gone(family: dict[int, str], seconds: float) -> dict[int, str]:
-    """Those that are still there after that time."""
+    """Returns the processes that still exist after that time."""
     end = time.monotonic() + seconds
     while True:
         left = {pid: start for pid, start in family.items() if started(pid) == start}

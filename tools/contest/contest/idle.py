@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle connections: each has had one answer and stays open; what do they cost the server in memory?"""
+"""Idle connections: each has had one response and stays open. Measures the memory they cost the server."""
 import contextlib
 import socket
 import time
 
 import psutil
 
-SETTLE_SECONDS = 1.0  # what a server puts off until it is idle
+SETTLE_SECONDS = 1.0  # for work that servers postpone until they are idle
 ANSWER_SECONDS = 10
-TOGETHER = 50  # connections that ask at the same time
+TOGETHER = 50  # connections opened at the same time
 
 
 class NotHeld(Exception):
-    """The server did not keep the connections, or did not answer on them."""
+    """The server closed connections, or sent no response on them."""
 
 
 class NotMeasurable(Exception):
@@ -20,7 +20,7 @@ class NotMeasurable(Exception):
 
 
 def pss_kb(pids):
-    """Proportional set size of all of them: shared pages are divided among the processes that share them."""
+    """Returns the proportional set size of all processes, which divides shared pages among the processes that share them."""
     total = 0
     for pid in pids:
         with contextlib.suppress(psutil.Error):
@@ -29,7 +29,7 @@ def pss_kb(pids):
 
 
 def _body_at(data):
-    """Where the body begins and how long it is to be; None before the head is complete."""
+    """Returns the offset and expected length of the body; None before the head is complete."""
     at = data.find(b"\r\n\r\n")
     if at < 0:
         return None
@@ -41,7 +41,7 @@ def _body_at(data):
 
 
 def _answer(sock):
-    """(status, body) of one answer with a length."""
+    """Returns (status, body) of a response with Content-Length."""
     data = b""
     while not (place := _body_at(data)) or len(data) < sum(place):
         more = sock.recv(65536)
@@ -52,7 +52,7 @@ def _answer(sock):
 
 
 def _open_many(port, request, body, numbers):
-    """Connections that ask all at once; every answer is compared."""
+    """Opens connections with one request each at the same time, and compares every response."""
     opened = []
     try:
         for _ in numbers:
@@ -70,7 +70,7 @@ def _open_many(port, request, body, numbers):
 
 
 def _closed(held):
-    """How many of them the server has closed."""
+    """Returns how many of the connections the server has closed."""
     gone = 0
     for sock in held:
         sock.setblocking(False)
@@ -83,7 +83,7 @@ def _closed(held):
 
 
 def cost(pids, port, path, body, n):
-    """{start_kb, pss_kb, idle_bytes} with n connections; `pids` is a function. Raises NotHeld."""
+    """Returns {start_kb, pss_kb, idle_bytes} for n connections; `pids` is a function. Raises NotHeld."""
     request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
     held = []
     try:

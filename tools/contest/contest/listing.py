@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists contestants, present or absent, with version and why; and cases, with steps and time."""
+"""Lists contestants with version and state, or the reason for their absence; and cases with steps and duration."""
 from contest import case as cases
 from contest import contestant, run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spread.toml: what `contest spread` asks for, what answers must be like, and from how many workers."""
+"""Parses spread.toml: what `contest spread` requests, the expected responses, and the workers."""
 import re
 import tomllib
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ class Manifest:
     title: str
     url: str
     status: int
-    length: int | None  # None: that of the first answer
+    length: int | None  # None: the length of the first response
     sha256: str | None
     users: int
-    rate: float | None  # a second, of each user; None: a closed loop
-    duration: float  # seconds, as all times
+    rate: float | None  # requests per second and user; None: a closed loop
+    duration: float  # in seconds, like all times
     timeout: float
     workers: int
     local: int
     bind: str
-    port: int  # 0: any that is free
-    address: str  # under which workers elsewhere reach the master
+    port: int  # 0: any free port
+    address: str  # of the master, for workers on other machines
     wait: float
 
     @property
@@ -51,7 +51,7 @@ class Manifest:
 
 
 class Reader:
-    """Answers the values of a table, and complains with file and key."""
+    """Reads values of the tables; errors name the file and the key."""
 
     def __init__(self, path):
         self.path = path

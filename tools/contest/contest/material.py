@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all contestants serve: files of the classic sizes, a tree of many different files, a real site; of each its
-length and SHA-256. And the certificate they use."""
+"""The material that all contestants serve: files of the classic sizes, a tree of many different files, and a real web site, each
+file with its length and SHA-256. Also the certificate."""
 from __future__ import annotations
 
 import hashlib
@@ -14,16 +14,16 @@ from contest.contestant import HELLO, PROJECT
 
 SEED = 2011
 FIXED = {"100.html": 100, "1400.html": 1400, "200k.bin": 200_000, "10m.bin": 10_000_000}
-# More than any cache of open files that is set, but not more than all descriptors a process may have on many machines
-# (20,000 at times): lighttpd answers 403 when it has none left.
+# More files than any configured cache of open files holds, but fewer than the descriptor limit on many machines (20,000 on some):
+# lighttpd responds with 403 when it runs out of descriptors.
 TREE_FILES, TREE_BYTES, TREE_PER_FOLDER = 12_000, 4096, 200
-# A site that people really read, as it is published: pages, style sheets, scripts and pictures of many sizes.
+# A real, published web site: pages, style sheets, scripts and pictures of many sizes.
 SITE_PACKAGE, SITE = "sqlite3-doc", Path("/usr/share/doc/sqlite3")
 SITE_TYPES = {".html", ".css", ".js", ".txt", ".svg", ".png", ".jpg", ".gif", ".ico", ".pdf", ".md"}
 
 
 class NoMaterial(Exception):
-    """Something that the material is made with is not there."""
+    """Something required to create the material is missing."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class File:
 @dataclass
 class Material:
     root: Path
-    files: dict[str, File] = field(default_factory=dict)  # path, without a slash in front: what it must be
-    tree: list[str] = field(default_factory=list)  # many small files, each different
-    site: list[str] = field(default_factory=list)  # the real site
+    files: dict[str, File] = field(default_factory=dict)  # path without a leading slash: the expected content
+    tree: list[str] = field(default_factory=list)  # many small files, all different
+    site: list[str] = field(default_factory=list)  # the real web site
     site_name: str = ""
     cert: Path | None = None
     key: Path | None = None
@@ -48,9 +48,9 @@ class Material:
 
 
 def make(folder: Path, tree: int = TREE_FILES, site: bool = True, tls: bool = True) -> Material:
-    """Makes all of it below `folder`; `tree` is the number of small files."""
+    """Creates all of it below `folder`; `tree` is the number of small files."""
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)  # servers started as root read as another user
+    folder.chmod(0o755)  # servers started as root switch to another user
     material = Material(folder / "www")
     material.root.mkdir()
     rng = random.Random(SEED)
@@ -75,7 +75,7 @@ def _add(material: Material, name: str, data: bytes) -> None:
 
 
 def _add_cgi(material: Material) -> None:
-    """The dynamic answer of servers that support only CGI."""
+    """Writes a CGI script for servers without another dynamic response."""
     path = material.root / "cgi-bin" / "hello"
     path.parent.mkdir()
     fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]
@@ -90,7 +90,7 @@ def _add_php(material: Material) -> None:
 
 
 def _html(title: str, size: int) -> bytes:
-    """A page of exactly that size."""
+    """Returns a page of exactly that size."""
     head, tail = f"<!doctype html>\n<title>{title}</title>\n<p>".encode(), b"\n"
     words = b"Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * (size // 57 + 1)
     return head + words[:size - len(head) - len(tail)] + tail
@@ -103,8 +103,8 @@ def _add_leaf(material: Material, number: int, rng: random.Random) -> str:
 
 
 def site_source() -> tuple[str, Path]:
-    """(name, folder): Debian's copy of the web site of SQLite, or else the manuals of this project."""
-    if (SITE / "about.html").is_file():  # sqlite3 alone leaves its change log there
+    """Returns (name, folder): Debian's copy of SQLite's web site, or else this project's manuals."""
+    if (SITE / "about.html").is_file():  # the package sqlite3 alone installs only its change log there
         return f"the web site of SQLite, as in Debian's {SITE_PACKAGE}", SITE
     return "the manuals of this project, as they are in its tree", PROJECT / "docs"
 
@@ -127,7 +127,7 @@ def _copy(material: Material, path: Path, target: Path, name: Path) -> None:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A P-256 key and an untrusted certificate for localhost."""
+    """Creates a P-256 key and a self-signed certificate for localhost."""
     cert, key = folder / "cert.pem", folder / "key.pem"
     if not shutil.which("openssl"):
         raise NoMaterial("openssl is needed to make a certificate; install the package openssl")

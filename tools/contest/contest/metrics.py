@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: which way is better, with which word, and how its numbers are written."""
+"""The metrics: which direction is better, their names, and the format of their values."""
 import math
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ class Metric:
     key: str
     title: str           # of a column or a plot
     kind: str            # rate, us, time, kb, bytes, flow, share, number
-    more: bool | None    # is more better? None: shown, never ranked
+    more: bool | None    # whether more is better; None: shown, never ranked
     word: str = ""       # the comparative: "faster"
-    best: str = ""       # and the superlative
-    noun: str = ""       # "24 % more <noun>"
+    best: str = ""       # the superlative: "fastest"
+    noun: str = ""       # for "24 % more <noun>"
     letter: str = ""     # in the matrix of winners
 
     @property
     def inside(self):
-        """The title inside a sentence."""
+        """The title within a sentence."""
         return self.title if self.title.startswith("CPU") else self.title[0].lower() + self.title[1:]
 
     def write(self, value):
@@ -54,24 +54,24 @@ METRICS = {m.key: m for m in (
     Metric("requests", "Requests", "number", None, noun="requests"),
     Metric("seconds", "Seconds", "number", None, noun="seconds"),
 )}
-# What can be won.
+# Metrics that can be ranked.
 RANKED = tuple(m.key for m in METRICS.values() if m.more is not None)
 # Position on the axis of a percentile curve.
 PERCENTILES = {"p50_us": .5, "p75_us": .75, "p90_us": .9, "p99_us": .99, "p999_us": .999}
 
 
 def metric(key):
-    """An unknown metric is shown as it is, and not ranked."""
+    """Returns a metric by its key; an unknown one is shown with its key as title, and not ranked."""
     return METRICS.get(key) or Metric(key, key.replace("_", " "), "number", None, noun=key.replace("_", " "))
 
 
 def known(value):
-    """A number that one can count with; what is not known is None, and some programs print NaN."""
+    """Returns whether the value is a finite number; unknown values are None, and some programs print NaN."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def digits(value):
-    """Three digits that count, and no more; with thousands set apart."""
+    """Formats a number with three significant digits and thousands separators."""
     size = abs(value)
     if size >= 99.95 or size == 0:
         return f"{value:,.0f}"
@@ -81,7 +81,7 @@ def digits(value):
 
 
 def step(value):
-    """A step of a sweep: 10, 1,000."""
+    """Formats a step of a sweep: 10, 1,000."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
@@ -113,7 +113,7 @@ def _scaled(value, units):
 
 
 def span(low, high, kind):
-    """An interval, its unit written once when both ends have the same."""
+    """Formats an interval, with the unit only once if it is the same."""
     if not (known(low) and known(high)):
         return DASH
     a, b = write(low, kind), write(high, kind)

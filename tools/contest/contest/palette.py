@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours of page and plots in two themes, and the marker and dashes of each contestant.
+"""Colors of page and plots in two themes, and the marker and dashes of each contestant.
 
-Colours help, they never tell alone: lines differ in marker and dashes as well and are labelled at their end.
+Color is never the only distinction: lines also differ in marker and dashes, and have labels at their ends.
 """
 from dataclasses import dataclass
 
@@ -12,7 +12,8 @@ THEME = {
     "accent": ("#9a3f06", "#ffac6b"), "win": ("#0b6b45", "#74d9a8"), "loss": ("#a3213d", "#ff97a6"),
     "warn": ("#7a5600", "#f0c860"), "heat": ("#c2611f", "#d9782f"),
 }
-# Ours first. Dark enough for text on the light card and light enough on the dark one; neighbours differ in lightness too.
+# Our server comes first. The colors have enough contrast for text on the light and on the dark card; neighbors also differ in
+# lightness.
 LINES = (
     ("#b23a00", "#ff9557"), ("#005f9e", "#6ebcf5"), ("#007a5e", "#3fd3a6"), ("#a03a83", "#f09bd6"),
     ("#6b5f00", "#e2d04c"), ("#4a3fb0", "#b0a8ff"), ("#0f6f7c", "#86e0ec"), ("#8f1d3f", "#ff8ba3"),
@@ -31,11 +32,11 @@ class Look:
     dashes: object
     width: float
     hollow: bool
-    above: int       # drawn over those with a smaller number
+    above: int       # z-order: drawn over looks with smaller numbers
 
 
 def looks(results):
-    """name -> Look; the same in every plot of a report."""
+    """Returns {name: Look}, the same in every plot of a report."""
     names = [n for n in results.record.contestants if n not in results.yardsticks]
     if results.ours in names:
         names.remove(results.ours)
@@ -51,7 +52,7 @@ def looks(results):
 
 
 def variables():
-    """name -> (light, dark), all of them."""
+    """Returns {name: (light, dark)} of all colors."""
     return THEME | {f"c{i}": pair for i, pair in enumerate(LINES)} | {"yard": YARDSTICK}
 
 
@@ -60,7 +61,7 @@ def css(dark):
 
 
 def placeholder(name):
-    """Placeholders for CSS variables while matplotlib draws: it supports only real colours."""
+    """Placeholders stand for CSS variables while matplotlib draws, because it supports only real colors."""
     return f"#fe{list(variables()).index(name):04x}"
 
 
@@ -69,7 +70,7 @@ def placeholders():
 
 
 def contrast(a, b):
-    """As the guidelines for accessible content define it: 4.5 is enough for text, 3 for lines."""
+    """Returns the contrast ratio of WCAG: text needs 4.5, lines 3."""
     one, other = sorted((_luminance(a), _luminance(b)), reverse=True)
     return (one + .05) / (other + .05)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of a record as SVG for a page: text stays text, colours are CSS variables, so one drawing serves both themes.
+"""Plots of a record as SVG for a page: text stays text, and colors are CSS variables, so one drawing serves both themes.
 
-Each function answers the text of an <svg>, or None where there is nothing to draw. Their names in a page's document are
-kept apart by a prefix, since a page has several.
+Each function returns the text of an <svg>, or None if there is nothing to draw. A prefix keeps the ids of several drawings on a
+page apart.
 """
 import io
 import itertools
@@ -24,10 +24,10 @@ from contest.palette import placeholder
 matplotlib.use("Agg")
 
 WIDTH, HEIGHT = 450, 316
-LABELS = 104            # room for the names at the right
+LABELS = 104            # space for the names on the right
 SIZE = 12
-LINE_GAP = 14           # between labels
-LOG_FROM = 15           # a range larger than this is drawn on a logarithmic scale
+LINE_GAP = 14           # minimum distance between labels
+LOG_FROM = 15           # larger ranges get a logarithmic scale
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "contest", "font.family": "DejaVu Sans", "font.size": SIZE,
          "path.simplify": True, "axes.unicode_minus": True, "hatch.linewidth": .8}
 matplotlib.rcParams.update(STYLE)
@@ -43,7 +43,7 @@ def _figure(height=HEIGHT, width=WIDTH):
 
 
 def _axes(figure, left, bottom, right, top, **more):
-    """Axes with margins in points."""
+    """Creates axes with margins in points."""
     width, height = (v * 72 for v in figure.get_size_inches())
     axes = figure.add_axes((left / width, bottom / height, (width - left - right) / width,
                             (height - top - bottom) / height), facecolor="none", **more)
@@ -63,7 +63,7 @@ def _svg(figure, title):
 
 
 def _adopt(text, title, prefix):
-    """What matplotlib wrote, made part of a page: no prolog, no fonts or colours of its own, its ids kept apart."""
+    """Converts matplotlib's output to a part of a page: removes prolog, fonts and fixed colors, and makes ids unique."""
     text = text[text.index("<svg"):]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns:xlink="[^"]*"| xmlns="[^"]*"', "", text)
@@ -85,7 +85,7 @@ def _adopt(text, title, prefix):
 
 
 def _bare(text):
-    """Without groups that say nothing, turns by nothing, and half of the blanks."""
+    """Removes empty groups, rotations by zero and redundant spaces."""
     text = re.sub(r"<g/>|<defs/>| transform=\"rotate\(-?0 [^)]*\)\"", "", text)
     open_groups = []
 
@@ -101,7 +101,7 @@ def _bare(text):
 
 
 def _round(tag):
-    """A tenth of a point is exact enough for the eye, and half the size."""
+    """Rounds coordinates to a tenth of a point: exact enough for the eye, and half the size."""
     return re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), tag)
 
 
@@ -110,7 +110,7 @@ def _attribute(text):
 
 
 def standalone(svg):
-    """A drawing that needs no page around it: with the colours of both themes and a ground."""
+    """Returns a drawing that needs no page around it: with the colors of both themes and a background."""
     style = (f"<style>svg {{ {palette.css(0)} background: var(--card); font-family: system-ui, 'DejaVu Sans', sans-serif }} "
              f"@media (prefers-color-scheme: dark) {{ svg {{ {palette.css(1)} }} }}</style>")
     end = svg.index(">") + 1
@@ -120,7 +120,7 @@ def standalone(svg):
 # ---- Parts ----
 
 def _short(value, kind):
-    """A number on an axis: 10k, not 10,000/s."""
+    """Formats a number on an axis: 10k, not 10,000/s."""
     if kind == "kb" and value < 1024:
         return f"{value / 1024:.2g} MiB"
     if kind in ("kb", "time", "bytes", "share", "flow"):
@@ -132,7 +132,7 @@ def _short(value, kind):
 
 
 def _scale(axes, values, kind, which="y", wide=LOG_FROM):
-    """A logarithmic axis where the values need one, else one that begins at zero."""
+    """Sets a logarithmic axis if the range requires it, else one that starts at zero."""
     values = [v for v in values if known(v)]
     if not values:
         return False
@@ -157,7 +157,7 @@ def _scale(axes, values, kind, which="y", wide=LOG_FROM):
 
 
 def _unit(kind, most):
-    """What ticks are round numbers of: memory counts in powers of two."""
+    """Returns the unit of the ticks: memory uses powers of two."""
     if kind != "kb":
         return 1
     return 1024 if most < 4 << 20 else 1 << 20
@@ -168,12 +168,12 @@ def _title(axes, text):
 
 
 def _spread(wanted, low, high, gap=LINE_GAP):
-    """Places near the wanted ones, at least a gap apart: labels that would cover each other push each other away."""
+    """Returns positions near the wanted ones, at least a gap apart, so that labels do not overlap."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     if not order:
         return []
     gap = min(gap, (high - low) / max(1, len(order) - 1))
-    blocks = []  # [sum of (wanted - offset), count]: those that touch share one place
+    blocks = []  # [sum of (wanted - offset), count]: adjacent labels form one block
     for i in order:
         blocks.append([wanted[i], 1])
         while len(blocks) > 1 and _end(blocks[-2], gap) > blocks[-1][0] / blocks[-1][1]:
@@ -197,7 +197,7 @@ def _end(block, gap):
 
 
 def _label_ends(axes, ends, looks):
-    """ends: (name, title, x, y) of each line's last point. Names are at the right, each tied to its line."""
+    """Labels each line at its last point. ends: (name, title, x, y). Names are on the right, each connected to its line."""
     figure = axes.figure
     box = axes.get_window_extent()
     scale = 72 / figure.dpi
@@ -226,7 +226,7 @@ def _line(axes, xs, ys, look, band=None, marks=True):
 
 
 def _names(results, case, metric):
-    """Those with numbers, ours last so that nothing is drawn over it."""
+    """Returns the contestants with values, our server last so that it is drawn on top."""
     names = [n for n in results.present(case) if any(results.values(case, n, metric, s) for s in results.steps(case))]
     return sorted(names, key=lambda n: n == results.ours)
 
@@ -234,8 +234,8 @@ def _names(results, case, metric):
 # ---- Plots ----
 
 def sweep(results, case, metric, looks=None):
-    """The metric over the steps of a case: medians as a line, least to most as a band. Points of a rate that the client
-    has limited are ringed."""
+    """Draws the metric over the steps of a case: medians as a line, minimum to maximum as a band. Rings mark rates limited by the
+    client."""
     looks, m = looks or palette.looks(results), metric_of(metric)
     names, steps = _names(results, case, metric), results.steps(case)
     if not names or len(steps) < 2:
@@ -265,7 +265,7 @@ def sweep(results, case, metric, looks=None):
 
 
 def _apart(steps):
-    """Ticks at steps, but not more than fit."""
+    """Returns as many steps as fit as ticks."""
     if len(steps) <= 7:
         return steps
     every = math.ceil((len(steps) - 1) / 6)
@@ -273,8 +273,8 @@ def _apart(steps):
 
 
 def bars(results, case, metric, looks=None):
-    """A bar for each contestant, best first, with its interval; hatched where the client was the limit, lined for
-    what is not ranked. Where one dwarfs the others there are points on a logarithmic scale: a bar would lie there."""
+    """Draws a bar with its interval for each contestant, best first; hatched if the client was the bottleneck, lined if not
+    ranked. If one value dwarfs the others, draws points on a logarithmic scale instead, where bars would be misleading."""
     m, standing = metric_of(metric), results.standing(case, metric)
     names = sorted(standing.estimates, key=lambda n: (-1 if m.more else 1) * standing.estimates[n].median)
     if not names:
@@ -285,7 +285,7 @@ def bars(results, case, metric, looks=None):
     axes.spines["bottom"].set_visible(False)
     values = [standing.estimates[n] for n in names]
     log = _scale(axes, [v for e in values for v in (e.low, e.high)], m.kind, "x",
-                 wide=math.inf if m.more else 25)  # the slowest may be short, but the cheapest may not be too short to see
+                 wide=math.inf if m.more else 25)  # a slow server may have a short bar, but the cheapest one must stay visible
     axes.grid(visible=False)
     if log:
         axes.grid(axis="x", color=placeholder("line"), linewidth=.8)
@@ -324,12 +324,12 @@ def _bar(axes, y, e, log, ours, bound, ranked):
 
 
 def _fit(title, most=16):
-    """A long name takes two lines: nothing of it is cut."""
+    """Wraps a long name over two lines instead of cutting it."""
     return "\n".join(textwrap.wrap(title, most, break_long_words=False))
 
 
 def over_time(results, case, looks=None):
-    """CPU and memory while the shots of one round ran, one step after the other, as the benchmark of 2011 drew them."""
+    """Draws CPU and memory during the shots of one round, one step after the other, like the benchmark of 2011."""
     looks = looks or palette.looks(results)
     steps = results.steps(case)
     curves, length = _samples(results, case, steps)
@@ -347,7 +347,7 @@ def over_time(results, case, looks=None):
             if real := [(x, y) for x, y in zip(xs, ys) if not math.isnan(y)]:
                 ends.append((name, results.title(name), *real[-1]))
         axes.set_xlim(0, length * len(steps))
-        # Servers that all use their whole core end in one point: there the names below must do.
+        # If all servers use their whole core, the lines end in one point: then only the lower plot has names.
         if kind == "kb" or max(e[3] for e in ends) - min(e[3] for e in ends) > .3:
             _label_ends(axes, ends, looks)
     for i in range(1, len(steps)):
@@ -365,7 +365,7 @@ def over_time(results, case, looks=None):
 
 
 def _samples(results, case, steps):
-    """name -> [seconds, share, KB] of the first round in which each has samples, and the seconds of a step."""
+    """Returns {name: [seconds, share, KB]} of the first round with samples, and the seconds per step."""
     taken = {}
     for shot in results.record.shots:
         if shot.case == case and shot.samples and shot.contestant in results.present(case):
@@ -385,7 +385,7 @@ def _samples(results, case, steps):
 
 
 def percentiles(results, case, step=None, looks=None):
-    """Latency by percentile; the longer the tail that is asked about, the wider it is drawn."""
+    """Draws latency by percentile, with more space for the tail."""
     looks = looks or palette.looks(results)
     step = results.steps(case)[-1] if step is None else step
     curves = {}
@@ -398,7 +398,7 @@ def percentiles(results, case, step=None, looks=None):
     figure = _figure()
     axes = _axes(figure, 58, 48, LABELS, 38)
     _scale(axes, [e.median for c in curves.values() for _, e in c], "time", wide=5)
-    there = sorted({x for c in curves.values() for x, _ in c if x > .7 or x < .5})  # 75 % has no room beside 50 %
+    there = sorted({x for c in curves.values() for x, _ in c if x > .7 or x < .5})  # no space for the label of 75 %
     axes.xaxis.set_major_locator(FixedLocator(there))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 - 100 * 10 ** -v:.4g} %"))
     for name, curve in sorted(curves.items(), key=lambda item: item[0] == results.ours):
@@ -413,8 +413,7 @@ def percentiles(results, case, step=None, looks=None):
 
 
 def matrix(results, metric):
-    """How far each contestant is from the best of a case: 1.00 is the best, and the darker the farther. Framed: first or
-    tied for it."""
+    """Draws how far each contestant is from the best of a case: 1.00 is the best; darker is farther."""
     cases = [c for c in results.record.cases if metric in results.ranked(c) and results.standing(c, metric).order]
     names = [n for n in results.record.contestants if any(n in results.standing(c, metric).order for c in cases)]
     if not cases or len(names) < 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free ports of the loopback."""
+"""Finds free ports on the loopback."""
 import collections
 import random
 import socket
@@ -7,13 +7,13 @@ from pathlib import Path
 
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LOWEST, USUAL = 10240, 32768
-RECENT = 4096  # so many are not given out again: their owners may not have bound them yet
+RECENT = 4096  # ports not given out again, because their owners may not have bound them yet
 
 _given = collections.deque(maxlen=RECENT)
 
 
 def first_of_clients() -> int:
-    """The first port that the kernel gives to clients, which could take ours before the server does."""
+    """Returns the first ephemeral port: the kernel could assign higher ports to clients before the server binds them."""
     try:
         return int(RANGE.read_text().split()[0])
     except OSError:
@@ -35,7 +35,7 @@ def is_free(port: int) -> bool:
 
 
 def is_taken(port: int) -> bool:
-    """Can a server not have it? Connections of an earlier one that are about to be forgotten are no hindrance."""
+    """Returns whether a server cannot bind the port. Connections of an earlier server in TIME_WAIT do not matter."""
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -46,7 +46,7 @@ def is_taken(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Below those of clients, if there is room. Another server may still be quicker; then the start fails."""
+    """Returns a free port below the ephemeral ports if possible. Another server may still bind it first; then the start fails."""
     end = first_of_clients()
     for _ in range(200):
         port = random.randrange(LOWEST, end if end > LOWEST + 1000 else 65536)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a run: everything that was measured, and all that a reader needs to judge it. JSON, gzipped when large.
+"""The record of a run: all measurements, and all information needed to judge them. JSON, gzipped if large.
 
     record = load("build/contest/2026-11-21-0900/record.json")     # or the folder
     save(record, folder)
 
-The fields below are the format. What is not known is None (null); metrics that a case does not have are absent.
+The fields below are the format. Unknown values are None (null); metrics that a case does not have are absent.
 """
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from pathlib import Path
 from contest.complaint import Complaint
 from contest.metrics import METRICS
 
-RESULTS = Path(__file__).resolve().parents[3] / "build" / "contest"  # a folder for each run
+RESULTS = Path(__file__).resolve().parents[3] / "build" / "contest"  # one folder per run
 FORMAT = 1
 GZIP_ABOVE = 4_000_000
 NAMES = ("record.json", "record.json.gz")
@@ -42,7 +42,7 @@ class Contestant:
     fairness: str = ""
     yardstick: bool = False  # shown, never ranked
     features: list[str] = field(default_factory=list)
-    forks: bool = False  # a process for each connection: without a cgroup the time of ended processes is lost
+    forks: bool = False  # one process per connection: without a cgroup the CPU time of exited processes is lost
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Case:
     title: str
     about: str
     client: str
-    axis: str | None  # what the steps are: connections, rate, or nothing
+    axis: str | None  # the meaning of the steps: connections, rate, or None
     steps: list[float]
     rounds: int
     seconds: float
@@ -65,8 +65,8 @@ class Case:
     metrics: list[str]  # the first one decides the winner
     historical: Historical | None = None
     command: list[str] = field(default_factory=list)
-    alone: bool = False  # no other contestant was started: memory is comparable
-    verify: float | None = None  # seconds for which answers were compared under load before the shots
+    alone: bool = False  # no other contestant was running: memory is comparable
+    verify: float | None = None  # seconds of comparing responses under load before the shots
 
 
 @dataclass
@@ -78,11 +78,11 @@ class Shot:
     metrics: dict[str, float | None]
     bottleneck: str | None = None
     samples: list[list[float | None]] = field(default_factory=list)  # [seconds, share of a core, PSS in KB]
-    repeated: int = 0  # how often the shot was thrown away because strangers used the machine
-    noisy: bool = False  # and in spite of that they did
-    noise: float | None = None  # the share of the cores used that strangers and the hypervisor took
-    counted_by: str | None = None  # how processor time was counted: cgroup or processes
-    doubtful: list[str] = field(default_factory=list)  # metrics left out: the client said that they may be its own
+    repeated: int = 0  # how often the shot was discarded because other programs used the machine
+    noisy: bool = False  # the recorded shot was disturbed, too
+    noise: float | None = None  # share of the used cores taken by other programs and the hypervisor
+    counted_by: str | None = None  # source of the CPU time: cgroup or processes
+    doubtful: list[str] = field(default_factory=list)  # omitted metrics: the client reported that they may be its own
 
 
 @dataclass
@@ -104,17 +104,17 @@ class Record:
     contestants: dict[str, Contestant] = field(default_factory=dict)
     cases: dict[str, Case] = field(default_factory=dict)
     shots: list[Shot] = field(default_factory=list)
-    seed: int | None = None  # of the order in which contestants have their turn
-    noise: float | None = None  # from this share on a shot is noisy
-    site: str = ""  # what is served in the case of a real site
-    verified: dict[str, dict[str, int]] = field(default_factory=dict)  # {case: {contestant: answers compared under load}}
-    disqualified: list[Exclusion] = field(default_factory=list)  # for what they did wrong
-    unmeasured: list[Exclusion] = field(default_factory=list)  # for what we, or a client, failed to do
+    seed: int | None = None  # for the order of contestants
+    noise: float | None = None  # a shot is noisy from this share on
+    site: str = ""  # the content of the real web site
+    verified: dict[str, dict[str, int]] = field(default_factory=dict)  # {case: {contestant: responses compared under load}}
+    disqualified: list[Exclusion] = field(default_factory=list)  # through their own fault
+    unmeasured: list[Exclusion] = field(default_factory=list)  # through a fault of the contest or of a client
     absent_in: list[Exclusion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def values(self, case, contestant, metric, step=None):
-        """What was measured, in the order of rounds: the samples that statistics are made of."""
+        """Returns the values in the order of rounds: the samples for statistics."""
         return [shot.metrics[metric] for shot in self.shots
                 if shot.case == case and shot.contestant == contestant and step in (None, shot.step)
                 and shot.metrics.get(metric) is not None]
@@ -142,7 +142,7 @@ def _plain(kind, value, where):
 
 
 def _read(kind, value, where):
-    """The value as a `kind`, a type hint; complains with the place of what does not fit."""
+    """Converts the value to `kind`, a type hint; errors name the location of a mismatch."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind in (typing.Any, dict):
         return value if kind is not dict or isinstance(value, dict) else _plain(types.NoneType, value, where)
@@ -170,11 +170,11 @@ def _read_object(kind, value, where):
             given[each.name] = _read(hints[each.name], value[each.name], f"{where}.{each.name}")
         elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
             raise Complaint(f"{where}: {each.name} is missing")
-    return kind(**given)  # what a later version adds is not in our way
+    return kind(**given)  # ignores fields of later versions
 
 
 def from_json(value, where="record"):
-    """A Record of parsed JSON, validated."""
+    """Returns a validated Record from parsed JSON."""
     if isinstance(value, dict) and value.get("format") != FORMAT:
         raise Complaint(f"{where}: the format is {value.get('format')!r}, this program reads {FORMAT}")
     record = _read(Record, value, where)
@@ -188,7 +188,7 @@ def _known(where, name, names, what):
 
 
 def validate(record, where="record"):
-    """What types cannot say: names that refer to something, metrics that exist."""
+    """Checks what types cannot express: references between names, and the names of metrics."""
     if record.mode not in ("quick", "full", "custom"):
         raise _wrong(f"{where}.mode", "quick, full or custom", record.mode)
     for name, contestant in record.contestants.items():
@@ -216,7 +216,7 @@ def validate(record, where="record"):
 # ---- Files ----
 
 def find(path):
-    """The file of a record: the path itself, or that in the folder."""
+    """Returns the file of a record: the path itself, or the record in the folder."""
     path = Path(path)
     if path.is_dir():
         for name in NAMES:
@@ -248,7 +248,7 @@ def to_json(record):
 
 
 def _text(value):
-    """JSON with a line for each shot, which can be read and compared by lines."""
+    """Formats JSON with one line per shot, for reading and diffing."""
     parts = []
     for name, each in value.items():
         rows = isinstance(each, list) and each and isinstance(each[0], dict)
@@ -258,7 +258,7 @@ def _text(value):
 
 
 def save(record, folder):
-    """Writes the record into the folder, whole or not at all. Answers its path."""
+    """Writes the record into the folder atomically. Returns its path."""
     validate(record)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -279,6 +279,6 @@ def save(record, folder):
 
 
 def latest(folder):
-    """The newest run below a folder, or None."""
+    """Returns the newest run below a folder, or None."""
     runs = [p.parent for name in NAMES for p in Path(folder).glob(f"*/{name}")]
     return max(runs, key=lambda p: p.name, default=None)

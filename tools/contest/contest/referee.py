@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee: holds the cases one after the other, in interleaved rounds, checks every answer, and keeps the record.
+"""The referee runs the cases one after the other in interleaved rounds, checks every response, and writes the record.
 
-What a contestant does wrong is its own matter: it is disqualified in that case, with the reason, and the run goes on.
+A contestant that fails a check is disqualified in that case, with the reason, and the run continues.
 """
 import contextlib
 import datetime
@@ -20,11 +20,11 @@ from contest.complaint import Complaint
 from contest.metrics import RANKED
 from contest.stage import Cgroups, Stage
 
-REPEATS = 2  # of one shot at most
-NOISE = 0.05  # the share of the machine that strangers may have before a shot is thrown away
-LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # seconds that a run may last
-LEAST_ROUNDS = 3  # that are held however late it is
-ALIKE = 3  # so many failures in the first round, and no success: the case is at fault
+REPEATS = 2  # at most, per shot
+NOISE = 0.05  # if other programs use a larger share of the cores, the shot is discarded
+LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # maximum duration of a run in seconds
+LEAST_ROUNDS = 3  # run even if the time limit is exceeded
+ALIKE = 3  # after this many failures in the first round without a success, the case itself is at fault
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12
 LARGE = "/10m.bin"
@@ -33,7 +33,7 @@ MOST_ROWS = 2000  # bytes of a list of 20 rows, or of all fortunes
 
 @dataclass
 class Order:
-    """What is to be done, and with what."""
+    """The settings of a run."""
     entries: dict  # name: contestant.Contestant
     cases: dict  # name: (Case, Plan)
     mode: str
@@ -41,31 +41,32 @@ class Order:
     server_cores: list
     client_cores: list
     wr: str
-    clients: dict = field(default_factory=dict)  # kind: path of the program, where it is not on PATH
+    clients: dict = field(default_factory=dict)  # kind: path of the program if it is not on PATH
     make_material: object = None
     noise: float = NOISE
     seed: int = field(default_factory=lambda: random.randrange(1_000_000))
-    say: object = staticmethod(lambda text, passing=False: None)  # passing: of interest only while it is so
-    ending: object = staticmethod(lambda: None)  # called before the cleaning up, which must not be interrupted
+    say: object = staticmethod(lambda text, passing=False: None)  # passing: a temporary status
+    ending: object = staticmethod(lambda: None)  # called before the cleanup, which must not be interrupted
 
 
 class Disqualified(Exception):
-    """In this case, with the reason."""
+    """The contestant is disqualified in this case, with the reason."""
 
 
 class Unmeasured(Exception):
-    """In this case, through no fault of the contestant: our instrument or the client failed."""
+    """The contestant cannot be measured in this case through no fault of its own: wr or the client failed."""
 
 
 class Silent(Disqualified):
-    """It answered nothing at all, which may be no fault of its own: it is asked again before it is disqualified."""
+    """The contestant sent no response at all, perhaps through no fault of its own: it gets another attempt before it is
+    disqualified."""
 
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
 def inside(program):
-    """Programs of ours without the folder that the project happens to be in."""
+    """Returns the path of our own program without the folder of the project."""
     return str(Path(program).relative_to(PROJECT)) if program and Path(program).is_relative_to(PROJECT) else program
 
 
@@ -74,12 +75,12 @@ def now():
 
 
 def shuffled(names, seed, case, number):
-    """The order of a round: different each time, so that no server always follows the same one."""
+    """Returns the random order of a round, so that no server always follows the same one."""
     return random.Random(f"{seed} {case} {number}").sample(names, len(names))
 
 
 def lineup(entries, case):
-    """({name: entry} of those that take part, {name: why} of the others that are present)."""
+    """Returns ({name: entry} of the participants, {name: reason} of the other available contestants)."""
     takes, absent = {}, {}
     for name, entry in entries.items():
         missing = [each for each in case.features if each not in entry.can()]
@@ -94,7 +95,7 @@ def lineup(entries, case):
 
 
 class Clock:
-    """How long the run has lasted and will last; a run in a mode of its own has no limit."""
+    """The elapsed and remaining time of a run; runs in custom mode have no limit."""
 
     def __init__(self, order, contestants):
         self.limit, self.start = LIMITS.get(order.mode), time.monotonic()
@@ -105,7 +106,8 @@ class Clock:
         self.left.pop(case, None)
 
     def is_late(self, case, plan, number):
-        """With this round and all that comes after it, it would last too long; judged by how it went until now."""
+        """Returns whether the run would exceed its limit with this round and everything after it, extrapolated from the time used
+        so far."""
         if not self.limit:
             return False
         later = sum(self.left.values()) - self.left[case.name]
@@ -144,7 +146,7 @@ class Referee:
     # ---- The run ----
 
     def run(self):
-        """Holds all cases. On an interruption what was measured is kept, and the record says so."""
+        """Runs all cases. After an interruption, the record contains the measurements so far and is marked as interrupted."""
         order = self.order
         try:
             with tempfile.TemporaryDirectory(prefix="contest-") as scratch:
@@ -209,7 +211,7 @@ class Referee:
         return "cgroup" if "cgroup" in kinds else next(iter(kinds), None)
 
     def save(self):
-        """A full disk is no reason to stop measuring: there may be room later."""
+        """Continues after a write error, because the disk may have space later."""
         try:
             record.save(self.record, self.order.folder)
             self.unsaved = None
@@ -223,7 +225,7 @@ class Referee:
         return {name: entry for name, entry in self.order.entries.items() if entry.find()}
 
     def _lacks(self, case):
-        """Why the case cannot be held at all."""
+        """Returns why the case cannot run at all, or None."""
         programs = [case.client] if case.kind == "load" else []
         for name in [*programs, *case.needs]:
             if not shutil.which(self.order.clients.get(name, name)):
@@ -235,7 +237,7 @@ class Referee:
         return None
 
     def _warn(self, case):
-        """What of this machine may spoil the case."""
+        """Adds notes about limits of this machine that may distort the case."""
         clients, others = self._client_cores(case)
         if case.behind and clients == others:
             self.record.notes.append(f"The case {case.name}: what is behind the contestants shares its cores with the client, for "
@@ -291,7 +293,7 @@ class Referee:
                 self.record.notes.append(f"The case {case.name} has {number - 1} rounds instead of {plan.rounds}: "
                                          f"the run would have lasted longer than {self.clock.limit / 60:.0f} minutes.")
                 return
-            # The same for all contestants in a round.
+            # All contestants have the same number of repeats in a round.
             self.repeats_left = dict.fromkeys(names, 0 if late else max(1, len(plan.steps) // 2) + self._spare(case, plan))
             for name in shuffled(names, self.order.seed, case.name, number):
                 if name in stages:
@@ -302,11 +304,11 @@ class Referee:
 
     @staticmethod
     def _spare(case, plan):
-        """A client that keeps a rate reports when it was late itself: such shots are repeated, and short enough for that."""
+        """Clients with a fixed rate report when they were late: such shots are repeated, and they are short enough for that."""
         return 2 * len(plan.steps) if case.axis == "rate" else 0
 
     def _is_hopeless(self, case, count):
-        """No contestant so far could be measured, and enough of them were tried."""
+        """Returns whether no contestant could be measured so far, after enough attempts."""
         failed = sum(each.case == case.name for each in self.record.unmeasured)
         return failed >= max(2, min(ALIKE, count)) and not any(each.case == case.name for each in self.record.shots)
 
@@ -324,7 +326,7 @@ class Referee:
             self.record.notes.append(f"{stage.name} could not be ended in the case {stage.case.name}: {error}")
 
     def _guard(self, case, stages, name, act):
-        """Acts; if the contestant fails, it is out of this case."""
+        """Performs the action; a contestant that fails is excluded from the case."""
         try:
             act(stages[name])
         except Disqualified as why:
@@ -341,7 +343,7 @@ class Referee:
         self._end(stage)
 
     def _enter(self, stage, plan):
-        """Starts it, and lets it sleep when it has proved that it answers as it should."""
+        """Starts the contestant, checks its responses, and freezes it."""
         try:
             stage.start()
         except contestant.PortTaken as taken:
@@ -361,7 +363,7 @@ class Referee:
         stage.stop()
 
     def _visit(self, stage, plan, number):
-        """All steps of one round."""
+        """Runs all steps of one round."""
         if stage.case.alone:
             self._enter(stage, plan)
         stage.wake()
@@ -372,7 +374,7 @@ class Referee:
         else:
             stage.sleep()
 
-    # ---- Answers ----
+    # ---- Responses ----
 
     def _path(self, stage):
         usual = stage.entry.dynamic if "dynamic" in stage.case.features else stage.case.path
@@ -384,7 +386,7 @@ class Referee:
         return ["/" + path for path in (self.material.tree if case.paths == "many" else self.material.site)]
 
     def _expected(self, stage):
-        """{path: what has to come}: one path, or some of a list."""
+        """Returns {path: Expected} for the path of the case, or for samples of a list."""
         case = stage.case
         if case.body:
             return {self._path(stage): answers.Expected.of(case.body.encode())}
@@ -422,7 +424,7 @@ class Referee:
         return fault if stage.is_alive() else f"{fault}; it has died, and its last words were: {stage.last_words()}"
 
     def _verify(self, stage, plan):
-        """The shot that is not counted: it warms the server up, and every answer of it is compared."""
+        """The verification shot, which does not count: it warms up the server and compares every response."""
         case, seconds, asks = stage.case, plan.verify, None
         expected = {} if case.behind == behind.DATA else self._expected(stage)
         if case.kind == "idle":
@@ -454,7 +456,7 @@ class Referee:
     # ---- Shots ----
 
     def _client_cores(self, case):
-        """Those of the client, and those of what is behind the contestants: one of its own, if there are two."""
+        """Returns the cores of the client and those of the backends: one separate core for backends if there are two."""
         cores = self.order.client_cores
         return (cores[:-1], cores[-1:]) if case.behind and len(cores) > 1 else (cores, cores)
 
@@ -474,7 +476,7 @@ class Referee:
         return {"CONTEST_PATHS": str(shot.write_paths(self.scratch, self._paths(case)))} if case.paths else {}
 
     def _measure(self, stage, plan, number, step):
-        """One shot, again when strangers used the machine meanwhile, and into the record."""
+        """Takes one shot, repeats it if other programs used the machine, and records it."""
         take = self._hold_idle if stage.case.kind == "idle" else self._shoot
         repeated, metrics, cores = 0, None, [*self.order.server_cores, *self.order.client_cores]
         while True:
@@ -519,7 +521,7 @@ class Referee:
         if fault:
             raise (Silent if fault == shot.SILENT else Disqualified)(fault + at)
         if not result:
-            self._check(stage, f"after a shot that failed{at}")  # a server that answers no more makes clients fail
+            self._check(stage, f"after a shot that failed{at}")  # a server that stopped responding makes clients fail
             raise Unmeasured(failure + at)
         counted_by = document.get("cpu_counted_by")
         self.counted_by[stage.name] = counted_by

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a run: one HTML page that needs nothing else, and its summary in Markdown.
+"""Writes the report of a run: one self-contained HTML page, and a summary in Markdown.
 
     contest report [RECORD] [-o PAGE] [--summary FILE] [--plots FOLDER]
 """
@@ -17,7 +17,7 @@ from contest.statistics import LEVEL, ROUNDS_MIN, luck
 PARTS = Path(__file__).parent / "page"
 SECTIONS = (("summary", "Summary"), ("where", "Winners by case"), ("cases", "Cases"), ("reading", "How to read it"),
             ("contestants", "Contestants"), ("machine", "Machine"), ("method", "Method and limits"))
-FOLDED = ("reading", "contestants", "machine", "method")  # details; a link to the section opens it
+FOLDED = ("reading", "contestants", "machine", "method")  # collapsed; a link to the section opens it
 MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selected cases or contestants"}
 
 
@@ -31,7 +31,7 @@ def _sentences(entries, results):
 
 
 def _ours(results):
-    """Losses first, so that readers need not search for them."""
+    """Losses come first, so that readers need not search for them."""
     if not results.ours:
         return None
     found, more, us = wording.tally(results), wording.others(results), results.title(results.ours)
@@ -48,7 +48,7 @@ def _ours(results):
 
 
 def _figures(results):
-    """What readers see first: the results of our server in a few numbers."""
+    """The first thing readers see: the results of our server in a few numbers."""
     if not results.ours:
         return None
     found = wording.tally(results)
@@ -100,7 +100,7 @@ def _winners(results):
 
 
 def _letters(results, case, name):
-    """A letter for each metric that has a winner here."""
+    """Renders a letter for each metric that the contestant wins here."""
     if name in results.disqualified(case):
         return tag("td", tag("span", "out", class_="badge bad", title="disqualified"))
     if name in results.unmeasured(case):
@@ -173,7 +173,7 @@ def _contestant(results, name, contestant):
                class_="contestant card", id=f"contestant-{name}")
 
 
-# Every note on fairness tells only what differs from this.
+# Each fairness note describes only the differences from these rules.
 COMMON = (
     "The same files, the same certificate, the same limits of descriptors, the same cores. A server has as many workers as it has cores, if "
     "it has such a number at all.",
@@ -302,7 +302,7 @@ def _navigation(results):
 
 
 def render(record, title="A contest of web servers", raw=None, ours="monkey", remarks=""):
-    """The whole page."""
+    """Renders the whole page."""
     results = Results(record, ours)
     bodies = {"summary": _summary(results, remarks), "reading": _reading(results), "where": _where(results),
               "cases": casecard.cards(results), "contestants": _contestants(results), "machine": _machine(results),
@@ -345,7 +345,7 @@ def read_remarks(path):
 
 
 def write(path, body):
-    """Whole or not at all."""
+    """Writes the file atomically."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

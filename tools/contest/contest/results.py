@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record, seen by case, contestant and metric: estimates and winners. Every judgement of a report is made here.
+"""A record by case, contestant and metric: estimates and winners. All judgments of a report are made here.
 
-A sweep has a value at each of its steps; as a whole it is judged by the geometric mean over its steps, taken in each
-round by itself, so that the interval is again one between rounds.
+A sweep has a value for each step; as a whole it is judged by the geometric mean over its steps, computed for each round, so that
+its interval, too, is one between rounds.
 """
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -11,9 +11,9 @@ from functools import cached_property
 from contest import statistics
 from contest.metrics import METRICS, RANKED, known, metric as metric_of
 
-ALL = None               # in the place of a step: the whole sweep
-ERROR_SHARE = .001       # of the answers; a server that fails more often is shown, but not ranked
-NOISY_SHARE = .5         # of the shots; a server disturbed in so many of them neither wins nor loses in what depends on time
+ALL = None               # instead of a step: the whole sweep
+ERROR_SHARE = .001       # share of responses; a server with more errors is shown, but not ranked
+NOISY_SHARE = .5         # share of shots; a server disturbed in this many neither wins nor loses in time-dependent metrics
 TIMED = ("rate", "p90_us", "p99_us")
 
 
@@ -26,21 +26,21 @@ class Standing:
     verdict: str                              # won, tied, alone, few, none, client, disturbed
     winners: tuple = ()
     order: tuple = ()                         # ranked, best first
-    estimates: dict = field(default_factory=dict)  # also of those that are not ranked
-    behind: tuple = ()                        # without a winner: the servers that still lose
-    bound: tuple = ()                         # whose client was the limit
-    uncounted: tuple = ()                     # whose CPU time was counted in another way, or in parts
-    disturbed: tuple = ()                     # servers that shared the machine in at least half of the shots
-    faulty: tuple = ()                        # servers that answered too many requests with errors
-    partial: tuple = ()                       # servers that have not run all steps
-    steps: tuple = ()                         # that were compared
+    estimates: dict = field(default_factory=dict)  # including unranked contestants
+    behind: tuple = ()                        # without a winner: the servers that lose nevertheless
+    bound: tuple = ()                         # servers for which the client was the bottleneck
+    uncounted: tuple = ()                     # servers with CPU time counted in another way or incompletely
+    disturbed: tuple = ()                     # servers that shared the machine with other programs in at least half of the shots
+    faulty: tuple = ()                        # servers with too many errors
+    partial: tuple = ()                       # servers that lack some steps
+    steps: tuple = ()                         # the steps compared
 
     @property
     def decided(self):
         return self.verdict in ("won", "tied")
 
     def place(self, contestant):
-        """first, tied, behind, or None when the contestant is not judged here."""
+        """Returns first, tied, behind, or None if the contestant is not judged here."""
         if contestant in self.behind:
             return "behind"
         if not self.decided or contestant not in self.order:
@@ -93,7 +93,7 @@ class Results:
 
     @cached_property
     def runners(self):
-        """Those that could be ranked somewhere."""
+        """The contestants that could be ranked in some case."""
         shot = {s.contestant for s in self.record.shots}
         return tuple(n for n, c in self.record.contestants.items() if n in shot and not c.yardstick)
 
@@ -101,12 +101,12 @@ class Results:
         return _reasons(self.record.disqualified, case)
 
     def unmeasured(self, case):
-        """Where the measuring program or the client failed, which is no contestant's fault."""
+        """Contestants that could not be measured through a failure of wr or the client."""
         bad = self.disqualified(case)
         return {n: why for n, why in _reasons(self.record.unmeasured, case).items() if n not in bad}
 
     def absent_in(self, case):
-        """The contestants that take no part, and why: they failed to start, or lack the feature."""
+        """Returns the contestants that do not take part, with the reason: they failed to start, or lack the feature."""
         found = {n: f"failed: {c.why}" if c.why else "failed"
                  for n, c in self.record.contestants.items() if c.state == "failed"}
         found |= {e.contestant: e.why for e in self.record.absent_in if e.case == case}
@@ -119,7 +119,7 @@ class Results:
         return {n: why for n, why in found.items() if n not in there and n not in taken}
 
     def present(self, case):
-        """In the order of the record; the disqualified ones and those that could not be measured are not among them."""
+        """Returns the contestants in the order of the record, without disqualified and unmeasured ones."""
         bad = self.disqualified(case) | self.unmeasured(case)
         shot = {s.contestant for s in self.record.shots if s.case == case}
         return tuple(n for n in self.record.contestants if n in shot and n not in bad)
@@ -134,12 +134,12 @@ class Results:
         return any((case, name, metric) in self._values for name in self.present(case))
 
     def by_round(self, case, contestant, metric, step):
-        """round -> value at one step."""
+        """Returns {round: value} at one step."""
         rounds = self._values.get((case, contestant, metric), {}).get(step, {})
         return {number: sum(values) / len(values) for number, values in sorted(rounds.items())}
 
     def values(self, case, contestant, metric, step=ALL, steps=None):
-        """One value for each round."""
+        """Returns one value per round."""
         if step is not ALL:
             return list(self.by_round(case, contestant, metric, step).values())
         steps = steps or self.steps(case)
@@ -151,7 +151,7 @@ class Results:
         return [sum(row) / len(row) for row in rows]
 
     def _logs(self, case, metric):
-        """Geometric means need values above zero from every contestant: all get the same kind of mean."""
+        """Geometric means require positive values of every contestant, so the kind of mean is the same for all."""
         if (case, metric) not in self._log:
             self._log[case, metric] = self._all_above_zero(case, metric)
         return self._log[case, metric]
@@ -164,7 +164,7 @@ class Results:
         return statistics.estimate(self.values(case, contestant, metric, step, steps))
 
     def bound(self, case, contestant, step=ALL):
-        """(shots whose client was the limit, shots)."""
+        """Returns (shots limited by the client, shots)."""
         return self._sum(self._bound, case, contestant, step), self._sum(self._shots, case, contestant, step)
 
     def noisy(self, case, contestant, step=ALL):
@@ -174,13 +174,13 @@ class Results:
         return self._sum(self._all, case, contestant, step)
 
     def verified(self, case):
-        """contestant -> answers of it that were compared under load, of those with a part in the case."""
+        """Returns {contestant: number of responses compared under load} for the participants."""
         counts = self.record.verified.get(case, {})
         return {n: counts[n] for n in self.present(case) if n in counts}
 
     @cached_property
     def noise(self):
-        """(shots that were disturbed, shots)."""
+        """(disturbed shots, shots)."""
         return sum(self._noisy.values()), sum(self._all.values())
 
     def disturbed(self, case, contestant, step=ALL):
@@ -188,14 +188,15 @@ class Results:
         return bool(shots) and self.noisy(case, contestant, step) / shots >= NOISY_SHARE
 
     def kinds(self, case, contestant):
-        """How the CPU time of its shots was counted: cgroup, processes, or None where that is not known."""
+        """Returns the sources of its CPU times: cgroup, processes, or None if unknown."""
         return self._kinds.get((case, contestant), set())
 
     def counted_in_parts(self, case, contestant):
         return self.record.contestants[contestant].forks and "processes" in self.kinds(case, contestant)
 
     def _uncounted(self, case, names):
-        """Times of a cgroup and sums over processes are two things; those that most have are compared."""
+        """Returns contestants with CPU times that cannot be compared: cgroup times and sums over processes differ, so the
+        majority is compared."""
         whole = [n for n in names if not self.counted_in_parts(case, n)]
         kinds = {n: self.kinds(case, n) for n in whole}
         votes = Counter(next(iter(k)) for k in kinds.values() if len(k) == 1)
@@ -206,22 +207,23 @@ class Results:
         return sum(n for (c, name, s), n in table.items() if (c, name) == (case, contestant) and step in (ALL, s))
 
     def errors(self, case, contestant, step=ALL):
-        """(errors, their share of all answers)."""
+        """Returns (errors, their share of all responses)."""
         pairs = [pair for (c, name, s), pair in self._errors.items()
                  if (c, name) == (case, contestant) and step in (ALL, s)]
         count, total = sum(p[0] for p in pairs), sum(p[1] for p in pairs)
         return count, count / total if total else 0.
 
-    # ---- Judgement ----
+    # ---- Judgment ----
 
     def is_open(self, case):
-        """Does latency tell what a visitor would wait? With a closed loop it is mostly connections divided by the rate."""
+        """Returns whether latency shows how long visitors would wait. In a closed loop it is mostly connections divided by the
+        rate."""
         return self.record.cases[case].axis == "rate"
 
     def ranked(self, case):
-        """The metrics that can be won in this case, the one that decides first: those that the case asks for, and what
-        else is comparable. A rate that the client sets is no merit of a server. In a closed loop latency follows from the
-        rate, and memory that is shared with other contestants would be counted in parts."""
+        """Returns the metrics that can be won in this case, the deciding one first: those of the case, then other comparable
+        ones. A rate set by the client is no merit of a server. In a closed loop latency follows from the rate, and PSS divides
+        shared memory among running contestants."""
         about, opened = self.record.cases[case], self.is_open(case)
         comparable = {"rate": about.axis != "rate", "cpu_us": True, "p90_us": opened, "p99_us": opened}
         wanted = [m for m in about.metrics if m in RANKED]
@@ -229,11 +231,11 @@ class Results:
         return tuple(m for m in wanted if self.has(case, m) and comparable.get(m, True))
 
     def decides(self, case):
-        """The one metric by which the case is counted, or None."""
+        """The metric that decides the case, or None."""
         return next(iter(self.ranked(case)), None)
 
     def shown(self, case):
-        """What has a column: what is ranked, and what else the case asks for."""
+        """The metrics with a column: ranked ones, and others named by the case."""
         more = [m for m in self.record.cases[case].metrics if m in METRICS and m != "errors"]
         return self.ranked(case) + tuple(m for m in more if m not in self.ranked(case) and self.has(case, m))
 
@@ -261,7 +263,7 @@ class Results:
         return self._calm(self._rank(metric, there, able, steps, marks))
 
     def _rank(self, metric, there, able, steps, marks):
-        """The winners when every contestant's number is that of the server."""
+        """Ranks servers when the client was never the bottleneck."""
         estimates = {n: e for n in there if (e := self.estimate(marks["case"], n, metric, marks["step"], steps))}
         marks = marks | dict(estimates=estimates, steps=steps, partial=tuple(n for n in able if n not in estimates))
         if metric not in self.ranked(marks["case"]):
@@ -270,9 +272,9 @@ class Results:
         return Standing(verdict=found.verdict, winners=found.winners, order=found.order, **marks)
 
     def _judge_bound(self, metric, there, able, steps, marks):
-        """Some servers were faster than the client. If the client limits a rate, the server can do at least that much, so a
-        server below it is behind, and one above all others has won. If that decides nothing, only the steps count at
-        which the client was never the limit. A latency that the client limits is the client's in any case."""
+        """Ranks servers when the client was the bottleneck for some. If the client limits a rate, the server can do at least that
+        much, so a server below it is behind, and one above all others wins. Otherwise only the steps count at which the client
+        was never the bottleneck. A latency limited by the client is never the server's."""
         case = marks["case"]
         marks = marks | dict(bound=self._bound_at(case, able, marks["step"]))
         free = tuple(s for s in steps if not self._bound_at(case, able, s))
@@ -290,13 +292,13 @@ class Results:
         return self._rank(metric, there, able, free, marks)
 
     def _below(self, standing):
-        """Servers whose own limit is known and lies wholly below the least of another server."""
+        """Returns servers with a known limit that lies entirely below the minimum of another server."""
         of = standing.estimates
         return tuple(n for n in standing.order if n not in standing.bound
                      and any(statistics.better(of[other], of[n], True) for other in standing.order))
 
     def _calm(self, standing):
-        """No server wins in what depends on time if other programs used the machine."""
+        """Removes the winner of a time-dependent metric if other programs used the machine."""
         if standing.metric not in TIMED or not standing.decided:
             return standing
         close = (*standing.winners, *[n for n in standing.order if n not in standing.winners][:1])
@@ -305,12 +307,12 @@ class Results:
         return replace(standing, verdict="disturbed", winners=())
 
     def overall(self):
-        """The standing of every case in every metric that it ranks."""
+        """Returns the standing of every case in each of its ranked metrics."""
         return [self.standing(case, metric) for case in self.record.cases for metric in self.ranked(case)]
 
 
 def _reasons(exclusions, case):
-    """contestant -> why, of one case."""
+    """Returns {contestant: reason} for one case."""
     found = {}
     for each in exclusions:
         if each.case == case:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the contest, or a part of it, and writes its record. Ctrl-C ends it and keeps what has been measured."""
+"""Runs the contest, or a part of it, and writes its record. Ctrl-C ends the run and keeps the measurements so far."""
 import argparse
 import contextlib
 import datetime
@@ -51,10 +51,10 @@ def positive(text):
     return value
 
 
-# ---- What is to be done ----
+# ---- Selection ----
 
 def names_of(text, known, what):
-    """The names in a list such as 'a,b'; all of them when there is no list."""
+    """Returns the names in a list such as 'a,b'; without a list, all names."""
     if text is None:
         return list(known)
     names = [name for name in (part.strip() for part in text.split(",")) if name]
@@ -67,7 +67,7 @@ def names_of(text, known, what):
 
 
 def plans(options, known):
-    """{name: (case, plan)} of what was asked for."""
+    """Returns {name: (case, plan)} for the selected cases."""
     mode, found = "quick" if options.quick else "full", {}
     for name in names_of(options.case, known, "case"):
         plan = known[name].plan(mode)
@@ -89,7 +89,7 @@ def mode_of(options):
 
 
 def find_program(name, given=None):
-    """A program of ours: as given, as built, or on PATH; None when it is nowhere."""
+    """Finds our own program: as given, as built, or on PATH; None if it is missing."""
     if given:
         found = shutil.which(given)
         if not found:
@@ -99,14 +99,14 @@ def find_program(name, given=None):
     return str(built) if os.access(built, os.X_OK) else shutil.which(name)
 
 
-# ---- Saying it ----
+# ---- Messages ----
 
 def minutes(seconds):
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def estimate(chosen, entries):
-    """Seconds of each case: {name: (contestants, seconds)}."""
+    """Returns the estimated seconds of each case: {name: (contestants, seconds)}."""
     present = {name: entry for name, entry in entries.items() if entry.find()}
     found = {}
     for name, (case, plan) in chosen.items():
@@ -129,7 +129,7 @@ def say_plan(chosen, entries):
 
 
 class Progress:
-    """What is going on, to standard error; what is passing only on a terminal, in a line that changes."""
+    """Prints progress to standard error; temporary states only on a terminal, in a line that is overwritten."""
 
     def __init__(self, stream):
         self.stream, self.is_terminal = stream, stream.isatty()
@@ -148,7 +148,7 @@ class Progress:
             self.stream.flush()
 
 
-# ---- Doing it ----
+# ---- Running ----
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SCOPE = "systemd-run --user --scope -p Delegate=yes"
@@ -160,7 +160,7 @@ def ignore_signals():
 
 
 def interrupt(*_):
-    """The first signal ends the run; the cleaning up that follows is not to be interrupted."""
+    """The first signal ends the run; the cleanup after it must not be interrupted."""
     ignore_signals()
     raise KeyboardInterrupt
 
@@ -176,7 +176,7 @@ def interruptible():
 
 
 def writable(folder):
-    """The folder, made and tried."""
+    """Creates the folder and checks that it is writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -187,7 +187,7 @@ def writable(folder):
 
 
 def prepare(options):
-    """The order of a run."""
+    """Returns the settings of a run."""
     entries = contestant.load_all()
     entries = {name: entries[name] for name in names_of(options.only, entries, "contestant")}
     chosen = plans(options, cases.load_all())
@@ -207,7 +207,7 @@ def prepare(options):
 
 
 def make_material(folder, lists):
-    """Many files take a while, so they are made only for cases that want them."""
+    """Creates the list of many files only for cases that need it, because it takes a while."""
     try:
         return material.make(folder, tree=material.TREE_FILES if "many" in lists else 0, site="site" in lists)
     except material.NoMaterial as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A contestant that runs: its start, the wait until it answers, and its end with all that belongs to it."""
+"""A running contestant: starts it, waits until it responds, and stops it with all its processes."""
 from __future__ import annotations
 
 import atexit
@@ -26,31 +26,31 @@ class Failed(Exception):
 
 
 class PortTaken(Failed):
-    """Nor could any other: another program has a port that was meant for it."""
+    """A contestant could not be started because another program has its port."""
 
 
 LOST = re.compile(r"in use|EADDRINUSE|errno = 98|could not bind", re.IGNORECASE)
 
 
 def has_lost_port(words: str) -> bool:
-    """Does a server say that it could not bind?"""
+    """Returns whether the output of a server reports a failed bind."""
     return bool(LOST.search(words))
 
 
 def descriptors() -> int:
-    """How many descriptors each server gets, as its hard and soft limit."""
+    """Returns the number of descriptors per server, as hard and soft limit."""
     return min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], DESCRIPTORS)
 
 
 def _enter(cgroup):
-    """In the new process: as many descriptors as it may have, and the group it belongs to."""
+    """Runs in the new process: sets the descriptor limit and enters the cgroup."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors(),) * 2)
     if cgroup:
         Path(cgroup, "cgroup.procs").write_text("0")
 
 
 class Running:
-    """Has ended, with all children, when `stop` returns or the `with` is left."""
+    """A running server. It and all its children have exited when `stop` returns or the `with` block ends."""
 
     def __init__(self, prepared, wrapper, cgroup, seconds):
         self.prepared, self.companion, self.process, self.known = prepared, None, None, {}
@@ -75,16 +75,16 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """The first process of the server."""
+        """The pid of the server's first process."""
         return self.process.pid
 
     def pids(self) -> list[int]:
-        """All of its processes, those of a server behind it included."""
+        """Returns the pids of all its processes, including those of an origin server."""
         behind = self.companion.pids() if self.companion else []
         return [*family.members(self.pid, self.mark), *behind]
 
     def _look_at_ports(self):
-        """Otherwise the owner of the port answers in place of this server, until this one notices and ends."""
+        """Checks the ports first: otherwise their owner would respond in place of this server until it fails."""
         setup = self.prepared.setup
         for port in (setup.port, setup.tls_port, setup.h2c_port):
             if port and ports.is_taken(port):
@@ -130,7 +130,7 @@ class Running:
             return "it said nothing"
 
     def stop(self) -> None:
-        """TERM to the first process; KILL, by number, to processes of the family that remain some seconds later."""
+        """Sends SIGTERM to the first process, and some seconds later SIGKILL to the remaining processes of the family."""
         atexit.unregister(self.stop)
         try:
             if self.process:
@@ -157,5 +157,5 @@ class Running:
                 family.tell(pid, start, signal.SIGKILL)
             self.process.poll()
             left = family.wait_gone(left, 2)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # not even killed: it hangs in the kernel
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a process stuck in the kernel survives SIGKILL
             self.process.wait(TERM_SECONDS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shot: the client of a case, watched by wr, and what wr said as the metrics of a record."""
+"""A shot: runs the client of a case under wr, and converts wr's output to the metrics of a record."""
 import contextlib
 import json
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from contest.case import FOLDER as CASES
 
-SLACK_SECONDS = 40  # beyond the length of a shot, for clients that wait for the last answers
-HEAD_BYTES = 2000  # that a head may have
+SLACK_SECONDS = 40  # beyond the length of a shot, for clients that wait for the last responses
+HEAD_BYTES = 2000  # maximum size of a response head
 COUNTERS = ("voluntary", "involuntary")
 MEMORY = ("pss_kb", "peak_kb")
 SILENT = "not one answer"
@@ -18,16 +18,16 @@ LATENCIES = ("mean", "p50", "p75", "p90", "p99", "p999", "max")
 
 
 class NoShot(Exception):
-    """There was no result, and why."""
+    """There was no result; contains the reason."""
 
 
 def plain(number):
-    """2.0 as 2, for command lines."""
+    """Formats 2.0 as 2, for command lines."""
     return str(int(number)) if number == int(number) else str(number)
 
 
 def expand(case, url, step, seconds, client=None):
-    """The client's command. The number of connections is left to wr."""
+    """Returns the client's command; wr sets the number of connections."""
     values = {"url": url, "seconds": plain(seconds), "cases": str(CASES),
               "rate": plain(step) if case.axis == "rate" else ""}
     command = []
@@ -50,7 +50,7 @@ def wr_command(wr, pids, cores, case, step, command, syscalls=False, cgroup=None
 
 
 def _end_group(process):
-    """wr and the client that it has started."""
+    """Terminates wr and its client."""
     for number, seconds in ((signal.SIGTERM, 2), (signal.SIGKILL, 5)):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -60,7 +60,7 @@ def _end_group(process):
 
 
 def run_wr(command, seconds, environment=None):
-    """The document that wr printed. Whatever happens, wr and its client have ended afterwards."""
+    """Returns the document that wr printed. In any case, wr and its client have exited afterwards."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", env=os.environ | (environment or {}), start_new_session=True)
     try:
@@ -80,10 +80,10 @@ def run_wr(command, seconds, environment=None):
     return document
 
 
-# ---- What wr said ----
+# ---- The output of wr ----
 
 def shot_of(document):
-    """The one shot of the one step."""
+    """Returns the only shot of the only step."""
     try:
         shot = document["steps"][0]["shots"][0]
         shot["requests"], shot["rate"]
@@ -93,7 +93,7 @@ def shot_of(document):
 
 
 def _per_request(shot, value):
-    """What the server did for one of them; some clients leave a few out of their count, so wr tells how many it served."""
+    """Divides by the number of requests the server handled: some clients do not count all of them, so wr reports it."""
     served = shot.get("served") or shot["requests"]
     return value / served if value is not None and served else None
 
@@ -103,7 +103,7 @@ def _errors(shot):
 
 
 def metrics_of(shot, alone=True):
-    """What goes into the record; without what is not known, and without memory that was shared with other contestants."""
+    """Returns the metrics for the record, without unknown ones, and without memory if other contestants were running."""
     latency, client, switches = (shot.get(key) or {} for key in ("latency_us", "client", "switches"))
     seconds, total = shot.get("seconds"), shot.get("bytes")
     found = {
@@ -120,7 +120,7 @@ def metrics_of(shot, alone=True):
 
 
 def doubtful(shot):
-    """The metrics that are left out, since the client says that a good part of them may be its own."""
+    """Returns the omitted metrics: the client reports that a large part of them may be its own."""
     if not shot.get("doubt"):
         return []
     named = [name for name in LATENCIES if name in (shot.get("doubtful") or LATENCIES)]
@@ -132,9 +132,9 @@ def bottleneck_of(shot):
 
 
 def fault_of(shot, case, lengths, count, yardstick=False):
-    """What disqualifies the contestant; None when nothing does. `lengths` are those of the answers it may have given.
+    """Returns what disqualifies the contestant, or None. `lengths` are the allowed lengths of responses.
 
-    A yardstick does not say "Connection: close", so the client takes the end of a connection for an error.
+    A yardstick does not send "Connection: close", so the client counts closed connections as errors.
     """
     wrong = {name: n for name, n in (shot.get("errors") or {}).items() if n and n > 0}
     if yardstick and case.close:
@@ -165,7 +165,7 @@ def samples_of(shot, alone=True):
 
 
 def write_paths(folder, paths):
-    """For paths.lua."""
+    """Writes the list of paths for paths.lua."""
     file = Path(folder, "paths")
     file.write_text("\n".join(paths) + "\n")
     return file

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow clients: half of them send a request some bytes at a time, the others read a large answer a little at a time. They
-make a new connection whenever one ends, and never end by themselves. Each has its own instant within a tick, so that they
-never keep the core of the client that measures for long: less than a hundredth of the time.
+"""Slow clients: half of them send a request a few bytes at a time, the others read a large response a little at a time. They
+reconnect whenever a connection ends, and never stop. Each has its own offset within a tick, so that they never occupy the core of
+the measuring client for long: less than 1 % of the time.
 
     python -m contest.slow PORT NUMBER PATH LARGE_PATH
 
-Prints a line as soon as all have tried to connect.
+Prints a line when all clients have tried to connect.
 """
 import contextlib
 import socket
@@ -15,13 +15,13 @@ import time
 from pathlib import Path
 
 TICK_SECONDS = 2
-DRIP = 20  # bytes that a slow writer sends at once
-SIP = 40960  # what a slow reader takes at once
-SETTLE_SECONDS = 1.5  # until the buffers of the slow readers are full, and it is slowness alone that counts
+DRIP = 20  # bytes per write of a slow writer
+SIP = 40960  # bytes per read of a slow reader
+SETTLE_SECONDS = 1.5  # until the buffers of the slow readers are full, so that only their slowness matters
 
 
 class Client:
-    """One of them; `step` is its turn."""
+    """One slow client; `step` does its next write or read."""
 
     def __init__(self, port, path, reads):
         self.port, self.reads = port, reads
@@ -57,7 +57,7 @@ class Client:
                 if not self.sock.recv(SIP):
                     self.drop()
                 elif not self.reads:
-                    self.sent = 0  # the next request on the same connection
+                    self.sent = 0  # next request on the same connection
         except OSError:
             self.drop()
 
@@ -77,7 +77,7 @@ def dribble(port, number, path, large):
 
 @contextlib.contextmanager
 def beside(port, number, path, large, cores):
-    """They are at it within the block."""
+    """Runs the slow clients within the block."""
     command = ["taskset", "-c", ",".join(map(str, cores)), sys.executable, "-m", "contest.slow", str(port), str(number),
                path, large]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients on several machines: starts the master of Locust and the workers that are local, says how the others are
-started, waits for them, and writes down what all of them measured. The manifest says what, spread/README.md how."""
+"""Runs clients on several machines: starts the master of Locust and the local workers, prints the command for the other workers,
+waits for them, and writes the results. The manifest has the settings; see spread/README.md."""
 import datetime
 import hashlib
 import http.client
@@ -23,8 +23,8 @@ from contest.manifest import load
 FOLDER = Path(__file__).resolve().parents[1] / "spread"
 LOCUSTFILE = FOLDER / "locustfile.py"
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-BUSY = 0.9  # of its core: beyond that a worker measures itself
-ENDING = 30  # seconds that Locust may take beside waiting and running
+BUSY = 0.9  # share of a core; above it, the worker is the bottleneck
+ENDING = 30  # seconds that Locust may take beyond waiting and running
 
 
 def add_arguments(parser):
@@ -37,7 +37,7 @@ def say(text):
     print(f"contest: {text}", file=sys.stderr, flush=True)
 
 
-# ---- Before ----
+# ---- Preparation ----
 
 def need_locust():
     if not importlib.util.find_spec("locust"):
@@ -45,7 +45,7 @@ def need_locust():
 
 
 def ask_once(manifest):
-    """(status, content) of the target."""
+    """Returns (status, content) of the target."""
     parts = urlsplit(manifest.url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname, parts.port, timeout=manifest.timeout)
@@ -60,7 +60,7 @@ def ask_once(manifest):
 
 
 def check_target(manifest):
-    """Answers must be as the manifest says; what it does not say is taken from the first one."""
+    """Checks the first response against the manifest, and takes missing values from it."""
     status, content = ask_once(manifest)
     found = hashlib.sha256(content).hexdigest()
     if status != manifest.status:
@@ -73,7 +73,7 @@ def check_target(manifest):
 
 
 def choose_port(manifest):
-    """Another process may take the port before the master does; then the master reports it, and we end."""
+    """Another process may bind the port before the master does; then the master reports it, and the run ends."""
     if manifest.port:
         return
     family = socket.AF_INET6 if ":" in manifest.bind else socket.AF_INET
@@ -123,7 +123,7 @@ def tell_commands(manifest, out=sys.stderr):
 # ---- Processes ----
 
 class Processes:
-    """The master and the local workers, with what they say in files. All of them are ended with the block."""
+    """The master and the local workers, with their output in files. The end of the block stops all of them."""
 
     def __init__(self, folder):
         self.folder, self.running = Path(folder), {}
@@ -159,7 +159,7 @@ class Processes:
 
 
 def run(manifest, folder):
-    """Answers what the master gathered."""
+    """Runs the measurement and returns the results of the master."""
     record = Path(folder) / "gathered.json"
     with Processes(folder) as processes:
         processes.start("master", master_command(manifest, record))
@@ -180,7 +180,7 @@ def run(manifest, folder):
 # ---- The record ----
 
 def add_up(workers):
-    """One tally of all workers'."""
+    """Adds up the tallies of all workers."""
     total = {"right": 0, "bytes": 0, "errors": {}, "first": {}, "latency": {}, "late": {}}
     for worker in workers:
         total["right"] += worker["right"]
@@ -193,7 +193,7 @@ def add_up(workers):
 
 
 def times(counts):
-    """The quantiles of {microseconds: how often}; those with nothing beyond them are not known."""
+    """Returns the quantiles of {microseconds: count}; quantiles without a larger value are unknown."""
     rows = sorted((int(value), n) for value, n in counts.items())
     total = sum(n for _, n in rows)
     found = {"mean": sum(value * n for value, n in rows) / total if total else None} | dict.fromkeys(QUANTILES)
@@ -208,7 +208,7 @@ def times(counts):
 
 
 def busy_of(worker):
-    """The share of one core that it used; a worker cannot use more."""
+    """Returns the share of one core that the worker used; it cannot use more."""
     return worker["cpu_seconds"] / worker["seconds"] if worker["seconds"] else 0.0
 
 
@@ -218,7 +218,7 @@ def describe_worker(name, worker):
 
 
 def remark(manifest, gathered, shot):
-    """What a reader must not overlook."""
+    """Returns notes that readers must not overlook."""
     notes = [f"worker {name} was busy for {busy_of(worker):.0%} of its core: the client is the bottleneck"
              for name, worker in gathered["workers"].items() if busy_of(worker) > BUSY]
     notes += [f"worker {name} was lost, with what it had not reported" for name in gathered["lost"]]

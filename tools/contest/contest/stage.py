@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stage: where contestants run while they are measured. Each is pinned to the server's cores, lives in a cgroup of
-its own where we may make one, and sleeps (frozen) while another one is measured.
+"""The stage runs contestants during measurements. Each contestant is pinned to the server cores, has its own cgroup if possible,
+and is frozen while another one is measured.
 """
 import atexit
 import contextlib
@@ -17,7 +17,7 @@ from contest import behind, contestant, family, ports
 
 MOUNTS = Path("/proc/self/mountinfo")
 OWN = Path("/proc/self/cgroup")
-WORDS = 800  # of what a server said last
+WORDS = 800  # characters of the last output of a server
 FREEZE_SECONDS = 2
 
 
@@ -28,7 +28,7 @@ def _unescape(text):
 
 
 def own_cgroup():
-    """The folder of our own cgroup of version 2, wherever that is mounted; None when it is nowhere."""
+    """Returns the folder of our own version 2 cgroup, wherever it is mounted; None if there is none."""
     try:
         own = re.search(r"^0::(.*)$", OWN.read_text(), re.MULTILINE)
         mounts = MOUNTS.read_text().splitlines()
@@ -47,7 +47,7 @@ _numbers = itertools.count()
 
 
 class Cgroups:
-    """Makes a cgroup for each contestant. `why` says why it cannot, else it is None."""
+    """Creates a cgroup for each contestant. `why` has the reason if that is impossible, else None."""
 
     def __init__(self):
         self.folder, self.why = None, None
@@ -68,7 +68,7 @@ class Cgroups:
             self.why = f"{folder} cannot be made: {error.strerror}"
 
     def make(self, name):
-        """The folder of a new cgroup, or None."""
+        """Returns the folder of a new cgroup, or None."""
         if not self.folder:
             return None
         with contextlib.suppress(OSError):
@@ -85,7 +85,7 @@ class Cgroups:
 
 
 def _remove_old(parent):
-    """What runs left that were killed: the processes in there are contestants of theirs."""
+    """Removes cgroups of killed runs: the processes in them are contestants of those runs."""
     for folder in parent.glob("contest-*/"):
         pid = folder.name.split("-")[1]
         if pid.isdigit() and not Path("/proc", pid).exists():
@@ -103,7 +103,7 @@ def _remove(cgroup):
         except FileNotFoundError:
             return None
         except OSError:
-            time.sleep(0.01)  # the last process is not buried yet
+            time.sleep(0.01)  # the last process is not yet reaped
     return None
 
 
@@ -120,7 +120,7 @@ class Ports:
 
 
 class Stage:
-    """One contestant for one case: `start`, then `sleep` and `wake` as often as it is its turn, then `stop`."""
+    """One contestant in one case: `start`, then `wake` and `sleep` for each of its turns, then `stop`."""
 
     def __init__(self, entry, case, material, server_cores, cgroups, behind_cores=()):
         self.entry, self.case, self.material = entry, case, material
@@ -140,19 +140,19 @@ class Stage:
         return self.running.pids() if self.running else []
 
     def _find_roots(self):
-        """Those of its processes that are no children of others of them, while no load makes more of them."""
+        """Returns its processes without a parent among them, before load creates more processes."""
         pids = self.pids()
         return [pid for pid in pids if (fields := family.stat(pid)) and int(fields[1]) not in pids]
 
     def roots(self):
-        """The processes that started the contestant: their families are all of it."""
+        """Returns the first processes of the contestant, which are the ancestors of all others."""
         return [pid for pid in self._roots if family.started(pid)]
 
     def is_alive(self):
         return bool(self.running) and self.running.process.poll() is None
 
     def last_words(self):
-        """The end of what it wrote on its standard output and error."""
+        """Returns the end of its standard output and error."""
         try:
             return self.running.output.read_text(errors="replace").strip()[-WORDS:] or "it said nothing"
         except (OSError, AttributeError):
@@ -166,7 +166,7 @@ class Stage:
         secure = "tls" in can or "h2" in can
         extra = {"file": self.case.path.lstrip("/")} if self.entry.yardstick and self.case.path else {}
         if self.case.behind == behind.DATA:
-            extra = {"file": "json"}  # programs that ask databases serve no files
+            extra = {"file": "json"}  # programs of database cases serve no files
         if self.case.behind:
             place = Path(self.folder.name, "origin")
             self.behind = behind.start(self.case.behind, self.material, self.behind_cores, place)
@@ -177,7 +177,7 @@ class Stage:
                                 workers=len(self.cores), log="log" in self.case.features, cert=self.material.cert, key=self.material.key, **extra)
 
     def start(self):
-        """Raises contestant.Failed, with its last words. A port may be lost to another program: then others are tried."""
+        """Raises contestant.Failed with the last output. If another program has taken a port, tries again with other ports."""
         for attempt in range(3):
             try:
                 return self._start()
@@ -221,14 +221,14 @@ class Stage:
         self.asleep = asleep
 
     def sleep(self):
-        """From now on it takes no time from those that are measured."""
+        """Freezes the contestant, so that it takes no CPU time from others."""
         self._turn(True)
 
     def wake(self):
         self._turn(False)
 
     def stop(self):
-        """Ends it with all that belongs to it."""
+        """Stops the contestant and everything that belongs to it."""
         try:
             with contextlib.suppress(OSError):
                 self.wake()

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Medians with intervals that assume no distribution, and what may be said of two of them.
+"""Medians with nonparametric confidence intervals, and comparisons of two medians.
 
-The interval of a median lies between two of the sorted values, which ones follows from the binomial distribution alone.
-Few values cannot give 95 %: then it is their whole range, and `coverage` tells what that is worth. Knows nothing of
-servers.
+The interval of a median lies between two of the sorted values; the binomial distribution determines which ones. Few values cannot
+reach 95 %: then the interval is their whole range, and `coverage` is its confidence. This module is independent of servers.
 """
 import math
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from contest.metrics import known
 
 LEVEL = .95
-# Three against three separate by luck in one of ten cases; with fewer nothing is ever claimed.
+# The intervals of three against three values are disjoint by chance in one of ten cases; with fewer values nothing is claimed.
 ROUNDS_MIN = 3
 
 
@@ -22,7 +21,7 @@ class Estimate:
     high: float
     least: float      # of all values
     most: float
-    coverage: float   # how probably the interval holds the true median
+    coverage: float   # probability that the interval contains the true median
     count: int
 
     @property
@@ -32,12 +31,12 @@ class Estimate:
 
 
 def coverage(count, rank):
-    """How probably the median lies between the rank-th smallest and the rank-th largest of count values."""
+    """Returns the probability that the median lies between the rank-th smallest and the rank-th largest of count values."""
     return 1 - 2 * sum(math.comb(count, i) for i in range(rank)) / 2 ** count
 
 
 def interval_rank(count, level=LEVEL):
-    """The narrowest interval that still holds the level; the whole range when none does."""
+    """Returns the rank of the narrowest interval with that level; without one, of the whole range."""
     best = 1
     for rank in range(2, (count + 1) // 2 + 1):
         if coverage(count, rank) < level:
@@ -53,7 +52,7 @@ def median(values):
 
 
 def estimate(values, level=LEVEL):
-    """None when there is no number among the values; what is no number (None, NaN) is left out."""
+    """Returns None without any number among the values; ignores None and NaN."""
     ordered = sorted(v for v in values if known(v))
     if not ordered:
         return None
@@ -64,12 +63,12 @@ def estimate(values, level=LEVEL):
 
 
 def overlap(a, b):
-    """Touching counts as overlapping: equal values prove no difference."""
+    """Touching intervals count as overlapping: equal values prove no difference."""
     return a.low <= b.high and b.low <= a.high
 
 
 def claimable(a, b):
-    """Are there values enough to claim anything about two of them?"""
+    """Returns whether both have enough values for a claim."""
     return min(a.count, b.count) >= ROUNDS_MIN
 
 
@@ -78,21 +77,21 @@ def differ(a, b):
 
 
 def better(a, b, more):
-    """Is a better than b beyond doubt? `more` tells whether more is better."""
+    """Returns whether a is better than b with disjoint intervals. `more`: more is better."""
     return differ(a, b) and ((a.median > b.median) == bool(more))
 
 
 def luck(n, m, level=LEVEL):
-    """How probably two samples of the same thing have intervals that do not overlap, by luck alone."""
+    """Returns the probability that two samples of the same distribution have disjoint intervals by chance."""
     k, l = interval_rank(n, level), interval_rank(m, level)
-    # All orders of n + m values are equally probable. Count those in which fewer than l of the m come before the
-    # (n + 1 - k)-th of the n; the other direction is the same.
+    # All orders of the n + m values are equally probable. Counts those with fewer than l of the m values before the (n + 1 -
+    # k)-th of the n values; the other direction is symmetric.
     ways = sum(math.comb(n - k + j, j) * math.comb(k - 1 + m - j, m - j) for j in range(l))
     return min(1., 2 * ways / math.comb(n + m, n))
 
 
 def ratio(value, base):
-    """value as a multiple of base; None when that means nothing."""
+    """Returns value / base; None if that is meaningless."""
     if not (known(value) and known(base)) or base <= 0 or value < 0:
         return None
     return value / base
@@ -104,14 +103,14 @@ def geometric(values):
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of the contestants. Several winners are a tie: each of their intervals overlaps with that of the best median."""
-    winners: tuple    # in order of their medians
+    """The order of the contestants. Several winners are tied: their intervals overlap with that of the best median."""
+    winners: tuple    # sorted by median
     order: tuple      # all, best first
     verdict: str      # "won", "tied", "alone", "few", "none"
 
 
 def rank(estimates, more):
-    """estimates: name -> Estimate or None."""
+    """Ranks the estimates: name -> Estimate or None."""
     there = {name: e for name, e in estimates.items() if e}
     order = tuple(sorted(there, key=lambda name: (-1 if more else 1) * there[name].median))
     if not order:

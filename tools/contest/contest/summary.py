@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a record in Markdown: winners by case, where our server loses, the numbers, and the machine."""
+"""Writes the summary of a record in Markdown: winners by case, losses of our server, the numbers, and the machine."""
 import re
 
 from contest import wording
@@ -8,7 +8,7 @@ from contest.results import Results
 
 
 def safe(value):
-    """Text of a record that stays text in Markdown: no markup, no new line, no column."""
+    """Escapes text of a record for Markdown: no markup, no newlines, no table columns."""
     return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", " ".join(str(value).split())).replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration templates: a value replaces @name@; the lines between `@if name@` and `@end@` are there only when
-that holds, `@if not name@` when it does not. Nothing else, so that they read like what they become."""
+"""Configuration templates: @name@ is replaced by a value; the lines between `@if name@` and `@end@` are included only if the
+condition is true, with `@if not name@` only if it is false. There is nothing else, so templates look like their results."""
 import re
 
 from contest.complaint import Complaint
@@ -36,5 +36,5 @@ def render(text: str, known: dict[str, str], on: set[str], where: str) -> str:
 
 
 def words(parts: list[str], known: dict[str, str], on: set[str], where: str) -> list[str]:
-    """The same for a command: `@if name@` and `@end@` are words of their own."""
+    """Renders a command: `@if name@` and `@end@` are separate words."""
     return render("".join(f"{part}\n" for part in parts), known, on, where).splitlines()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgements in words. It says "faster", "cheaper" and the like only where intervals do not overlap. Every ratio names its
-base; the base of a percentage follows "than"."""
+"""Formulates judgments. Uses "faster", "cheaper" and the like only if intervals do not overlap. Every ratio names its base; the
+base of a percentage follows "than"."""
 from dataclasses import dataclass
 
 from contest import statistics
 from contest.metrics import digits, metric as metric_of, step as write_step
 
 
-# Why a case has no winner, in a cell of a table.
+# Why a case has no winner, for a table cell.
 UNDECIDED = {"client": "client was the limit", "alone": "no other server", "few": "too few rounds", "none": "not ranked",
              "disturbed": "disturbed"}
 
@@ -22,7 +22,7 @@ def times(value):
 
 
 def ratio(name, value, base_name, base, metric):
-    """Monkey 6.70 µs = 0.81 × nginx (8.30 µs)"""
+    """Formats a ratio: Monkey 6.70 µs = 0.81 × nginx (8.30 µs)"""
     m = metric_of(metric)
     share = statistics.ratio(value, base)
     if share is None:
@@ -31,7 +31,7 @@ def ratio(name, value, base_name, base, metric):
 
 
 def percent(value, base, noun):
-    """24 % more CPU time per request (than the base)."""
+    """Formats a difference: 24 % more CPU time per request (than the base)."""
     share = statistics.ratio(value, base)
     if share is None:
         return f"a different {noun}"
@@ -43,14 +43,14 @@ def percent(value, base, noun):
 
 
 def axis(case, step):
-    """'at 100 connections', or nothing if a case has only one step."""
+    """Returns 'at 100 connections', or nothing if a case has only one step."""
     if step is None or case.axis is None:
         return ""
     return f"at {write_step(step)} {'requests per second' if case.axis == 'rate' else case.axis}"
 
 
 def compared(name, a, base_name, b, metric):
-    """What two estimates show, from the point of view of the first."""
+    """Describes what two estimates show, from the point of view of the first."""
     m = metric_of(metric)
     numbers = ratio(name, a.median, base_name, b.median, metric)
     if not statistics.claimable(a, b):
@@ -66,7 +66,7 @@ def compared(name, a, base_name, b, metric):
 
 
 def rest(standing, title, write):
-    """The server behind the winners; the caller adds the best of ours."""
+    """Names the server after the winners; the caller adds the best of ours."""
     behind = [n for n in standing.order if n not in standing.winners]
     if not behind:
         return "No server is behind them." if len(standing.winners) > 1 else ""
@@ -74,7 +74,7 @@ def rest(standing, title, write):
 
 
 def sentence(standing, results):
-    """The winner in one metric of a case, or why there is none."""
+    """Names the winner in one metric of a case, or the reason why there is none."""
     m, title = metric_of(standing.metric), results.title
     note = footnote(standing, results)
     if standing.verdict == "client":
@@ -106,7 +106,7 @@ def sentence(standing, results):
 
 
 def footnote(standing, results):
-    """What a judgement leaves out."""
+    """Describes what a judgment leaves out."""
     notes, case = [], results.record.cases[standing.case]
     done = results.steps(standing.case)
     left = [write_step(s) for s in done if s not in standing.steps] if standing.step is None else []
@@ -127,7 +127,7 @@ def footnote(standing, results):
 
 
 def ours(standing, results):
-    """The result of our own server, losses as plainly as wins; None if it is not judged."""
+    """Describes the result of our own server, including losses; None if it is not judged."""
     us = results.ours
     if us not in standing.order or not standing.place(us):
         return None
@@ -149,7 +149,7 @@ def ours(standing, results):
 
 
 def _ahead(standing, name):
-    """The best server ahead of `name`; without a winner, the best one that is certainly ahead."""
+    """Returns the best server ahead of `name`; without a winner, the best one that is certainly ahead."""
     if standing.decided:
         return standing.order[0]
     of, more = standing.estimates, metric_of(standing.metric).more
@@ -164,7 +164,7 @@ class Entry:
     case: str
     metric: str | None
     standing: object = None
-    why: str = ""        # our server is out, or there is no winner
+    why: str = ""        # why our server is out, or why there is no winner
 
     def tell(self, results):
         return self.why or ours(self.standing, results)
@@ -174,7 +174,7 @@ PLACES = ("out", "behind", "first", "tied", "undecided")
 
 
 def _left_out(results, case):
-    """(out or undecided, why) if our server should have a number in a case but has none; else None."""
+    """Returns (out or undecided, reason) if our server should have a number in a case but has none; else None."""
     us = results.ours
     if why := results.disqualified(case).get(us):
         return "out", f"{results.title(us)} is disqualified: {why}."
@@ -186,7 +186,7 @@ def _left_out(results, case):
 
 
 def _entry(results, case, metric):
-    """(place, entry), or None if our server did not take part."""
+    """Returns (place, entry), or None if our server did not take part."""
     standing, us = results.standing(case, metric), results.ours
     if us in standing.faulty:
         errors, share = results.errors(case, us)
@@ -199,12 +199,12 @@ def _entry(results, case, metric):
 
 
 def tally(results):
-    """place -> entries, one for each case, by its first metric. Historical cases repeat others and do not count."""
+    """Returns {place: entries}, one for each case, by its first metric. Historical cases repeat others and do not count."""
     return _sort(results, lambda case, metric: metric in (None, results.decides(case)) and not _historical(results, case))
 
 
 def others(results):
-    """place -> entries of the other metrics and of historical cases, which the report shows but does not count."""
+    """Returns {place: entries} of the other metrics and of historical cases, which the report shows but does not count."""
     return _sort(results, lambda case, metric: _historical(results, case) or metric not in (None, results.decides(case)))
 
 
@@ -227,7 +227,7 @@ def _sort(results, wanted):
 
 
 def headline(results):
-    """The contest in a few sentences, with the losses of our own server as well as its wins."""
+    """Summarizes the contest in a few sentences, with the losses of our own server as well as its wins."""
     if not results.ours:
         return "Our own server did not take part."
     found, us = tally(results), results.title(results.ours)
@@ -252,7 +252,7 @@ def _places(count):
 
 
 def verified(results, case):
-    """How many responses were compared under load, or None if the record does not say."""
+    """Describes how many responses were compared under load; None if the record does not contain it."""
     counts = results.verified(case)
     if not counts:
         return None
