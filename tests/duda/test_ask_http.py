@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package http: requests of a handler to another server, and its results when that server misbehaves."""
+"""The http package: a handler sends requests to another server, and gets errors when that server misbehaves."""
 import json
 import re
 import socket
@@ -51,7 +51,7 @@ static int ask(struct duda_ctx *d)
     return tell(d, duda_http_fetch(d, http, &request, &r), &r);
 }
 
-/* Forwards the body while it arrives. */
+/* Forwards the response body as it arrives. */
 static int stream(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/large")};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package http: request bodies that a handler sends in pieces, and JSON responses."""
+"""The http package: request bodies that a handler sends in pieces, and JSON responses."""
 import itertools
 import json
 import re
@@ -63,7 +63,7 @@ def read_head(connection):
 
 
 def test_http_early_response_ends_the_request_body(monkey, site):
-    """The server responds early and reads on, stops reading, or closes the connection."""
+    """The server responds early, and then reads on, stops reading, or closes the connection."""
     too_much = response("too much", "413 Content Too Large")
 
     def read_on(connection):
@@ -93,7 +93,7 @@ def test_http_early_response_ends_the_request_body(monkey, site):
 
 
 def test_http_slow_server_suspends_the_handler(monkey, site):
-    """The handler waits for the server; the amount of data sent meanwhile is bounded."""
+    """The handler waits for the server, so the amount of data in transit is bounded."""
     over = threading.Event()
 
     def read_late(connection):
@@ -146,7 +146,7 @@ def test_http_client_disconnect_aborts_the_request_body(monkey, site):
 
 
 def test_http_full_duplex_exchanges_lines(monkey, site):
-    """The server answers each line when it arrives."""
+    """The server answers each line as it arrives."""
     def answer_lines(connection):
         stream = read_head(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -216,7 +216,7 @@ def test_http_json_checks_type_and_syntax(monkey, site):
 
 
 def test_http_skips_interim_responses_during_the_request_body(monkey, site):
-    """Interim responses during the request body are ignored."""
+    """Interim responses that arrive during the request body are ignored."""
     def reply(asked):
         return [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", echo(asked)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package http: TLS, retries, slow servers, and large headers."""
+"""The http package: TLS, retries, slow servers, and large headers."""
 import contextlib
 import re
 import socket
@@ -91,7 +91,7 @@ def test_http_retries_idempotent_requests_on_a_closed_connection(monkey, site):
 
 
 def test_http_replaces_a_connection_closed_while_idle(monkey, site):
-    """A request is not lost on a closed connection: a POST uses a new one."""
+    """No request is lost on a closed connection: a POST uses a new one."""
     with Backend() as backend:
         server = start(monkey, site, backend.address)
         for asks in ({"target": "/ask", "method": "POST", "body": b"x"}, {"target": "/send?pieces=2&size=2"}) * 2:
@@ -101,7 +101,7 @@ def test_http_replaces_a_connection_closed_while_idle(monkey, site):
 
 
 def test_http_tries_the_next_server_after_a_refused_connection(monkey, site):
-    """A refused connection has sent nothing, so any request may be retried on the next server, up to `MaxTries`."""
+    """Nothing is sent on a refused connection, so any request may be retried on the next server, up to `MaxTries`."""
     with Backend() as backend, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         top = upstream(f"127.0.0.1:{closed.getsockname()[1]}", f"{backend.address} backup", keys="    MaxFails 1000\n")
@@ -114,7 +114,7 @@ def test_http_tries_the_next_server_after_a_refused_connection(monkey, site):
 
 
 def test_http_retries_only_idempotent_requests_on_the_next_server(monkey, site):
-    """A server that reads the request and closes: only idempotent requests are retried."""
+    """The server reads the request and closes the connection: only idempotent requests are retried."""
     def fail(connection):
         failed.append(read_request(connection.makefile("rb"), connection).method)
 

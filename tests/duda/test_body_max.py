@@ -172,7 +172,7 @@ def test_isolated_service_may_have_a_spool_folder_of_its_own(monkey, run, tmp_pa
 
 
 def test_client_cannot_raise_the_limit(server):
-    """The header in which the server passes the limit to an isolated group is ignored when a client sends it."""
+    """A client cannot set the header in which the server passes the limit to an isolated group."""
     answer = server.get("/plain", method="POST", fields={"Monkey-Body-Max": "99999999"}, body=b"x" * ((100 << 10) + 1))
     assert answer.status == 413
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A handler learns that its client has disconnected: over every protocol, for every way to disconnect, with and without
-a proxy in between. One service counts its handlers and the reasons why they ended."""
+"""A handler learns that its client has disconnected, over every protocol, however the client disconnects, with and
+without a proxy in between. One service counts its handlers and why they ended."""
 import socket
 
 import pytest
@@ -82,7 +82,7 @@ static int sockets(struct duda_ctx *d)
     e = e ? e : duda_websocket_open(d, NULL, NULL, &s);
     while (!e && duda_websocket_receive(d, s, &m) > 0)
         continue;
-    return e ? e : duda_sleep(d, LONG_MS); /* fails immediately: the client has disconnected */
+    return e ? e : duda_sleep(d, LONG_MS); /* fails immediately because the client has disconnected */
 }
 
 static int count(struct duda_ctx *d)

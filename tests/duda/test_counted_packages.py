@@ -198,8 +198,8 @@ DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/re
              DUDA_GET("/rooms", use_rooms, ""));
 """
 
-# Per route: package, section, result of each call, number of calls and of failures. (2 and 17 are valid results, such as
-# -ENOENT, and count as success.)
+# Per route: package, section, the result of each call, and the number of calls and failures. (2 and 17 are valid results,
+# such as -ENOENT, and count as successes.)
 USES = {
     "/kv": ("kv", "main", "0 0 -2 -33 0 -22", 6, 1),
     "/redis": ("redis", "far", "0 0 0 0 -121", 5, 1),

@@ -101,8 +101,7 @@ static int compute(struct duda_ctx *d)
     return duda_puts(d, "computed\n");
 }
 
-/* A frame larger than the stack, of which only the far end is used. The stacks of other handlers are
-   adjacent. */
+/* A frame larger than the stack, which uses only its far end. Other handlers have adjacent stacks. */
 static int leap(struct duda_ctx *d)
 {
     volatile char line[96 * 1024];
@@ -168,7 +167,7 @@ needs_addr2line = pytest.mark.skipif(not Path("/usr/bin/addr2line").exists(), re
 
 
 def expect_lines(server, *frames):
-    """Expects these functions in the log, each with its file and the line that contains the text."""
+    """Expects these functions in the log, each with its file and the line that contains the given text."""
     lines = [rf"\n.*  #{i} {function}\(\) in /\S+/fragile\.c:{line_of(mark)}\b" for i, (function, mark) in enumerate(frames)]
     server.err.wait_for(r"the lines of that stack in /\S+/monkey-fragile\.so:" + "".join(lines))
 
@@ -182,8 +181,8 @@ def lined(monkey, tmp_path):
 
 @needs_addr2line
 def test_crash_report_is_followed_by_source_lines(lined):
-    """Both the crashing function and its callers have lines. A caller's frame holds the return address, which may belong
-    to another line."""
+    """Both the crashing function and its callers have lines. A caller's frame holds a return address, which may belong
+    to the next line."""
     crash_worker(lined, "/crash/1")
     expect_lines(lined, ("first_crash_here", "/* the first frame */"), ("crash", "/* the second one */"))
     assert lined.get("/fine").text == "fine\n"
@@ -220,7 +219,7 @@ def test_stack_overflow_is_reported_as_such(server):
 
 @pytest.mark.parametrize("path", ["/leap", "/leap/96", "/leap/900", "/leap/4000"])
 def test_large_frame_hits_the_guard_page(server, path):
-    """Large arrays, of fixed and of variable length, hit the guard page and do not reach the stack of another request."""
+    """Large arrays, of fixed and of variable length, hit the guard page instead of reaching another request's stack."""
     waiting = [server.connect() for _ in range(8)]
     for client in waiting[:7]:
         client.ask("/keep")
@@ -282,7 +281,7 @@ def reload(server, n):
 
 
 def test_crash_after_a_reload_is_reported_immediately(server):
-    """The worker that replaces the crashed one reports the crash, before any further reload."""
+    """The worker that replaces the crashed one reports the crash; it does not wait for the next reload."""
     for n in (1, 2, 3):
         before = server.workers
         reload(server, n)
@@ -304,7 +303,7 @@ def test_reload_while_a_handler_runs_reports_no_crash(server):
 
 
 def test_crash_of_a_draining_worker_is_reported(server):
-    """No worker replaces a draining one: the worker that took over its slot reports the crash."""
+    """A draining worker is not replaced, so the worker that took over its slot reports the crash."""
     with server.connect(protocol="h1") as c:
         c.send(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
         assert server.get("/fine").text == "fine\n", "the only worker serves both requests"

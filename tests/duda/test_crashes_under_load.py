@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that crash under load: requests of the other worker and new requests get correct responses. A crash loses
-only the requests on connections of its own process."""
+"""Handlers crash under load: requests on the other worker and new requests still get correct responses. A crash loses
+only the requests on its own worker's connections."""
 import re
 import threading
 

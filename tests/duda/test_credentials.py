@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials. An invalid token of the client is answered with 401 and a challenge. A backend that rejects the
-credentials of the server leads to 503, whichever package is used. The handlers return the packages' errors unchanged."""
+"""An invalid token of the client is answered with 401 and a challenge. When a backend rejects the server's credentials,
+the response is 503, whichever package is used. The handlers return the packages' errors unchanged."""
 import base64
 import contextlib
 import hmac

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of wait ends when the client disconnects and when the deadline expires: the handler gets the error, its
-deferred functions run, and no resource is left. The sanitizers check the memory."""
+"""Every kind of wait ends when the client disconnects and when the deadline expires: the handler gets an error, its
+deferred functions run, and no resource is leaked. The sanitizers check the memory."""
 import contextlib
 import socket
 
@@ -293,7 +293,7 @@ static int listening(struct duda_ctx *d)
 #ifdef HAS_SQLITE
 static int sqlite_transaction(struct duda_ctx *d)
 {
-    int e = duda_sql_begin(d, duda_sql_find(d, NULL)); /* one handler holds it, others wait for it */
+    int e = duda_sql_begin(d, duda_sql_find(d, NULL)); /* one handler gets it, the others wait */
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
@@ -517,7 +517,7 @@ def test_deadline_ends_every_kind_of_wait(server, kind):
         client.close()
 
 
-# Handlers whose first call is not a wait are left out: they do not retry it after cancellation.
+# Excludes handlers whose first call is not a wait: they do not retry it after cancellation.
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events")])
 def test_handler_that_ignores_cancellation_is_terminated(server, kind):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in the guide to Duda compiles without warnings and sends the responses that the guide shows."""
+"""The code in the Duda guide compiles without warnings and sends the responses that the guide shows."""
 import os
 import re
 import shlex
@@ -23,13 +23,13 @@ OPTIONS = {"-d": "body", "-X": "method", "-H": "fields"}
 
 
 def blocks(name):
-    """Returns (code, text up to the next code block) of each C code block."""
+    """Returns each C code block together with the text that follows it, up to the next block."""
     pieces = re.split(r"^```c\n(.*?)^```$", GUIDES[name], flags=re.MULTILINE | re.DOTALL)
     return list(zip(pieces[1::2], pieces[2::2]))
 
 
 def calls(text):
-    """Yields the request of each `$ curl ...` line, and the response lines below it."""
+    """Yields the request of each `$ curl ...` line and the response lines below it."""
     for match in re.finditer(r"^    \$ (curl .*)\n((?:    (?!\$).*\n|\n(?=    \S))*)", text, re.MULTILINE):
         words, how = shlex.split(match[1])[1:], {"fields": [], "body": b"", "method": None}
         while words[0] in OPTIONS:
@@ -89,7 +89,7 @@ def step(n):
 
 
 def configurations(text):
-    """Returns the configurations in a text, exactly as printed."""
+    """Returns the configurations in a text exactly as printed."""
     pieces = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.MULTILINE)
     return [re.sub("^    ", "", piece, flags=re.MULTILINE) for piece in pieces if piece.startswith("    [")]
 
@@ -121,8 +121,8 @@ def test_step_9_creates_a_project_whose_tests_pass(run, tmp_path, environment):
 
 @pytest.fixture
 def deployed(tmp_path, environment):
-    """deployed(configuration, word) builds the service as described in step 10, next to that configuration, with ports
-    and folders of the test."""
+    """deployed(configuration, word) builds the service as step 10 describes, next to that configuration, with the test's
+    own ports and folders."""
     (tmp_path / "www").mkdir()
     (tmp_path / "www/file.txt").write_text("a file")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every C code block in docs/guide/duda-data.md, completed with the code that a reader has to add: it compiles without
+"""Every C code block in docs/guide/duda-data.md, completed with the code that the reader has to add, compiles without
 warnings and works with real servers."""
 import contextlib
 import re
@@ -30,7 +30,7 @@ def code_blocks():
     return found
 
 
-# Packages of each code block, and the code before and after it.
+# For each code block: its packages, and the code before and after it.
 JOB = """
 static const struct duda_job_type kind = {.name = "NAME", .fn = send_mail};
 static int start(struct mk_worker *worker) { return duda_jobs_register(worker, &kind); }
@@ -103,7 +103,7 @@ def test_every_code_block_is_tested():
 
 @pytest.mark.parametrize("name", ["backup", "rates"])
 def test_code_blocks_that_run_in_other_tests_compile(tmp_path, name):
-    """Tests of the package http run such handlers."""
+    """The tests of the http package run such handlers."""
     assert build(tmp_path, name)
 
 

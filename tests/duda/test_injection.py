@@ -52,7 +52,7 @@ static int tell(struct duda_ctx *d, int e, mk_str back)
     return e ? 0 : duda_write(d, back);
 }
 
-/* If the hostile value was used as a key, the stored value must be `word`. */
+/* A hostile value that was used as a key must lead to the stored value `word`. */
 static int back_for(struct duda_ctx *d, int e, mk_str back, mk_str v)
 {
     return tell(d, e, !e && mk_str_eq(back, WORD) ? v : back);
@@ -63,7 +63,7 @@ static bool is_part(const struct duda_ctx *d, const char *what)
     return mk_str_eq(duda_param(d, "part"), mk_str_from_c(what));
 }
 
-/* Counts the entries whose keys have the prefix, and others. */
+/* Counts entries whose keys have the prefix, and all others. */
 struct found {
     mk_str prefix;
     int n, n_others;
@@ -270,7 +270,7 @@ UTF8 = [v for v in HOSTILE if v != b"\xff\xfe"]
 
 
 class World:
-    """All servers that packages connect to."""
+    """All servers that the packages connect to."""
 
     def __init__(self):
         self.redis, self.memcached, self.postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
@@ -372,7 +372,7 @@ def test_text_never_becomes_a_statement(server, world, parameter):
 
 
 def test_invalid_names_are_rejected(server, world):
-    """Commands of Redis, types and IDs of jobs: invalid ones are rejected."""
+    """Redis commands, job types and job IDs: invalid ones are rejected."""
     for value in HOSTILE:
         assert attempt(server, "/redis/command", value)[0] in (121, 95), value
         assert attempt(server, "/jobs/id", value) == (2, b""), value

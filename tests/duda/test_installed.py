@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The program, its objects and the headers as `make install` places them below a prefix. The program was built for
+    """The program, its objects and the headers, placed below a prefix as `make install` does. The program was built for
     another prefix, so a symbolic link leads to its objects."""
     usr = tmp_path_factory.mktemp("installed") / "usr"
     for folder in ("bin", "lib/monkey"):

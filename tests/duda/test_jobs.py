@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over [KV] and [REDIS]: run once each, delayed, retried after a failure, or by schedule. No job is lost when a
-worker or the whole server is killed while it runs."""
+"""Jobs over [KV] and [REDIS] run once each, with a delay, again after a failure, or on a schedule. No job is lost when a
+worker or the whole server is killed while running it."""
 import os
 import signal
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_job_runs_again_after_a_crash_of_its_worker(works):
 
 
 def test_jobs_survive_killed_workers(works):
-    """Workers are killed while they run jobs: every acknowledged job runs to its end."""
+    """Workers are killed while they run jobs; every acknowledged job still completes."""
     works.start(lease="2s")
     works.server.allow("was killed by signal", "ended its worker")
     pushed = []
@@ -112,7 +112,7 @@ def is_listening(pid):
 
 @pytest.mark.parametrize("ends", [False, True], ids=["reload", "QUIT"])
 def test_draining_worker_finishes_its_jobs_and_takes_no_new_ones(works, ends):
-    """The lease is longer than any test waits, so a job that the worker dropped would not run."""
+    """The lease is longer than any test waits, so a job dropped by its worker would not run."""
     works.start(workers=1)
     (old,) = works.server.workers
     works.push("held")
@@ -154,7 +154,7 @@ def slots(works):
 
 
 def test_scheduled_job_runs_once_for_machines_whose_clocks_differ(monkey, site, redis, tmp_path):
-    """The clock of the store decides. Each job records the time of Redis, whose clock is right."""
+    """The store's clock decides. Each job records the time of Redis, whose clock is correct."""
     if not services.has("redis") or not redis_server.PROGRAM:
         pytest.skip("this build has no redis, or its server is not there")
     service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")
@@ -179,7 +179,7 @@ def test_late_scheduled_job_runs_once(monkey, site, tmp_path):
     wait_until(lambda: len(slots(works)) >= 2, "the scheduled job has run twice")
     clock.ahead_ms = 10000
     wait_until(lambda: len(slots(works)) >= 5, "the scheduled job runs again")
-    # The jump itself happens at no scheduled time: one extra run in the same second is allowed.
+    # The jump does not fall on a scheduled time, so one extra run in the same second is allowed.
     assert len(slots(works)) - len(set(slots(works))) <= 1
 
 

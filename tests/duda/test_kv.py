@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package kv in services: all workers share one store, writes are durable, and errors about limits and configuration
-are clear."""
+"""The kv package in services: all workers share one store, writes are durable, and limits and configuration errors are
+reported."""
 import concurrent.futures
 import contextlib
 import os
@@ -214,7 +214,7 @@ def test_acknowledged_writes_survive_a_killed_worker(monkey, site):
 
 
 def test_kv_calls_are_counted(monkey, site):
-    """Prometheus and the shell show the calls of a service to its stores."""
+    """Prometheus and the shell count the calls of a service to its stores."""
     service = services.build(site.path.parent, "store", SOURCE, packages=["kv"])
     server = monkey(plugins=["metrics", service], top=f"{SECTIONS}[METRICS]\n    Metrics /metrics\n", workers=2)
     for i in range(20):

@@ -276,12 +276,12 @@ DUDA_SERVICE(touches, DUDA_START(start),
     DUDA_GET("/heap", heap, ""));
 """
 STEADY = ["store", "sqlite", "postgres", "redis", "said", "memcache", "http", "rooms"]
-# LMDB caches pages and page lists, which grow occasionally when more exist at once than before.
+# LMDB caches pages and lists of pages; the caches grow occasionally, when more pages are in use than ever before.
 IN_LMDB = ["kv", "visit", "jobs"]
 PATHS = [*STEADY, *IN_LMDB, "copy"]
 TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 REQUESTS = int(os.environ.get("MONKEY_LEAKS", "20000"))
-CLIENTS, TIMES = 8, 4  # TIMES: how often each client sends all paths before it reads all responses
+CLIENTS, TIMES = 8, 4  # each client sends all paths TIMES times before it reads the responses
 
 
 def uses_sanitizer(program):
@@ -346,7 +346,7 @@ def figures(server):
 
 
 def grown_by(server, paths, requests):
-    """Growth of the heap in bytes, measured during the second half of the requests."""
+    """Heap growth in bytes, measured over the second half of the requests."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         asks = Round(stack, server, paths)
@@ -387,8 +387,8 @@ def test_waits_that_end_in_time_leak_nothing(start, paths):
 
 @pytest.mark.parametrize("leaks", [False, True], ids=["none", "a leak"])
 def test_embedded_server_leaks_nothing_at_exit(start, leaks):
-    """Runs the server embedded in a program: the leak sanitizer checks it at exit, which the sandbox of a worker does
-    not allow."""
+    """Runs the server embedded in a program, so that the leak sanitizer can check it at exit. The sandbox of a worker
+    does not allow that."""
     if not EMBEDDED.exists() or not uses_sanitizer(EMBEDDED):
         pytest.skip("this build has no leak sanitizer")
     server = start(EMBEDDED)
@@ -405,7 +405,7 @@ def test_embedded_server_leaks_nothing_at_exit(start, leaks):
 
 
 def test_packages_need_little_stack(start):
-    """Connecting needs more stack and runs on the loop's stack."""
+    """Connecting needs more stack, so it runs on the event loop's stack."""
     server = start(source=services.with_small_stacks(SOURCE))
     with contextlib.ExitStack() as stack:
         Round(stack, server, PATHS).once()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks: handlers acquire them in FIFO order, and release them however they end."""
+"""Handlers acquire locks in FIFO order, and release them however they end."""
 import contextlib
 
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package memcached with real servers: keys are distributed, commands are batched. Also the errors that handlers get
-when a server is killed, frozen, restarted, full, or not a memcached at all."""
+"""The memcached package with real servers: keys are distributed over the servers and commands are batched. Also checks
+the errors that handlers get when a server is killed, frozen, restarted, full, or not memcached at all."""
 import concurrent.futures
 import contextlib
 import re
@@ -186,7 +186,8 @@ def test_memcached_values_are_set_read_and_deleted_within_limits(server):
 def test_memcached_values_expire(server):
     assert ask(server, "put", "brief", v="1", ttl=1) == "0 "
     wait_until(lambda: ask(server, "get", "brief").startswith("2 "), "the value has expired")
-    assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "  # memcached reads more than 30 days as a date
+    # memcached interprets more than 30 days as a date
+    assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "
     assert ask(server, "get", "lasts") == "1"
     assert ask(server, "touch", "lasts", ttl=1) == "0 "
     wait_until(lambda: ask(server, "get", "lasts").startswith("2 "), "the touched value has expired")
@@ -218,7 +219,7 @@ def test_memcached_keys_are_distributed_over_all_servers(server, steady):
 
 
 def test_memcached_keys_never_become_commands(server, steady):
-    """Special bytes in keys and values have no effect."""
+    """Special bytes in keys and values have no side effect."""
     for odd in ("a%20b", "x%20v%0d%0amd%20keep", "%00%01%ff", "x%0d%0aflush_all%0d%0a", "%0amn", "%c3%a4"):
         assert ask(server, "put", "keep", v="kept") == "0 "
         assert ask(server, "put", odd, v=odd) == "0 "
@@ -308,7 +309,7 @@ def test_memcached_full_server_reports_enospc(monkey, site):
 
 
 class Fake:
-    """A server that answers as a test requests, and records the data received after the greeting."""
+    """A server that sends scripted responses, and records the data received after the greeting."""
 
     def __init__(self, path, greeting, answer):
         self.pieces, self.connection = [], None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service uses a section that does not exist: every function of every package returns an error, and the log names the
-section and its Name."""
+"""A service uses a configuration section that does not exist: every function of every package returns an error, and the
+log names the section and its Name."""
 import errno
 
 import pytest

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data stores of services are killed, frozen, restarted and filled up while clients write and read. The test counts
-acknowledged writes that are lost, wrong responses, responses to other requests, refusals with an unclear status, and
-hanging clients. All counts must be zero, and the service must recover by itself."""
+lost acknowledged writes, wrong responses, responses to other requests, errors with an unclear status, and hanging
+clients. All counts must be zero, and the service must recover by itself."""
 import contextlib
 import os
 import shutil
@@ -94,7 +94,7 @@ class Disk:
     """A small file system."""
 
     def __init__(self, size):
-        # The database server runs as another user, which may not enter the folder of the test.
+        # The database server runs as another user, who may not enter the test's folder.
         self.folder = Path(tempfile.mkdtemp(prefix="mk-disk-"))
         self.ballast = self.folder / "ballast"
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "small", self.folder], check=False).returncode:
@@ -119,8 +119,7 @@ class Disk:
 # ---- Storage ----
 
 class Storage:
-    """`lasts`: acknowledged writes are durable. `size`: number of bytes in each value, chosen so that the store fills up
-    quickly."""
+    """`lasts`: acknowledged writes are durable. `size`: bytes per value, large enough to fill the store quickly."""
 
     lasts, size, disk_size = True, 300, "16m"
 
@@ -136,8 +135,8 @@ class Storage:
 
 
 class ServerStorage(Storage):
-    """A server that the test starts. While it is down, most requests fail immediately and a few try to connect. `n_away`
-    requests are enough to include some of those."""
+    """A server that the test starts. While it is down, most requests fail immediately, but some try to connect; among
+    `n_away` requests there are some of those."""
 
     n_away = 150
 
@@ -245,7 +244,7 @@ class PostgresLogStorage(PostgresStorage):
 
     def fill(self):
         super().fill()
-        with contextlib.suppress(AssertionError):  # this statement may be the one that hits the end of the disk
+        with contextlib.suppress(AssertionError):  # this statement may be the one that fills the disk
             self.server.sql("SELECT pg_switch_wal()")
 
     def make_room(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of PostgreSQL alone: notifications, COPY streams, and connection strings with several hosts."""
+"""PostgreSQL-specific features: notifications, COPY streams, and connection strings with several hosts."""
 import contextlib
 import errno
 import re
@@ -176,7 +176,7 @@ static int fill(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* Mixes COPY with a transaction. `how` is commit, rollback, leave, wrong (an invalid row), busy (another
+/* Uses COPY in a transaction. `how` is commit, rollback, leave, wrong (an invalid row), busy (another
    statement during the COPY), end (the transaction ends during the COPY), or early (COPY TO STDOUT is
    not read to its end). */
 static int mixed(struct duda_ctx *d)
@@ -339,7 +339,7 @@ def test_waiting_handler_does_not_wake_its_worker(monkey, site, cluster, path):
     assert run(server, "SELECT 1") == "1"
     with server.connect() as c:
         c.ask(path)
-        time.sleep(0.5)  # gives the wait time to start, which no statement can observe
+        time.sleep(0.5)  # lets the wait start, which no statement can observe
         before = proc.sleeps(server.workers[0])
         time.sleep(2)
         assert proc.sleeps(server.workers[0]) - before <= 3  # no polling every 100 or 250 ms
@@ -513,7 +513,7 @@ def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, says):
 
 @pytest.mark.parametrize("text", ["BEGIN", "SET search_path = x", "INSERT INTO goods VALUES (1, 'one')", "COPY goods FROM '/dev/null'"])
 def test_statement_other_than_copy_is_not_executed(goods, text):
-    """It would change the state of the connection for the handlers that use it next."""
+    """It would change the connection's state for the handlers that use it next."""
     for answer in (copy_in(goods, b"", text), copy_out(goods, text).text):
         assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
     assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))
@@ -599,7 +599,7 @@ def test_text_with_nul_cannot_be_quoted(goods):
 
 
 def test_client_disconnect_cancels_its_copy(goods):
-    """The running statement is cancelled, although the database server would not notice the disconnect for a long time."""
+    """The running statement is cancelled; otherwise the database server would not notice the disconnect for a long time."""
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()"
     for sql in ("COPY (SELECT generate_series(1, 1000000000)) TO STDOUT", "COPY (SELECT pg_sleep(3600)) TO STDOUT"):
         with goods.connect() as c:
@@ -616,7 +616,7 @@ def test_client_disconnect_cancels_its_copy(goods):
 
 
 def test_slow_client_applies_backpressure_to_the_server(goods):
-    """Rows that the slow reader has not read stay out of the server's memory, in both directions."""
+    """Rows that the slow reader has not read yet do not accumulate in the server's memory, in either direction."""
     def memory():
         return sum(map(proc.memory_kb, goods.workers))
 
@@ -653,7 +653,7 @@ def test_server_outage_during_a_copy_is_an_error(monkey, site, own, way, how):
         own.start()
     else:
         own.each(signal.SIGCONT)
-    # A server that was frozen after it had received all rows may complete the statement, as with any other statement.
+    # A server that was frozen after it had received all rows may still complete the statement, as with any statement.
     done = ("0", "1") if (way, how) == ("in", "frozen") else ("0",)
     wait_until(lambda: run(server, "SELECT count(*) FROM goods") in done, "the server answers again")
 
@@ -661,7 +661,8 @@ def test_server_outage_during_a_copy_is_an_error(monkey, site, own, way, how):
 # ---- Connection strings ----
 
 def test_hosts_are_tried_in_order(monkey, site):
-    """A host name that resolves, alone, after one that does not resolve, and after a server that refuses the connection."""
+    """A host name that resolves is used alone, after one that does not resolve, and after a server that refuses the
+    connection."""
     other = sockets.free_port()
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port))
     try:

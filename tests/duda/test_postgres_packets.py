@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements sent to a PostgreSQL server over TCP: statements of one loop iteration share a packet, and none is held
+"""Statements sent to a PostgreSQL server over TCP: all statements of one loop iteration share a packet, and none is held
 back."""
 import contextlib
 import os
@@ -75,7 +75,7 @@ DUDA_SERVICE(packets,
 
 
 def sent(server, port):
-    """Returns the number of data packets sent to the port, and whether any connection holds data back."""
+    """Returns the number of data packets sent to the port, and whether any connection is holding data back."""
     packets, holds, seen = 0, False, set()
     for each in proc.sockets(server.workers):
         with contextlib.suppress(OSError), each:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reason why a handler failed: its single log line contains the message of the function whose error the handler
-returns."""
+"""When a handler fails, the single log line contains the message of the function whose error the handler returns."""
 import re
 
 import pytest

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package redis with a real server: pipelined commands of all handlers over one connection, transactions, scripts
-and messages. Also the errors that handlers get when the server is killed, frozen, restarted, or rejects the login."""
+"""The redis package with a real server: pipelined commands of all handlers over one connection, transactions, scripts
+and messages. Also checks the errors that handlers get when the server is killed, frozen, restarted, or rejects the
+login."""
 import concurrent.futures
 import contextlib
 import os
@@ -56,7 +57,7 @@ def start(monkey, site, redis, keys="", workers=1):
 
 @pytest.fixture
 def server(lasting, steady):
-    # All tests need the same function: `lasting` identifies a server by the function that prepared it.
+    # All tests must pass the same function, since `lasting` identifies a server by the function that prepares it.
     prepare = vars(steady).setdefault("prepare", lambda monkey, site: start(monkey, site, steady))
     return lasting(prepare)
 
@@ -81,7 +82,7 @@ def speak_resp3(server):
         reply += server.recv(4096)
 
 
-# `DEBUG PROTOCOL KIND` and the result that a handler gets. In RESP3 the server sends a push before a reply.
+# `DEBUG PROTOCOL KIND`, and the result that the handler gets. In RESP3, the server sends a push message before a reply.
 KINDS = {
     "string": "Hello World", "integer": "12345", "double": "3.141", "null": "nil", "array": "[0 1 2]", "set": "[0 1 2]",
     "map": "[0 0 1 1 2 0]", "true": "1", "false": "0", "verbatim": "This is a verbatim\nstring",
@@ -139,7 +140,7 @@ def test_redis_blocking_commands_use_their_own_connections(server, steady):
     assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
     assert ask(server, "XREAD", "COUNT", "1", "block", "0", "STREAMS", "x", "0").startswith("95 !")
     assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "`block` is a stream name here"
-    # Connections of completed waits are reused, but not the connection of a client that has disconnected.
+    # Connections are reused after a completed wait, but not after the client has disconnected.
     with server.connect() as c:
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
         wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one command blocks")
@@ -207,11 +208,11 @@ def test_redis_commands_of_one_loop_iteration_are_sent_together(server, steady):
             c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         os.kill(worker, signal.SIGCONT)
         assert [c.read().status for c in clients] == [200] * 50
-        assert reads(steady) - before <= 5  # INFO of the test itself is one of them
+        assert reads(steady) - before <= 5  # includes the test's own INFO
 
 
 def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
-    """The handler ends while a long list is still arriving: the following replies are complete."""
+    """The handler ends while a long list is still arriving: later replies are still parsed correctly."""
     script = "local%20t={}%20for%20i=1,20000%20do%20t[i]={i,'x'}%20end%20return%20t"
     for i in range(20):
         with server.connect() as c:
@@ -220,7 +221,7 @@ def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
 
 
 def subscribe(c):
-    """Waits until the handler reports its subscription, and leaves the report unread. Redis knows of the subscription
+    """Waits until the handler reports its subscription, but leaves the report unread. Redis knows of the subscription
     slightly earlier."""
     c.send(b"GET /listen HTTP/1.1\r\nHost: x\r\n\r\n")
     while b"listening" not in c.got:
@@ -331,7 +332,7 @@ def test_redis_killed_server_fails_fast_and_recovers(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 100ms\n")
     assert ask(server, "PING") == "PONG"
     redis.kill()
-    # The first handlers wait for Timeout; later ones fail immediately.
+    # The first handlers wait until Timeout; later ones fail immediately.
     for path in ("/ask?c=PING", "/many?k=a", "/transaction?k=a") * 2:
         assert re.fullmatch(r"(110|111) !\[REDIS\] main, unix:\S+: .*", server.get(path).text), path
     server.err.wait_for(r"\[error\] .*\[REDIS\] main, unix:\S+: ")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package redis with a cluster of six nodes, and with Sentinels: commands, jobs and shared state find their nodes,
-and follow when a slot migrates or a master is killed or frozen under load. Acknowledged writes are counted
-afterwards."""
+"""The redis package with a cluster of six nodes, and with Sentinels: commands, jobs and shared state find their nodes
+and follow when a slot migrates, or when a master is killed or frozen under load. The test counts the acknowledged
+writes afterwards."""
 import concurrent.futures
 import re
 import threading
@@ -73,7 +73,7 @@ def lost(server, keys):
 
 def check_refused(load):
     """Accepted errors: 104 and 110 for requests in progress, whose effect is unknown; 11 and 111 while no server is
-    reachable; 67 while the new master has no replica that could acknowledge the write."""
+    reachable; 67 while the new master has no replica to acknowledge the write."""
     refused = [text for _, text in load.refused if text.split()[0] not in ("11", "67", "104", "110", "111")]
     assert not refused, refused
 
@@ -98,7 +98,7 @@ def test_cluster_commands_find_their_node(monkey, site, cluster):
 
 
 def begin_move(slot, old, new):
-    """Starts the migration of a slot to another master. Call the returned function when all keys have been moved."""
+    """Starts migrating a slot to another master. Call the returned function once all keys have been moved."""
     names = [s.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for s in (old, new)]
     assert new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0]) == b"+OK\r\n"
     assert old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1]) == b"+OK\r\n"
@@ -181,8 +181,8 @@ def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster)
     dead = works.get("/dead").split("|")[0]
     assert works.get(f"/drop?id={dead}") == "0"
 
-    # The slot migrates while two jobs are running and the others wait: for a while, the old and the new node each hold a part
-    # of the queue.
+    # The slot migrates while two jobs are running and the others wait: for a while, each of the two nodes holds a part of the
+    # queue.
     texts = jobs.hold_back("moves", 6)
     old = jobs.owner()
     new = next(s for s in cluster.masters() if s is not old)
@@ -242,12 +242,12 @@ def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
         old.freeze()
         watched.sentinels[0].kill()
         wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
-        load.over.set()  # the new master has no replica that could acknowledge writes
+        load.over.set()  # the new master has no replica to acknowledge writes
         keys = load.stop()
         wait_until(lambda: ask(server, "PING") == "PONG", "the worker uses the new master")
         assert not lost(server, keys)
         check_refused(load)
-        # The old master returns as a replica: nothing is written to it.
+        # The old master returns as a replica, and nothing is written to it.
         old.thaw()
         wait_until(lambda: old.info("replication", "role") == "slave", "the old master follows the new one")
         assert all(ask(server, "SET", f"k{i}", "v") == "OK" for i in range(20))
@@ -274,8 +274,8 @@ def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, h
 
 
 def test_unreplicated_writes_are_reported(monkey, site):
-    """A lock that no replica has is not granted and is released. Other values are stored, and the result says that they
-    are not replicated."""
+    """A lock that no replica has is not granted, and is released. Other values are stored, and the result reports that
+    no replica has them."""
     pair = redis_server.Pair()
     master, replica = pair.servers
     try:

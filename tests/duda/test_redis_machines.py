@@ -47,7 +47,7 @@ static int talk(struct duda_ctx *d)
     return e;
 }
 
-/* A backend that all nodes share must not fail the health check of one node. */
+/* A backend shared by all nodes must not fail the health check of one node. */
 static int health(struct duda_ctx *d)
 {
     return duda_puts(d, "well");
@@ -121,7 +121,7 @@ class Machine:
 
 
 class Net:
-    """A bridge with machines attached. Names and addresses contain the process ID to be unique."""
+    """A bridge with machines attached. Names and addresses contain the process ID, so that they are unique."""
 
     def __init__(self):
         number = os.getpid() % 65000
@@ -198,7 +198,7 @@ def all_received(chat, text):
 
 
 def wait_for_delivery(nodes, text):
-    """Publishes on each node until all clients have received a message: a node may still be connecting to Redis."""
+    """Publishes on each node until all clients have received a message, because a node may still be connecting to Redis."""
     with contextlib.ExitStack() as stack:
         chat = [stack.enter_context(connect(f"ws://{n.machine.host}:{n.port}/socket")) for n in nodes]
         tries = itertools.count()
@@ -216,7 +216,7 @@ class World:
 
     def __init__(self, monkey, site, machines, stack):
         *self.machines, self.vault = machines
-        places = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # puts each replica on another machine than its master
+        places = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # no replica runs on the machine of its master
         spots = iter(places)
 
         class Placed(redis_server.Redis):

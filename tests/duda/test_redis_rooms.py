@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics relayed between several servers by one Redis: WebSockets and event streams of all servers receive each message
+"""One Redis relays topics between several servers: WebSockets and event streams of all servers receive each message
 once."""
 import contextlib
 

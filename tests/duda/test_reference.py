@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of Duda's sections, whose examples tests/docs loads, and the man pages of its commands."""
+"""The reference of Duda's sections (tests/docs loads its examples), and the man pages of its commands."""
 import re
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Return values of handlers and middleware: the status that the client receives and the log message. No invalid value
-lets a request through."""
+"""Return values of handlers and middleware determine the status that the client receives and the log message. No invalid
+value lets a request through."""
 import errno
 import re
 
@@ -129,8 +129,8 @@ def documented():
 
 @pytest.mark.parametrize("number", MISTAKES)
 def test_invalid_result_is_500_and_logged(server, number):
-    """Applies to the result of a handler, of middleware, and of duda_set_result(): the log names function, source line,
-    route and number."""
+    """Covers results of handlers, of middleware, and of duda_set_result(): the log names function, source line, route
+    and number."""
     said = len(server.err.text)
     shown = 0x4e455854 if number == "next" else number
     assert server.get(f"/number?n={number}").status == 500
@@ -147,7 +147,7 @@ def test_invalid_result_is_500_and_logged(server, number):
 def test_status_as_result_is_sent(server, number):
     said = len(server.err.text)
     assert server.get(f"/number?n={number}").status == number
-    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # each 5xx has a line with its request ID
+    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # every 5xx is logged with its request ID
 
 
 def test_handled_result_keeps_status_and_body(server):

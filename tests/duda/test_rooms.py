@@ -83,7 +83,7 @@ static int wait_for_both(struct duda_ctx *d)
     return e;
 }
 
-/* Subscribes like a client that may choose the names of topics. */
+/* Subscribes to topics whose names the client could choose. */
 static int many(struct duda_ctx *d)
 {
     unsigned n = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey run` serves each saved version; compile errors and crashes are shown until the source is fixed."""
+"""`monkey run` serves every saved version, and shows compile errors and crashes until the source is fixed."""
 import errno
 import os
 import re
@@ -123,9 +123,9 @@ def test_save_during_a_compilation_is_served_next(start, src, tmp_path):
 
 @pytest.mark.parametrize("name", ["hello.c", "word.h", "words/word.h"])
 def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
-    """A file changes while the compiler runs and, if it is the source itself, later gets its old text back: in the first
-    compilation, whose headers are not watched yet, and in a later one. Neither the server nor the cache keeps the
-    compiled version."""
+    """A file changes while the compiler runs and, if it is the source itself, its old text is restored later. This
+    happens during the first compilation, whose headers are not watched yet, and during a later one. Neither the
+    server nor the cache keeps the version that was compiled."""
     saved, before, after, compiler = src / name, src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {saved}\n{COMPILER} "$@"\ncode=$?\n'
                         f'[ ! -e {after} ] || mv {after} {saved}\nexit $code\n')
@@ -216,8 +216,8 @@ def test_crash_names_its_source_line(start, src, program, compiler):
     ('duda_session_regenerate(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
 def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, said):
-    """Code that would let a client supply a format string or open a protected route is an error; other dangerous code is
-    a warning."""
+    """Code that lets a client supply a format string or opens a protected route is an error; other dangerous code is a
+    warning."""
     (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n"
                                     f"static int bad(struct duda_ctx *d)\n{{\n    (void)d;\n    {line}\n}}\n"
                                     'DUDA_SERVICE(bad, DUDA_GET("/", bad, "Is bad."));\n')
@@ -296,7 +296,7 @@ DUDA_SERVICE(hangs, DUDA_START(begin), DUDA_GET("/", hello, "Greets."));
 
 
 def test_hanging_route_page_delays_no_other_request(start, src, tmp_path):
-    """`monkey doc` loads the service, which may take forever: only the client that requested the page waits."""
+    """`monkey doc` loads the service, which may take forever. Only the client that requested the page waits."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     server = start(src / "hangs.c")
     assert server.get("/").status == 200
@@ -360,7 +360,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     assert page["good"].text == "good"
     assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
     assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
-    # Saved changes are served meanwhile, and broken versions do not return.
+    # Changes saved meanwhile are served, and broken versions do not come back.
     (src / "good.c").write_text(one % ("better", "good", ""))
     (src / "new.c").write_text(one % ("new", "new", ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]
@@ -454,8 +454,8 @@ def tried(src):
 
 
 def test_configuration_may_set_server_and_host_keys(start, src, tried):
-    """A production configuration with Listen and other keys: the file may have any section, and exactly one [SERVER] and
-    one [HOST]."""
+    """A production configuration, including Listen, may be used: the file may have any section, but only one [SERVER]
+    and one [HOST]."""
     (src / "other.conf").write_text("[SERVER]\n    Listen 1\n    MaxBodySize 2M\n    Workers 2\n")
     (src / "more.conf").write_text("@INCLUDE other.conf\n[PLUGINS]\n    Load auth\n[HOST]\n    ServerName example.org\n    MaxBodySize 3M\n"
                                    "[LOCATION]\n    Path /take\n    MaxBodySize 4M\n[ERROR_PAGES]\n    404 none.html\n")
@@ -475,7 +475,7 @@ def test_configuration_may_set_a_location(start, src, tried):
 
 
 def test_changed_configuration_is_reloaded(start, src, tried):
-    """Watches files that it includes, and files that an editor replaces."""
+    """Also watches the files that it includes, and files that an editor replaces."""
     (src / "inner.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 10\n")
     (src / "more.conf").write_text("@INCLUDE inner.conf\n")
     server = start(tried, "-i", src / "more.conf")
@@ -497,8 +497,8 @@ def test_changed_configuration_is_reloaded(start, src, tried):
 
 
 def test_printf_is_complete(start, tried):
-    """Every line appears immediately and in order, including output from before the service starts and from right before
-    its end."""
+    """Every line appears immediately and in order, including output from before the service starts and from just before
+    it ends."""
     server = start(tried)
     server.out.wait_for("^begins\n")
     assert server.get("/say?word=this").text == "said\n"
@@ -563,8 +563,8 @@ def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
 
 
 def test_unknown_names_in_templates_are_reported(start, src):
-    """The page stays unchanged. The terminal names the source line of each unknown name, except sections, which may be
-    absent."""
+    """The page itself stays unchanged. The terminal names the template line of each unknown name, except for sections,
+    which may be absent."""
     (src / "templates").mkdir()
     (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch}}\n{{>missing.html}}\n")
     (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n    const struct duda_entry page[] = {{"name", duda_value_cstr("Ana")}};\n'
@@ -591,7 +591,8 @@ def test_template_with_many_wrong_names_logs_five(start, src):
 
 
 def test_next_start_removes_the_leftovers_of_a_killed_instance(start, src, tmp_path, runtime):
-    """kill -9 cannot be handled, but the next start removes the leftovers, and nothing of instances that still run."""
+    """kill -9 cannot be handled, but the next start removes the leftover files, except those of instances that are still
+    running."""
     server, other = start(write_hello(src)), start(src / "hello.c")
     assert server.get("/").status == other.get("/").status == 200 and len(leftovers(runtime)) == 2
     server.exit_code = -9

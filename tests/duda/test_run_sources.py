@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources that `monkey run` compiles: services of several files, and messages that point to the developer's files."""
+"""Which sources `monkey run` compiles: services with several files, and messages that point to the developer's files."""
 import re
 import shutil
 from pathlib import Path
@@ -38,7 +38,7 @@ def split(src):
 @compilers
 @pytest.mark.parametrize("comment", ["sources: util.c, more/deep.c", "sources: util.c\n * sources: more/deep.c", "cflags: -DX util.c more/deep.c"])
 def test_service_of_several_sources(start, src, split, compiler, comment):
-    """Each source is compiled, watched with its included files, and checked by the cache, also after a restart."""
+    """Each source is compiled, watched together with its included files, and checked by the cache, even after a restart."""
     split.write_text(SPLIT.replace("sources: util.c, more/deep.c", comment))
     server = start(split, compiler=compiler)
     assert server.get("/").text == "103\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the samples of examples/duda with `monkey run` from a copy of their folder and checks the behavior that their
-comments describe."""
+"""Runs the samples of examples/duda with `monkey run` from a copy of their folder, and checks that they behave as their
+comments say."""
 import http.server
 import json
 import re

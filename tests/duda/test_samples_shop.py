@@ -93,7 +93,7 @@ def test_shop_rejects_wrong_logins_and_foreign_forms(shop):
 
 
 def test_shop_concurrent_orders_sell_no_item_twice(shop):
-    """Only one painting is in stock. One customer gets it, and the baskets of the others remain complete and unchanged."""
+    """Only one painting is in stock. One customer gets it; the baskets of the others stay complete and unchanged."""
     visitors = [enter(shop, f"visitor {i}") for i in range(6)]
     for visitor in visitors:
         visitor.post("/basket", id=1, n=1)

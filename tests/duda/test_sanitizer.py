@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service compiled with the address sanitizer runs in a server without it: the sanitizer reports access to the memory
-of a request after its end."""
+"""A service compiled with the address sanitizer runs in a server without it. The sanitizer reports access to a request's
+memory after the request has ended."""
 import os
 import re
 import shutil
@@ -17,7 +17,7 @@ RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
 
 
 def sanitizer():
-    """Path of the sanitizer's library, which is part of gcc."""
+    """The path of the sanitizer's library, which comes with gcc."""
     return subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State belongs to its service; sessions and cookies also belong to the virtual host. With any store, a service or host
-cannot see what another one has set, unless `Share` of [DUDA] names them together."""
+"""State belongs to its service; sessions and cookies also belong to the virtual host. With every store, a service or
+host cannot see what another one has set, unless `Share` of [DUDA] joins them."""
 import contextlib
 import re
 import signal
@@ -14,7 +14,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
 
-# Each line of the response ends with 0 or `-` if there is no value.
+# In each line of the response, 0 or `-` means that the value is absent.
 SOURCE = r"""
 #define DUDA_USE "duda-store", PACKAGES
 #include <duda.h>
@@ -294,7 +294,7 @@ class Mount:
 
 
 def renamed(cookies, name):
-    """Renames cookies as an attacker would who knows the cookie names of another service."""
+    """Renames cookies, as an attacker would who knows another service's cookie names."""
     return [re.sub(r"^\w+-(session|token)=", rf"{name}-\1=", c) for c in cookies]
 
 
@@ -307,7 +307,7 @@ STORES = {
 
 @pytest.fixture(params=STORES)
 def world(request, monkey, site, tmp_path):
-    """world(hosts=[...], share="..."): starts a server, and returns its services with their hosts and mount paths."""
+    """world(hosts=[...], share="...") starts a server, and returns its services with their hosts and mount paths."""
     which = request.param
     section, plugins = STORES[which]
     if which == "redis" and redis_server.PROGRAM is None or which != "memory" and not services.has(which):
@@ -407,7 +407,7 @@ def test_services_on_one_host_share_no_state(world):
     one, other = world([{"/alpha": "alpha", "/beta": "beta"}])
     check_session(one, other)
     check_all(world, one, other)
-    # A browser keeps the cookies of both services apart.
+    # A browser can hold the cookies of both services.
     mine, his = one.log_in()[0], other.log_in()[0]
     names = lambda cookies: {c.split("=")[0] for c in cookies if "session" in c or "token" in c}
     assert not names(mine) & names(his)
@@ -448,7 +448,7 @@ def test_sessions_in_cookies_belong_to_service_and_host(world):
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
 def test_machines_with_one_redis_share_the_state_of_a_service(world):
-    """Two servers with one Redis: the same service, another service, and another host."""
+    """Two servers share one Redis and run the same service, another service, and another host."""
     (one,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
     check_session(one, same, crosses=True)
     check_session(one, other)
@@ -464,7 +464,7 @@ def test_machines_without_keys_share_a_session_secret_in_redis(world):
     for place in (one, same):
         assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
     assert other.get("/visitor/get", cookies=renamed(cookies, "beta")).text.startswith("session -\n")
-    # After Redis has lost the secret, the next machine creates a new one, and all machines adopt it.
+    # After Redis has lost the secret, the next machine creates a new one, which all machines adopt.
     world.redis.ask("FLUSHALL")
     (late,) = world([{"": "alpha"}])
     for writes in (late, one):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An unreachable session store: no client is treated as logged out, however the handler reacts."""
+"""While the session store is unreachable, no client is treated as logged out, however the handler reacts."""
 import pytest
 
 import redis_server
@@ -42,7 +42,7 @@ static bool is_known(struct duda_ctx *d)
     return duda_session_get(d, "user").p;
 }
 
-/* An absent value lets the request through, so the handler must not run while the store is down. */
+/* An absent value would let the request through, so this handler must not run while the store is down. */
 static int is_not_banned(struct duda_ctx *d)
 {
     return duda_session_get(d, "banned").p ? 403 : DUDA_NEXT;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of a session with each store: when it expires, which sessions are evicted when there are too many, and that
-only the server can create one."""
+"""The lifetime of sessions with each store: when they expire, which are evicted when there are too many, and that only
+the server can create them."""
 import errno
 import re
 import signal
@@ -83,7 +83,7 @@ static int late(struct duda_ctx *d)
     return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");
 }
 
-/* Decodes a hexadecimal parameter, which may contain arbitrary bytes. */
+/* Decodes a hexadecimal parameter, so that it may contain arbitrary bytes. */
 static mk_str bytes(struct duda_ctx *d, const char *name)
 {
     mk_str text = duda_query(d, name);
@@ -145,7 +145,7 @@ PLACES = {
 
 @pytest.fixture
 def people(monkey, site, tmp_path):
-    """people("kv", "IdleTimeout 8s") starts a server with its sessions in that store."""
+    """people("kv", "IdleTimeout 8s") starts a server that keeps its sessions in that store."""
     redis = []
 
     def start(where, settings="", objects=services.OBJECTS, more=(), **how):
@@ -176,7 +176,7 @@ def cookie_of(reply):
 
 
 def session_keys(redis):
-    """Keys of all sessions, without the key of the secret."""
+    """The keys of all sessions, excluding the key of the secret."""
     return {key for key in redis.ask("KEYS", "!duda:s::*").decode().split() if re.fullmatch("!duda:s::[0-9a-f]{64}", key)}
 
 
@@ -210,7 +210,7 @@ class Calendar:
         self.how = self.clock.how
 
     def go_to(self, server, seconds):
-        """The worker reads its clock once per tick of the kernel, so it may take a moment."""
+        """Waits until the worker has read the clock, which it does once per kernel tick."""
         self.clock.ahead_ms = 1000 * seconds
         wait_until(lambda: int(get(server, "/now").text) >= int(time.time()) + seconds, "the clock has moved")
 
@@ -226,7 +226,7 @@ def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path,
         return reply.text.strip(), cookie_of(reply) or cookie
 
     cookie = cookie_of(get(server, "/visit/ana"))
-    user, cookie = at(9, cookie)  # too soon for the session to be written back
+    user, cookie = at(9, cookie)  # too early for the session to be written back
     assert user == "ana"
     for seconds in (48, 87, 125):  # each within IdleTimeout of the previous request
         user, cookie = at(seconds, cookie)
@@ -235,8 +235,8 @@ def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path,
 
 
 def test_session_in_redis_outlives_the_idle_timeout(people):
-    """Redis expires the key by itself, and the session is not written at each request: the key must live longer than
-    IdleTimeout."""
+    """Redis expires the key on its own, and the session is not written back on every request, so the key must live
+    longer than IdleTimeout."""
     server = people("redis", "IdleTimeout 40s")
     get(server, "/visit/ana")
     left = int(server.redis.ask("PTTL", session_key(server.redis))[1:].split()[0])
@@ -266,7 +266,7 @@ def test_old_cookie_is_invalid_after_logout_and_regeneration(people, where):
     other = cookie_of(get(server, "/in/ben"))
     assert get(server, "/out", second).text == "out\n"
     assert [show(server, c) for c in (first, second, other)] == ["-", "-", "ben"]
-    assert get(server, "/out", second).text == "out\n"  # no session left, no error
+    assert get(server, "/out", second).text == "out\n"  # no session left, but no error
 
 
 def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
@@ -277,7 +277,7 @@ def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
 
 
 def test_many_logouts_of_one_client_revive_no_session_of_others(people):
-    """The logouts of one client are remembered while they need no space of other clients."""
+    """The logouts of one client are remembered as long as other clients do not need the space."""
     server = people("cookie")
     cookies = [cookie_of(get(server, f"/in/user{i}", source=f"127.0.1.{i + 1}")) for i in range(50)]
     for i, cookie in enumerate(cookies):
@@ -318,13 +318,13 @@ def test_session_flood_of_one_address_evicts_neither_logins_nor_other_addresses(
     flood(server, 2000, "127.0.2.1")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
     assert [show(server, c) for c in others] == [f"guest{i}" for i in range(8)]
-    # Logins evict no other sessions either: one address gets only its share of a full table.
+    # Logged-in sessions of one address evict no others either, because each address gets only its share of a full table.
     flood(server, 2000, "127.0.2.1", "/in/flood")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
 
 
 def test_session_flood_of_many_addresses_evicts_no_login(people):
-    """A session that was read and written after the login is not evicted either."""
+    """This includes a session that was read and written after its login."""
     server = people("memory", "MaxSessions 64")
     known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
     for i, cookie in enumerate(known):
@@ -359,13 +359,13 @@ def test_session_survives_a_reload(people, where):
 # ---- Forgery ----
 
 def record(user):
-    """The stored format of a session, without a proof or with a proof of zeros."""
+    """A session in its stored format, without a proof or with a proof of zeros."""
     now = (1 << 40).to_bytes(8, "big")
     return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
 
 
 def key_in_store(server, where, folder):
-    """Key of the only session, as stored."""
+    """The key of the only session, as the store knows it."""
     if where == "redis":
         return session_key(server.redis).removeprefix("!duda:s::")
     found = set(re.findall(rb"s::([0-9a-f]{64})", (folder / "kv" / "data.mdb").read_bytes()))
@@ -405,7 +405,7 @@ def test_session_forged_in_redis_is_rejected(people):
     assert show(server, cookie) == "-"
     server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
-    # A copy of a session under the key of another one, or under a session ID, is rejected, too.
+    # A copy of a session under another session's key, or under a session ID, is rejected, too.
     other = cookie_of(get(server, "/in/eve", source="127.0.1.1"))
     (key_of_other,) = session_keys(server.redis) - {key}
     server.redis.ask("SET", key_of_other, quoted(mine))
@@ -416,7 +416,7 @@ def test_session_forged_in_redis_is_rejected(people):
 
 
 def swap_records(folder, *users):
-    """Swaps the stored records of two sessions in a [KV] store. The user names must have the same length."""
+    """Swaps the stored records of two sessions in a [KV] store. Both user names must have the same length."""
     path = folder / "data.mdb"
     data = bytearray(path.read_bytes())
     places = {user: [m.end() for m in re.finditer(rb"s::[0-9a-f]{64}(?=.{8}.{16}.{17}\x00\x04\x00\x03user" + user + b")", bytes(data), re.DOTALL)]
@@ -444,7 +444,7 @@ def test_session_swapped_in_a_kv_store_is_rejected(people, site):
 
 
 def shared_memory(server):
-    """Shared memory of the workers, which root and the user of the server can read."""
+    """The workers' shared memory, as root or the server's user can read it."""
     found = b""
     for pid in server.workers:
         with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
@@ -486,7 +486,7 @@ def test_copy_of_a_store_reveals_no_session_id(people, where, site):
 
 
 def test_secret_lost_by_redis_is_restored_by_a_worker(people):
-    """Machines that start later accept the sessions from before."""
+    """Sessions created before remain valid on machines that start later."""
     server = people("redis", workers=1)
     cookie = cookie_of(get(server, "/in/ana"))
     key = session_key(server.redis)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration section of a service, with typed keys and secrets."""
+"""A service's own configuration section, with typed keys and secrets."""
 import pytest
 
 import services

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package smtp: messages that a mail server accepts, and the errors that a handler gets otherwise."""
+"""The smtp package: messages that a mail server accepts, and the errors that a handler gets otherwise."""
 import email
 import email.policy
 import os
@@ -179,8 +179,8 @@ def test_smtp_works_with_a_small_stack(monkey, box, tmp_path):
 
 
 def conversation(*steps):
-    """A server that sends the first step immediately, and one more after each line that it receives. None makes it
-    silent. After the last step it closes the connection. `.lines` has the received lines."""
+    """A server that sends the first step immediately, and one more step for each line that it receives. A step of None
+    keeps it silent. After the last step it closes the connection. `.lines` holds the lines received."""
     lines = []
 
     def script(connection):

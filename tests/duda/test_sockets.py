@@ -216,7 +216,7 @@ def test_websocket_route_rejects_other_requests(server):
 
 
 def test_websocket_cross_origin_request_is_rejected(server):
-    """Cross-origin requests carry the user's cookies, so they are rejected unless a route allows them."""
+    """Cross-origin requests carry the user's cookies, so they are rejected unless the route allows them."""
     for origin in ("https://evil.example", "null", server.url.replace("http:", "ftp:"), server.url + "1", server.url[5:]):
         with pytest.raises(InvalidStatus) as refused:
             open_websocket(server, "/echo", origin=origin)
@@ -280,7 +280,7 @@ def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
 
 @pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="the optimized Duda is not built")
 def test_idle_callback_websocket_needs_two_kilobytes(monkey, tmp_path):
-    """The handler's memory is freed when it returns, and the sockets share common data."""
+    """The handler's memory is freed when it returns, and the sockets share their common data."""
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMISED)], program=RELEASE, workers=1,
                     server="MaxConnections 2000")
     head = (b"GET /quiet?name=%s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"

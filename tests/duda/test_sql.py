@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package sql: one service and the same tests over SQLite and PostgreSQL, followed by tests for only one of them."""
+"""The sql package: one service and one set of tests for SQLite and PostgreSQL, followed by tests specific to one of
+them."""
 import concurrent.futures
 import json
 import os
@@ -24,8 +25,8 @@ SOURCE = r"""
 #include <errno.h>
 #include <locale.h>
 
-/* Sets a locale with a decimal comma, if installed, as an embedding program might. A constructor does it
-   because workers cannot read locale files. */
+/* Sets a locale with a decimal comma, if it is installed, as an embedding program might. A constructor
+   sets it because workers cannot read locale files. */
 __attribute__((constructor)) static void set_locale(void)
 {
     setlocale(LC_NUMERIC, "comma");
@@ -205,7 +206,7 @@ def test_sql_numbers_ignore_the_locale(monkey, site, backend, request, tmp_path)
     (tmp_path / "comma.def").write_text('LC_NUMERIC\ndecimal_point ","\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n')
     subprocess.run(["localedef", "-c", "-i", tmp_path / "comma.def", tmp_path / "comma"], capture_output=True, check=False)
     server = start(monkey, site, backend, request, environment={
-        # glibc does not free locale data
+        # glibc does not free the locale data that it has loaded
         "LOCPATH": str(tmp_path), "ASAN_OPTIONS": f"{ENVIRONMENT['ASAN_OPTIONS']}:detect_leaks=0"})
     first, _ = json.loads(server.get("/types").text.rpartition(" ")[0])
     assert first["r"] == 0.1
@@ -266,7 +267,7 @@ def test_sql_batch_runs_all_statements(server):
 
 
 def test_sql_text_with_nul_is_rejected(server):
-    """PostgreSQL has no NUL in texts and would silently cut the value there."""
+    """PostgreSQL texts cannot contain NUL: a text would silently end there."""
     run(server, "DELETE FROM goods")
     assert run(server, "INSERT INTO goods (id, name) VALUES (77, $1)", "admin\0istrator") == "74 a text has a NUL in it"
     assert run(server, "SELECT id FROM goods WHERE id = 77") == []
@@ -324,7 +325,7 @@ def test_sql_invalid_migration_files_are_rejected(run, tmp_path, backend):
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
 def test_sqlite_waits_for_the_writer_of_a_new_file(monkey, site, request):
-    """The worker switches the file to WAL mode, which SQLite refuses immediately while another connection writes."""
+    """The worker switches the file to WAL mode, which SQLite refuses immediately while another connection is writing."""
     folder = site.path.parent
     (folder / "data").mkdir()
     file = folder / "data" / "shop.db"
@@ -394,7 +395,7 @@ def test_postgres_batch_beyond_the_queue_limit_is_rejected(monkey, site, request
 
 @needs_postgres
 def test_postgres_waiting_statements_count_for_the_queue_limit(monkey, site, request):
-    """Two handlers together exceed the queue limit: the second one is rejected immediately."""
+    """Together, two handlers exceed the queue limit: the second one is rejected immediately."""
     postgres = postgres_server.Postgres()
     try:
         place = postgres.database()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, sessions and servers change while a service runs. A statement then returns correct values or an error, and the
-service recovers without a restart."""
+"""Tables, sessions and servers change while a service is running. Each statement then returns correct values or an
+error, and the service recovers without a restart."""
 import concurrent.futures
 import contextlib
 import json
@@ -152,7 +152,7 @@ def start(monkey, site, backend, request, keys="", workers=1):
 
 # ---- Changed tables ----
 
-# Changes by another program, and the rows that SELECT * FROM t (or FROM v) returns afterwards.
+# Changes made by another program, and the rows that SELECT * FROM t (or FROM v) then returns.
 CHANGES = {
     "add": ("ALTER TABLE t ADD COLUMN c INTEGER DEFAULT 7", [{"secret": 1, "name": "Ana", "c": 7}]),
     "drop": ("ALTER TABLE t DROP COLUMN secret", [{"name": "Ana"}]),
@@ -219,7 +219,7 @@ def test_service_may_change_its_own_tables(monkey, site, backend, request):
 
 
 def test_statement_with_invalid_values_stays_prepared(monkey, site, request):
-    """Statements with invalid values are retried once; the number of prepared statements does not grow."""
+    """Statements with invalid values are retried once, and leave no additional prepared statements."""
     if not HAS["postgres"]:
         pytest.skip("PostgreSQL is not available")
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
@@ -320,7 +320,7 @@ def test_session_state_of_a_transaction_is_reset(monkey, site, backend, request)
 
 @needs_sqlite
 def test_statements_after_an_implicit_rollback_are_rejected(monkey, site, request):
-    """RAISE(ROLLBACK) is such an error; a full disk may cause one, too."""
+    """RAISE(ROLLBACK) is such an error; a full disk may cause one as well."""
     base = start(monkey, site, "sqlite", request)
     base.change("CREATE TABLE t (a INTEGER); CREATE TRIGGER no BEFORE INSERT ON t WHEN NEW.a = 13 "
                 "BEGIN SELECT RAISE(ROLLBACK, 'no 13'); END;")
@@ -360,8 +360,8 @@ def test_copy_without_its_functions_is_rejected_without_side_effects(monkey, sit
 
 @needs_postgres
 def test_deallocated_statements_are_prepared_again(monkey, site, request):
-    """A function deallocates them, as the reset of a pooler does: each connection notices the loss and prepares them
-    again."""
+    """A function deallocates all prepared statements, as a pooler's reset does: each connection notices it and prepares
+    them again."""
     base = start(monkey, site, "postgres", request, "    PoolSize 2\n")
     base.change("CREATE FUNCTION forget() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DEALLOCATE ALL; RETURN 1; END $$")
     for _ in range(4):
@@ -373,7 +373,7 @@ def test_deallocated_statements_are_prepared_again(monkey, site, request):
 
 @needs_postgres
 def test_statement_that_fails_to_prepare_is_not_taken_for_a_deallocated_one(monkey, site, request):
-    """Other failures leave statements prepared, and a failed statement works as soon as its table exists."""
+    """Other failures do not affect prepared statements, and a failed statement works as soon as its table exists."""
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     for _ in range(10):
         assert "does not exist" in base.run("SELECT a FROM t")

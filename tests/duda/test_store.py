@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package store: the same service in memory, and over [KV] and [REDIS]."""
+"""The store package: the same service in memory, and over [KV] and [REDIS]."""
 import concurrent.futures
 import signal
 
@@ -283,8 +283,8 @@ def test_store_lock_excludes_other_handlers(server):
 
 @pytest.mark.processes("an embedded server does not reload")
 def test_store_memory_survives_a_reload(monkey, site):
-    """A new Size takes effect after a restart only. Handlers of the old configuration still hold their locks, which
-    handlers of the new one cannot acquire."""
+    """A new Size takes effect only after a restart. Handlers of the new configuration cannot acquire locks that handlers
+    of the old one still hold."""
     service = services.build(site.path.parent, "shares", SOURCE, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 2M\n")
     assert ask(server, "/put/a?v=1") == "0"

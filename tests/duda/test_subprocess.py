@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subprocesses of handlers: input and output, exit status, and that they end with their handler."""
+"""Subprocesses of handlers: input and output, exit status, and termination with the handler."""
 import os
 import signal
 from pathlib import Path

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Termination of handlers that ignore their cancellation: first their waits end, then their deferred functions run.
-Stacks and memory are kept, so that a callback that still refers to them does no harm."""
+"""Handlers that ignore their cancellation are terminated: first their waits end, then their deferred functions run.
+Their stacks and memory are kept, so that a callback that still refers to them does no harm."""
 import pytest
 
 import services
@@ -328,7 +328,7 @@ def test_waits_end_before_deferred_functions_run(server):
 
 @pytest.mark.parametrize("path", ["/asks-on", "/begins-on"])
 def test_wait_of_cancelled_handler_leaves_nothing(server, path):
-    """Package and handler ignore all errors, and the answers arrive when other handlers use the stacks."""
+    """Package and handler ignore all errors, and the answers arrive when other handlers are using the stacks."""
     for n in range(1, 4):
         assert {answer.status for answer in burst(server, path)} == {504}
         clients = [server.connect() for _ in range(20)]
@@ -341,7 +341,7 @@ def test_wait_of_cancelled_handler_leaves_nothing(server, path):
 
 @pytest.mark.parametrize("path", ["/events", "/opens", "/problem", "/flaws", "/template", "/content"])
 def test_handler_that_keeps_writing_after_cancellation_is_terminated(server, path):
-    """Such a handler blocks the worker no longer than a waiting one, and its buffers are freed."""
+    """Such a handler blocks the worker no longer than one that waits, and its buffers are freed."""
     n = 20
     assert server.get(path).status == 504
     before = int(server.get("/heap").text)
@@ -356,7 +356,7 @@ def test_deferred_function_that_waits_gets_an_error(server):
 
 
 def test_terminated_handlers_keep_bounded_memory(server):
-    """A route whose handlers are terminated repeatedly is disabled before its worker runs out of memory."""
+    """A route whose handlers are repeatedly terminated is disabled before its worker runs out of memory."""
     for _ in range(60):
         statuses = {answer.status for answer in burst(server, "/ignores")}
         if statuses == {503}:

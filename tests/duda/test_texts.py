@@ -361,7 +361,7 @@ def has_unnamed_files(folder):
 
 
 def test_uploaded_file_has_no_name_until_it_is_complete(server):
-    """Programs that watch or serve the folder see no other name."""
+    """Programs that watch or serve the folder never see another name."""
     if not has_unnamed_files(server.folder / "kept"):
         pytest.skip("the file system does not support O_TMPFILE")
     libc, created, moved_to = ctypes.CDLL(None, use_errno=True), 0x100, 0x80
@@ -377,7 +377,7 @@ def test_uploaded_file_has_no_name_until_it_is_complete(server):
 
 
 def test_upload_to_a_full_disk_leaves_no_file(monkey, site):
-    """The file system of the folder is full: it holds only 64 KB."""
+    """The file system of the folder is small: it holds only 64 KB."""
     folder = site.path.parent
     (folder / "kept").mkdir()
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", folder / "kept"], check=False).returncode:
@@ -459,7 +459,7 @@ def test_invalid_template_is_rejected_at_startup(monkey, site, tmp_path):
     server.process.wait(30)
 
 
-# Client data surrounds the texts in memory: printing a text without a NUL with `%s` would reveal it.
+# Client data surrounds the texts in memory: `%s` of a text without a NUL would reveal it.
 ENDED = r"""
 #include <duda.h>
 #include <duda/csv.h>
@@ -556,7 +556,7 @@ def shown(answer):
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PROPFIND"])
 def test_request_text_ends_with_nul(ended, method):
-    """Printing a text with `%s` reveals no header after it, such as one with a secret."""
+    """`%s` reveals none of the headers after the text, such as one with a secret."""
     kept = ended.get("/keep").all("Set-Cookie")[0].split(";")[0]
     fields = [("User-Agent", "curl/8"), ("Cookie", f"a=b; {kept}; secret=cookie"), ("Authorization", "Basic secret"), ("X-Request-Id", "id-1")]
     texts = shown(ended.get("/all/par%20am/more?q=x%20y&e=&secret=1", method, fields))

@@ -404,7 +404,7 @@ def test_doc_page_sends_requests(call, monkey, odd, tmp_path):
 
 
 def test_doc_page_describes_schemas(monkey, tmp_path):
-    """Describes queries, types and fields, and fills the form with an example."""
+    """The page describes queries, types and fields, and fills the form with an example."""
     if not browser.FOUND:
         pytest.skip("no Chromium here")
     cache = tmp_path.parent / "cache"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data about clients: tamper-proof cookies, sessions, and CSRF tokens."""
+"""Client state: tamper-proof cookies, sessions, and CSRF tokens."""
 import base64
 
 import pytest
@@ -92,7 +92,7 @@ static int end(struct duda_ctx *d)
     return e ? e : show(d);
 }
 
-/* Reads the session, waits for the request body, then executes its command. */
+/* Reads the session, waits for the request body, and then executes the command in it. */
 static int late(struct duda_ctx *d)
 {
     mk_str user = duda_session_get(d, "user"), how;
@@ -356,8 +356,8 @@ def redis():
 
 @pytest.mark.parametrize("kind", ["kv", "redis"])
 def test_sessions_in_a_store_survive_a_restart(monkey, site, request, kind):
-    """One line of the configuration moves sessions to the store. All workers share them, they survive a restart, and an
-    ended session stays ended."""
+    """One configuration line moves sessions to the store. They are shared by all workers, survive a restart, and stay
+    ended once they have ended."""
     if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
     place = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"

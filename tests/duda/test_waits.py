@@ -103,7 +103,8 @@ def test_wait_that_completes_in_time_leaves_no_timer(server):
 
 
 def test_example_of_the_header_waits(monkey, tmp_path):
-    """Runs the package of duda/wait.h in a handler that finishes, and in others that are cancelled while they wait."""
+    """Runs the example package of duda/wait.h in a handler that finishes, and in others that are cancelled while
+    waiting."""
     header = (ROOT / "duda/include/duda/wait.h").read_text()
     package = textwrap.dedent("\n".join(line[2:] for line in re.search(
         r"^ \*     struct question \{$.*?^ \*     \}$(?=\n \*/)", header, re.MULTILINE | re.DOTALL).group().splitlines()))
