@@ -16,7 +16,7 @@ from browser import Browser
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "release" / "monkey"))
 BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-# Headless, without background services, and without network requests of its own.
+# Headless, without background services or network requests of its own.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
 
@@ -64,7 +64,7 @@ def test_code_fits_on_a_phone(address, tmp_path, width):
 
 
 def pixels(path):
-    """Counts the colors of the pixels of an 8-bit PNG."""
+    """Counts the pixels of each color in an 8-bit PNG."""
     data, at, packed = path.read_bytes(), 8, b""
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -87,7 +87,7 @@ def pixels(path):
 
 
 def predict(kind, left, up, corner):
-    """The prediction of a byte by PNG's line filters (section 9 of the specification)."""
+    """The value that PNG's line filters predict for a byte (section 9 of the specification)."""
     if kind < 4:
         return (0, left, up, (left + up) // 2)[kind]
     near = left + up - corner

@@ -113,7 +113,7 @@ static void talk(const struct call *c, struct mk_stream *s)
         s->ops->shutdown(s);
     if (!e)
         e = receive(s, c->greets);
-    if (!e && c->greets) { /* meanwhile the test changes the state of the server */
+    if (!e && c->greets) { /* here, the test manipulates the server */
         report(s, e, false);
         fflush(stdout);
         (void)getchar();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A certificate authority that validates a name (RFC 8737) presents no client certificate, even where others must: its
-connection and session are of no other use."""
+"""A certificate authority that validates a name (RFC 8737) presents no client certificate, even where one is required.
+Its connection and session must be of no other use."""
 import ctypes
 import socket
 import ssl
@@ -16,7 +16,7 @@ LAST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 @pytest.fixture
 def closed(secure, authority, tmp_path):
-    """A server that requires client certificates, during the validation by a certificate authority."""
+    """A server that requires client certificates, while a certificate authority validates its name."""
     pair, folder = authority.issue(), tmp_path / "challenges"
     folder.mkdir()
     (folder / "localhost.pem").write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())

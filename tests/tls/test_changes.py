@@ -37,7 +37,7 @@ def test_reload_changes_certificates_without_losing_requests(start, authority):
             pair = authority.issue()
             server.server.tell(signal.SIGHUP)
             server.server.err.wait_for(TAKEN, count=n + 1)
-            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # reloads by itself, too
+            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # also reloads by itself
             load.more(3)
         load.check()
 
@@ -64,7 +64,7 @@ def test_open_connection_survives_a_change_of_certificates(start, authority):
 
 
 def test_replaced_link_is_noticed(secure, authority, tmp_path):
-    """Like certbot: live/NAME.pem is a symbolic link into archive/ that is replaced."""
+    """As with certbot, live/NAME.pem is a symbolic link into archive/ that is replaced."""
     def archive(n):
         pair = authority.issue(file=f"archive{n}")
         for kind, file in (("pem", pair.certificate), ("key", pair.key)):
@@ -82,7 +82,7 @@ def test_replaced_link_is_noticed(secure, authority, tmp_path):
 
 
 def test_replaced_folder_link_is_noticed(secure, authority, tmp_path):
-    """Like Kubernetes: the file is a link through a link to a folder, and only the latter is replaced."""
+    """As in Kubernetes, the file is a link through a link to a folder, and only the latter is replaced."""
     def version(n):
         pair = authority.issue()
         folder = tmp_path / f"v{n}"
@@ -247,7 +247,7 @@ def test_plugin_adds_a_certificate_later(secure, authority, tmp_path):
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_links_in_the_folder_of_a_plugin_are_not_followed(secure, authority, tmp_path, link):
-    """The master reads the folder with its own privileges, while others may write there."""
+    """The master reads the folder with its own privileges, although others may write to it."""
     own, secret = authority.issue(["localhost", "late.example"]), authority.issue(["late.example"])
     both = tmp_path / "secret.pem"
     both.write_bytes(secret.certificate.read_bytes() + secret.key.read_bytes())

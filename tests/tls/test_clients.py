@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TLS client of src/tls against other servers: openssl s_server and Monkey itself. The calling program is
-tests/tls/call.c."""
+"""The TLS client of src/tls connects to other servers: openssl s_server and Monkey itself. tests/tls/call.c is the
+calling program."""
 import re
 import subprocess
 

@@ -246,7 +246,7 @@ TWO = """
 
 @pytest.fixture
 def mixed(secure, authority, clients):
-    """A host without requirements, and two that require a certificate from the same authority."""
+    """One host without requirements, and two that require a certificate from the same authority."""
     pair = authority.issue(["open.example", "closed.example", "also.closed.example", "alike.example"])
 
     def start(**how):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS in the rest of the program: command line, daemon mode, messages, and the TLS data available to CGI programs and
+"""TLS in the rest of the program: command line, daemon mode, messages, and the TLS variables of CGI programs and
 plugins."""
 import os
 import re

@@ -15,8 +15,8 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
 class ResumingClient:
-    """A client that keeps its session. It uses Python's own sockets, since the session of an ssl.SSLObject cannot be set
-    later."""
+    """A client that keeps its session. It uses Python's own sockets, because the session of an ssl.SSLObject cannot be
+    set later."""
 
     def __init__(self, server, authority, version=ssl.TLSVersion.TLSv1_3):
         self.address = server.server.addresses[0]
@@ -52,7 +52,7 @@ def test_session_is_resumed(start, authority, version):
 
 
 def test_session_is_resumed_by_any_worker(start, authority):
-    """Each worker has its own listening socket; so many connections reach all of them."""
+    """Each worker has its own listening socket; this many connections reach all of them."""
     client = ResumingClient(start(workers=4), authority, ssl.TLSVersion.TLSv1_2)
     client.connect()
     assert all(client.connect(keep=False) for _ in range(40))

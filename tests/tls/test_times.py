@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expired certificates and certificates that are not yet valid: a warning for their host, while all other hosts are
-served."""
+"""Certificates that have expired or are not valid yet cause a warning for their host, while all hosts are served."""
 import signal
 import ssl
 

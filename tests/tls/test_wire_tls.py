@@ -20,7 +20,7 @@ HANDSHAKE, ALERT, CONTENT = 22, 21, 23
 
 
 class Wire:
-    """A TLS client whose bytes the test transports: `out()` returns the bytes to send, `take()` feeds received ones."""
+    """A TLS client whose bytes the test moves: `out()` returns the bytes to send, `take()` passes on received bytes."""
 
     def __init__(self, server, context, name="localhost", receive_buffer=None):
         self.sock = socket.socket()
@@ -321,7 +321,7 @@ def test_request_in_one_byte_records_is_read(start, context, version):
 
 
 def test_request_body_in_one_byte_records_is_read(start, context):
-    """More records than one loop iteration reads: none may be left over."""
+    """There are more records than one loop iteration reads: none may be left over."""
     content = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20000
     with Wire(start(), context) as c:
         c.shake_hands()
@@ -418,7 +418,7 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("together", [True, False])
 def test_close_notify_is_answered_immediately(start, context, version, together):
-    """A client that sends close_notify and keeps the connection open gets the server's close_notify, even if its own
+    """A client that sends close_notify but keeps the connection open gets the server's close_notify, even if its own
     came with a request."""
     with Wire(start(), limit_version(context, version)) as c:
         c.shake_hands()

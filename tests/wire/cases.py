@@ -27,7 +27,7 @@ class Case:
 
     @property
     def id(self):
-        """Unique, and suitable as a file name or test parameter."""
+        """A unique ID, suitable as a file name or test parameter."""
         return f"{Path(self.file).stem}-{'-'.join(self.name.split())}".replace("/", "_")
 
     def events(self, kind):
@@ -37,8 +37,8 @@ class Case:
 
     @property
     def statuses(self):
-        """The statuses of the responses in order; None for an accepted request, whatever its status. A request whose
-        body is rejected produces one response or two: see README.md."""
+        """The statuses of the responses, in order; None for an accepted request, whatever its status. A request whose
+        body is rejected yields one response or two: see README.md."""
         answers = []
         for line in self.expect:
             if line.startswith(b"request "):

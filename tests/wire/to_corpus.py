@@ -35,7 +35,7 @@ def flows(case):
 
 
 def connections(case):
-    """The whole input in one piece, then byte by byte with a peer that reads slowly."""
+    """The whole input at once, then byte by byte with a peer that reads slowly."""
     yield b"\x00" + case.data
     yield b"\x1f" + b"\x0a" * 31 + case.data
 
