@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DokuWiki from Debian's package, configured as in the guide: a browser session of a user, and the requests of an
-attacker."""
+"""DokuWiki from the Debian package, configured as the guide describes, with a user in a browser and an attacker."""
 import pathlib
 
 import pytest

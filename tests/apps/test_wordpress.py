@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WordPress from Debian's package with MariaDB, configured as in the guide: a browser session of a user, and the
-requests of an attacker. The packages are large, so `make check` does not install them; `tools/dev/need.sh apps` does."""
+"""WordPress from the Debian package with MariaDB, configured as the guide describes, with a user in a browser and an
+attacker. The packages are large, so `make check` does not install them; `tools/dev/need.sh apps` does."""
 import pathlib
 import shutil
 
@@ -31,7 +31,7 @@ def log_in(user, url, password):
 
 
 def choose_permalinks(user, url):
-    """Chooses a custom structure, as the guide describes."""
+    """Sets a custom permalink structure, as the guide describes."""
     user.goto(f"{url}/wp-admin/options-permalink.php")
     user.click("#custom_selection")
     user.fill("#permalink_structure", "/%year%/%postname%/")

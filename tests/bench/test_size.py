@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Size and needed libraries of the optimized program, without its loadable objects."""
+"""The size of the optimized program, without loadable objects, and the libraries that it needs."""
 import pathlib
 import re
 import shutil

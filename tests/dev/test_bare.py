@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/bare.sh without a chroot of several hundred megabytes: required programs, rejected arguments, and the checks
-of its log."""
+"""tools/dev/bare.sh, without creating its chroot of several hundred megabytes: required programs, rejected arguments,
+and log checks."""
 import os
 import shutil
 import subprocess

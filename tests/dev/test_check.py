@@ -67,7 +67,7 @@ def test_build_collects_tests_to_compile_their_bytecode(tree):
 
 @pytest.fixture
 def testers(tree):
-    """testers(name) makes tests of that type fail."""
+    """testers(name) makes the tests of that type fail."""
     def make(fails=None):
         (tree / "build/fuzz").mkdir(parents=True)
         put(tree / "build/venv/bin/python", f"[ {fails} != pytest ]")

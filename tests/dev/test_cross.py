@@ -39,7 +39,7 @@ def tree(tmp_path_factory):
 
 
 def request_status(command, folder):
-    """Starts a server that prints its address, and requests its page."""
+    """Starts a server that prints its address, and returns the status of its page."""
     process = subprocess.Popen(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for line in process.stdout:
@@ -53,7 +53,7 @@ def request_status(command, folder):
 
 
 def stripped_kb(path, triplet):
-    """Size after stripping, in KB, to compare with the guide."""
+    """The size after stripping, in KB, as the guide states it."""
     made = path.with_suffix(".stripped")
     subprocess.run([f"{triplet}-strip", "-o", made, path], check=True)
     return made.stat().st_size / 1024

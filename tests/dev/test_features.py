@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features that need a library: configure finds them, notices added and removed libraries, and the program lists them."""
+"""Features that depend on libraries: configure finds the libraries, notices when one is installed or removed, and the
+program lists its features."""
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("nin
 
 
 class Build:
-    """A build folder whose pkg-config searches only a folder of the test."""
+    """A build folder whose pkg-config searches only the test's own folder."""
 
     def __init__(self, top):
         self.folder, self.packages = top / "build", top / "packages"
@@ -38,7 +39,7 @@ class Build:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def build_again(self):
-        """Runs the first step of every build: configures again if required."""
+        """Runs the first step of every build, which reconfigures if needed."""
         os.utime(self.packages)
         self.run("ninja", "-C", self.folder, "build.ninja")
 
@@ -48,7 +49,7 @@ class Build:
         return [parts[word].split(", ") if word in parts else [] for word in ("with", "without")]
 
     def line_of(self, target):
-        """The build rule of `target`, with its objects and libraries."""
+        """The build rule of `target`, including its objects and libraries."""
         return re.search(rf"^build {target}: [^\n]*", self.text("build.ninja"), re.MULTILINE)[0]
 
     def links(self, layer):

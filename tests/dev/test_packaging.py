@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that `make install` adds to the program: complete, with correct paths, and never overwriting files that the
-administrator edited; and the files that remain after `make uninstall`."""
+"""The files that `make install` adds to the program are complete, have the correct paths, and never overwrite a file
+that the administrator has edited. Also checks which files remain after `make uninstall`."""
 import os
 import re
 import shutil
@@ -182,7 +182,7 @@ def test_uninstall_without_installation_fails(installation):
 
 def test_installed_server_drops_root_and_writes_its_log(tmp_path, monkey):
     it = Installation(tmp_path, prefix=str(tmp_path / "usr"))
-    it.dest = ""  # install without DESTDIR, so that the paths in the configuration are real
+    it.dest = ""  # no DESTDIR: the paths in the configuration must exist
     it.install()
     server = monkey(args=["-c", tmp_path / "usr/etc/monkey", "-p", "127.0.0.1:0", "-w", "1"])
     if os.geteuid() == 0:

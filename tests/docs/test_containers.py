@@ -97,7 +97,7 @@ def test_manifest_references_resolve():
         volumes = {volume["name"] for volume in template["volumes"]}
         volumes |= {claim["metadata"]["name"] for claim in whole.get("volumeClaimTemplates", ())}
         assert {mount["name"] for mount in container(name)["volumeMounts"]} == volumes
-        assert template["automountServiceAccountToken"] is False  # its volume would hide that of the secrets
+        assert template["automountServiceAccountToken"] is False  # its volume would be mounted over the secrets
     target = named("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]
     assert named(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
     assert named("PodDisruptionBudget")["spec"]["selector"] == named("Deployment")["spec"]["selector"]
@@ -136,7 +136,7 @@ def test_configuration_agrees_with_the_manifests():
         assert set(re.findall(r"/run/secrets/([\w-]+)", text)) == files
     workers = int(next(one["value"] for one in container()["env"] if one["name"] == "WORKERS"))
     nodes = named("HorizontalPodAutoscaler")["spec"]["maxReplicas"] + 1  # one more node runs during a rolling update
-    # 3 connections are reserved for the superuser
+    # 3 connections are reserved for superusers.
     most = int(re.search(r"max_connections=(\d+)", container("postgres")["args"][-1])[1]) - 3
     assert nodes * workers * 4 <= most, "the default of PoolSize"
     assert int(container()["resources"]["requests"]["cpu"]) == workers
@@ -151,7 +151,7 @@ def test_manifests_use_the_same_images():
 
 
 def test_image_installs_the_libraries_the_server_loads():
-    """Needs Debian 12, the base of the image."""
+    """Needs Debian 12, the base system of the image."""
     release = ROOT / "build/dev/monkey"
     if "bookworm" not in open("/etc/os-release").read() or not shutil.which("dpkg") or not release.exists():
         pytest.skip("this is not Debian 12")
@@ -257,7 +257,7 @@ def redis_ask(redis):
 
 @needs_servers
 def test_redis_probe_succeeds_only_with_the_right_password(redis, tmp_path):
-    """The probes log in: a Redis that rejects the password, or is still loading its data, is not ready. Without -e,
+    """The probes log in. A Redis that rejects the password or is still loading its data is not ready. Without -e,
     redis-cli would exit with 0 in both cases."""
     probe = container("redis")["readinessProbe"]["exec"]["command"][-1]
     kind, compose = COMPOSE["services"]["redis"]["healthcheck"]["test"]

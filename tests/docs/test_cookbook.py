@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves each recipe of the cookbook as printed, with folders of the test and free ports, and checks that it does what
-it promises. (test_docs.py checks that each recipe loads without a warning.)"""
+"""Serves each cookbook recipe as printed, except for temporary folders and free ports, and checks that it does what it
+promises. (test_docs.py checks that each recipe loads without a warning.)"""
 import base64
 import contextlib
 import re
@@ -19,7 +19,7 @@ RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
 def configurations(title, page=PAGE):
-    """Returns the configurations below a heading, or all of the page."""
+    """Returns the configurations below a heading, or all configurations on the page."""
     text = page.read_text()
     if title is None:
         return [block for _, block in blocks(page) if "[HOST]" in block]
@@ -36,7 +36,7 @@ class RecipeServer:
         self.folder, self.start = folder, start
 
     def file(self, path, text="", mode=0o644):
-        """Creates a file with an absolute path below the folder of the test."""
+        """Creates the file of an absolute path below the test's folder."""
         place = self.folder / path.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -92,7 +92,7 @@ with_php = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
 
 @pytest.fixture
 def fpm(tmp_path):
-    """Returns a function that points a recipe to the PHP-FPM of the test."""
+    """Returns a function that points a recipe to the test's PHP-FPM."""
     (tmp_path / "run").mkdir()
     with php_fpm.Fpm(tmp_path / "run") as each:
         yield lambda text: text.replace("unix:/run/php/php-fpm.sock", each.address)
@@ -129,7 +129,7 @@ def test_wordpress_recipe_runs_no_uploaded_script(recipes, fpm):
 
 @pytest.mark.parametrize("title", ["WordPress", "DokuWiki"])
 def test_php_guide_has_the_same_configuration(title):
-    """tests/apps serve the applications with the configuration of the guide."""
+    """tests/apps run these applications with the guide's configuration."""
     assert configurations(title) == configurations(title, GUIDE)
 
 
@@ -141,7 +141,7 @@ def backends():
 
 
 def with_servers(addresses, servers, text):
-    """Replaces the backend addresses of the configuration with those of the test."""
+    """Replaces the backend addresses in the configuration with those of the test."""
     for address, server in zip(addresses, servers, strict=True):
         assert address in text
         text = text.replace(address, server.address)

@@ -14,7 +14,7 @@ from manual import PLUGINS, SECTION, blocks, inline_code, run, table_rows, write
 from monkey import PROGRAM, ROOT, SECONDS
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *PLUGINS, *sorted((ROOT / "examples").rglob("*.md"))]
-MADE = PROGRAM.parent / "docs"  # every build generates man page and completions here
+MADE = PROGRAM.parent / "docs"  # every build generates the man page and completions
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_manual_has_configurations():
 
 
 def complaints(stderr):
-    """Returns the errors and warnings, except those about error pages, which the examples lack, and about users, which
+    """Returns the errors and warnings, ignoring those about error pages, which the examples lack, and about users, which
     are all the same here."""
     expected = "there is no `|the service `.*` has the user of the public workers"
     return [line for line in stderr.splitlines() if re.search(rf": (error|warning): (?!{expected})", line)]
@@ -48,7 +48,7 @@ def test_configuration_of_the_manual_loads(tmp_path, page, text):
 
 
 def test_migration_guide_shows_the_real_output(tmp_path):
-    """The last page of the migration guide: its example and the output that it shows."""
+    """The last page of the migration guide: an example and the output that it shows."""
     page = ROOT / "docs/guide/from-monkey-1.md"
     texts = [text for _, text in blocks(page)]
     example = next(text for text in texts if text.startswith("# /etc/monkey/sites/default\n"))
@@ -94,7 +94,7 @@ COMMAND = re.compile(r"^(?:\$ )?(?:sudo )?(?:build/\w+/)?monkey(?:\s|$)")
 
 
 def commands(page):
-    """Yields (line, words) of each command line that starts the program. Text after two blanks is an explanation."""
+    """Yields (line, words) for each command line that starts the program. Text after two blanks is an explanation."""
     shown = [(number + i, line) for number, text in blocks(page) for i, line in enumerate(text.split("\n"))]
     for number, line in shown + list(inline_code(page)):
         for part in line.split(" && "):
@@ -149,7 +149,7 @@ def printed_configuration():
 
 
 def reference_keys():
-    """Returns every key with a row in the generated reference."""
+    """Returns every key that has a row in the generated reference."""
     rows = table_rows(ROOT / "docs/reference/configuration.md", "Key")
     return {row[0].strip("`") for row in rows}
 
@@ -175,7 +175,7 @@ def test_guide_mentions_every_section():
 
 
 def amount(text):
-    """Converts a time to seconds and a size to bytes; other words become lower case."""
+    """Converts a time to seconds or a size to bytes; other words are converted to lower case."""
     match = re.fullmatch(r"(\d+)(ms|[smhBKMG])?", text)
     if not match:
         return text.lower()

@@ -39,7 +39,7 @@ def blocks(text):
 
 
 def files():
-    """Returns complete files: a block that includes the headers starts a new file, later blocks continue it."""
+    """Returns complete files: a block that includes the headers starts a new file, and later blocks continue it."""
     found = []
     for block in blocks(GUIDE):
         if "#include <monkey/plugin.h>" in block:
@@ -81,7 +81,7 @@ def test_code_of_the_guide_compiles(tmp_path, i):
 
 @pytest.fixture
 def serve(monkey, site, tmp_path):
-    """Runs a plugin of the guide: serve("nap", routes="/nap nap")."""
+    """Runs a plugin from the guide: serve("nap", routes="/nap nap")."""
     def start(name, routes="/* static", code=None, **keys):
         made = compile_plugin(tmp_path, name, code or FILES[name])
         return monkey(plugins=[made], sections=f"[ROUTES]\n    {routes}\n", **keys)
@@ -229,7 +229,7 @@ def test_guide_shows_the_whole_example():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with only the files that are installed for authors of plugins: headers and monkey.pc below usr/."""
+    """A folder with only what is installed for plugin authors: headers and monkey.pc below usr/."""
     for tool in ("cmake", "pkg-config", "make"):
         if not shutil.which(tool):
             pytest.skip(f"no {tool} here")
@@ -331,7 +331,7 @@ def test_plugin_list_shows_the_example(run, example):
 
 
 def test_one_line_command_builds_a_plugin(installed, tmp_path):
-    """Runs the command of the guide literally."""
+    """Runs the guide's command literally."""
     (line,) = [line.strip() for line in GUIDE.splitlines() if line.startswith("    cc -fPIC")]
     (tmp_path / "hello.c").write_text(files()[0])
     call("sh", "-c", line.replace("pkg-config", "$PKG_CONFIG"), folder=tmp_path, environment=environment(installed))
