@@ -166,6 +166,30 @@ MK_API int mk_server_fd(struct mk_server *s);
 MK_API int mk_server_step(struct mk_server *s);
 
 /**
+ * Runs fn(worker, ctx) once in the loop of each worker, in its thread: sends an event to all clients, for
+ * example, or changes data that each worker has of its own. Calls of one thread run in their order. done(ctx)
+ * runs when all of them have returned, in the thread that finishes last, which may be the calling one; it may
+ * free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server until
+ * mk_server_free().
+ *
+ * Returns 0 if at least one worker will call fn, even if the server stops meanwhile; a worker that is
+ * stopping is left out. On an error, neither function is called: -ESHUTDOWN (the server does not run),
+ * -ENOMEM, -EINVAL.
+ *
+ *     static void send_temperature(struct mk_worker *worker, void *ctx)
+ *     {
+ *         struct reading *reading = ctx;
+ *         for (struct client *c = clients[mk_worker_index(worker)]; c; c = c->next)
+ *             (void)mk_websocket_send(c->socket, MK_WEBSOCKET_TEXT, reading->text);
+ *     }
+ *
+ *     if (mk_server_post(server, send_temperature, free, reading))
+ *         free(reading);
+ */
+MK_API int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ctx),
+                          void (*done)(void *ctx), void *ctx) MK_API_MUST_USE;
+
+/**
  * Stops the server: it accepts no more connections, allows open requests `drain_ms` to finish (0: no time;
  * UINT32_MAX: no limit), and closes all connections. Returns immediately. Any thread, handler or signal
  * handler may call it (it is async-signal-safe), at any time before mk_server_free(). A later call may

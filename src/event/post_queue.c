@@ -5,12 +5,6 @@
 
 #include "base/mem.h"
 
-struct mk_post {
-    struct mk_post *before;
-    void (*fn)(void *ctx);
-    void *ctx;
-};
-
 /* Replaces `last` when the queue is closed. */
 #define CLOSED ((struct mk_post *)1)
 
@@ -20,22 +14,29 @@ void mk_post_queue_init(struct mk_post_queue *b, struct mk_loop *loop)
     atomic_init(&b->last, NULL);
 }
 
-mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *ctx)
+mk_err mk_post_queue_push_static(struct mk_post_queue *b, struct mk_post *p)
 {
-    struct mk_post *p = mk_mem_alloc(sizeof *p), *before = atomic_load(&b->last);
-    if (!p)
-        return -ENOMEM;
-    *p = (struct mk_post){.fn = fn, .ctx = ctx};
+    struct mk_post *before = atomic_load(&b->last);
     do {
-        if (before == CLOSED) {
-            mk_mem_free(p);
+        if (before == CLOSED)
             return -ESHUTDOWN;
-        }
         p->before = before;
     } while (!atomic_compare_exchange_weak(&b->last, &before, p));
     if (!before) /* otherwise the loop was woken and has yet to run the queue */
         mk_loop_wakeup(b->loop);
     return 0;
+}
+
+mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *ctx)
+{
+    struct mk_post *p = mk_mem_alloc(sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    *p = (struct mk_post){.fn = fn, .ctx = ctx, .is_allocated = true};
+    mk_err e = mk_post_queue_push_static(b, p);
+    if (e)
+        mk_mem_free(p);
+    return e;
 }
 
 static void run_posts(struct mk_post *last)
@@ -49,7 +50,8 @@ static void run_posts(struct mk_post *last)
     }
     while (first) {
         struct mk_post p = *first;
-        mk_mem_free(first);
+        if (p.is_allocated)
+            mk_mem_free(first);
         p.fn(p.ctx);
         first = p.before;
     }

@@ -5,7 +5,13 @@
 
 #include "event/loop.h"
 
-struct mk_post;
+/* A call that is posted. */
+struct mk_post {
+    struct mk_post *before;
+    void (*fn)(void *ctx);
+    void *ctx;
+    bool is_allocated; /* by mk_post_queue_push(); freed before the call */
+};
 
 struct mk_post_queue {
     struct mk_loop *loop;
@@ -16,6 +22,8 @@ void mk_post_queue_init(struct mk_post_queue *b, struct mk_loop *loop);
 /* From any thread: posts fn(ctx) and wakes the loop, whose wakeup handler must call mk_post_queue_run(). 0:
  * fn(ctx) will be called. -ENOMEM; -ESHUTDOWN: the queue is closed. */
 mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *ctx) MK_MUST_USE;
+/* The same with memory of the caller, which lives until fn(ctx) begins. 0, or -ESHUTDOWN. */
+mk_err mk_post_queue_push_static(struct mk_post_queue *b, struct mk_post *p) MK_MUST_USE;
 /* Runs the posted calls in the loop's thread. Calls that they post run next time. */
 void mk_post_queue_run(struct mk_post_queue *b);
 /* Runs the posted calls and closes the queue. */

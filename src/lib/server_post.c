@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls posted to all workers by any thread. */
+#include <stdatomic.h>
+
+#include "base/mem.h"
+#include "lib/handle_registry.h"
+#include "lib/last_error.h"
+#include "lib/server_type.h"
+
+struct call {
+    struct mk_post post;
+    struct broadcast *broadcast;
+    struct mk_worker *worker;
+};
+
+/* One mk_server_post(). */
+struct broadcast {
+    void (*fn)(struct mk_worker *w, void *ctx);
+    void (*done)(void *ctx);
+    void *ctx;
+    atomic_uint left; /* calls still to be made, and one while they are being posted */
+    struct call calls[];
+};
+
+static void broadcast_unref(struct broadcast *b)
+{
+    if (atomic_fetch_sub(&b->left, 1) > 1)
+        return;
+    if (b->done)
+        b->done(b->ctx);
+    mk_mem_free(b);
+}
+
+static void run_call(void *ctx)
+{
+    struct call *c = ctx;
+    c->broadcast->fn(c->worker, c->broadcast->ctx);
+    broadcast_unref(c->broadcast);
+}
+
+static bool post_call(struct broadcast *b, struct call *c, struct mk_lib_worker *r)
+{
+    *c = (struct call){.post = {.fn = run_call, .ctx = c}, .broadcast = b, .worker = &r->worker};
+    if (!atomic_load(&r->serves))
+        return false;
+    atomic_fetch_add(&b->left, 1);
+    if (!mk_post_queue_push_static(&r->worker.inbox, &c->post))
+        return true;
+    atomic_fetch_sub(&b->left, 1);
+    return false;
+}
+
+/* With n_ringing held: workers do not end meanwhile. */
+static mk_err post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
+{
+    bool any = false;
+    for (unsigned i = 0; i < n; i++)
+        any |= post_call(b, &b->calls[i], &s->runners[i]);
+    if (any)
+        broadcast_unref(b);
+    else
+        mk_mem_free(b);
+    return any ? 0 : -ESHUTDOWN;
+}
+
+static mk_err post_to_all(struct mk_server *s, const struct broadcast *what)
+{
+    unsigned n = atomic_load(&s->n_runners);
+    if (!n)
+        return -ESHUTDOWN;
+    struct broadcast *b = mk_mem_zalloc(1, sizeof *b + n * sizeof *b->calls);
+    if (!b)
+        return -ENOMEM;
+    b->fn = what->fn;
+    b->done = what->done;
+    b->ctx = what->ctx;
+    atomic_init(&b->left, 1);
+    return post_calls(s, b, n);
+}
+
+int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ctx), void (*done)(void *ctx),
+                   void *ctx)
+{
+    int before MK_KEEP_ERRNO = errno;
+    if (!mk_handle_is_valid(s) || !fn)
+        return -EINVAL;
+    atomic_fetch_add(&s->n_ringing, 1);
+    mk_err e = post_to_all(s, &(struct broadcast){.fn = fn, .done = done, .ctx = ctx});
+    atomic_fetch_sub(&s->n_ringing, 1);
+    return e;
+}
