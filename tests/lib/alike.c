@@ -39,7 +39,7 @@ static enum mk_verdict at_once(struct mk_request *request, struct mk_response *r
 
 /* ---- Later responses, from another thread ---- */
 
-static void bring(struct mk_request *request, void *ctx)
+static void set_result(struct mk_request *request, void *ctx)
 {
     if (request)
         mk_request_set_data(request, ctx);
@@ -49,7 +49,7 @@ static void *work(void *ctx)
 {
     static char result[] = "from another thread\n";
     struct mk_request_ref *t = ctx;
-    (void)mk_request_ref_resume(t, bring, result);
+    (void)mk_request_ref_resume(t, set_result, result);
     mk_request_ref_free(t);
     return NULL;
 }
@@ -112,7 +112,7 @@ static enum mk_verdict source(struct mk_request *request, struct mk_response *re
     return mk_response_set_body_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
 }
 
-static enum mk_verdict tell_pulled(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict report_counters(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
     return say(response, "%llu %llu", atomic_load(&n_pulled), atomic_load(&n_closed));
@@ -216,7 +216,7 @@ static int set_up(struct mk_server *s, char **argv)
         mk_server_fn *fn;
     } routes[] = {
         {"GET /users/:id<uint>", at_once}, {"GET /later", later}, {"GET /source/:n<uint>", source},
-        {"GET /pulled", tell_pulled},      {"POST /sum", add_up}, {"GET /echo", echo},
+        {"GET /pulled", report_counters},  {"POST /sum", add_up}, {"GET /echo", echo},
         {"GET /events", events},           {"GET /file", file},
     };
     char pair[8192];

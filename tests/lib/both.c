@@ -7,7 +7,8 @@
 int mk_create(void);
 extern int monkey_1_calls;
 
-static enum mk_verdict tell(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict respond_with_calls(struct mk_request *request, struct mk_response *response,
+                                          void *data)
 {
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -27,7 +28,7 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &set, NULL);
     mk_create();
     struct mk_server *s = mk_server_new(NULL);
-    if (mk_server_add_route(s, "GET /calls", tell, NULL) ||
+    if (mk_server_add_route(s, "GET /calls", respond_with_calls, NULL) ||
         mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:0", &port) || mk_server_start(s, 1)) {
         fprintf(stderr, "%s\n", mk_server_error(s));
         return 1;

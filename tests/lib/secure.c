@@ -4,7 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-static enum mk_verdict tell(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict respond_with_version(struct mk_request *request, struct mk_response *response,
+                                            void *data)
 {
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -27,8 +28,8 @@ int main(int argc, char **argv)
     snprintf(pair, sizeof pair, "%s %s", argc > 3 ? argv[2] : "", argc > 3 ? argv[3] : "");
     struct mk_server *s = mk_server_new(NULL);
     if (mk_server_set(s, "SERVER", "Certificate", pair) ||
-        mk_server_add_route(s, "GET /version", tell, NULL) || mk_server_listen(s, where, &port) ||
-        mk_server_start(s, 2)) {
+        mk_server_add_route(s, "GET /version", respond_with_version, NULL) ||
+        mk_server_listen(s, where, &port) || mk_server_start(s, 2)) {
         fprintf(stderr, "secure: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;

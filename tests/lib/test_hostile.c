@@ -90,8 +90,8 @@ static void test_client_closed_twice_is_an_error(void **state)
     mk_server_free(s);
 }
 
-static enum mk_verdict free_a_ticket_twice(struct mk_request *request, struct mk_response *response,
-                                           void *data)
+static enum mk_verdict free_request_ref_twice(struct mk_request *request, struct mk_response *response,
+                                              void *data)
 {
     struct mk_request_ref *t = mk_request_ref_new(request);
     mk_request_ref_free(t);
@@ -105,7 +105,7 @@ static void request_ref_freed_twice_is_an_error(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", free_a_ticket_twice, NULL, &port);
+    struct mk_server *s = server_with("GET /", free_request_ref_twice, NULL, &port);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_holds(ask(port, "GET", "/"), "hello");
     mk_server_free(s);
@@ -117,7 +117,7 @@ static void request_ref_freed_twice_is_an_error(void **state)
 static struct mk_server *around;
 static atomic_int n_told;
 
-static void tell(void *ctx, enum mk_log_level level, mk_str text)
+static void count_refusals(void *ctx, enum mk_log_level level, mk_str text)
 {
     (void)ctx;
     (void)level;
@@ -138,7 +138,7 @@ static enum mk_verdict misbehave(struct mk_request *request, struct mk_response 
 
 static struct mk_server *misbehaving(unsigned *port)
 {
-    const struct mk_server_options options = {.size = sizeof options, .on_log = tell};
+    const struct mk_server_options options = {.size = sizeof options, .on_log = count_refusals};
     struct mk_server *s = around = mk_server_new(&options);
     atomic_store(&n_told, 0);
     assert_int_equal(mk_server_add_route(s, "GET /", misbehave, NULL), 0);
@@ -241,7 +241,7 @@ static enum mk_verdict send_badly(struct mk_request *request, struct mk_response
     return mk_response_set_body_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_ERROR : MK_DONE;
 }
 
-static void bring_badly(struct mk_request *request, void *ctx)
+static void resume_badly(struct mk_request *request, void *ctx)
 {
     struct mk_request_ref *t = ctx;
     misbehave_anywhere();
@@ -259,7 +259,7 @@ static enum mk_verdict wait_badly(struct mk_request *request, struct mk_response
     if (!mk_request_attached(request, &key)) {
         struct mk_request_ref *t = mk_request_ref_new(request);
         assert_int_equal(mk_request_attach(request, &key, t, NULL), 0);
-        assert_int_equal(mk_request_ref_resume(t, bring_badly, t), 0);
+        assert_int_equal(mk_request_ref_resume(t, resume_badly, t), 0);
     }
     return MK_WAIT;
 }
@@ -375,7 +375,7 @@ static void thread_that_cannot_start_is_an_error(void **state)
 }
 
 /* Waits forever. */
-static enum mk_verdict wait_for_ever(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict wait_forever(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request;
     (void)response;
@@ -389,7 +389,7 @@ static void requests_in_progress_do_not_delay_stop(void **state)
     (void)state;
     unsigned port;
     int clients[4];
-    struct mk_server *s = server_with("GET /", wait_for_ever, &n_waiting, &port);
+    struct mk_server *s = server_with("GET /", wait_forever, &n_waiting, &port);
     assert_int_equal(mk_server_start(s, 2), 0);
     for (size_t i = 0; i < MK_LEN(clients); i++) {
         clients[i] = dial(port);

@@ -170,7 +170,8 @@ static void test_client_refuses_invalid_arguments(void **state)
     mk_server_free(s);
 }
 
-static enum mk_verdict ask_itself(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict use_own_test_client(struct mk_request *request, struct mk_response *response,
+                                           void *data)
 {
     struct mk_test_client *p = *(struct mk_test_client **)data;
     struct mk_test_client_answer answer;
@@ -185,7 +186,7 @@ static void handler_cannot_use_test_client_of_its_server(void **state)
     unsigned port;
     struct mk_test_client_answer answer;
     struct mk_test_client *p;
-    struct mk_server *s = server_with("GET /", ask_itself, &p, &port);
+    struct mk_server *s = server_with("GET /", use_own_test_client, &p, &port);
     p = mk_test_client_open(s);
     assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), 0);
     assert_int_equal(answer.status, 200);

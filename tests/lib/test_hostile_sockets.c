@@ -196,14 +196,14 @@ static void upgrade_on(int fd, const char *path)
 }
 
 /* A text frame of one letter, masked with zeros. */
-static void say_on(int fd, char letter)
+static void send_letter(int fd, char letter)
 {
     const char frame[] = {(char)0x81, (char)0x81, 0, 0, 0, 0, letter};
     assert_int_equal(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
 }
 
 /* Receives until these bytes arrive, or the end. */
-static bool hear_until(int fd, const char *part)
+static bool receive_until(int fd, const char *part)
 {
     char room[4096];
     size_t len = 0;
@@ -221,7 +221,7 @@ static int connect_socket(unsigned port)
     int fd = dial(port);
     assert_true(fd >= 0);
     upgrade_on(fd, "/socket");
-    assert_true(hear_until(fd, "\r\n\r\n"));
+    assert_true(receive_until(fd, "\r\n\r\n"));
     return fd;
 }
 
@@ -230,7 +230,7 @@ static int connect_events(unsigned port)
     int fd = dial(port);
     assert_true(fd >= 0);
     ask_on(fd, "GET", "/events");
-    assert_true(hear_until(fd, "data: one"));
+    assert_true(receive_until(fd, "data: one"));
     return fd;
 }
 
@@ -244,22 +244,22 @@ static void websocket_misuse_is_refused(void **state)
     assert_int_equal(mk_server_start(s, 2), 0);
     int fd = connect_socket(port);
     for (const char *each = "wpmwpm"; *each; each++) {
-        say_on(fd, *each);
-        assert_true(hear_until(fd, "done"));
+        send_letter(fd, *each);
+        assert_true(receive_until(fd, "done"));
     }
     assert_int_equal(atomic_load(&n_closed), 0);
-    say_on(fd, 'd');
+    send_letter(fd, 'd');
     wait_until(&n_closed, 1);
     assert_holds(hear_all(fd), "");
     fd = connect_socket(port);
-    say_on(fd, 'c');
-    assert_true(hear_until(fd, "bye"));
-    say_on(fd, 'w'); /* is not delivered */
+    send_letter(fd, 'c');
+    assert_true(receive_until(fd, "bye"));
+    send_letter(fd, 'w'); /* is not delivered */
     close(fd);
     wait_until(&n_closed, 2);
     fd = dial(port);
     upgrade_on(fd, "/odd");
-    assert_true(hear_until(fd, "HTTP/1.1 500 "));
+    assert_true(receive_until(fd, "HTTP/1.1 500 "));
     close(fd);
     assert_holds(ask(port, "GET", "/socket"), "HTTP/1.1 426 ");
     assert_holds(ask(port, "GET", "/ended"), "data: one");
@@ -278,7 +278,7 @@ static void event_stream_opened_twice_is_refused(void **state)
     assert_int_equal(mk_server_start(s, 1), 0);
     int fd = dial(port);
     ask_on(fd, "GET", "/again");
-    assert_true(hear_until(fd, "data: one"));
+    assert_true(receive_until(fd, "data: one"));
     assert_int_equal(atomic_load(&n_closed), 1);
     close(fd);
     wait_until(&n_closed, 2);
@@ -316,7 +316,7 @@ static void server_in_threads_ends_with_open_connections(void **state)
         if (way == 1)
             mk_server_stop(s, 20);
         else if (way == 2)
-            say_on(fds[0], 's');
+            send_letter(fds[0], 's');
         else if (way == 3)
             shutdown(fds[0], SHUT_WR);
         if (way == 1 || way == 2)
@@ -336,7 +336,7 @@ static void server_in_run_ends_with_open_connections(void **state)
     struct mk_server *s = set_up(&port);
     pthread_create(&thread, NULL, run_server, s);
     open_all(port, fds);
-    say_on(fds[0], 's');
+    send_letter(fds[0], 's');
     pthread_join(thread, NULL);
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_closed), 2 * EACH);
@@ -345,7 +345,7 @@ static void server_in_run_ends_with_open_connections(void **state)
 
 /* ---- In memory ---- */
 
-static void hear_in_memory(struct mk_test_client *p, const char *part)
+static void receive_in_memory(struct mk_test_client *p, const char *part)
 {
     for (int i = 0; i < 1000; i++) {
         mk_str heard = mk_test_client_received(p);
@@ -369,8 +369,8 @@ static void server_freed_before_its_test_clients(void **state)
                                            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")),
         0);
     assert_int_equal(mk_test_client_send(events, MK_STR("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")), 0);
-    hear_in_memory(socket, "101 ");
-    hear_in_memory(events, "data: one");
+    receive_in_memory(socket, "101 ");
+    receive_in_memory(events, "data: one");
     assert_int_equal(atomic_load(&n_open), 2);
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_closed), 2);
@@ -388,13 +388,13 @@ enum { TICKETS = 16 };
 static struct mk_request_ref *tickets[TICKETS];
 static atomic_int n_places, n_tickets, n_brought, n_gone;
 
-static void bring(struct mk_request *request, void *ctx)
+static void set_data(struct mk_request *request, void *ctx)
 {
     (void)ctx;
     atomic_fetch_add(request ? &n_brought : &n_gone, 1);
 }
 
-static enum mk_verdict take_ticket(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict take_request_ref(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const char key;
     (void)response, (void)data;
@@ -413,7 +413,7 @@ static void *resume_all(void *ctx)
     (void)ctx;
     for (int round = 0; round < 200; round++)
         for (int i = 0; i < TICKETS; i++)
-            n += mk_request_ref_resume(tickets[i], bring, NULL) == 0;
+            n += mk_request_ref_resume(tickets[i], set_data, NULL) == 0;
     return (void *)n;
 }
 
@@ -425,7 +425,7 @@ static void request_refs_outlive_their_server(void **state)
     int fds[TICKETS];
     pthread_t thread;
     void *n_taken;
-    struct mk_server *s = server_with("GET /", take_ticket, NULL, &port);
+    struct mk_server *s = server_with("GET /", take_request_ref, NULL, &port);
     assert_int_equal(mk_server_start(s, 2), 0);
     for (int i = 0; i < TICKETS; i++) {
         fds[i] = dial(port);
@@ -438,7 +438,7 @@ static void request_refs_outlive_their_server(void **state)
     assert_int_equal(atomic_load(&n_brought) + atomic_load(&n_gone), (intptr_t)n_taken);
     for (int i = 0; i < TICKETS; i++) {
         assert_true(mk_request_ref_is_gone(tickets[i]));
-        assert_int_equal(mk_request_ref_resume(tickets[i], bring, NULL), -ESTALE);
+        assert_int_equal(mk_request_ref_resume(tickets[i], set_data, NULL), -ESTALE);
         mk_request_ref_free(tickets[i]);
         close(fds[i]);
     }

@@ -134,7 +134,7 @@ static void library_prints_nothing(void **state)
     assert_int_equal(st.st_size, 0);
 }
 
-static int ask_by_unix_socket(const char *target)
+static int request_by_unix_socket(const char *target)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -144,7 +144,7 @@ static int ask_by_unix_socket(const char *target)
     return client;
 }
 
-static void take_turns(struct mk_server *s)
+static void run_steps(struct mk_server *s)
 {
     for (int turns = 0; turns < 10; turns++)
         assert_int_equal(mk_server_step(s), 1);
@@ -159,11 +159,11 @@ static void client_disconnect_raises_no_signal(void **state)
     assert_true(mk_server_fd(s) >= 0);
     for (int i = 0; i < 5; i++) {
         char room[1000];
-        int client = ask_by_unix_socket("/large");
+        int client = request_by_unix_socket("/large");
         while (recv(client, room, sizeof room, 0) <= 0)
             assert_int_equal(mk_server_step(s), 1);
         close(client);
-        take_turns(s);
+        run_steps(s);
     }
     mk_server_free(s);
 }

@@ -45,7 +45,7 @@ static void start_serves_in_its_own_threads(void **state)
 }
 
 /* Steps the server until the other end has closed. */
-static const char *hear_in_steps(struct mk_server *s, int fd)
+static const char *receive_in_steps(struct mk_server *s, int fd)
 {
     static char room[4096];
     size_t len = 0;
@@ -74,7 +74,7 @@ static void step_serves_in_the_caller_loop(void **state)
     assert_int_equal(mk_server_fd(s), fd);
     int client = dial(port);
     ask_on(client, "GET", "/hello");
-    assert_holds(hear_in_steps(s, client), "\r\n\r\nhello");
+    assert_holds(receive_in_steps(s, client), "\r\n\r\nhello");
     mk_server_stop(s, 10000);
     struct pollfd p = {.fd = fd, .events = POLLIN};
     assert_int_equal(poll(&p, 1, PATIENCE_S * 1000), 1);
@@ -93,7 +93,7 @@ static void step_descriptor_reports_timers(void **state)
     assert_true(mk_server_fd(s) >= 0);
     int client = dial(port);
     assert_int_equal(send(client, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n", 33, 0), 33);
-    assert_holds(hear_in_steps(s, client), "\r\n\r\nhello");
+    assert_holds(receive_in_steps(s, client), "\r\n\r\nhello");
     mk_server_free(s);
 }
 
@@ -475,7 +475,7 @@ struct said {
     char text[4096];
 };
 
-static void keep(void *ctx, enum mk_log_level level, mk_str text)
+static void store_message(void *ctx, enum mk_log_level level, mk_str text)
 {
     struct said *said = ctx;
     pthread_mutex_lock(&said->lock);
@@ -484,7 +484,7 @@ static void keep(void *ctx, enum mk_log_level level, mk_str text)
     pthread_mutex_unlock(&said->lock);
 }
 
-static enum mk_verdict complain(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict log_warning(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
     mk_request_log(request, MK_LOG_WARN, "this is odd");
@@ -497,8 +497,8 @@ static void log_messages_go_to_the_program(void **state)
     static struct said said = {.lock = PTHREAD_MUTEX_INITIALIZER};
     unsigned port;
     struct mk_server *s = mk_server_new(&(struct mk_server_options){
-        .size = sizeof(struct mk_server_options), .on_log = keep, .log_ctx = &said});
-    assert_int_equal(mk_server_add_route(s, "/", complain, NULL), 0);
+        .size = sizeof(struct mk_server_options), .on_log = store_message, .log_ctx = &said});
+    assert_int_equal(mk_server_add_route(s, "/", log_warning, NULL), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_holds(ask(port, "POST", "/"), "hello");

@@ -24,7 +24,7 @@ static struct {
     bool ends;
 } tickets = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
-static bool hand_over(struct mk_request_ref *t)
+static bool enqueue_ref(struct mk_request_ref *t)
 {
     pthread_mutex_lock(&tickets.lock);
     bool fits = tickets.n < QUEUE;
@@ -35,7 +35,7 @@ static bool hand_over(struct mk_request_ref *t)
     return fits;
 }
 
-static struct mk_request_ref *take(void)
+static struct mk_request_ref *dequeue_ref(void)
 {
     struct mk_request_ref *t = NULL;
     pthread_mutex_lock(&tickets.lock);
@@ -49,7 +49,7 @@ static struct mk_request_ref *take(void)
 
 static atomic_uint n_brought;
 
-static void bring(struct mk_request *request, void *ctx)
+static void set_data(struct mk_request *request, void *ctx)
 {
     static char text[] = "later";
     (void)ctx;
@@ -58,12 +58,12 @@ static void bring(struct mk_request *request, void *ctx)
     atomic_fetch_add(&n_brought, 1);
 }
 
-static void *help(void *ctx)
+static void *run_helper(void *ctx)
 {
     struct mk_request_ref *t;
     (void)ctx;
-    while ((t = take())) {
-        int e = mk_request_ref_resume(t, bring, NULL);
+    while ((t = dequeue_ref())) {
+        int e = mk_request_ref_resume(t, set_data, NULL);
         assert_true(e == 0 || e == -ESTALE);
         mk_request_ref_free(t);
     }
@@ -84,7 +84,7 @@ static enum mk_verdict answer_later(struct mk_request *request, struct mk_respon
     if (mk_request_attached(request, &key))
         return MK_WAIT;
     struct mk_request_ref *t = mk_request_ref_new(request);
-    if (!t || mk_request_attach(request, &key, t, NULL) || !hand_over(t)) {
+    if (!t || mk_request_attach(request, &key, t, NULL) || !enqueue_ref(t)) {
         mk_request_ref_free(t);
         return MK_ERROR;
     }
@@ -117,7 +117,7 @@ static const char *path_of(unsigned i)
     return paths[i % MK_LEN(paths)];
 }
 
-static void ask_and_leave(int fd, unsigned i)
+static void request_and_disconnect(int fd, unsigned i)
 {
     char text[256], room[8192];
     int len = snprintf(text, sizeof text,
@@ -131,7 +131,7 @@ static void ask_and_leave(int fd, unsigned i)
 static atomic_uint n_by_http2;
 
 /* Receives frames up to the first one of the stream, or the end. */
-static void hear_http2(int fd)
+static void receive_http2(int fd)
 {
     unsigned char head[9], room[16384];
     while (recv(fd, head, sizeof head, MSG_WAITALL) == sizeof head) {
@@ -145,7 +145,7 @@ static void hear_http2(int fd)
 
 /* The preface, empty SETTINGS, and HEADERS that open and end stream 1 (RFC 9113): GET, http, the path, and
  * the authority "a" (RFC 7541). */
-static void ask_by_http2(int fd, unsigned i)
+static void send_http2_request(int fd, unsigned i)
 {
     const char *path = path_of(i);
     char text[256];
@@ -154,7 +154,7 @@ static void ask_by_http2(int fd, unsigned i)
     len += snprintf(text + len, sizeof text - (size_t)len, "%c%c%c\1\5%c%c%c\1\x82\x86\4%c%s\1\1a", 0, 0,
                     (char)(strlen(path) + 7), 0, 0, 0, (char)strlen(path), path);
     (void)!send(fd, text, (size_t)len, MSG_NOSIGNAL);
-    hear_http2(fd);
+    receive_http2(fd);
 }
 
 static void *be_a_client(void *ctx)
@@ -164,10 +164,10 @@ static void *be_a_client(void *ctx)
         int fd = dial(port);
         if (fd < 0)
             continue;
-        if (i % 5) /* all threads thus begin with HTTP/2 at once, whose module is loaded for the first one */
-            ask_and_leave(fd, i);
+        if (i % 5) /* all threads thus start with HTTP/2 at once, and the first one loads its module */
+            request_and_disconnect(fd, i);
         else
-            ask_by_http2(fd, i);
+            send_http2_request(fd, i);
         close(fd);
     }
     return NULL;
@@ -222,7 +222,7 @@ static void threads_share_a_configuration_under_stress(void **state)
     pthread_t helpers[HELPERS];
     (void)state;
     for (int i = 0; i < HELPERS; i++)
-        pthread_create(&helpers[i], NULL, help, NULL);
+        pthread_create(&helpers[i], NULL, run_helper, NULL);
     for (unsigned i = 0; i < rounds; i++)
         serve_once(i);
     pthread_mutex_lock(&tickets.lock);

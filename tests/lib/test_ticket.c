@@ -44,7 +44,7 @@ static enum mk_verdict wait_for_data(struct mk_request *request, struct mk_respo
     return job.ticket ? MK_WAIT : MK_ERROR;
 }
 
-static void bring(struct mk_request *request, void *ctx)
+static void set_data(struct mk_request *request, void *ctx)
 {
     static char text[] = "from elsewhere";
     struct job *j = ctx;
@@ -66,13 +66,13 @@ static void request_ref_resumes_request_from_another_thread(void **state)
     assert_false(mk_request_ref_is_gone(job.ticket));
     assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0); /* without a change: the handler
                                                                          * continues to wait */
-    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), 0);
+    assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), 0);
     assert_holds(hear_all(client), "from elsewhere");
     mk_server_free(s);
     assert_true(job.called);
     assert_false(job.ended);
     assert_true(mk_request_ref_is_gone(job.ticket));
-    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), -ESTALE);
+    assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), -ESTALE);
     mk_request_ref_free(job.ticket);
     mk_request_ref_free(NULL);
 }
@@ -91,7 +91,7 @@ static void request_ref_reports_ended_request(void **state)
         assert_true(i < PATIENCE_S * 1000);
         usleep(1000);
     }
-    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), -ESTALE);
+    assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), -ESTALE);
     assert_false(job.called);
     mk_request_ref_free(job.ticket);
     mk_server_free(s);
@@ -111,11 +111,11 @@ static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state
         usleep(1000);
         assert_int_equal(mk_server_step(s), 1);
     }
-    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), 0);
+    assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), 0);
     mk_server_free(s); /* ends the request first, then makes the call */
     assert_true(job.called);
     assert_true(job.ended);
-    assert_int_equal(mk_request_ref_resume(job.ticket, bring, &job), -ESTALE);
+    assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), -ESTALE);
     mk_request_ref_free(job.ticket);
     close(client);
 }

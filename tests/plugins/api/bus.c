@@ -24,7 +24,7 @@ struct bus {
 };
 
 /* State of one worker. */
-struct ears {
+struct worker_state {
     struct mk_buf lines;
     struct mk_subprocess *child; /* the last started subprocess */
     uint64_t written;
@@ -44,7 +44,7 @@ static const struct mk_conf_table table = {
 
 extern MK_API const struct mk_plugin mk_plugin;
 
-static struct ears *ears_of(struct mk_worker *w)
+static struct worker_state *worker_state_of(struct mk_worker *w)
 {
     return mk_worker_data(w, &mk_plugin);
 }
@@ -59,17 +59,17 @@ static int number(mk_str s)
 
 static void on_end(void *ctx, int status)
 {
-    struct ears *ears = ctx;
-    ears->child = NULL;
-    mk_buf_addf(&ears->lines, "ended %d\n", status);
+    struct worker_state *state = ctx;
+    state->child = NULL;
+    mk_buf_addf(&state->lines, "ended %d\n", status);
 }
 
 static int run(struct mk_worker *w, const char *script)
 {
     const char *argv[] = {"/bin/sh", "-c", script, NULL}, *envp[] = {"PATH=/usr/bin:/bin", NULL};
     const struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
-    ears_of(w)->child = mk_subprocess_start(w, &o, on_end, ears_of(w));
-    return ears_of(w)->child ? 0 : -ECHILD;
+    worker_state_of(w)->child = mk_subprocess_start(w, &o, on_end, worker_state_of(w));
+    return worker_state_of(w)->child ? 0 : -ECHILD;
 }
 
 /* "INDEX TEXT"; -1 sends to all workers. */
@@ -93,7 +93,7 @@ static void write_lines(struct mk_worker *w, const struct bus *bus, int n)
     char line[128];
     for (int i = 0; i < n; i++) {
         int len = snprintf(line, sizeof line, "%d %llu %060d", (int)getpid(),
-                           (unsigned long long)++ears_of(w)->written, 0);
+                           (unsigned long long)++worker_state_of(w)->written, 0);
         mk_log_write(w, bus->log, mk_str_of(line, (size_t)len));
     }
 }
@@ -117,7 +117,7 @@ static void obey(struct mk_worker *w, const struct bus *bus, mk_str word, mk_str
     else if (mk_str_eq(word, MK_STR("much")))
         mk_buf_addf(out, "%d", send_much(w, n));
     else if (mk_str_eq(word, MK_STR("heard")))
-        mk_buf_add(out, mk_buf_str(&ears_of(w)->lines));
+        mk_buf_add(out, mk_buf_str(&worker_state_of(w)->lines));
     else if (mk_str_eq(word, MK_STR("reload")))
         mk_buf_addf(out, "%d", mk_worker_request_reload(w));
     else if (mk_str_eq(word, MK_STR("level")))
@@ -127,9 +127,9 @@ static void obey(struct mk_worker *w, const struct bus *bus, mk_str word, mk_str
     else if (mk_str_eq(word, MK_STR("run")))
         mk_buf_addf(out, "%d", run(w, text.p));
     else if (mk_str_eq(word, MK_STR("signal")))
-        mk_subprocess_signal(ears_of(w)->child, n);
+        mk_subprocess_signal(worker_state_of(w)->child, n);
     else if (mk_str_eq(word, MK_STR("drop")))
-        mk_subprocess_kill(ears_of(w)->child);
+        mk_subprocess_kill(worker_state_of(w)->child);
     else if (mk_str_eq(word, MK_STR("count")))
         mk_buf_addf(out, "%llu", (unsigned long long)atomic_fetch_add(bus->counter, 1));
     else if (mk_str_eq(word, MK_STR("write")))
@@ -186,11 +186,11 @@ static void flood(struct mk_worker *w)
 static int start(struct mk_worker *w, void *data)
 {
     const struct bus *bus = data;
-    struct ears *ears = mk_mem_zalloc(1, sizeof *ears);
-    if (!ears)
+    struct worker_state *state = mk_mem_zalloc(1, sizeof *state);
+    if (!state)
         return -ENOMEM;
-    ears->lines = mk_buf_growing(1024 * 1024);
-    mk_worker_set_data(w, &mk_plugin, ears);
+    state->lines = mk_buf_growing(1024 * 1024);
+    mk_worker_set_data(w, &mk_plugin, state);
     if (bus->settings && bus->settings->flood)
         flood(w);
     return 0;
@@ -199,19 +199,19 @@ static int start(struct mk_worker *w, void *data)
 static void stop(struct mk_worker *w, void *data)
 {
     (void)data;
-    struct ears *ears = ears_of(w);
-    mk_subprocess_kill(ears->child);
-    mk_buf_free(&ears->lines);
-    mk_mem_free(ears);
+    struct worker_state *state = worker_state_of(w);
+    mk_subprocess_kill(state->child);
+    mk_buf_free(&state->lines);
+    mk_mem_free(state);
 }
 
 static void on_message(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
     if (message.len < 1000)
-        mk_buf_addf(&ears_of(w)->lines, "%.*s\n", MK_STR_ARG(message));
+        mk_buf_addf(&worker_state_of(w)->lines, "%.*s\n", MK_STR_ARG(message));
     else
-        mk_buf_addf(&ears_of(w)->lines, "%zu bytes\n", message.len);
+        mk_buf_addf(&worker_state_of(w)->lines, "%zu bytes\n", message.len);
 }
 
 static const struct mk_handler bus_handler = {

@@ -31,19 +31,19 @@ struct reader {
     struct reader *next;
 };
 
-struct world {
+struct worker_state {
     struct member *first;
     struct reader *readers;
     unsigned n_closed;
 };
 
-static struct world *world_of(const struct mk_websocket *s)
+static struct worker_state *worker_state_of(const struct mk_websocket *s)
 {
     return mk_worker_data(mk_request_worker(mk_websocket_request(s)), &MK_PLUGIN_OF(sockets));
 }
 
-static void say(struct mk_websocket *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
-static void say(struct mk_websocket *s, const char *fmt, ...)
+static void send_text(struct mk_websocket *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
+static void send_text(struct mk_websocket *s, const char *fmt, ...)
 {
     char room[512];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -100,7 +100,7 @@ static void send_parts(struct mk_websocket *s, mk_str words)
 static void send_to_all(struct mk_websocket *s, mk_str text)
 {
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
-    for (struct member *at = world_of(s)->first; m && at; at = at->next)
+    for (struct member *at = worker_state_of(s)->first; m && at; at = at->next)
         (void)mk_websocket_send_message(at->socket, m);
     mk_websocket_message_free(m);
 }
@@ -110,17 +110,17 @@ static void send_news(struct mk_websocket *s, mk_str text)
     struct mk_sse_event e = {.name = MK_STR("news"), .id = MK_STR("7"), .data = text};
     struct mk_buf once = mk_buf_growing(1 << 20);
     int failed = mk_sse_write(&once, &e);
-    for (struct reader *at = world_of(s)->readers; !failed && at; at = at->next) {
+    for (struct reader *at = worker_state_of(s)->readers; !failed && at; at = at->next) {
         int sent = mk_events_send_text(at->events, mk_buf_str(&once));
         failed = sent == -EAGAIN ? sent : failed;
     }
-    say(s, "news %d", failed);
+    send_text(s, "news %d", failed);
     mk_buf_free(&once);
 }
 
 static void end_news(struct mk_websocket *s)
 {
-    for (struct reader *at = world_of(s)->readers; at; at = at->next)
+    for (struct reader *at = worker_state_of(s)->readers; at; at = at->next)
         mk_events_end(at->events);
 }
 
@@ -133,7 +133,7 @@ static bool obey(struct member *m, mk_str words)
     if (mk_str_eq(what, MK_STR("/close"))) {
         unsigned code = (unsigned)number(&words);
         if (mk_websocket_close(s, code, mk_str_trim(words)))
-            say(s, "no");
+            send_text(s, "no");
         else if (mk_websocket_close(s, 1000, MK_STR_NULL) != -EALREADY ||
                  mk_websocket_send(s, MK_WEBSOCKET_TEXT, what) != -ESHUTDOWN)
             mk_websocket_abort(s);
@@ -141,7 +141,7 @@ static bool obey(struct member *m, mk_str words)
         mk_websocket_abort(s);
     else if (mk_str_eq(what, MK_STR("/ping"))) {
         m->has_pinged = true;
-        say(s, "ping %d", mk_websocket_ping(s, words));
+        send_text(s, "ping %d", mk_websocket_ping(s, words));
     } else if (mk_str_eq(what, MK_STR("/pause")))
         pause_it(m, (uint32_t)number(&words));
     else if (mk_str_eq(what, MK_STR("/parts")))
@@ -155,7 +155,7 @@ static bool obey(struct member *m, mk_str words)
     else if (mk_str_eq(what, MK_STR("/over")))
         end_news(s);
     else if (mk_str_eq(what, MK_STR("/about")))
-        say(s, "%.*s", MK_STR_ARG(mk_websocket_subprotocol(s)));
+        send_text(s, "%.*s", MK_STR_ARG(mk_websocket_subprotocol(s)));
     else
         return false;
     return true;
@@ -172,18 +172,18 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
 static void on_room(void *ctx, struct mk_websocket *s)
 {
     (void)ctx;
-    say(s, "room");
+    send_text(s, "room");
 }
 
 static void on_pong(void *ctx, struct mk_websocket *s, mk_str data)
 {
     if (((struct member *)ctx)->has_pinged)
-        say(s, "pong %.*s", MK_STR_ARG(data));
+        send_text(s, "pong %.*s", MK_STR_ARG(data));
 }
 
 static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
 {
-    struct member *m = ctx, **at = &world_of(s)->first;
+    struct member *m = ctx, **at = &worker_state_of(s)->first;
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
@@ -199,7 +199,7 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
 static enum mk_verdict open_it(struct mk_request *request, struct mk_response *response,
                                const struct mk_websocket_options *options)
 {
-    struct world *world = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
+    struct worker_state *worker_state = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
     struct member *m = mk_mem_zalloc(1, sizeof *m);
     if (!m)
         return MK_ERROR;
@@ -209,8 +209,8 @@ static enum mk_verdict open_it(struct mk_request *request, struct mk_response *r
         mk_mem_free(m);
         return e == -EINVAL ? MK_NEXT : MK_ERROR;
     }
-    m->next = world->first;
-    world->first = m;
+    m->next = worker_state->first;
+    worker_state->first = m;
     return MK_DONE;
 }
 
@@ -260,8 +260,9 @@ static void on_events_room(void *ctx, struct mk_events *s)
 static void on_events_close(void *ctx, struct mk_events *s)
 {
     struct reader *r = ctx;
-    struct world *world = mk_worker_data(mk_request_worker(mk_events_request(s)), &MK_PLUGIN_OF(sockets));
-    struct reader **at = &world->readers;
+    struct worker_state *worker_state =
+        mk_worker_data(mk_request_worker(mk_events_request(s)), &MK_PLUGIN_OF(sockets));
+    struct reader **at = &worker_state->readers;
     const struct mk_sse_event e = {.data = MK_STR("late")};
     while (*at != r)
         at = &(*at)->next;
@@ -277,15 +278,15 @@ static const struct mk_events_options events_options = {
 
 static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
 {
-    struct world *world = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
+    struct worker_state *worker_state = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
     struct reader *r = mk_mem_zalloc(1, sizeof *r);
     (void)data;
     if (!r || mk_events_open(request, response, &events_options, r, &r->events)) {
         mk_mem_free(r);
         return MK_ERROR;
     }
-    r->next = world->readers;
-    world->readers = r;
+    r->next = worker_state->readers;
+    worker_state->readers = r;
     const struct mk_sse_event e = {.data = mk_events_last_id(r->events), .retry_ms = 2000};
     (void)mk_events_send(r->events, &e);
     return MK_DONE;
@@ -296,17 +297,17 @@ static const struct mk_handler events_handler = {.name = "events", .handle = ope
 static int worker_start(struct mk_worker *worker, void *data)
 {
     (void)data;
-    mk_worker_set_data(worker, &MK_PLUGIN_OF(sockets), mk_mem_zalloc(1, sizeof(struct world)));
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(sockets), mk_mem_zalloc(1, sizeof(struct worker_state)));
     return 0;
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
-    struct world *world = mk_worker_data(worker, &MK_PLUGIN_OF(sockets));
+    struct worker_state *worker_state = mk_worker_data(worker, &MK_PLUGIN_OF(sockets));
     (void)data;
-    if (world->first || world->readers)
+    if (worker_state->first || worker_state->readers)
         mk_worker_log(worker, MK_LOG_ERROR, "sockets: one was not closed");
-    mk_mem_free(world);
+    mk_mem_free(worker_state);
 }
 
 static const char *const needs[] = {"websocket", NULL};

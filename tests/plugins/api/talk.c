@@ -74,7 +74,7 @@ static char byte_at(const struct head *h, size_t i)
     return (char)((uint64_t)h->pid + h->number * 31 + i * 7);
 }
 
-static int say(struct speaker *s, int to, size_t size)
+static int send_message(struct speaker *s, int to, size_t size)
 {
     struct head h;
     memset(&h, 0, sizeof h);
@@ -91,7 +91,7 @@ static int say(struct speaker *s, int to, size_t size)
 
 /* Sends to another worker; with `mix` also to itself and, if configured, to all workers, in sizes from the
  * smallest to the largest. */
-static int say_one(struct speaker *s)
+static int send_one_message(struct speaker *s)
 {
     unsigned n = mk_worker_count(s->worker), self = mk_worker_index(s->worker);
     const struct settings *settings = s->talk->settings;
@@ -101,7 +101,7 @@ static int say_one(struct speaker *s)
         to = settings->all && draw(s, 2) ? MK_TO_ALL : (int)self;
     if (settings->mix)
         size = draw(s, 64) ? sizeof(struct head) + draw(s, size) : SIZE_MAX_ - draw(s, 64);
-    int e = say(s, to, size);
+    int e = send_message(s, to, size);
     if (e == 0)
         s->talk->counts->said += to == MK_TO_ALL ? n : 1;
     return e;
@@ -113,7 +113,7 @@ static void on_turn(struct speaker *s)
     if (mk_worker_index(s->worker) >= s->talk->settings->speakers)
         pace = 0;
     for (uint64_t i = 0; i < pace; i++)
-        if (say_one(s)) {
+        if (send_one_message(s)) {
             s->talk->counts->refused++;
             break;
         }

@@ -31,7 +31,7 @@ static void count_input(struct tunnel *t)
     t->client_ended = t->client_ended || n == 0;
 }
 
-static size_t say(struct tunnel *t, char *room, size_t cap)
+static size_t write_output(struct tunnel *t, char *room, size_t cap)
 {
     size_t n = t->text.len < cap ? t->text.len : cap;
     if (n)
@@ -53,7 +53,7 @@ static void on_close(void *ctx)
 static ssize_t pull_echo(void *ctx, char *room, size_t cap)
 {
     struct tunnel *t = ctx;
-    size_t first = say(t, room, cap);
+    size_t first = write_output(t, room, cap);
     if (first)
         return (ssize_t)first;
     ssize_t n = mk_request_read(t->request, room, cap);
@@ -65,7 +65,7 @@ static ssize_t pull_echo(void *ctx, char *room, size_t cap)
     return n;
 }
 
-static bool hear_all(void *ctx, bool has_input)
+static bool read_input(void *ctx, bool has_input)
 {
     (void)has_input;
     count_input(ctx);
@@ -90,15 +90,15 @@ static ssize_t pull_both(void *ctx, char *room, size_t cap)
         mk_buf_addf(&text, "heard %llu\n", (unsigned long long)t->heard);
         t->text = mk_buf_str(&text);
     }
-    return (ssize_t)say(t, room, cap);
+    return (ssize_t)write_output(t, room, cap);
 }
 
 static ssize_t pull_bye(void *ctx, char *room, size_t cap)
 {
-    return (ssize_t)say(ctx, room, cap);
+    return (ssize_t)write_output(ctx, room, cap);
 }
 
-static bool hear_nothing(void *ctx, bool has_input)
+static bool ignore_input(void *ctx, bool has_input)
 {
     (void)ctx, (void)has_input;
     return false;
@@ -116,7 +116,7 @@ static ssize_t pull_ticks(void *ctx, char *room, size_t cap)
     struct tunnel *t = ctx;
     if (!t->text.len)
         return t->left ? -EAGAIN : 0;
-    ssize_t n = (ssize_t)say(t, room, cap);
+    ssize_t n = (ssize_t)write_output(t, room, cap);
     if (!t->text.len && --t->left)
         mk_timer_set(&t->timer, mk_request_worker(t->request), 50);
     return n;
@@ -137,13 +137,13 @@ static ssize_t pull_break(void *ctx, char *room, size_t cap)
 
 static const struct mk_tunnel_ops echo = {.source = {.pull = pull_echo, .close = on_close}},
                                   both = {.source = {.pull = pull_both, .close = on_close},
-                                          .on_input = hear_all},
+                                          .on_input = read_input},
                                   bye = {.source = {.pull = pull_bye, .close = on_close},
-                                         .on_input = hear_all},
+                                         .on_input = read_input},
                                   deaf = {.source = {.pull = pull_bye, .close = on_close},
-                                          .on_input = hear_nothing},
+                                          .on_input = ignore_input},
                                   ticks = {.source = {.pull = pull_ticks, .close = on_close},
-                                           .on_input = hear_all},
+                                           .on_input = read_input},
                                   idle = {.source = {.pull = pull_nothing, .close = on_close}},
                                   breaks = {.source = {.pull = pull_break, .close = on_close}};
 
