@@ -57,14 +57,14 @@ static const char *status_title(unsigned status)
     return NULL;
 }
 
-static void begin_problem_json(struct mk_buf *out, unsigned status, mk_str detail)
+static void begin_problem_json(struct mk_json_writer *w, unsigned status, mk_str detail)
 {
     const char *title = status_title(status);
+    mk_json_begin_object(w);
     if (title)
-        mk_buf_addf(out, "{\"title\":\"%s\",\"status\":%u,\"detail\":", title, status);
-    else
-        mk_buf_addf(out, "{\"status\":%u,\"detail\":", status);
-    mk_json_quote(out, detail);
+        mk_json_cstr(mk_json_key(w, "title"), title);
+    mk_json_uint(mk_json_key(w, "status"), status);
+    mk_json_string(mk_json_key(w, "detail"), detail);
 }
 
 /* Replaces the response written so far. A response that has begun is aborted. */
@@ -95,22 +95,24 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     va_start(args, fmt);
     mk_buf_addv(&detail, fmt, args);
     va_end(args);
-    begin_problem_json(&out.buf, status, mk_buf_str(&detail));
-    mk_buf_add_char(&out.buf, '}');
+    struct mk_json_writer w = mk_json_writer_to(&out.buf);
+    begin_problem_json(&w, status, mk_buf_str(&detail));
+    mk_json_end_object(&w);
     e = send_problem_json(d, status, &out.buf);
     duda_wait_end(&out.wait);
     return e;
 }
 
-static void append_validation_error(struct mk_buf *out, const struct duda_validation_error *flaw)
+static void write_validation_error(struct mk_json_writer *w, const struct duda_validation_error *flaw)
 {
-    mk_buf_add(out, MK_STR("{\"detail\":"));
-    mk_json_quote(out, flaw->text);
-    mk_buf_add(out, MK_STR(",\"pointer\":"));
-    mk_json_quote(out, flaw->pointer);
-    if (flaw->line)
-        mk_buf_addf(out, ",\"line\":%zu,\"column\":%zu", flaw->line, flaw->column);
-    mk_buf_add_char(out, '}');
+    mk_json_begin_object(w);
+    mk_json_string(mk_json_key(w, "detail"), flaw->text);
+    mk_json_string(mk_json_key(w, "pointer"), flaw->pointer);
+    if (flaw->line) {
+        mk_json_uint(mk_json_key(w, "line"), flaw->line);
+        mk_json_uint(mk_json_key(w, "column"), flaw->column);
+    }
+    mk_json_end_object(w);
 }
 
 int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
@@ -118,7 +120,7 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
     char room[DETAIL_MAX];
     struct mk_buf detail = mk_buf_fixed(room, sizeof room);
     struct duda_scratch_buf scratch;
-    struct mk_buf *out = &scratch.buf;
+    struct mk_json_writer w = mk_json_writer_to(&scratch.buf);
     if (duda_response_head_is_final(d))
         return (int)status;
     int e = duda_scratch_buf_begin(d, &scratch, PROBLEM_MAX);
@@ -128,15 +130,13 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
         duda_validation_error_write(&detail, &errors->at[0]);
     if (errors->n > 1)
         mk_buf_addf(&detail, "; and %zu more", errors->n - 1);
-    begin_problem_json(out, status, mk_buf_str(&detail));
-    mk_buf_add(out, MK_STR(",\"errors\":["));
-    for (size_t i = 0; i < errors->n; i++) {
-        if (i)
-            mk_buf_add_char(out, ',');
-        append_validation_error(out, &errors->at[i]);
-    }
-    mk_buf_add(out, MK_STR("]}"));
-    e = send_problem_json(d, status, out);
+    begin_problem_json(&w, status, mk_buf_str(&detail));
+    mk_json_begin_array(mk_json_key(&w, "errors"));
+    for (size_t i = 0; i < errors->n; i++)
+        write_validation_error(&w, &errors->at[i]);
+    mk_json_end_array(&w);
+    mk_json_end_object(&w);
+    e = send_problem_json(d, status, &scratch.buf);
     duda_wait_end(&scratch.wait);
     return e;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "table_writer.h"
 
+#include <monkey/json.h>
 #include <time.h>
 
 #include "escape.h"
@@ -26,44 +27,41 @@ void cheetah_table_writer_end(struct cheetah_table_writer *s)
         mk_buf_add(s->out, MK_STR("]\n"));
 }
 
-static void begin_cell(struct cheetah_table_writer *s)
+static void write_json_cell(struct cheetah_table_writer *s, mk_str json)
 {
-    const struct cheetah_column *c = &s->columns[s->at];
-    if (s->json)
-        mk_buf_addf(s->out, "%s\"%s\":", s->at ? "," : s->has_rows ? ",{" : "{", c->name);
-    else if (s->form == CHEETAH_LIST)
-        mk_buf_addf(s->out, "%-*s", LABEL_WIDTH, c->name);
-    else if (s->at)
-        mk_buf_add(s->out, MK_STR("  "));
-}
-
-static void end_cell(struct cheetah_table_writer *s)
-{
-    bool ends_row = ++s->at == s->n;
-    if (ends_row)
-        s->at = 0;
-    if (s->json && ends_row)
-        mk_buf_add(s->out, MK_STR("}\n"));
-    else if (!s->json && (ends_row || s->form == CHEETAH_LIST))
+    struct mk_json_writer w = {.out = s->out, .comma = s->at > 0 || s->has_rows};
+    if (s->at == 0)
+        mk_json_begin_object(&w);
+    mk_json_raw(mk_json_key(&w, s->columns[s->at].name), json);
+    if (s->at + 1 == s->n) {
+        mk_json_end_object(&w);
         mk_buf_add_char(s->out, '\n');
-    s->has_rows |= ends_row;
+    }
 }
 
 /* For people. */
-static void append_padded(struct cheetah_table_writer *s, mk_str text)
+static void write_text_cell(struct cheetah_table_writer *s, mk_str text)
 {
     int width = s->form == CHEETAH_LIST ? 0 : s->columns[s->at].width;
+    if (s->form == CHEETAH_LIST)
+        mk_buf_addf(s->out, "%-*s", LABEL_WIDTH, s->columns[s->at].name);
+    else if (s->at)
+        mk_buf_add(s->out, MK_STR("  "));
     mk_buf_addf(s->out, "%*.*s", width, MK_STR_ARG(text));
+    if (s->form == CHEETAH_LIST || s->at + 1 == s->n)
+        mk_buf_add_char(s->out, '\n');
 }
 
 static void write_cell(struct cheetah_table_writer *s, mk_str json, mk_str text)
 {
-    begin_cell(s);
     if (s->json)
-        mk_buf_add(s->out, json);
+        write_json_cell(s, json);
     else
-        append_padded(s, text);
-    end_cell(s);
+        write_text_cell(s, text);
+    if (++s->at == s->n) {
+        s->at = 0;
+        s->has_rows = true;
+    }
 }
 
 /* ---- Cells ---- */
@@ -92,17 +90,23 @@ void cheetah_table_cell_bool(struct cheetah_table_writer *s, bool yes)
     write_cell(s, yes ? MK_STR("true") : MK_STR("false"), yes ? MK_STR("yes") : MK_STR("no"));
 }
 
-/* Escapes the text here: escaping the finished JSON later would damage it. */
 static void append_json_string(struct mk_buf *out, mk_str text)
 {
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_string(&w, text);
+}
+
+/* Escapes the text here: escaping the finished JSON later would damage it. */
+static void append_safe_json_string(struct mk_buf *out, mk_str text)
+{
     struct mk_buf safe = mk_buf_growing(CELL_MAX);
-    mk_json_quote(out, text);
+    append_json_string(out, text);
     cheetah_escape_append(&safe, mk_buf_str(out));
     if (!mk_str_eq(mk_buf_str(&safe), mk_buf_str(out))) {
         mk_buf_clear(&safe);
         mk_buf_clear(out);
         cheetah_escape_append(&safe, text);
-        mk_json_quote(out, mk_buf_str(&safe));
+        append_json_string(out, mk_buf_str(&safe));
     }
     out->failed |= safe.failed;
     mk_buf_free(&safe);
@@ -112,7 +116,7 @@ void cheetah_table_cell_text(struct cheetah_table_writer *s, mk_str text)
 {
     struct mk_buf room = mk_buf_growing(CELL_MAX);
     if (s->json)
-        append_json_string(&room, text);
+        append_safe_json_string(&room, text);
     else
         mk_log_escape(&room, text);
     if (room.failed)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* {"path": ..., "sort": ..., "order": ..., "entries": [{"name": ..., "url": ..., "type": ..., ...}, ...]} */
+#include <monkey/json.h>
 #include <monkey/text.h>
 
 #include "listing.h"
@@ -7,32 +8,44 @@
 static void write_head(const struct listing *l, struct mk_buf *out)
 {
     enum sort_key order = dirlisting_listing_sort_key(l);
-    mk_buf_add(out, MK_STR("{\"path\":"));
-    mk_json_quote(out, l->path);
-    mk_buf_addf(out, ",\"sort\":\"%s\"", dirlisting_sort_words[order]);
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_begin_object(&w);
+    mk_json_string(mk_json_key(&w, "path"), l->path);
+    mk_json_cstr(mk_json_key(&w, "sort"), dirlisting_sort_words[order]);
     if (order != SORT_NONE)
-        mk_buf_addf(out, ",\"order\":\"%s\"", l->wish.down ? "desc" : "asc");
-    mk_buf_add(out, MK_STR(",\"entries\":["));
+        mk_json_cstr(mk_json_key(&w, "order"), l->wish.down ? "desc" : "asc");
+    mk_json_begin_array(mk_json_key(&w, "entries"));
 }
 
 static void write_entry(const struct listing *l, const struct entry *e, struct mk_buf *out)
 {
     bool is_folder = e->kind == ENTRY_FOLDER;
-    mk_buf_add(out, l->n_shown ? MK_STR(",\n{\"name\":") : MK_STR("\n{\"name\":"));
-    mk_json_quote(out, e->name);
-    mk_buf_add(out, MK_STR(",\"url\":\"")); /* the exact bytes of the name */
+    struct mk_json_writer w = {.out = out, .comma = l->n_shown > 0};
+    mk_json_newline(&w);
+    mk_json_begin_object(&w);
+    mk_json_string(mk_json_key(&w, "name"), e->name);
+    mk_json_begin_string(mk_json_key(&w, "url")); /* the exact bytes of the name */
     mk_url_escape(out, e->name);
-    mk_buf_add(out, is_folder ? MK_STR("/\",\"type\":\"folder\"") : MK_STR("\",\"type\":\"file\",\"size\":"));
+    if (is_folder)
+        mk_buf_add_char(out, '/');
+    mk_json_end_string(&w);
+    mk_json_cstr(mk_json_key(&w, "type"), is_folder ? "folder" : "file");
     if (!is_folder)
-        mk_buf_add_num(out, (uint64_t)e->size);
-    mk_buf_add(out, MK_STR(",\"modified\":\""));
+        mk_json_uint(mk_json_key(&w, "size"), (uint64_t)e->size);
+    mk_json_begin_string(mk_json_key(&w, "modified"));
     dirlisting_write_time(out, e->mtime, false);
-    mk_buf_add(out, MK_STR("\"}"));
+    mk_json_end_string(&w);
+    mk_json_end_object(&w);
 }
 
 static void write_foot(const struct listing *l, struct mk_buf *out)
 {
-    mk_buf_add(out, l->n_shown ? MK_STR("\n]}\n") : MK_STR("]}\n"));
+    struct mk_json_writer w = mk_json_writer_to(out);
+    if (l->n_shown)
+        mk_buf_add_char(out, '\n');
+    mk_json_end_array(&w);
+    mk_json_end_object(&w);
+    mk_buf_add_char(out, '\n');
 }
 
 const struct format dirlisting_format_json = {

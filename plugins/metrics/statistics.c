@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "statistics.h"
 
-#include <monkey/text.h>
-
 #include "exposition.h"
+
+enum { KEY_MAX = 128 };
 
 /* One table, and the metric being printed. */
 struct view {
@@ -121,32 +121,31 @@ void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *o
 
 /* ---- JSON ---- */
 
-static void print_field(const struct mk_stat_field *f, struct mk_buf *out)
+static void print_field(const struct mk_stat_field *f, struct mk_json_writer *w)
 {
-    mk_buf_addf(out, "\"%s%s\":", f->name, f->is_time ? "_us" : "");
+    char room[KEY_MAX];
+    struct mk_buf key = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&key, "%s%s", f->name, f->is_time ? "_us" : "");
+    mk_json_key_str(w, mk_buf_str(&key));
     if (f->form == MK_STAT_TEXT)
-        mk_json_quote(out, f->text);
+        mk_json_string(w, f->text);
     else if (f->form == MK_STAT_NUMBER)
-        mk_buf_add_num(out, f->n);
+        mk_json_uint(w, f->n);
     else
-        mk_buf_add(out, MK_STR("null"));
+        mk_json_null(w);
 }
 
-static void print_table(const struct view *v, struct mk_buf *out)
+static void print_table(const struct view *v, struct mk_json_writer *w)
 {
     struct mk_stat_field f;
-    bool is_first = true;
-    mk_buf_addf(out, ",\"%s\":[", v->table.name);
-    for (uint32_t series = 0; (series = mk_stat_next(v->r, v->number, series)); is_first = false) {
-        mk_buf_add(out, is_first ? MK_STR("{") : MK_STR(",{"));
-        for (unsigned i = 0; mk_stat_field_at(v->r, v->number, series, i, &f); i++) {
-            if (i)
-                mk_buf_add_char(out, ',');
-            print_field(&f, out);
-        }
-        mk_buf_add_char(out, '}');
+    mk_json_begin_array(mk_json_key(w, v->table.name));
+    for (uint32_t series = 0; (series = mk_stat_next(v->r, v->number, series));) {
+        mk_json_begin_object(w);
+        for (unsigned i = 0; mk_stat_field_at(v->r, v->number, series, i, &f); i++)
+            print_field(&f, w);
+        mk_json_end_object(w);
     }
-    mk_buf_add_char(out, ']');
+    mk_json_end_array(w);
 }
 
 static bool has_columns(const struct mk_stat_table *t)
@@ -157,10 +156,10 @@ static bool has_columns(const struct mk_stat_table *t)
     return false;
 }
 
-void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_buf *out)
+void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_json_writer *w)
 {
     struct view v;
     for (unsigned t = 1; init_table_view(&v, r, t); t++)
         if (v.table.name && has_columns(&v.table))
-            print_table(&v, out);
+            print_table(&v, w);
 }

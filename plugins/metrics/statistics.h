@@ -3,12 +3,12 @@
 #ifndef METRICS_STATISTICS_H
 #define METRICS_STATISTICS_H
 
-#include <monkey/buf.h>
+#include <monkey/json.h>
 #include <monkey/stats.h>
 
 /* Families for Prometheus. `r` may be NULL. */
 void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out);
-/* Prints, for each table with columns, its name and a list of objects, each preceded by a comma. */
-void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_buf *out);
+/* Prints, for each table with columns, its name and a list of objects. */
+void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_json_writer *w);
 
 #endif

@@ -61,7 +61,7 @@ static int types(struct duda_ctx *d)
     int e = duda_sql_query(d, db, &result, "DELETE FROM kinds");
     e = e ? e
           : duda_sql_query(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)",
-                     duda_sql_integer(INT64_MIN), duda_sql_real(0.1), duda_sql_text(MK_STR("a\"\\\n\xc3\xa9")),
+                     duda_sql_integer(INT64_MIN), duda_sql_real(0.3000000000000004), duda_sql_text(MK_STR("a\"\\\n\xc3\xa9")),
                      duda_sql_blob(MK_STR("\0\xff'")));
     e = e ? e
           : duda_sql_query(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)", duda_sql_null(),
@@ -198,7 +198,7 @@ def test_sql_returns_rows_and_counts(server):
 
 def test_sql_values_keep_their_types(server):
     first, second = json.loads(server.get("/types").text.rpartition(" ")[0])
-    assert first == {"i": -(1 << 63), "r": 0.1, "t": 'a"\\\né', "b": "AP8n"}
+    assert first == {"i": -(1 << 63), "r": 0.3000000000000004, "t": 'a"\\\né', "b": "AP8n"}
     assert second == {"i": None, "r": None, "t": "", "b": ""}
 
 
@@ -209,7 +209,7 @@ def test_sql_numbers_ignore_the_locale(monkey, site, backend, request, tmp_path)
         # glibc does not free the locale data that it has loaded
         "LOCPATH": str(tmp_path), "ASAN_OPTIONS": f"{ENVIRONMENT['ASAN_OPTIONS']}:detect_leaks=0"})
     first, _ = json.loads(server.get("/types").text.rpartition(" ")[0])
-    assert first["r"] == 0.1
+    assert first["r"] == 0.3000000000000004
 
 
 @pytest.mark.parametrize("value", ["'; DROP TABLE accounts; --", "1 OR 1=1", "$2", "\\'", "é'\""])

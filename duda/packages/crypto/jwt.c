@@ -3,27 +3,30 @@
  * signature is verified. */
 #include <duda/crypto.h>
 #include <errno.h>
+#include <monkey/json.h>
 
 #include "json.h"
 #include "jwt_key.h"
 
 enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
 
-/* `type` is the rest of the header. */
+/* `type` may be NULL. */
 static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload, const char *type)
 {
     uint8_t signature[DUDA_JWT_SIGNATURE_MAX];
     char buf[DUDA_JWT_KEY_ID_MAX * 6 + 64];
     struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
+    struct mk_json_writer w = mk_json_writer_to(&head);
     size_t len = 0, begin = out->len;
     if (payload.len > CLAIMS_MAX)
         return -EMSGSIZE;
-    mk_buf_addf(&head, "{\"alg\":\"%.*s\"%s", MK_STR_ARG(duda_jwt_key_algorithm(key)), type);
-    if (duda_jwt_key_id(key).p) {
-        mk_buf_add(&head, MK_STR(",\"kid\":"));
-        mk_json_quote(&head, duda_jwt_key_id(key));
-    }
-    mk_buf_add_char(&head, '}');
+    mk_json_begin_object(&w);
+    mk_json_string(mk_json_key(&w, "alg"), duda_jwt_key_algorithm(key));
+    if (type)
+        mk_json_cstr(mk_json_key(&w, "typ"), type);
+    if (duda_jwt_key_id(key).p)
+        mk_json_string(mk_json_key(&w, "kid"), duda_jwt_key_id(key));
+    mk_json_end_object(&w);
     duda_base64url_encode(out, mk_buf_str(&head));
     mk_buf_add_char(out, '.');
     duda_base64url_encode(out, payload);
@@ -39,7 +42,7 @@ static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_s
 
 int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload)
 {
-    return sign_compact(out, key, payload, "");
+    return sign_compact(out, key, payload, NULL);
 }
 
 int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
@@ -50,7 +53,7 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     if (!json)
         return -EINVAL;
     json_decref(json);
-    return sign_compact(out, key, claims, ",\"typ\":\"JWT\"");
+    return sign_compact(out, key, claims, "JWT");
 }
 
 /* The key determines the algorithm: a header that names another one is rejected. */

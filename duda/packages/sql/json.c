@@ -1,58 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows as JSON (RFC 8259). */
 #include <duda/sql.h>
-#include <math.h>
+#include <monkey/json.h>
 #include <monkey/text.h>
 
-static void add_real(struct mk_buf *out, double real)
-{
-    char buf[64];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    if (!isfinite(real)) {
-        mk_buf_add(out, MK_STR("null"));
-        return;
-    }
-    mk_buf_addf(&text, "%.17g", real);
-    for (size_t i = 0; i < text.len; i++) /* printf uses the decimal point of the locale */
-        mk_buf_add_char(out, buf[i] == ',' ? '.' : buf[i]);
-}
-
-static void add_value(struct mk_buf *out, const struct duda_sql_value *v)
+static void write_value(struct mk_json_writer *w, const struct duda_sql_value *v)
 {
     switch (v->type) {
     case DUDA_SQL_INTEGER:
-        mk_buf_add_int(out, v->number);
+        mk_json_int(w, v->number);
         break;
     case DUDA_SQL_REAL:
-        add_real(out, v->real);
+        mk_json_double(w, v->real);
         break;
     case DUDA_SQL_TEXT:
-        mk_json_quote(out, v->text);
+        mk_json_string(w, v->text);
         break;
     case DUDA_SQL_BLOB:
-        mk_buf_add_char(out, '"');
-        mk_base64_encode(out, v->text);
-        mk_buf_add_char(out, '"');
+        mk_json_begin_string(w);
+        mk_base64_encode(w->out, v->text);
+        mk_json_end_string(w);
         break;
     case DUDA_SQL_NULL:
     default:
-        mk_buf_add(out, MK_STR("null"));
+        mk_json_null(w);
     }
 }
 
 void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result)
 {
-    mk_buf_add_char(out, '[');
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_begin_array(&w);
     for (size_t row = 0; row < result->n_rows; row++) {
-        mk_buf_add(out, row ? MK_STR(",{") : MK_STR("{"));
-        for (size_t i = 0; i < result->n_columns; i++) {
-            if (i)
-                mk_buf_add_char(out, ',');
-            mk_json_quote(out, result->columns[i]);
-            mk_buf_add_char(out, ':');
-            add_value(out, duda_sql_cell(result, row, i));
-        }
-        mk_buf_add_char(out, '}');
+        mk_json_begin_object(&w);
+        for (size_t i = 0; i < result->n_columns; i++)
+            write_value(mk_json_key_str(&w, result->columns[i]), duda_sql_cell(result, row, i));
+        mk_json_end_object(&w);
     }
-    mk_buf_add_char(out, ']');
+    mk_json_end_array(&w);
 }
