@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/codec.h"
+#include "base/json.h"
 
 /* Bytes logged of each text that a client sent: four such texts, escaped, and a user fit one line. */
 enum { TEXT_MAX = 768, USER_MAX = 192 };
@@ -117,36 +118,42 @@ static void write_combined(struct mk_buf *out, const struct mk_access_record *re
     mk_buf_add(out, MK_STR("\"\n"));
 }
 
-static void append_json_member_up_to(struct mk_buf *out, const char *name, mk_str s, size_t max)
+static void write_text_up_to(struct mk_json_writer *w, const char *key, mk_str s, size_t max)
 {
-    mk_buf_addf(out, ",\"%s\":\"", name);
-    mk_json_escape_to(out, s, mk_min(out->len + max, out->cap));
-    mk_buf_add_char(out, '"');
+    mk_json_begin_string(mk_json_key(w, key));
+    mk_json_escape_to(w->out, s, mk_min(w->out->len + max, w->out->cap));
+    mk_json_end_string(w);
 }
 
-static void append_json_member(struct mk_buf *out, const char *name, mk_str s)
+static void write_text(struct mk_json_writer *w, const char *key, mk_str s)
 {
-    append_json_member_up_to(out, name, s, TEXT_MAX);
+    write_text_up_to(w, key, s, TEXT_MAX);
 }
 
 static void write_json(struct mk_buf *out, const struct mk_access_record *rec,
                        const struct mk_access_clock *c)
 {
     const struct mk_request *r = rec->request;
-    mk_buf_addf(out, "{\"time\":\"%s\",\"client\":\"", c->iso);
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "time"), c->iso);
+    mk_json_begin_string(mk_json_key(&w, "client"));
     mk_addr_format(r->peer, out);
-    mk_buf_add_char(out, '"');
+    mk_json_end_string(&w);
     if (mk_request_user(r).len)
-        append_json_member_up_to(out, "user", mk_request_user(r), USER_MAX);
-    append_json_member(out, "host", r->host);
-    append_json_member(out, "method", r->method_text);
-    append_json_member(out, "target", r->target_text);
-    append_json_member(out, "protocol", r->method_text.p ? protocol_version(r) : MK_STR(""));
-    mk_buf_addf(out, ",\"status\":%u,\"bytes\":%" PRIu64 ",\"ms\":%" PRIu64 ",\"end\":\"%s\"", rec->status,
-                rec->content_sent, rec->duration_ms, mk_outcome_name(rec->ending));
-    append_json_member(out, "referer", request_header(r, MK_HEADER_REFERER));
-    append_json_member(out, "agent", request_header(r, MK_HEADER_USER_AGENT));
-    mk_buf_add(out, MK_STR("}\n"));
+        write_text_up_to(&w, "user", mk_request_user(r), USER_MAX);
+    write_text(&w, "host", r->host);
+    write_text(&w, "method", r->method_text);
+    write_text(&w, "target", r->target_text);
+    write_text(&w, "protocol", r->method_text.p ? protocol_version(r) : MK_STR(""));
+    mk_json_uint(mk_json_key(&w, "status"), rec->status);
+    mk_json_uint(mk_json_key(&w, "bytes"), rec->content_sent);
+    mk_json_uint(mk_json_key(&w, "ms"), rec->duration_ms);
+    mk_json_cstr(mk_json_key(&w, "end"), mk_outcome_name(rec->ending));
+    write_text(&w, "referer", request_header(r, MK_HEADER_REFERER));
+    write_text(&w, "agent", request_header(r, MK_HEADER_USER_AGENT));
+    mk_json_end_object(&w);
+    mk_buf_add_char(out, '\n');
 }
 
 static void write_short(struct mk_buf *out, const struct mk_access_record *rec,
