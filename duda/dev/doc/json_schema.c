@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doc/json_schema.h"
 
-#include <monkey/text.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { DEPTH_MAX = 8, NAME_MAX_ = 64 };
 
-const char *dev_json_schema_of_param_type(mk_str type)
+/* The object is the caller's to end. */
+static void begin_type(struct mk_json_writer *w, const char *type)
 {
-    static const char *const schemas[][2] = {
-        {"int", "{\"type\":\"integer\",\"format\":\"int64\"}"},
-        {"uint", "{\"type\":\"integer\",\"minimum\":0}"},
-        {"number", "{\"type\":\"number\"}"},
-        {"uuid", "{\"type\":\"string\",\"format\":\"uuid\"}"},
-        {"date", "{\"type\":\"string\",\"format\":\"date\"}"},
-        {"hex", "{\"type\":\"string\",\"pattern\":\"^[0-9A-Fa-f]+$\"}"},
-        {"alpha", "{\"type\":\"string\",\"pattern\":\"^[A-Za-z]+$\"}"},
-        {"word", "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_]+$\"}"},
-        {"slug", "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-]+$\"}"},
-        {"rest", "{\"type\":\"string\",\"description\":\"all that is left of the path, with its slashes\"}"},
-    };
-    for (size_t i = 0; i < MK_LEN(schemas); i++)
-        if (mk_str_eq(type, mk_str_from_c(schemas[i][0])))
-            return schemas[i][1];
-    return "{\"type\":\"string\"}";
+    mk_json_begin_object(w);
+    mk_json_cstr(mk_json_key(w, "type"), type);
 }
 
-/* The shortest form that parses to the same number. */
-static void append_number(struct mk_buf *out, const char *name, double n)
+void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type)
 {
-    char buf[40];
-    snprintf(buf, sizeof buf, "%.15g", n);
-    if (strtod(buf, NULL) != n) /* NOLINT: exact comparison intended */
-        snprintf(buf, sizeof buf, "%.17g", n);
-    mk_buf_addf(out, ",\"%s\":%s", name, buf);
+    static const struct {
+        const char *word, *type, *key, *value;
+    } types[] = {
+        {"int", "integer", "format", "int64"},
+        {"uint", "integer", NULL, NULL},
+        {"number", "number", NULL, NULL},
+        {"uuid", "string", "format", "uuid"},
+        {"date", "string", "format", "date"},
+        {"hex", "string", "pattern", "^[0-9A-Fa-f]+$"},
+        {"alpha", "string", "pattern", "^[A-Za-z]+$"},
+        {"word", "string", "pattern", "^[A-Za-z0-9_]+$"},
+        {"slug", "string", "pattern", "^[A-Za-z0-9_-]+$"},
+        {"rest", "string", "description", "all that is left of the path, with its slashes"},
+        {"", "string", NULL, NULL},
+    };
+    size_t i = 0;
+    while (i < MK_LEN(types) - 1 && !mk_str_eq(type, mk_str_from_c(types[i].word)))
+        i++;
+    begin_type(w, types[i].type);
+    if (types[i].key)
+        mk_json_cstr(mk_json_key(w, types[i].key), types[i].value);
+    if (mk_str_eq(type, MK_STR("uint")))
+        mk_json_uint(mk_json_key(w, "minimum"), 0);
+    mk_json_end_object(w);
 }
 
 static bool has_number_limits(const struct duda_schema_field *m)
@@ -42,112 +43,114 @@ static bool has_number_limits(const struct duda_schema_field *m)
     return m->low != 0 || m->high != 0;
 }
 
-static void append_number_range(struct mk_buf *out, const struct duda_schema_field *m)
+static void write_number_range(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
     if (has_number_limits(m))
-        append_number(out, "minimum", m->low);
+        mk_json_double(mk_json_key(w, "minimum"), m->low);
     else if (m->kind == DUDA_KIND_INTEGER && !m->is_signed)
-        mk_buf_add(out, MK_STR(",\"minimum\":0"));
+        mk_json_uint(mk_json_key(w, "minimum"), 0);
     if (has_number_limits(m) && m->high >= m->low)
-        append_number(out, "maximum", m->high);
+        mk_json_double(mk_json_key(w, "maximum"), m->high);
 }
 
-static void append_integer(struct mk_buf *out, const struct duda_schema_field *m)
+static void write_limit(struct mk_json_writer *w, const char *key, size_t limit)
 {
-    mk_buf_add(out, MK_STR("{\"type\":\"integer\""));
-    if (m->is_signed && m->size == 4)
-        mk_buf_add(out, MK_STR(",\"format\":\"int32\""));
-    else if (m->is_signed && m->size == 8)
-        mk_buf_add(out, MK_STR(",\"format\":\"int64\""));
-    append_number_range(out, m);
-    mk_buf_add_char(out, '}');
+    if (limit)
+        mk_json_uint(mk_json_key(w, key), limit);
 }
 
-static void append_length_range(struct mk_buf *out, const struct duda_schema_field *m, const char *what)
+static void write_enum(struct mk_json_writer *w, const char *const *words)
 {
-    if (m->min)
-        mk_buf_addf(out, ",\"min%s\":%zu", what, m->min);
-    if (m->max)
-        mk_buf_addf(out, ",\"max%s\":%zu", what, m->max);
-}
-
-static void append_enum(struct mk_buf *out, const char *const *words)
-{
-    mk_buf_add(out, MK_STR("{\"type\":\"string\",\"enum\":["));
-    for (size_t i = 0; words && words[i]; i++) {
-        if (i)
-            mk_buf_add_char(out, ',');
-        mk_json_quote(out, mk_str_from_c(words[i]));
-    }
-    mk_buf_add(out, MK_STR("]}"));
+    mk_json_begin_array(mk_json_key(w, "enum"));
+    for (size_t i = 0; words && words[i]; i++)
+        mk_json_cstr(w, words[i]);
+    mk_json_end_array(w);
 }
 
 struct schema_writer {
-    struct mk_buf *out;
+    struct mk_json_writer *json;
     struct dev_json_schemas *named; /* NULL: all schemas are written inline */
 };
 
-static void append_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth);
+static void write_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth);
 
-static void append_field_type(const struct schema_writer *w, const struct duda_schema_field *m,
-                              unsigned depth)
+static void write_integer(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
-    struct mk_buf *out = w->out;
+    begin_type(w, "integer");
+    if (m->is_signed && (m->size == 4 || m->size == 8))
+        mk_json_cstr(mk_json_key(w, "format"), m->size == 4 ? "int32" : "int64");
+    write_number_range(w, m);
+    mk_json_end_object(w);
+}
+
+static void write_string(struct mk_json_writer *w, const struct duda_schema_field *m)
+{
+    begin_type(w, "string");
+    if (m->kind == DUDA_KIND_ENUM)
+        write_enum(w, m->words);
+    else if (!m->is_list) {
+        write_limit(w, "minLength", m->min);
+        write_limit(w, "maxLength", m->max);
+    }
+    mk_json_end_object(w);
+}
+
+static void write_field_type(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
+{
+    struct mk_json_writer *json = w->json;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
-        mk_buf_add(out, MK_STR("{\"type\":\"boolean\"}"));
+        begin_type(json, "boolean");
+        mk_json_end_object(json);
         break;
     case DUDA_KIND_INTEGER:
-        append_integer(out, m);
+        write_integer(json, m);
         break;
     case DUDA_KIND_DOUBLE:
-        mk_buf_add(out, MK_STR("{\"type\":\"number\""));
-        append_number_range(out, m);
-        mk_buf_add_char(out, '}');
+        begin_type(json, "number");
+        write_number_range(json, m);
+        mk_json_end_object(json);
         break;
     case DUDA_KIND_STRING:
-        mk_buf_add(out, MK_STR("{\"type\":\"string\""));
-        if (!m->is_list)
-            append_length_range(out, m, "Length");
-        mk_buf_add_char(out, '}');
-        break;
     case DUDA_KIND_ENUM:
-        append_enum(out, m->words);
+        write_string(json, m);
         break;
     case DUDA_KIND_OBJECT:
-        append_schema(w, m->shape, depth + 1);
+        write_schema(w, m->shape, depth + 1);
         break;
     case DUDA_KIND_JSON_RAW:
     default:
-        mk_buf_add(out, MK_STR("{}"));
+        mk_json_raw(json, MK_STR("{}"));
         break;
     }
 }
 
-static void append_field(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
+static void write_field(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
 {
-    struct mk_buf *out = w->out;
     if (!m->is_list) {
-        append_field_type(w, m, depth);
+        write_field_type(w, m, depth);
         return;
     }
-    mk_buf_add(out, MK_STR("{\"type\":\"array\",\"items\":"));
-    append_field_type(w, m, depth);
-    append_length_range(out, m, "Items");
-    mk_buf_add_char(out, '}');
+    begin_type(w->json, "array");
+    mk_json_key(w->json, "items");
+    write_field_type(w, m, depth);
+    write_limit(w->json, "minItems", m->min);
+    write_limit(w->json, "maxItems", m->max);
+    mk_json_end_object(w->json);
 }
 
-static void append_required(struct mk_buf *out, const struct duda_schema *shape)
+static void write_required(struct mk_json_writer *w, const struct duda_schema *shape)
 {
     size_t n = 0;
     for (size_t i = 0; i < shape->n; i++) {
         if (shape->members[i].optional)
             continue;
-        mk_buf_add(out, n++ ? MK_STR(",") : MK_STR(",\"required\":["));
-        mk_json_quote(out, mk_str_from_c(duda_schema_field_name(&shape->members[i])));
+        if (n++ == 0)
+            mk_json_begin_array(mk_json_key(w, "required"));
+        mk_json_cstr(w, duda_schema_field_name(&shape->members[i]));
     }
     if (n)
-        mk_buf_add_char(out, ']');
+        mk_json_end_array(w);
 }
 
 /* ---- Names ---- */
@@ -183,9 +186,10 @@ static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas
 }
 
 /* False: the schema has no name. */
-static bool append_reference(const struct schema_writer *w, const struct duda_schema *shape)
+static bool write_reference(const struct schema_writer *w, const struct duda_schema *shape)
 {
     struct dev_json_schemas *named = w->named;
+    struct mk_json_writer *json = w->json;
     char buf[NAME_MAX_];
     size_t i = 0;
     if (!named || !shape->name || copy_type_name(buf, shape->name) == 0)
@@ -196,59 +200,63 @@ static bool append_reference(const struct schema_writer *w, const struct duda_sc
         return false;
     if (i == named->n)
         named->at[named->n++] = shape;
-    mk_buf_add(w->out, MK_STR("{\"$ref\":\"#/components/schemas/"));
-    append_schema_name(w->out, named, i);
-    mk_buf_add(w->out, MK_STR("\"}"));
+    mk_json_begin_object(json);
+    mk_json_begin_string(mk_json_key(json, "$ref"));
+    mk_buf_add(json->out, MK_STR("#/components/schemas/"));
+    append_schema_name(json->out, named, i);
+    mk_json_end_string(json);
+    mk_json_end_object(json);
     return true;
 }
 
-static void append_object(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
+static void write_object(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
 {
-    struct mk_buf *out = w->out;
-    mk_buf_add(out, MK_STR("{\"type\":\"object\",\"properties\":{"));
+    begin_type(w->json, "object");
+    mk_json_begin_object(mk_json_key(w->json, "properties"));
     for (size_t i = 0; i < shape->n; i++) {
-        if (i)
-            mk_buf_add_char(out, ',');
-        mk_json_quote(out, mk_str_from_c(duda_schema_field_name(&shape->members[i])));
-        mk_buf_add_char(out, ':');
-        append_field(w, &shape->members[i], depth);
+        mk_json_key(w->json, duda_schema_field_name(&shape->members[i]));
+        write_field(w, &shape->members[i], depth);
     }
-    mk_buf_add_char(out, '}');
-    append_required(out, shape);
+    mk_json_end_object(w->json);
+    write_required(w->json, shape);
     if (!shape->ignores_unknown)
-        mk_buf_add(out, MK_STR(",\"additionalProperties\":false"));
-    mk_buf_add_char(out, '}');
+        mk_json_bool(mk_json_key(w->json, "additionalProperties"), false);
+    mk_json_end_object(w->json);
 }
 
-static void append_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
+static void write_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
 {
     if (!shape || depth > DEPTH_MAX)
-        mk_buf_add(w->out, MK_STR("{}"));
-    else if (!append_reference(w, shape))
-        append_object(w, shape, depth);
+        mk_json_raw(w->json, MK_STR("{}"));
+    else if (!write_reference(w, shape))
+        write_object(w, shape, depth);
 }
 
-void dev_json_schema_write_field(struct mk_buf *out, const struct duda_schema_field *m)
+void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
-    append_field(&(struct schema_writer){.out = out}, m, 0);
+    write_field(&(struct schema_writer){.json = w}, m, 0);
 }
 
-void dev_json_schema_write(struct mk_buf *out, struct dev_json_schemas *named,
+void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *shape, bool is_list)
 {
+    if (is_list) {
+        begin_type(w, "array");
+        mk_json_key(w, "items");
+    }
+    write_schema(&(struct schema_writer){.json = w, .named = named}, shape, 0);
     if (is_list)
-        mk_buf_add(out, MK_STR("{\"type\":\"array\",\"items\":"));
-    append_schema(&(struct schema_writer){.out = out, .named = named}, shape, 0);
-    if (is_list)
-        mk_buf_add_char(out, '}');
+        mk_json_end_object(w);
 }
 
-void dev_json_schema_write_components(struct mk_buf *out, struct dev_json_schemas *named)
+void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named)
 {
     for (size_t i = 0; i < named->n; i++) { /* fields may add further schemas */
-        mk_buf_add(out, MK_STR(",\n\""));
-        append_schema_name(out, named, i);
-        mk_buf_add(out, MK_STR("\":"));
-        append_object(&(struct schema_writer){.out = out, .named = named}, named->at[i], 0);
+        char buf[NAME_MAX_ + 24];
+        struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
+        append_schema_name(&name, named, i);
+        mk_json_newline(w);
+        mk_json_key_str(w, mk_buf_str(&name));
+        write_object(&(struct schema_writer){.json = w, .named = named}, named->at[i], 0);
     }
 }

@@ -4,9 +4,10 @@
 #define DUDA_DEV_JSON_SCHEMA_H
 
 #include <duda/schema.h>
+#include <monkey/json.h>
 
-/* The schema of a parameter type, such as "int"; empty: any string. */
-const char *dev_json_schema_of_param_type(mk_str type);
+/* Writes the schema of a parameter type, such as "int"; empty: any string. */
+void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type);
 /* Named schemas, the targets of references. */
 enum { DEV_JSON_SCHEMAS_MAX = 256 };
 struct dev_json_schemas {
@@ -15,11 +16,11 @@ struct dev_json_schemas {
 };
 
 /* Unnamed recursive schemas are cut off as "any value" after a few levels. */
-void dev_json_schema_write(struct mk_buf *out, struct dev_json_schemas *named,
+void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *shape, bool is_list);
-/* Writes the referenced schemas as object members: a comma, the name, the schema. */
-void dev_json_schema_write_components(struct mk_buf *out, struct dev_json_schemas *named);
+/* Writes the referenced schemas as members of an object. */
+void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named);
 /* Writes one field, without whether it is required. */
-void dev_json_schema_write_field(struct mk_buf *out, const struct duda_schema_field *m);
+void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_schema_field *m);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <monkey/mem.h>
-#include <monkey/text.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ struct operation_ids {
 
 /* Writes routes grouped by path: a path is an object with a member for each method. */
 struct openapi_writer {
-    struct mk_buf *out;
+    struct mk_json_writer *json;
     char done[METHODS_MAX][16]; /* methods already written for the path */
     const char *pattern;
     size_t n; /* number of methods */
@@ -31,33 +30,36 @@ struct openapi_writer {
 };
 
 /* "/users/{id}" */
-static void write_path(struct mk_buf *out, const char *pattern)
+static void append_path(struct mk_buf *path, const char *pattern)
 {
     mk_str rest = mk_str_from_c(pattern), text;
     struct dev_param p;
-    char buf[DEV_PATTERN_MAX];
-    struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     while (dev_introspect_next_segment(&rest, &text, &p)) {
-        mk_buf_add_char(&path, '/');
+        mk_buf_add_char(path, '/');
         if (p.name.p)
-            mk_buf_addf(&path, "{%.*s}", MK_STR_ARG(p.name));
+            mk_buf_addf(path, "{%.*s}", MK_STR_ARG(p.name));
         else
-            mk_buf_add(&path, text);
+            mk_buf_add(path, text);
     }
-    mk_json_quote(out, path.len ? mk_buf_str(&path) : MK_STR("/"));
+    if (path->len == 0)
+        mk_buf_add_char(path, '/');
 }
 
 /* Groups become tags, named by their paths. */
-static void write_tag_name(struct mk_buf *out, const struct dev_route *r)
+static mk_str tag_name(const struct dev_route *r)
 {
-    mk_json_quote(out, r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/"));
+    return r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/");
 }
 
 static void begin_param(struct openapi_writer *w, mk_str name, const char *in, bool required)
 {
-    mk_buf_add(w->out, w->n_params++ ? MK_STR(",{\"name\":") : MK_STR(",\"parameters\":[{\"name\":"));
-    mk_json_quote(w->out, name);
-    mk_buf_addf(w->out, ",\"in\":\"%s\",\"required\":%s,\"schema\":", in, required ? "true" : "false");
+    if (w->n_params++ == 0)
+        mk_json_begin_array(mk_json_key(w->json, "parameters"));
+    mk_json_begin_object(w->json);
+    mk_json_string(mk_json_key(w->json, "name"), name);
+    mk_json_cstr(mk_json_key(w->json, "in"), in);
+    mk_json_bool(mk_json_key(w->json, "required"), required);
+    mk_json_key(w->json, "schema");
 }
 
 static void write_params(struct openapi_writer *w, const struct dev_route *r)
@@ -70,46 +72,48 @@ static void write_params(struct openapi_writer *w, const struct dev_route *r)
         if (!p.name.p)
             continue;
         begin_param(w, p.name, "path", true);
-        mk_buf_addf(w->out, "%s}", dev_json_schema_of_param_type(p.type));
+        dev_json_schema_write_param_type(w->json, p.type);
+        mk_json_end_object(w->json);
     }
     for (size_t i = 0; query && i < query->n; i++) {
         begin_param(w, mk_str_from_c(duda_schema_field_name(&query->members[i])), "query",
                     !query->members[i].optional);
-        dev_json_schema_write_field(w->out, &query->members[i]);
-        mk_buf_add_char(w->out, '}');
+        dev_json_schema_write_field(w->json, &query->members[i]);
+        mk_json_end_object(w->json);
     }
     if (w->n_params)
-        mk_buf_add_char(w->out, ']');
+        mk_json_end_array(w->json);
 }
 
 static void write_media_type(struct openapi_writer *w, const char *type, const struct duda_schema *shape,
                              bool is_list)
 {
-    mk_buf_addf(w->out, "\"%s\":{\"schema\":", type);
-    dev_json_schema_write(w->out, w->named, shape, is_list);
-    mk_buf_add_char(w->out, '}');
+    mk_json_begin_object(mk_json_key(w->json, type));
+    mk_json_key(w->json, "schema");
+    dev_json_schema_write(w->json, w->named, shape, is_list);
+    mk_json_end_object(w->json);
 }
 
 /* If the route declares no request body, clients may send anything. */
 static void write_request_body(struct openapi_writer *w, const struct duda_route *line, const char *method)
 {
+    static const char *const any[] = {"application/json", "application/x-www-form-urlencoded",
+                                      "multipart/form-data", "text/plain"};
     bool has = strcmp(method, "post") == 0 || strcmp(method, "put") == 0 || strcmp(method, "patch") == 0;
     if (!has && !line->takes && !line->form)
         return;
-    mk_buf_add(w->out, MK_STR(",\"requestBody\":{\"content\":{"));
+    mk_json_begin_object(mk_json_key(w->json, "requestBody"));
+    mk_json_begin_object(mk_json_key(w->json, "content"));
     if (line->takes)
         write_media_type(w, "application/json", line->takes, line->takes_list);
     if (line->form) {
-        if (line->takes)
-            mk_buf_add_char(w->out, ',');
         write_media_type(w, "application/x-www-form-urlencoded", line->form, false);
-        mk_buf_add_char(w->out, ',');
         write_media_type(w, "multipart/form-data", line->form, false);
     }
-    if (!line->takes && !line->form)
-        mk_buf_add(w->out, MK_STR("\"application/json\":{},\"application/x-www-form-urlencoded\":{},"
-                                  "\"multipart/form-data\":{},\"text/plain\":{}"));
-    mk_buf_add(w->out, MK_STR("}}"));
+    for (size_t i = 0; !line->takes && !line->form && i < MK_LEN(any); i++)
+        mk_json_raw(mk_json_key(w->json, any[i]), MK_STR("{}"));
+    mk_json_end_object(w->json);
+    mk_json_end_object(w->json);
 }
 
 /* ---- Responses ---- */
@@ -117,23 +121,27 @@ static void write_request_body(struct openapi_writer *w, const struct duda_route
 static void write_response(struct openapi_writer *w, const struct duda_route *line, unsigned status,
                            bool is_problem)
 {
+    char key[12];
     for (size_t i = 0; i < w->n_statuses; i++)
         if (w->statuses[i] == status)
             return;
     if (w->n_statuses == STATUSES_MAX || status < 100 || status > 599)
         return;
-    mk_buf_addf(w->out, "%s\"%u\":{\"description\":\"%s\"", w->n_statuses ? "," : "", status,
-                dev_status_phrase(status));
-    if (w->n_statuses++ == 0 && line->gives) {
-        mk_buf_add(w->out, MK_STR(",\"content\":{"));
+    snprintf(key, sizeof key, "%u", status);
+    mk_json_begin_object(mk_json_key(w->json, key));
+    mk_json_cstr(mk_json_key(w->json, "description"), dev_status_phrase(status));
+    bool has_content = w->n_statuses == 0 && line->gives;
+    if (has_content || is_problem)
+        mk_json_begin_object(mk_json_key(w->json, "content"));
+    if (has_content)
         write_media_type(w, "application/json", line->gives, line->gives_list);
-        mk_buf_add_char(w->out, '}');
-    } else if (is_problem) {
-        mk_buf_add(w->out, MK_STR(",\"content\":{\"application/problem+json\":{\"schema\":"
-                                  "{\"$ref\":\"#/components/schemas/Problem\"}}}"));
-    }
-    mk_buf_add_char(w->out, '}');
-    w->statuses[w->n_statuses - 1] = status;
+    else if (is_problem)
+        mk_json_raw(mk_json_key(w->json, "application/problem+json"),
+                    MK_STR("{\"schema\":{\"$ref\":\"#/components/schemas/Problem\"}}"));
+    if (has_content || is_problem)
+        mk_json_end_object(w->json);
+    mk_json_end_object(w->json);
+    w->statuses[w->n_statuses++] = status;
 }
 
 static void write_responses(struct openapi_writer *w, const struct duda_route *line)
@@ -142,14 +150,14 @@ static void write_responses(struct openapi_writer *w, const struct duda_route *l
     const unsigned of_query[] = {400}, of_json[] = {400, 413, 415, 422}, of_form[] = {400, 413, 415};
     uint64_t status;
     w->n_statuses = 0;
-    mk_buf_add(w->out, MK_STR(",\"responses\":{"));
+    mk_json_begin_object(mk_json_key(w->json, "responses"));
     while (rest.len) {
         mk_str word = mk_str_word(&rest);
         if (mk_num_parse(word, &status))
             write_response(w, line, (unsigned)status, false);
     }
     if (w->n_statuses == 0)
-        mk_buf_add(w->out, MK_STR("\"default\":{\"description\":\"What the handler says.\"}"));
+        mk_json_raw(mk_json_key(w->json, "default"), MK_STR("{\"description\":\"What the handler says.\"}"));
     bool has_default = w->n_statuses == 0;
     for (size_t i = 0; !has_default && line->query && i < MK_LEN(of_query); i++)
         write_response(w, line, of_query[i], true);
@@ -157,7 +165,7 @@ static void write_responses(struct openapi_writer *w, const struct duda_route *l
         write_response(w, line, of_json[i], true);
     for (size_t i = 0; !has_default && line->form && i < MK_LEN(of_form); i++)
         write_response(w, line, of_form[i], false);
-    mk_buf_add_char(w->out, '}');
+    mk_json_end_object(w->json);
 }
 
 /* ---- Operations ---- */
@@ -185,28 +193,26 @@ static void write_operation_id(struct mk_buf *id, struct operation_ids *operatio
 
 static void write_operation(struct openapi_writer *w, const struct dev_route *r, const char *method)
 {
-    const char *doc = r->line->doc ? r->line->doc : "";
+    struct mk_json_writer *json = w->json;
     struct mk_buf id = mk_buf_growing(512);
     write_operation_id(&id, w->operation_ids, r, method);
-    mk_buf_addf(w->out, "%s\"%s\":{\"operationId\":", w->n > 1 ? "," : "", method);
-    mk_json_quote(w->out, mk_buf_str(&id));
-    mk_buf_add(w->out, MK_STR(",\"summary\":"));
-    mk_json_quote(w->out, mk_str_from_c(doc));
+    mk_json_begin_object(mk_json_key(json, method));
+    mk_json_string(mk_json_key(json, "operationId"), mk_buf_str(&id));
+    mk_json_cstr(mk_json_key(json, "summary"), r->line->doc ? r->line->doc : "");
     if (*r->host) {
         mk_buf_clear(&id);
         mk_buf_addf(&id, "For the host %s.", r->host);
-        mk_buf_add(w->out, MK_STR(",\"description\":"));
-        mk_json_quote(w->out, mk_buf_str(&id));
+        mk_json_string(mk_json_key(json, "description"), mk_buf_str(&id));
     }
     if (r->group) {
-        mk_buf_add(w->out, MK_STR(",\"tags\":["));
-        write_tag_name(w->out, r);
-        mk_buf_add_char(w->out, ']');
+        mk_json_begin_array(mk_json_key(json, "tags"));
+        mk_json_string(json, tag_name(r));
+        mk_json_end_array(json);
     }
     write_params(w, r);
     write_request_body(w, r->line, method);
     write_responses(w, r->line);
-    mk_buf_add_char(w->out, '}');
+    mk_json_end_object(json);
     mk_buf_free(&id);
 }
 
@@ -243,8 +249,8 @@ static bool is_same_path(const char *a, const char *b)
 {
     char buf[2][DEV_PATTERN_MAX];
     struct mk_buf one = mk_buf_fixed(buf[0], sizeof buf[0]), other = mk_buf_fixed(buf[1], sizeof buf[1]);
-    write_path(&one, a);
-    write_path(&other, b);
+    append_path(&one, a);
+    append_path(&other, b);
     return mk_str_eq(mk_buf_str(&one), mk_buf_str(&other));
 }
 
@@ -256,9 +262,9 @@ static void add_route_if_same_path(const struct dev_route *r, void *ctx)
 }
 
 struct path_writer {
-    struct mk_buf *out;
+    struct mk_json_writer *json;
     const struct dev_introspection *d;
-    size_t at, n;
+    size_t at;
     struct dev_json_schemas *named;
     struct operation_ids *operation_ids;
 };
@@ -284,21 +290,22 @@ static void write_path_once(const struct dev_route *r, void *ctx)
     struct earlier_path earlier_path = {.pattern = r->pattern, .left = f->at++};
     dev_introspect_each_route(f->d, check_earlier_path, &earlier_path);
     struct openapi_writer w = {
-        .out = f->out, .pattern = r->pattern, .named = f->named, .operation_ids = f->operation_ids};
+        .json = f->json, .pattern = r->pattern, .named = f->named, .operation_ids = f->operation_ids};
+    char buf[DEV_PATTERN_MAX];
+    struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     if (earlier_path.found)
         return;
-    mk_buf_add(f->out, f->n++ ? MK_STR(",\n") : MK_STR("\n"));
-    write_path(f->out, r->pattern);
-    mk_buf_add(f->out, MK_STR(":{"));
+    append_path(&path, r->pattern);
+    mk_json_newline(f->json);
+    mk_json_begin_object(mk_json_key_str(f->json, mk_buf_str(&path)));
     dev_introspect_each_route(f->d, add_route_if_same_path, &w);
-    mk_buf_add_char(f->out, '}');
+    mk_json_end_object(f->json);
 }
 
 /* ---- The document ---- */
 
 static const char problem[] =
-    ",\n\"components\":{\"schemas\":{\"Problem\":{\"type\":\"object\",\"description\":\"RFC "
-    "9457\",\"properties\":{"
+    "{\"type\":\"object\",\"description\":\"RFC 9457\",\"properties\":{"
     "\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
     "\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"detail\":{\"type\":"
     "\"string\"},"
@@ -306,58 +313,82 @@ static const char problem[] =
     "}";
 
 struct tags {
-    struct mk_buf *out;
+    struct mk_json_writer *json;
+    size_t from;                    /* where they begin in the document */
     const struct duda_route *group; /* the last group written */
     size_t n;
 };
+
+static bool is_tag_written(const struct tags *t, mk_str name)
+{
+    char buf[2 * DEV_PATTERN_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct mk_json_writer w = mk_json_writer_to(&text);
+    mk_json_begin_object(&w);
+    mk_json_string(mk_json_key(&w, "name"), name);
+    mk_str written = mk_str_skip(mk_buf_str(t->json->out), t->from);
+    return memmem(written.p, written.len, text.p, text.len);
+}
 
 /* Routes of a group are adjacent, except for nested groups. */
 static void write_tag_once(const struct dev_route *r, void *ctx)
 {
     struct tags *t = ctx;
-    struct mk_buf name = mk_buf_growing(2 * DEV_PATTERN_MAX);
     if (!r->group || r->group == t->group)
         return;
     t->group = r->group;
-    mk_buf_add(&name, MK_STR("{\"name\":"));
-    write_tag_name(&name, r);
-    bool is_known = memmem(t->out->p ? t->out->p : "", t->out->len, name.p ? name.p : "", name.len);
-    if (!is_known) {
-        mk_buf_add(t->out, t->n++ ? MK_STR(",") : MK_STR(",\n\"tags\":["));
-        mk_buf_add(t->out, mk_buf_str(&name));
-        mk_buf_add(t->out, MK_STR(",\"description\":"));
-        mk_json_quote(t->out, mk_str_from_c(r->group->doc ? r->group->doc : ""));
-        mk_buf_add_char(t->out, '}');
+    if (is_tag_written(t, tag_name(r)))
+        return;
+    if (t->n++ == 0) {
+        mk_json_newline(t->json);
+        mk_json_begin_array(mk_json_key(t->json, "tags"));
     }
-    mk_buf_free(&name);
+    mk_json_begin_object(t->json);
+    mk_json_string(mk_json_key(t->json, "name"), tag_name(r));
+    mk_json_cstr(mk_json_key(t->json, "description"), r->group->doc ? r->group->doc : "");
+    mk_json_end_object(t->json);
 }
 
-static void write_tags(const struct dev_introspection *d, struct mk_buf *out)
+static void write_tags(const struct dev_introspection *d, struct mk_json_writer *w)
 {
-    struct mk_buf text = mk_buf_growing(1 << 20);
-    struct tags tags = {.out = &text};
+    struct tags tags = {.json = w, .from = w->out->len};
     dev_introspect_each_route(d, write_tag_once, &tags);
-    mk_buf_add(out, mk_buf_str(&text));
     if (tags.n)
-        mk_buf_add_char(out, ']');
-    mk_buf_free(&text);
+        mk_json_end_array(w);
+}
+
+static void write_components(struct mk_json_writer *w, struct dev_json_schemas *named)
+{
+    mk_json_newline(w);
+    mk_json_begin_object(mk_json_key(w, "components"));
+    mk_json_begin_object(mk_json_key(w, "schemas"));
+    mk_json_raw(mk_json_key(w, "Problem"), mk_str_from_c(problem));
+    dev_json_schema_write_components(w, named);
+    mk_json_end_object(w);
+    mk_json_end_object(w);
 }
 
 void dev_openapi_write(const struct dev_introspection *d, struct mk_buf *out)
 {
     struct dev_json_schemas named = {.n = 0};
     struct operation_ids *operation_ids = mk_mem_zalloc(1, sizeof *operation_ids);
-    struct path_writer f = {.out = out, .d = d, .named = &named, .operation_ids = operation_ids};
+    struct mk_json_writer w = mk_json_writer_to(out);
+    struct path_writer f = {.json = &w, .d = d, .named = &named, .operation_ids = operation_ids};
     if (!operation_ids)
         return;
-    mk_buf_add(out, MK_STR("{\"openapi\":\"3.1.0\",\"info\":{\"title\":"));
-    mk_json_quote(out, mk_str_from_c(d->service->name));
-    mk_buf_add(out, MK_STR(",\"version\":\"1\"},\"paths\":{"));
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "openapi"), "3.1.0");
+    mk_json_begin_object(mk_json_key(&w, "info"));
+    mk_json_cstr(mk_json_key(&w, "title"), d->service->name);
+    mk_json_cstr(mk_json_key(&w, "version"), "1");
+    mk_json_end_object(&w);
+    mk_json_begin_object(mk_json_key(&w, "paths"));
     dev_introspect_each_route(d, write_path_once, &f);
-    mk_buf_add(out, MK_STR("\n}"));
-    write_tags(d, out);
-    mk_buf_add(out, mk_str_from_c(problem));
-    dev_json_schema_write_components(out, &named);
-    mk_buf_add(out, MK_STR("}}}\n"));
+    mk_buf_add_char(out, '\n');
+    mk_json_end_object(&w);
+    write_tags(d, &w);
+    write_components(&w, &named);
+    mk_json_end_object(&w);
+    mk_buf_add_char(out, '\n');
     mk_mem_free(operation_ids);
 }
