@@ -63,7 +63,7 @@ def usual(monkeypatch):
     monkeypatch.setattr(protocols, "EVERY", False)
 
 
-def test_test_without_parameters_runs_over_all_protocols():
+def test_unparametrized_test_runs_over_all_protocols():
     assert [protocol for _, protocol, _ in selected(all_of("test_a"))] == list(PROTOCOLS)
 
 
@@ -89,7 +89,7 @@ def test_http1_tests_alternate_between_plain_and_tls():
     assert [(protocol, number) for _, protocol, number in found] == [("h1", 0), ("h1-tls", 1)]
 
 
-def test_test_that_names_protocols_runs_over_all_of_them():
+def test_test_with_named_protocols_runs_over_all_of_them():
     found = selected(all_of("test_a", range(2), marks=[Mark("over", ("h1", "h2"), why="it is about both")]))
     assert [(protocol, number) for _, protocol, number in found] == [("h1", 0), ("h2", 0), ("h1", 1), ("h2", 1)]
 

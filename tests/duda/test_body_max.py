@@ -177,7 +177,7 @@ def test_client_cannot_raise_the_limit(server):
     assert answer.status == 413
 
 
-def test_connection_survives_a_rejected_body_over_http2_only(server):
+def test_http2_connection_survives_a_rejected_body(server):
     with server.connect(protocol="h1") as c:
         assert c.get("/small", method="POST", body=b"x" * 100).status == 413
     with server.connect(protocol="h2") as c:

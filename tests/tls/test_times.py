@@ -105,7 +105,7 @@ def test_explain_names_an_expired_certificate(secure, authority, run):
     assert "its certificate expired on " in done.out
 
 
-def test_failed_reload_is_counted_until_the_next_success(secure, authority):
+def test_reload_metrics_report_failure_and_recovery(secure, authority):
     needs_processes("an embedded server does not reload")
     server = secure(keys(authority.issue()), plugins=["metrics"], sections="[ROUTES]\n    /metrics metrics\n")
 
