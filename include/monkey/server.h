@@ -57,10 +57,14 @@ struct mk_server_options {
     /** Opens no listeners, not even those of the configuration file, so that tests cannot interfere
      * with servers or other tests. Use in-memory clients instead (monkey/test_client.h). */
     bool in_memory;
+    /** Folder of the plugins and other loadable objects that come with Monkey (monkey-NAME.so). It applies to
+     * all servers of the program: the last server created decides. NULL: the folder of the installation, which
+     * is `monkey` beside the library. */
+    const char *plugin_folder;
 };
 
-/** Creates a server. `options` may be NULL; it is copied. Returns NULL if out of memory, or if `size`
- * matches neither this nor an earlier release. */
+/** Creates a server. `options` may be NULL; it is copied. Returns NULL if out of memory, if `size` matches
+ * neither this nor an earlier release, or if `plugin_folder` is empty or too long. */
 MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) MK_API_MUST_USE;
 
 /** Returns the error messages of the last function that failed: one or more lines, the last without a

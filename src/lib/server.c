@@ -5,25 +5,34 @@
 #include "lib/handle_registry.h"
 #include "lib/last_error.h"
 #include "lib/setting_check.h"
+#include "os/module_path.h"
 
 enum {
     WHY_MAX = 64 * 1024,
-    OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, in_memory) + 1 /* release 2.0 */
+    OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, plugin_folder) + sizeof(char *) /* release 2.0 */
 };
+
+static bool copy_options(struct mk_server_options *copy, const struct mk_server_options *options)
+{
+    if (!options)
+        return true;
+    if (options->size < OPTIONS_SIZE_MIN || options->size > sizeof *options)
+        return false;
+    memcpy(copy, options, options->size);
+    return !copy->plugin_folder || mk_module_path_set_folder(copy->plugin_folder);
+}
 
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
     int before MK_KEEP_ERRNO = errno;
     mk_last_error_clear_misuse(); /* the server may have the address of one that was freed */
-    size_t size = options ? options->size : 0;
-    bool is_known = !options || (size >= OPTIONS_SIZE_MIN && size <= sizeof *options);
-    struct mk_server *s = is_known ? mk_mem_zalloc(1, sizeof *s) : NULL;
+    struct mk_server_options copy = {0};
+    struct mk_server *s = copy_options(&copy, options) ? mk_mem_zalloc(1, sizeof *s) : NULL;
     if (!s || !mk_handle_register(s)) {
         mk_mem_free(s);
         return NULL;
     }
-    if (options)
-        memcpy(&s->options, options, size);
+    s->options = copy;
     s->why = mk_buf_growing(WHY_MAX);
     s->plugins[s->embedding.n_plugins++] = &mk_app_routes_plugin;
     s->embedding.plugins = s->plugins;

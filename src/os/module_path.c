@@ -2,6 +2,7 @@
 #include "os/module_path.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,10 @@
 #include <unistd.h>
 
 #include "base/platform.h"
+
+/* Servers of one program may start in different threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char chosen[PATH_MAX]; /* empty: none */
 
 bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...)
 {
@@ -30,8 +35,24 @@ static bool self_path(char path[PATH_MAX])
     return len > 0;
 }
 
-/* The folder of that file, with `below` appended. A program with the library inside that has a name like the
- * objects, such as monkey-duda-test, is next to them. */
+bool mk_module_path_set_folder(const char *folder)
+{
+    pthread_mutex_lock(&lock);
+    chosen[0] = '\0';
+    bool ok = !folder || mk_module_path_format(chosen, "%s", folder);
+    pthread_mutex_unlock(&lock);
+    return ok;
+}
+
+static bool chosen_folder(char path[PATH_MAX])
+{
+    pthread_mutex_lock(&lock);
+    memcpy(path, chosen, sizeof chosen);
+    pthread_mutex_unlock(&lock);
+    return *path != '\0';
+}
+
+/* The folder of that file, with `below` appended. */
 static bool self_folder(const char *below, char path[PATH_MAX])
 {
     char file[PATH_MAX];
@@ -39,17 +60,17 @@ static bool self_folder(const char *below, char path[PATH_MAX])
         return false;
     mk_str rest = mk_str_from_c(file);
     mk_str folder = mk_str_first(rest, mk_str_find_last(rest, '/'));
-    if (!mk_platform.owns_process &&
-        mk_str_starts(mk_str_skip(rest, folder.len + 1), MK_STR(MK_MODULE_PATH_PREFIX)))
-        return mk_module_path_format(path, "%.*s", MK_STR_ARG(folder));
     return mk_module_path_format(path, "%.*s/%s", MK_STR_ARG(folder), below);
 }
 
 bool mk_module_path_folder(unsigned i, char path[PATH_MAX])
 {
     char moved[PATH_MAX];
-    if (i == 0)
-        return self_folder("plugins", path);
+    if (chosen_folder(path))
+        return i == 0;
+    if (i == 0) /* a folder of this name beside another program is not ours */
+        return self_folder("plugins/" MK_MODULE_PATH_BUILD_MARK, moved) && access(moved, F_OK) == 0 &&
+               self_folder("plugins", path);
     if (i == 1) /* without `..`, as it appears in messages */
         return self_folder(mk_platform.owns_process ? MK_PLUGIN_DIR_FROM_PROGRAM : "monkey", moved) &&
                realpath(moved, path) && strcmp(path, MK_PLUGIN_DIR) != 0;
@@ -59,9 +80,12 @@ bool mk_module_path_folder(unsigned i, char path[PATH_MAX])
 void mk_module_path_list_folders(struct mk_buf *out)
 {
     char folder[PATH_MAX];
-    for (unsigned i = 0, n = 0; i < MK_MODULE_PATH_FOLDERS; i++)
+    unsigned found[MK_MODULE_PATH_FOLDERS], n = 0;
+    for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
         if (mk_module_path_folder(i, folder))
-            mk_buf_addf(out, "%s%s", n++ == 0 ? "" : i + 1 < MK_MODULE_PATH_FOLDERS ? ", " : " or ", folder);
+            found[n++] = i;
+    for (unsigned i = 0; i < n && mk_module_path_folder(found[i], folder); i++)
+        mk_buf_addf(out, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", folder);
 }
 
 bool mk_module_path_find(mk_str name, char path[PATH_MAX])

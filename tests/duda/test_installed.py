@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of Duda with only the installed files: a new service is tested, built and served."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,17 +18,18 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The program, its objects and the headers, placed below a prefix as `make install` does. The program was built for
-    another prefix, so a symbolic link leads to its objects."""
+    another prefix, and finds its objects relative to itself."""
     usr = tmp_path_factory.mktemp("installed") / "usr"
-    for folder in ("bin", "lib/monkey"):
-        (usr / folder).mkdir(parents=True)
+    cache = (PROGRAM.parent / "CMakeCache.txt").read_text()
+    objects = usr / re.search(r"^CMAKE_INSTALL_LIBDIR:\w+=(.*)$", cache, re.MULTILINE)[1] / "monkey"
+    for folder in (usr / "bin", objects):
+        folder.mkdir(parents=True)
     shutil.copytree(ROOT / "include", usr / "include")
     shutil.copytree(ROOT / "duda/include", usr / "include", dirs_exist_ok=True)
     shutil.copy(PROGRAM, usr / "bin/monkey")
     for path in (*services.OBJECTS.glob("monkey-duda*.so"), services.OBJECTS / "monkey-headers.so"):
-        shutil.copy(path, usr / "lib/monkey")
-    shutil.copy(services.OBJECTS / "monkey-duda-test", usr / "lib/monkey")
-    (usr / "bin/plugins").symlink_to(usr / "lib/monkey")
+        shutil.copy(path, objects)
+    shutil.copy(services.OBJECTS / "monkey-duda-test", objects)
     return usr / "bin/monkey"
 
 

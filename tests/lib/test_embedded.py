@@ -7,6 +7,7 @@ tests/server has its own program. Tests that need a master or worker processes a
 in tests/monkey.py. This module runs only modules of tests/quick.py.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -21,6 +22,19 @@ MODULES = {
     "tls": ("hosts",),
 }
 SECONDS = 600
+INSIDE = PROGRAM.parent / "tests/lib/lib_test_hostile_calls"  # has the library inside
+
+
+@pytest.mark.skipif(not INSIDE.exists(), reason="tests/lib/test_hostile_calls.c is not built")
+@pytest.mark.parametrize("name", ["monkey-shop", "shop"])
+def test_program_finds_no_plugins_beside_itself_whatever_its_name(tmp_path, name):
+    (tmp_path / "plugins").mkdir()
+    for folder in (tmp_path, tmp_path / "plugins"):
+        (folder / "monkey-nonesuch.so").touch()
+    shutil.copy(INSIDE, tmp_path / name)
+    done = subprocess.run([tmp_path / name, "nonesuch"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "monkey-nonesuch.so is not in " in done.stdout, done
+    assert str(tmp_path) not in done.stdout
 
 
 @pytest.mark.timeout(SECONDS)

@@ -16,8 +16,7 @@ static void options_of_another_library_version_are_refused(void **state)
     assert_null(mk_server_new(&options));
     options.size = SIZE_MAX;
     assert_null(mk_server_new(&options));
-    for (options.size = 0; options.size < offsetof(struct mk_server_options, in_memory) + 1;
-         options.size += 4)
+    for (options.size = 0; options.size < sizeof options; options.size += 4)
         assert_null(mk_server_new(&options));
     assert_string_equal(mk_server_error(NULL), "out of memory");
 }
@@ -219,8 +218,20 @@ static void null_handles_are_refused(void **state)
     assert_int_equal(mk_mem_use(realloc, free), -EBUSY); /* too late: memory is already in use */
 }
 
-int main(void)
+/* For test_embedded.py: this program has the library inside. */
+static int print_load_error(const char *plugin)
 {
+    struct mk_server *s = mk_server_new(NULL);
+    int e = mk_server_set(s, "PLUGINS", "Load", plugin) || mk_server_start(s, 1);
+    puts(mk_server_error(s));
+    mk_server_free(s);
+    return e ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        return print_load_error(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_of_another_library_version_are_refused),
         cmocka_unit_test(strings_that_are_null_are_refused),

@@ -90,7 +90,7 @@ def test_library_moved_with_its_modules_finds_them(package, tmp_path, encryption
     command = [made, "127.0.0.1:0", encryption.certificate, encryption.key]
     environment = {"LD_LIBRARY_PATH": str(moved)}
     lacking = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert lacking.returncode != 0 and f"monkey-tls.so is not in {moved}/plugins, {moved}/monkey or /" in lacking.stderr
+    assert lacking.returncode != 0 and f"monkey-tls.so is not in {moved}/monkey or /" in lacking.stderr
     shutil.copy(RELEASE / "plugins/monkey-tls.so", moved / "monkey")
     with Program(command, environment) as program:
         assert call("curl", "-sS", "--http2", "--cacert", encryption.trust, program.url) == "https 20\n"
@@ -150,7 +150,7 @@ def test_library_moved_finds_tls_for_proxy(package, tmp_path, encryption):
         (moved / "monkey" / "monkey-tls.so").unlink()
         lacking = subprocess.run(command, env=os.environ | {"LD_LIBRARY_PATH": str(moved)}, capture_output=True, text=True,
                                  timeout=SECONDS, check=False)
-        assert lacking.returncode != 0 and f"monkey-tls.so is not in {moved}/plugins, {moved}/monkey or /" in lacking.stderr
+        assert lacking.returncode != 0 and f"monkey-tls.so is not in {moved}/monkey or /" in lacking.stderr
 
 
 LOADS_A_PLUGIN = """

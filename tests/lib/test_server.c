@@ -519,6 +519,24 @@ static void in_memory_server_does_not_listen(void **state)
     mk_server_free(s);
 }
 
+static void server_plugin_folder_is_the_only_one_searched(void **state)
+{
+    struct folder *f = *state;
+    struct mk_server_options options = {.size = sizeof options, .plugin_folder = f->path};
+    char expected[128];
+    snprintf(expected, sizeof expected, "monkey-nonesuch.so is not in %s", f->path);
+    struct mk_server *s = mk_server_new(&options);
+    options.plugin_folder = "";
+    assert_null(mk_server_new(&options));
+    options.plugin_folder = f->path;
+    mk_server_free(mk_server_new(&options));
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "nonesuch"), 0);
+    assert_true(mk_server_start(s, 1) < 0);
+    assert_holds(mk_server_error(s), expected);
+    assert_null(strstr(mk_server_error(s), " or /"));
+    mk_server_free(s);
+}
+
 /* One host uses TLS, and one with the same name redirects there: each has its own address. */
 static void in_memory_hosts_may_share_a_name(void **state)
 {
@@ -567,6 +585,7 @@ int main(void)
         cmocka_unit_test(log_messages_go_to_the_program),
         cmocka_unit_test(in_memory_server_does_not_listen),
         cmocka_unit_test(in_memory_hosts_may_share_a_name),
+        cmocka_unit_test(server_plugin_folder_is_the_only_one_searched),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -50,6 +50,7 @@ make_root() {
     for name in tls cgi; do
         add "$(find "$build" -name "monkey-$name.so" | head -n 1)" "/monkey/plugins/monkey-$name.so"
     done
+    touch "$root/monkey/plugins/build-tree"
     for name in curl openssl strace; do
         command -v "$name" >/dev/null && add "$(command -v "$name")" "/bin/$name"
     done

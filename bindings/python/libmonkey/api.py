@@ -55,7 +55,8 @@ Close = CFUNCTYPE(None, c_void_p)
 
 class Options(Structure):
     """struct mk_server_options"""
-    _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p), ("in_memory", c_bool)]
+    _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p), ("in_memory", c_bool),
+                ("plugin_folder", c_char_p)]
 
 
 class Param(Structure):

@@ -12,8 +12,11 @@
 #include "tests.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { FINE = 0, FAILED = 1, BROKEN = 2, WORDS = 7 };
 
@@ -48,9 +51,23 @@ static int load_and_run_tests(struct mk_server *s, char **words)
     return tester_tests_run(s, strtoul(words[6], NULL, 10), words[5]) ? FAILED : FINE;
 }
 
+/* This program is installed among the objects. */
+static const char *own_folder(char path[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return path;
+}
+
 int main(int argc, char **argv)
 {
-    const struct mk_server_options options = {.size = sizeof options, .on_log = on_log, .in_memory = true};
+    char folder[PATH_MAX];
+    const struct mk_server_options options = {
+        .size = sizeof options, .on_log = on_log, .in_memory = true, .plugin_folder = own_folder(folder)};
     if (argc != WORDS)
         return print_error("this program is for `monkey test`");
     dev_crash_preload();

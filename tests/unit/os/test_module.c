@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/module.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,10 +40,10 @@ static void what_is_missing_is_named(void **state)
 static void what_is_no_object_is_named(void **state)
 {
     (void)state;
-    char folder[PATH_MAX], path[PATH_MAX + 32], why[MK_MODULE_WHY] = "";
+    char folder[] = "/tmp/monkey-XXXXXX", path[64], why[MK_MODULE_WHY] = "";
     struct mk_module m = {.name = "unit-broken", .symbol = "s", .needs = "LibX", .abi = 7};
-    assert_true(mk_module_path_folder(0, folder));
-    (void)mkdir(folder, 0755);
+    assert_non_null(mkdtemp(folder));
+    assert_true(mk_module_path_set_folder(folder));
     (void)snprintf(path, sizeof path, "%s/monkey-unit-broken.so", folder);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
@@ -50,6 +52,44 @@ static void what_is_no_object_is_named(void **state)
     assert_null(mk_module_load(&m, why));
     assert_contains(mk_str_from_c(why), "monkey-unit-broken.so: ");
     assert_int_equal(unlink(path), 0);
+    assert_null(mk_module_load(&m, why)); /* no other folder is searched */
+    (void)snprintf(path, sizeof path, "monkey-unit-broken.so is not in %s: ", folder);
+    assert_contains(mk_str_from_c(why), path);
+    assert_true(mk_module_path_set_folder(NULL));
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* A folder of that name beside the program holds our objects only in a build, which has the mark. */
+static void module_path_plugins_folder_needs_build_mark(void **state)
+{
+    (void)state;
+    char folder[PATH_MAX], mark[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    assert_true(len > 0);
+    folder[len] = '\0';
+    (void)snprintf(strrchr(folder, '/'), sizeof "/plugins", "/plugins");
+    (void)snprintf(mark, sizeof mark, "%.*s/" MK_MODULE_PATH_BUILD_MARK, PATH_MAX - 16, folder);
+    assert_true(mkdir(folder, 0755) == 0 || errno == EEXIST);
+    char path[PATH_MAX];
+    assert_false(mk_module_path_folder(0, path));
+    FILE *f = fopen(mark, "w");
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+    assert_true(mk_module_path_folder(0, path));
+    assert_string_equal(path, folder);
+    assert_int_equal(unlink(mark), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void module_path_folder_must_be_a_path(void **state)
+{
+    (void)state;
+    char path[PATH_MAX + 1];
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    assert_false(mk_module_path_set_folder(path));
+    assert_false(mk_module_path_set_folder(""));
+    assert_true(mk_module_path_set_folder(NULL));
 }
 
 static void place_folders_are_printed_as_a_list(void **state)
@@ -61,13 +101,16 @@ static void place_folders_are_printed_as_a_list(void **state)
     for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
         if (mk_module_path_folder(i, folder))
             assert_contains(mk_buf_str(&text), folder);
-    assert_contains(mk_buf_str(&text), " or /");
+    assert_int_equal(mk_str_find(mk_buf_str(&text), ','), MK_STR_NONE); /* no build, at most two folders */
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_built_in_is_not_looked_for), cmocka_unit_test(what_is_missing_is_named),
-        cmocka_unit_test(what_is_no_object_is_named), cmocka_unit_test(place_folders_are_printed_as_a_list)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_built_in_is_not_looked_for),
+                                       cmocka_unit_test(what_is_missing_is_named),
+                                       cmocka_unit_test(what_is_no_object_is_named),
+                                       cmocka_unit_test(place_folders_are_printed_as_a_list),
+                                       cmocka_unit_test(module_path_plugins_folder_needs_build_mark),
+                                       cmocka_unit_test(module_path_folder_must_be_a_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
