@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A server that answers `x` * 100 to everything, and has faults that can be asked for.
+"""A server that responds with `x` * 100 to every request, with optional faults.
 
     fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N] [words=TEXT] [heavy=BYTES]
 
-It rests for a moment after each turn: what clients ask without end would keep a core busy, and tests run beside it.
-burn: computes that long for each answer. wrong: every Nth answer is; only while `crowd` connections are there, if it says
-so. die: with the Nth answer, after some last words (`words`). heavy: each connection takes that much memory.
+The server sleeps briefly after each loop iteration: otherwise a client in a closed loop would keep a core busy while other tests
+run. burn: uses that much CPU time per response. wrong: every Nth response is wrong, if given only while `crowd` connections are
+open. die: exits at the Nth response with the message `words`. heavy: each connection uses that much memory.
 """
 import contextlib
 import selectors

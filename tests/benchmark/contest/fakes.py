@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contestants with known faults, cases that are short, and a run of both."""
+"""Contestants with known faults, short cases, and a run of both."""
 import json
 import sys
 from pathlib import Path
@@ -11,12 +11,12 @@ from monkey import PROGRAM
 
 HERE = Path(__file__).resolve().parent
 WRK = ("wrk", "-t1", "-c{c}", "-d{seconds}s", "{url}")
-WR = PROGRAM.parent / "wr"  # built with it
-ANY_NOISE = 1e9  # a fake shot is over at once: one tick of a stranger is a thousand times as long
+WR = PROGRAM.parent / "wr"  # from the same build
+ANY_NOISE = 1e9  # fake shots are so short that a single CPU tick of another program is a thousand times as long
 
 
 def add_contestant(folder, name, *faults, features=("files", "keepalive", "close"), program=sys.executable, command=None):
-    """A folder of contestants/ with the fake server in it."""
+    """Adds a contestant folder with the fake server."""
     home = Path(folder, name)
     home.mkdir(parents=True)
     command = command or ["@program@", str(HERE / "fake_server.py"), "@port@", *faults]
@@ -33,7 +33,7 @@ def case(name="small", **changed):
 
 
 def make_material(folder, _lists):
-    """The real one, but what matters has the content that the fake answers."""
+    """Creates the real material, but with the content that the fake server sends."""
     made = material.make(folder, tree=0, site=False, tls=False)
     for name in made.files:
         Path(made.root, name).write_text("x" * 100)
@@ -42,7 +42,7 @@ def make_material(folder, _lists):
 
 
 def order(tmp_path, cases, noise=ANY_NOISE, **changed):
-    """An order for the contestants in tmp_path/contestants; cases: [(Case, Plan)]."""
+    """Returns the settings of a run with the contestants in tmp_path/contestants; cases: [(Case, Plan)]."""
     entries = contestant.load_all(tmp_path / "contestants")
     server, client = environment.share_cores()
     given = {"entries": entries, "cases": {c.name: (c, p) for c, p in cases}, "mode": "custom", "folder": tmp_path / "out",
@@ -52,7 +52,7 @@ def order(tmp_path, cases, noise=ANY_NOISE, **changed):
 
 
 def hold(tmp_path, *cases, **changed):
-    """The record of a run, as it was written."""
+    """Runs the cases and returns the written record."""
     Referee(order(tmp_path, cases, **changed)).run()
     return record.load(tmp_path / "out")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at answers: one by one, all of them under load, and beside another client."""
+"""Checks of responses: one at a time, under load, and during the load of another client."""
 import http.server
 import socket
 import ssl
@@ -20,7 +20,7 @@ EXPECTED = {"/a": Expected.of(BODY)}
 
 @pytest.fixture
 def fake():
-    """A fake server with faults: its port."""
+    """Starts fake servers with faults; returns their ports."""
     processes = []
 
     def start(*faults):
@@ -43,7 +43,7 @@ def answered(port):
 
 
 def verify(port, tmp_path, connections=20, close=False, until=lambda verdict: True):
-    """The verdict; longer and longer, until it is about enough answers."""
+    """Returns the verdict; repeats with more time until it covers enough responses."""
     for seconds in (.3, 3, 30):
         verdict = answers.verify_with_wrk(f"http://127.0.0.1:{port}/a", BODY, connections, seconds, close, [], tmp_path)
         if until(verdict):
@@ -51,33 +51,33 @@ def verify(port, tmp_path, connections=20, close=False, until=lambda verdict: Tr
     return verdict
 
 
-def test_a_right_answer_has_no_fault(fake):
+def test_check_correct_response_has_no_fault(fake):
     assert answers.check("http", fake(), EXPECTED) is None
 
 
 @pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404 instead of 200")])
-def test_a_wrong_answer_is_reported(fake, how, says):
+def test_check_wrong_response_is_reported(fake, how, says):
     fault = answers.check("http", fake("wrong=1", f"how={how}"), EXPECTED)
     assert fault.startswith("/a: ") and says in fault
 
 
-def test_a_missing_answer_is_reported():
+def test_check_missing_response_is_reported():
     assert "no answer" in answers.check("http", ports.free_port(), EXPECTED)
     assert "no answer" in answers.check("h2c", ports.free_port(), EXPECTED)
 
 
 @pytest.mark.parametrize("close", [False, True])
-def test_many_answers_are_compared_under_load(fake, tmp_path, close):
+def test_verify_compares_all_responses_under_load(fake, tmp_path, close):
     port = fake()
-    if close:  # the fake ends connections without saying so, which wrk takes for errors, but not for wrong answers
+    if close:  # the fake server closes connections without announcing it, which wrk counts as errors, but not as wrong responses
         port = fake("burn=100")
     verdict = verify(port, tmp_path, close=close)
     assert verdict.fault is None and verdict.answers > 0
 
 
 @pytest.mark.parametrize("served, says", [("x" * 100, None), ("y" * 100, "none of the files asked for")])
-def test_answers_to_a_list_of_paths_are_compared_with_its_files(fake, tmp_path, served, says):
+def test_verify_compares_responses_with_the_files_of_a_list(fake, tmp_path, served, says):
     for name in "ab":
         (tmp_path / name).write_text(served)
     (tmp_path / "paths").write_text("/a\n/b\n")
@@ -87,8 +87,8 @@ def test_answers_to_a_list_of_paths_are_compared_with_its_files(fake, tmp_path, 
     assert says in verdict.fault if says else verdict.fault is None
 
 
-def test_an_unrequested_answer_is_wrong(fake, tmp_path):
-    """The fake always answers the same, which is the content of one path alone."""
+def test_verify_rejects_the_response_of_another_path(fake, tmp_path):
+    """The fake server always sends the same response, which is correct for only one of the paths."""
     (tmp_path / "a").write_text("x" * 100)
     (tmp_path / "b").write_text("y" * 100)
     (tmp_path / "paths").write_text("/a\n/b\n")
@@ -97,25 +97,25 @@ def test_an_unrequested_answer_is_wrong(fake, tmp_path):
     assert "none of the files asked for" in verdict.fault
 
 
-def test_a_client_that_fails_is_not_the_fault_of_the_server(tmp_path):
+def test_verify_client_failure_is_no_fault_of_the_server(tmp_path):
     verdict = answers.verify_with_wrk("http://127.0.0.1:1/", None, 20, .3, False, [], tmp_path,
                                       {"CONTEST_PATHS": "/nowhere"})
     assert verdict.ours and verdict.fault
 
 
-def test_one_of_a_hundred_is_found_under_load(fake, tmp_path):
+def test_verify_finds_one_wrong_response_in_a_hundred(fake, tmp_path):
     verdict = verify(fake("wrong=100"), tmp_path, until=lambda verdict: verdict.answers >= 100)
     assert "other content" in verdict.fault
 
 
-def test_silence_is_a_fault(tmp_path, monkeypatch):
+def test_verify_server_without_responses_is_at_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "PATIENCE", .5)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         assert "not one answer" in verify(silent.getsockname()[1], tmp_path).fault
     assert "refused" in verify(ports.free_port(), tmp_path).fault
 
 
-def test_answers_are_looked_at_beside_another_client(fake):
+def test_verify_beside_checks_responses_during_another_load(fake):
     load = [sys.executable, "-c", "import time; time.sleep(60)"]
     good = answers.verify_beside("http", fake(), EXPECTED, load, .2, {})
     assert good.fault is None and good.answers > 1
@@ -138,7 +138,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def encrypted(tmp_path):
-    """The port of a server that speaks HTTP/1.1 over TLS, and nothing else."""
+    """The port of a server with only HTTP/1.1 over TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*material.certificate(tmp_path))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
@@ -150,17 +150,17 @@ def encrypted(tmp_path):
         thread.join()
 
 
-def test_answers_over_tls(encrypted):
+def test_check_supports_tls(encrypted):
     assert answers.check("https", encrypted, EXPECTED) is None
     assert "100 bytes instead of 99" in answers.check("https", encrypted, {"/a": Expected.of(b"x" * 99)})
 
 
-def test_http_1_is_not_taken_for_http_2(encrypted):
+def test_check_rejects_http1_instead_of_http2(encrypted):
     assert "instead of HTTP/2" in answers.check("h2", encrypted, EXPECTED)
 
 
-def test_slow_clients_are_slow_and_go(fake, monkeypatch):
-    """They hold connections, and the server goes on answering others."""
+def test_slow_clients_hold_connections_and_exit(fake, monkeypatch):
+    """Slow clients hold connections while the server responds to others."""
     monkeypatch.setattr(slow, "SETTLE_SECONDS", .3)
     port = fake("wrong=1", "crowd=8")
     assert answers.check("http", port, EXPECTED) is None

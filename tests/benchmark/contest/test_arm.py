@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The case raspberry under emulation: its ratios, what it says when something is missing, and, where a cross compiler and
-qemu-user are, that Monkey serves as a program for ARM."""
+"""The case raspberry under emulation: its ratios, its messages about missing programs, and, with a cross compiler and qemu-user,
+a Monkey for ARM that serves files."""
 import http.client
 import os
 import pathlib
@@ -32,7 +32,7 @@ def machine_here(name):
 # ---- Ratios ----
 
 def made_of(shots):
-    """A record of shots (contestant, round, metrics)."""
+    """Returns a record of the shots (contestant, round, metrics)."""
     made = record.Record("custom", "2026-11-21T09:00:00+00:00", {})
     names = ("monkey-armhf", "busybox-armhf")
     made.contestants = {name: record.Contestant(name.partition("-")[0].title(), "present", version="1.0") for name in names}
@@ -41,22 +41,22 @@ def made_of(shots):
     return made
 
 
-def test_a_ratio_is_of_the_same_round():
+def test_ratio_compares_shots_of_the_same_round():
     made = made_of([("monkey-armhf", 1, {"rate": 200.0}), ("busybox-armhf", 1, {"rate": 100.0}),
-                    ("monkey-armhf", 2, {"rate": 30.0}), ("busybox-armhf", 2, {"rate": 10.0}),  # a round disturbed
+                    ("monkey-armhf", 2, {"rate": 30.0}), ("busybox-armhf", 2, {"rate": 10.0}),  # a disturbed round
                     ("monkey-armhf", 3, {"rate": 500.0}), ("busybox-armhf", 3, {"rate": 200.0}),
-                    ("monkey-armhf", 4, {"rate": 900.0})])  # the other one had no shot
+                    ("monkey-armhf", 4, {"rate": 900.0})])  # busybox has no shot in this round
     found = arm.ratio(made, "raspberry-armhf", "rate", "monkey-armhf", "busybox-armhf")
     assert (found.median, found.low, found.high, found.count) == (2.5, 2.0, 3.0, 3)
 
 
-def test_what_was_not_measured_has_no_ratio():
+def test_ratio_without_measurement_is_none():
     made = made_of([("monkey-armhf", 1, {"rate": 200.0}), ("busybox-armhf", 1, {"rate": 0.0})])
     assert arm.ratio(made, "raspberry-armhf", "instructions", "monkey-armhf", "busybox-armhf") is None
     assert arm.ratio(made, "raspberry-armhf", "rate", "monkey-armhf", "busybox-armhf") is None
 
 
-def test_it_is_said_with_its_limits():
+def test_text_includes_the_limits():
     made = made_of([each for number in (1, 2, 3) for each in (
         ("monkey-armhf", number, {"rate": 300.0, "cpu_us": 10.0}), ("busybox-armhf", number, {"rate": 100.0, "cpu_us": 40.0}),
         ("monkey-armhf", number, {"instructions": 5000 + number}), ("busybox-armhf", number, {"instructions": 20000.0}))])
@@ -68,7 +68,7 @@ def test_it_is_said_with_its_limits():
     assert all(limit in said for limit in arm.LIMITS)
 
 
-def test_a_disqualified_one_is_named():
+def test_text_names_disqualified_contestants():
     made = made_of([])
     made.disqualified = [record.Exclusion("raspberry-armhf", "busybox-armhf", "a wrong answer")]
     said = arm.text_of(made, [emulator.MACHINES["armhf"]])
@@ -77,13 +77,13 @@ def test_a_disqualified_one_is_named():
 
 # ---- What is missing ----
 
-def test_a_missing_emulator_is_named():
+def test_missing_emulator_is_reported():
     machine = emulator.Machine("armhf", "arm-linux-gnueabihf", "qemu-that-is-nowhere")
     with pytest.raises(Complaint, match=r"armhf: there is no qemu-that-is-nowhere; `tools/dev/need.sh arm` installs it"):
         machine.check()
 
 
-def test_packages_that_cannot_be_had_are_named(tmp_path):
+def test_unavailable_packages_are_reported(tmp_path):
     """An apt that reaches no mirror."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -98,7 +98,7 @@ def test_packages_that_cannot_be_had_are_named(tmp_path):
     assert f"into {tmp_path}/there/root" in done.stderr and "PACKAGE VERSION" in done.stderr
 
 
-def test_what_is_there_is_not_fetched(tmp_path):
+def test_present_packages_are_not_downloaded(tmp_path):
     (tmp_path / "packages").write_text("busybox 1:1.35\nlibcmocka-dev 1.1\n")
     nothing = {"PATH": f"{pathlib.Path(shutil.which('grep')).parent}", "HOME": str(tmp_path)}
     bash = shutil.which("bash")
@@ -112,7 +112,7 @@ def emulator_complains(folder):
     return str(caught.value).partition(str(folder))[0]
 
 
-def test_a_program_that_does_not_run_is_named():
+def test_program_that_does_not_run_is_reported():
     machine = emulator.Machine("armhf", "arm-linux-gnueabihf", "true")
     with pytest.raises(Complaint, match="run by true it says '', not its version"):
         emulator.said(machine, "monkey", "-v", r"Monkey (2\S*)")
@@ -120,7 +120,7 @@ def test_a_program_that_does_not_run_is_named():
 
 # ---- Contestants ----
 
-def test_a_contestant_is_the_known_one_behind_the_emulator(tmp_path):
+def test_emulated_contestant_uses_the_known_configuration(tmp_path):
     machine = emulator.MACHINES["arm64"]
     each = arm.emulated("monkey", machine, "/somewhere/monkey", "2.0.0", "built here", "/plugin.so", tmp_path / "counter")
     (tmp_path / "www").mkdir()
@@ -134,17 +134,17 @@ def test_a_contestant_is_the_known_one_behind_the_emulator(tmp_path):
     assert "Listen               127.0.0.1:8080" in prepared.configuration["monkey.conf"]
 
 
-# ---- The real thing ----
+# ---- With the emulator ----
 
 @pytest.fixture
 def folder():
-    """Not one of pytest's, which only this user may read: a server that is started as root changes its user."""
+    """A folder readable by all users, unlike those of pytest: a server started as root switches to another user."""
     with emulator.scratch() as made:
         yield made
 
 
 @pytest.mark.parametrize("name", emulator.MACHINES)
-def test_monkey_serves_as_a_program_for(name, folder):
+def test_monkey_serves_files_under_emulation(name, folder):
     machine = machine_here(name)
     program = emulator.PROJECT / "build" / name / "monkey"
     if not program.exists():
@@ -174,8 +174,8 @@ def get(port, path, **fields):
 
 
 @pytest.mark.parametrize("name", emulator.MACHINES)
-def test_instructions_are_counted(name, tmp_path):
-    """The same program has the same number, whenever it runs; a longer one has more."""
+def test_plugin_counts_instructions_reproducibly(name, tmp_path):
+    """The same program always has the same count; a longer one has a higher count."""
     machine = machine_here(name)
     source, program = tmp_path / "loop.c", tmp_path / "loop"
     source.write_text("int main(int n, char **v) { (void)v; for (volatile int i = 0; i < n * 100000; i++); return 0; }\n")
@@ -188,5 +188,5 @@ def test_instructions_are_counted(name, tmp_path):
         counter = tmp_path / f"counter{number}"
         subprocess.run([*machine.command(plugin, counter), program, *arguments], check=True, timeout=60)
         counts.append(emulator.counted(counter))
-    assert abs(counts[0] - counts[1]) < 2000  # libc looks at the environment
+    assert abs(counts[0] - counts[1]) < 2000  # libc reads the environment
     assert 300_000 < counts[2] - counts[0] < 2_000_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases: those that come with the contest, the time they take, and what is said of a file that is wrong."""
+"""The cases of the contest, their duration, and the errors of invalid case files."""
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from contest.contestant import FEATURES
 
 CASES = case.load_all()
 HISTORICAL = ("gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
-# Beside the run itself there are building, the environment, the report, and shots that are repeated.
+# In addition there are building, the environment, the report, and repeated shots.
 QUICK_SECONDS, FULL_SECONDS = 420, 40 * 60
 
 GOOD = """
@@ -36,7 +36,7 @@ def write(folder, text):
     return path
 
 
-def test_the_cases_that_were_promised_are_there():
+def test_documented_cases_exist():
     wanted = {"small", "page", "medium", "large", "close", "connections", "many", "idle", "tls", "tls-new", "h2", "site",
               "dynamic", "proxy", "proxy-200k", "php", "node-redis", "db", "queries", "fortunes",
               "updates", "cached", "slow", "paced", *HISTORICAL}
@@ -46,13 +46,13 @@ def test_the_cases_that_were_promised_are_there():
 
 
 @pytest.mark.parametrize("name", HISTORICAL)
-def test_historical_cases_say_what_the_original_was_and_how_ours_differs(name):
+def test_historical_cases_describe_the_original_and_the_differences(name):
     history = CASES[name].historical
     assert history and len(history.then) > 50 and len(history.differs) > 50
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_case_is_fit_for_readers_and_for_wrk(name):
+def test_case_has_texts_and_valid_plans(name):
     one = CASES[name]
     assert one.title and one.about.endswith((".", "?"))
     for plan in one.plans.values():
@@ -60,12 +60,12 @@ def test_a_case_is_fit_for_readers_and_for_wrk(name):
         assert one.client != "wrk" or plan.seconds == int(plan.seconds), "wrk knows whole seconds only"
 
 
-def test_memory_is_ranked_only_where_no_other_server_shares_libraries():
+def test_memory_metrics_require_alone():
     for one in CASES.values():
         assert one.alone or not {"pss_kb", "peak_kb", "start_kb", "idle_bytes"} & set(one.metrics), one.name
 
 
-def test_features_are_those_of_contestants():
+def test_case_features_and_paths_refer_to_contestants():
     for one in CASES.values():
         assert set(one.features) <= set(FEATURES)
         for name in one.path_of:
@@ -73,8 +73,8 @@ def test_features_are_those_of_contestants():
 
 
 @pytest.mark.parametrize("mode, seconds", [("quick", QUICK_SECONDS), ("full", FULL_SECONDS)])
-def test_twelve_contestants_fit_into_the_time(mode, seconds):
-    """If all twelve took part in every case whose features so many have."""
+def test_run_of_twelve_contestants_fits_the_time_limit(mode, seconds):
+    """Assumes that twelve contestants take part in every case if that many have its features."""
     def takers(one):
         return min(12, sum(set(one.features) <= set(each.features) and each.joins(one.name)
                            for each in contestant.load_all().values()))
@@ -84,13 +84,13 @@ def test_twelve_contestants_fit_into_the_time(mode, seconds):
 
 
 @pytest.mark.parametrize("mode", case.MODES)
-def test_there_are_rounds_enough_for_an_interval(mode):
+def test_plans_have_enough_rounds_for_an_interval(mode):
     least = dict.fromkeys(("small", "medium", "close", "tls", "h2"), 5) if mode == "full" else {}
     for one in CASES.values():
         assert not one.plan(mode) or one.plan(mode).rounds >= least.get(one.name, 3), one.name
 
 
-def test_the_estimate_is_arithmetic():
+def test_estimate_adds_up_shots_and_starts():
     one = case.Case("x", "x", "x", "wrk", (), ("rate",), alone=False)
     plan = case.Plan((1, 2), 3, 2, verify=1, syscalls=True)
     start, shot = case.START_SECONDS + 1, 2 + case.SHOT_SECONDS
@@ -98,7 +98,7 @@ def test_the_estimate_is_arithmetic():
     assert case.dataclasses.replace(one, alone=True).estimate(plan, 5) == pytest.approx(5 * (3 * start + 8 * shot))
 
 
-def test_a_good_file_is_read(tmp_path):
+def test_load_reads_a_valid_file(tmp_path):
     mine = case.load(write(tmp_path, GOOD))
     assert mine.name == "mine" and mine.plan("full") == case.Plan((10, 100), 3, 1) and mine.plan("quick") is None
 
@@ -132,7 +132,7 @@ def test_a_good_file_is_read(tmp_path):
     ("[full]", '[historical]\nname = "x"\n[full]', "[historical]: key 'then' is missing"),
     ("steps = [10, 100]", "steps = [10, 100", "mine.toml: "),
 ])
-def test_a_wrong_file_is_named_with_the_key(tmp_path, old, new, says):
+def test_load_reports_the_key_of_an_invalid_file(tmp_path, old, new, says):
     assert old in GOOD
     with pytest.raises(Complaint) as complaint:
         case.load(write(tmp_path, GOOD.replace(old, new, 1)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two records beside each other."""
+"""Comparison of two records."""
 import copy
 import json
 
@@ -38,13 +38,13 @@ def found(base, other, case="close", contestant="monkey", metric="cpu_us", step=
     return compare.change(Results(base), Results(other), case, contestant, step, metric)
 
 
-def test_a_run_against_itself_shows_nothing(base, other, tmp_path, capsys):
+def test_compare_identical_runs_shows_no_change(base, other, tmp_path, capsys):
     assert run(tmp_path, base, other, "--fail-on-regression") == 0
     out = capsys.readouterr().out
     assert "0 better, 0 worse" in out and "No regression" in out and "by luck" in out
 
 
-def test_more_cpu_is_a_regression(base, other, tmp_path, capsys):
+def test_compare_more_cpu_is_a_regression(base, other, tmp_path, capsys):
     scale(other, "cpu_us", 1.5)
     assert run(tmp_path, base, other) == 0
     assert run(tmp_path, base, other, "--fail-on-regression") == 1
@@ -52,19 +52,19 @@ def test_more_cpu_is_a_regression(base, other, tmp_path, capsys):
     assert "Regression: close: Monkey" in out and "= 1.50 × before" in out and "50 % more CPU time per request than before" in out
 
 
-def test_less_cpu_is_none(base, other, tmp_path):
+def test_compare_less_cpu_is_no_regression(base, other, tmp_path):
     scale(other, "cpu_us", .5)
     assert run(tmp_path, base, other, "--fail-on-regression") == 0
     assert found(base, other).verdict == "better"
 
 
-def test_overlapping_intervals_are_no_change(base, other):
+def test_compare_overlapping_intervals_are_no_change(base, other):
     scale(other, "cpu_us", 1.005)
     one = found(base, other)
     assert (one.verdict, one.why) == ("same", "the intervals overlap") and one.ratio == pytest.approx(1.005)
 
 
-def test_what_is_worse_is_not_always_our_cpu(base, other, tmp_path):
+def test_compare_only_our_cpu_is_a_regression(base, other, tmp_path):
     scale(other, "cpu_us", 1.5, contestant="nginx")
     scale(other, "rate", .5)
     assert run(tmp_path, base, other, "--fail-on-regression") == 0
@@ -72,19 +72,19 @@ def test_what_is_worse_is_not_always_our_cpu(base, other, tmp_path):
     assert found(base, other, contestant="nginx").verdict == "worse"
 
 
-def test_tolerance(base, other, tmp_path):
+def test_compare_tolerance_limits_regressions(base, other, tmp_path):
     scale(other, "cpu_us", 1.5)
     assert run(tmp_path, base, other, "--fail-on-regression", "--tolerance", "60") == 0
     assert run(tmp_path, base, other, "--fail-on-regression", "--tolerance", "40") == 1
 
 
-def test_regressions_are_seen_whatever_is_shown(base, other, tmp_path):
+def test_compare_finds_regressions_in_hidden_metrics(base, other, tmp_path):
     scale(other, "cpu_us", 1.5)
     assert run(tmp_path, base, other, "--fail-on-regression", "--metric", "rate") == 1
     assert run(tmp_path, base, other, "--fail-on-regression", "--case", "paced") == 0
 
 
-def test_a_step_of_a_sweep_is_shown(base, other, tmp_path, capsys):
+def test_compare_shows_changed_steps_of_a_sweep(base, other, tmp_path, capsys):
     scale(other, "cpu_us", 1.5, "small", step=1000.)
     run(tmp_path, base, other)
     assert "small @1,000" in capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_a_step_of_a_sweep_is_shown(base, other, tmp_path, capsys):
     assert found(base, other, "small", step=10.).verdict == "same"
 
 
-def test_only_steps_that_both_have_are_compared(base, other):
+def test_compare_uses_only_common_steps(base, other):
     other.shots = [s for s in other.shots if s.step != 1000.]
     one = found(base, other, "small")
     assert one.ratio == pytest.approx(1) and one.verdict == "same"
@@ -101,19 +101,19 @@ def test_only_steps_that_both_have_are_compared(base, other):
 @pytest.mark.parametrize("metric, case, contestant, why", [
     ("rate", "gwan-100", "monkey", "the client was the bottleneck"), ("rate", "paced", "monkey", "set by the client"),
     ("cpu_us", "gwan-100", "thttpd", "disqualified"), ("p99_us", "close", "monkey", "in a closed loop")])
-def test_what_proves_nothing_is_unclear(base, other, metric, case, contestant, why):
+def test_compare_invalid_comparison_is_unclear(base, other, metric, case, contestant, why):
     scale(other, metric, 3, case, contestant)
     one = found(base, other, case, contestant, metric)
     assert one.verdict == "unclear" and why in one.why
 
 
-def test_too_few_rounds_are_unclear(base, other):
+def test_compare_too_few_rounds_are_unclear(base, other):
     scale(other, "cpu_us", 3)
     other.shots = [s for s in other.shots if s.round <= 2]
     assert found(base, other).why == "too few rounds"
 
 
-def test_a_machine_that_changed_is_seen_in_programs_that_did_not(base, other, tmp_path, capsys):
+def test_compare_notes_changes_of_unchanged_programs(base, other, tmp_path, capsys):
     for name in ("monkey", "nginx"):
         scale(other, "cpu_us", 1.4, contestant=name)
     run(tmp_path, base, other)
@@ -125,7 +125,7 @@ def test_a_machine_that_changed_is_seen_in_programs_that_did_not(base, other, tm
 
 
 @pytest.mark.parametrize("key, value", [("cpu", "Other CPU"), ("cores", 64), ("server_cores", [3]), ("cpu_counted_by", "processes")])
-def test_other_machines_are_refused(base, other, tmp_path, capsys, key, value):
+def test_compare_rejects_different_machines(base, other, tmp_path, capsys, key, value):
     other.environment[key] = value
     assert run(tmp_path, base, other) == 2
     assert "different machines" in capsys.readouterr().err
@@ -133,7 +133,7 @@ def test_other_machines_are_refused(base, other, tmp_path, capsys, key, value):
     assert f"warning: {key} differs" in capsys.readouterr().err
 
 
-def test_small_differences_are_warned_of(base, other, tmp_path, capsys):
+def test_compare_warns_of_small_differences(base, other, tmp_path, capsys):
     other.environment["kernel"], other.mode = "7.0", "quick"
     assert run(tmp_path, base, other) == 0
     err = capsys.readouterr().err
@@ -143,19 +143,19 @@ def test_small_differences_are_warned_of(base, other, tmp_path, capsys):
 @pytest.mark.parametrize("arguments, said", [
     (["--case", "smal"], "did you mean small?"), (["--metric", "cpu"], "no metric 'cpu'"),
     (["--fail-on-regression", "--ours", "x"], "not in both records")])
-def test_wrong_options(base, other, tmp_path, capsys, arguments, said):
+def test_compare_rejects_wrong_options(base, other, tmp_path, capsys, arguments, said):
     assert run(tmp_path, base, other, *arguments) == 2
     assert said in capsys.readouterr().err
 
 
-def test_nothing_in_common(base, other, tmp_path, capsys):
+def test_compare_rejects_records_without_common_cases(base, other, tmp_path, capsys):
     other.cases = {"else": other.cases["small"]}
     other.shots, other.disqualified, other.absent_in = [], [], []
     assert run(tmp_path, base, other) == 2
     assert "no case in common" in capsys.readouterr().err
 
 
-def test_what_only_one_record_has_is_reported(base, other, tmp_path, capsys):
+def test_compare_reports_what_only_one_record_has(base, other, tmp_path, capsys):
     del other.cases["idle"]
     other.absent_in = [e for e in other.absent_in if e.case != "idle"]
     other.contestants["nginx"].configuration = {"a": "b"}
@@ -166,7 +166,7 @@ def test_what_only_one_record_has_is_reported(base, other, tmp_path, capsys):
     assert "case small: the command of its client changed" in out
 
 
-def test_json(base, other, tmp_path, capsys):
+def test_compare_prints_json(base, other, tmp_path, capsys):
     scale(other, "cpu_us", 1.5)
     assert run(tmp_path, base, other, "--json") == 0
     got = json.loads(capsys.readouterr().out)
@@ -174,12 +174,12 @@ def test_json(base, other, tmp_path, capsys):
     assert {"before", "after", "ratio", "metric", "step"} <= set(got["changes"][0])
 
 
-def test_a_record_that_is_none(tmp_path, capsys):
+def test_compare_reports_a_missing_record(tmp_path, capsys):
     assert cli.main(["compare", str(tmp_path), str(tmp_path)]) == 1
     assert "no record.json in this folder" in capsys.readouterr().err
 
 
-def test_what_could_not_be_measured_and_what_was_disturbed_is_unclear(base, other):
+def test_compare_unmeasured_and_disturbed_shots_are_unclear(base, other):
     scale(other, "rate", 3)
     for shot in other.shots:
         shot.noisy = (shot.case, shot.contestant) == ("close", "monkey")
@@ -188,7 +188,7 @@ def test_what_could_not_be_measured_and_what_was_disturbed_is_unclear(base, othe
     assert found(base, other).why == "not measured after"
 
 
-def test_cpu_that_was_counted_in_another_way_is_unclear(base, other):
+def test_compare_different_cpu_sources_are_unclear(base, other):
     scale(other, "cpu_us", 3)
     for shot in other.shots:
         shot.counted_by = "processes"
@@ -196,7 +196,7 @@ def test_cpu_that_was_counted_in_another_way_is_unclear(base, other):
 
 
 @pytest.mark.parametrize("value", ["much", "-1", "nan", "inf"])
-def test_a_tolerance_that_is_none(base, other, tmp_path, capsys, value):
+def test_compare_rejects_an_invalid_tolerance(base, other, tmp_path, capsys, value):
     with pytest.raises(SystemExit):
         run(tmp_path, base, other, f"--tolerance={value}")
     assert "is no number of percent" in capsys.readouterr().err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contestants of tools/contest. Those that are not here are skipped; `tools/dev/need.sh contest` brings them."""
+"""The contestants of tools/contest. Missing programs are skipped; `tools/dev/need.sh contest` installs them."""
 import contextlib
 import hashlib
 import http.client
@@ -29,13 +29,13 @@ CONTESTANTS = load_all()
 SERVERS = [name for name, each in CONTESTANTS.items() if not each.yardstick]
 EXPECTED = {"monkey", "floor", "nginx", "lighttpd", "apache", "h2o", "caddy", "busybox", "node", "varnish", "trafficserver",
             "thttpd", "mini-httpd", "hiawatha", "cherokee", "gwan", "monkey1", "duda", "go", "python"}
-ATTEMPTS = 3  # another process may be quicker to take a port
-LATER_ROOM = 1100  # more requests than any server allows by default on one connection
+ATTEMPTS = 3  # another process may bind a port first
+LATER_ROOM = 1100  # more requests than the default limit per connection of any server
 
 
 @contextlib.contextmanager
 def open_folder():
-    """A folder that those who are no longer root may read: pytest's own they may not."""
+    """A folder readable by all users, unlike those of pytest."""
     folder = Path(tempfile.mkdtemp(prefix="contest-"))
     folder.chmod(0o755)
     try:
@@ -80,7 +80,7 @@ def present(name):
 
 
 def start(each, folder, stuff, **keys):
-    """Starts it on ports of its own."""
+    """Starts the server on its own ports."""
     for attempt in range(ATTEMPTS):
         place = folder / f"{each.name}{attempt}"
         place.mkdir()
@@ -124,7 +124,7 @@ def server(request, stuff):
         yield Server(each, running)
 
 
-def who_claims(feature, claim=True):
+def servers_with_feature(feature, claim=True):
     names = [name for name in SERVERS if (feature in CONTESTANTS[name].features) == claim]
     return pytest.mark.parametrize("server", names, indirect=True, scope="module")
 
@@ -133,14 +133,14 @@ def is_right(stuff, name, body):
     return (len(body), hashlib.sha256(body).hexdigest()) == (stuff.files[name].length, stuff.files[name].sha256)
 
 
-# What is in the folders
+# Contestant folders
 
-def test_each_expected_contestant_has_a_folder():
+def test_contestants_match_the_expected_folders():
     assert set(CONTESTANTS) == EXPECTED
 
 
 @pytest.mark.parametrize("name", CONTESTANTS)
-def test_a_folder_is_complete(name):
+def test_contestant_folder_is_complete(name):
     each = CONTESTANTS[name]
     assert each.revision >= 1 and each.title and each.about
     assert each.fairness.startswith("# ") and len(each.fairness) > 300
@@ -153,7 +153,7 @@ def test_a_folder_is_complete(name):
 
 @pytest.mark.parametrize("name", CONTESTANTS)
 @pytest.mark.parametrize("full", [True, False])
-def test_every_template_can_be_filled(name, full, folder):
+def test_contestant_templates_can_be_rendered(name, full, folder):
     each = CONTESTANTS[name]
     ports_of = {"tls_port": 3, "h2c_port": 4, "origin": 6, "php": folder, "children": 7,
                 "postgres": folder, "redis": folder} if full else {}
@@ -168,7 +168,7 @@ def test_every_template_can_be_filled(name, full, folder):
     assert template.words(each.data["command"], known, on, name)
 
 
-def test_a_wrong_key_is_an_error_that_names_the_file(folder):
+def test_load_names_the_file_of_an_unknown_key(folder):
     place = folder / "odd"
     shutil.copytree(CONTESTANTS["nginx"].folder, place)
     (place / "contestant.toml").write_text("colour = 1\n" + (place / "contestant.toml").read_text())
@@ -178,22 +178,22 @@ def test_a_wrong_key_is_an_error_that_names_the_file(folder):
 
 @pytest.mark.parametrize("text, why", [("@nothing@\n", "nothing is known"), ("@if tls@\n", "without @end@"),
                                        ("@end@\n", "without @if@")])
-def test_a_wrong_template_is_an_error(text, why):
+def test_template_invalid_syntax_is_an_error(text, why):
     with pytest.raises(Complaint, match=why):
         template.render(text, {}, set(), "place")
 
 
-def test_conditions_of_templates_may_stand_in_each_other():
+def test_template_conditions_can_be_nested():
     text = "a\n@if x@\nb\n  @if not y@\nc\n  @end@\n@end@\nd\n"
     assert template.render(text, {}, {"x"}, "") == "a\nb\nc\nd\n"
     assert template.render(text, {}, {"x", "y"}, "") == "a\nb\nd\n"
     assert template.render(text, {}, {"y"}, "") == "a\nd\n"
 
 
-# Which contestants are installed
+# Installed programs
 
 @pytest.mark.parametrize("name", CONTESTANTS)
-def test_an_absent_contestant_names_the_programs_looked_for(name, monkeypatch, folder):
+def test_absent_contestant_names_the_programs_searched(name, monkeypatch, folder):
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv(CONTESTANTS[name].variable, raising=False)
     monkeypatch.setattr(contestant, "PLACES", ())
@@ -205,7 +205,7 @@ def test_an_absent_contestant_names_the_programs_looked_for(name, monkeypatch, f
     assert CONTESTANTS[name].package in found.why
 
 
-def test_a_variable_names_another_program(monkeypatch, folder):
+def test_variable_overrides_the_program(monkeypatch, folder):
     program = folder / "mine"
     program.write_text("#!/bin/sh\necho nginx version: nginx/9.9\n")
     program.chmod(0o755)
@@ -219,7 +219,7 @@ def test_a_variable_names_another_program(monkeypatch, folder):
     assert each.version() == ""
 
 
-def test_the_old_monkey_is_distinguished_from_ours(monkeypatch, folder):
+def test_monkey1_is_distinguished_from_monkey_2(monkeypatch, folder):
     program = folder / "monkey"
     program.write_text("#!/bin/sh\necho 'Monkey HTTP Server v1.6.9'\n")
     program.chmod(0o755)
@@ -234,16 +234,16 @@ def test_the_old_monkey_is_distinguished_from_ours(monkeypatch, folder):
         old.prepare(Setup(folder, folder, 1))
 
 
-# What they do
+# Responses
 
-def test_it_knows_itself(server):
+def test_server_has_version_origin_and_features(server):
     assert server.contestant.version()[0].isdigit()
     assert server.contestant.origin()
     assert set(server.contestant.can()) <= set(FEATURES)
     assert server.running.prepared.configuration or server.contestant.name in ("gwan", "python")
 
 
-def test_it_serves_every_file_as_it_is(server, stuff):
+def test_server_serves_every_file_unchanged(server, stuff):
     names = [*stuff.fixed, *stuff.tree, *stuff.site[::7]]
     connection = server.connect()
     for name in names:
@@ -252,36 +252,36 @@ def test_it_serves_every_file_as_it_is(server, stuff):
         assert answer.getheader("Content-Encoding") is None
 
 
-def test_nothing_is_compressed(server, stuff):
+def test_server_compresses_nothing(server, stuff):
     name = max((name for name in stuff.site if name.endswith((".html", ".md"))), key=lambda name: stuff.files[name].length)
     answer, body = server.get(f"/{name}", **{"Accept-Encoding": "gzip, br"})
     assert answer.getheader("Content-Encoding") is None
     assert is_right(stuff, name, body)
 
 
-def test_what_is_not_there_is_not_found(server):
+def test_server_responds_404_for_a_missing_file(server):
     assert server.get("/nothing/of/that/name")[0].status == 404
 
 
-@who_claims("index")
-def test_a_folder_is_its_index(server, stuff):
+@servers_with_feature("index")
+def test_server_serves_the_index_of_a_folder(server, stuff):
     assert server.get("/folder/")[1] == (stuff.root / "folder" / "index.html").read_bytes()
 
 
-@who_claims("listing")
-def test_a_folder_without_index_is_listed(server):
+@servers_with_feature("listing")
+def test_server_lists_a_folder_without_index(server):
     answer, body = server.get("/tree/000/")
     assert answer.status == 200 and b"00042.txt" in body
 
 
-@who_claims("ranges")
-def test_a_part_of_a_file_can_be_had(server, stuff):
+@servers_with_feature("ranges")
+def test_server_supports_ranges(server, stuff):
     answer, body = server.get("/1400.html", Range="bytes=100-199")
     assert (answer.status, body) == (206, (stuff.root / "1400.html").read_bytes()[100:200])
 
 
-@who_claims("keepalive")
-def test_a_connection_serves_as_many_requests_as_one_likes(server, stuff):
+@servers_with_feature("keepalive")
+def test_server_keeps_connections_for_unlimited_requests(server, stuff):
     with contextlib.closing(server.connect()) as connection:
         connection.connect()
         sock = connection.sock
@@ -290,23 +290,23 @@ def test_a_connection_serves_as_many_requests_as_one_likes(server, stuff):
         assert connection.sock is sock, "the server has closed the connection, and the client has opened another one"
 
 
-@who_claims("keepalive", False)
-def test_a_server_without_the_feature_does_not_keep_connections(server):
+@servers_with_feature("keepalive", False)
+def test_server_without_keepalive_closes_connections(server):
     assert server.get("/100.html")[0].will_close
 
 
-@who_claims("close")
-def test_a_client_may_ask_for_the_end(server):
+@servers_with_feature("close")
+def test_server_honors_connection_close(server):
     with socket.create_connection(("127.0.0.1", server.setup.port), timeout=20) as sock:
         sock.sendall(b"GET /100.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         text = b""
-        while part := sock.recv(65536):  # until the server ends it
+        while part := sock.recv(65536):  # until the server closes the connection
             text += part
     assert text.endswith((server.setup.root / "100.html").read_bytes())
 
 
-@who_claims("dynamic")
-def test_it_says_hello(server):
+@servers_with_feature("dynamic")
+def test_server_sends_the_dynamic_response(server):
     server.needs("dynamic")
     connection = server.connect()
     for _ in range(3):
@@ -315,8 +315,8 @@ def test_it_says_hello(server):
     assert not (server.setup.root / "hello").exists()
 
 
-@who_claims("services")
-def test_it_answers_as_web_services_do(server):
+@servers_with_feature("services")
+def test_server_sends_json_and_plaintext(server):
     server.needs("services")
     connection = server.connect()
     for path, kind, text in (("/json", "application/json", '{"message":"Hello, World!"}'),
@@ -327,14 +327,14 @@ def test_it_answers_as_web_services_do(server):
         assert answer.getheader("Content-Length") == str(len(text))
 
 
-def test_a_contestant_may_be_there_for_some_cases():
+def test_contestant_may_join_only_some_cases():
     assert CONTESTANTS["duda"].joins("json") and not CONTESTANTS["duda"].joins("small")
     assert CONTESTANTS["node"].joins("json") and CONTESTANTS["node"].joins("small")
 
 
-@who_claims("tls")
+@servers_with_feature("tls")
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_it_speaks_tls(server, stuff, version):
+def test_server_supports_tls(server, stuff, version):
     server.needs("tls")
     context = ssl.create_default_context(cafile=stuff.cert)
     context.minimum_version = context.maximum_version = version
@@ -352,22 +352,22 @@ def curl(*arguments):
     return done.stderr.decode(), done.stdout
 
 
-@who_claims("h2")
-def test_it_speaks_http2(server, stuff):
+@servers_with_feature("h2")
+def test_server_supports_http2(server, stuff):
     server.needs("h2")
     said, body = curl("--http2", "--cacert", stuff.cert, f"https://localhost:{server.setup.tls_port}/200k.bin")
     assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
 
 
-@who_claims("h2c")
-def test_it_speaks_http2_in_clear_text(server, stuff):
+@servers_with_feature("h2c")
+def test_server_supports_h2c(server, stuff):
     server.needs("h2c")
     said, body = curl("--http2-prior-knowledge", f"http://127.0.0.1:{server.setup.h2c_port}/200k.bin")
     assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
 
 
 @pytest.mark.parametrize("name", ["100.html", "200k.bin", "10m.bin"])
-def test_the_yardstick_answers_one_file(folder, stuff, name):
+def test_yardstick_serves_one_file(folder, stuff, name):
     each = present("floor")
     assert each.yardstick
     with start(each, folder, stuff, file=name) as running:
@@ -380,7 +380,7 @@ def test_the_yardstick_answers_one_file(folder, stuff, name):
         assert connection.sock is None
 
 
-# How they begin and end
+# Start and stop
 
 def is_served(port):
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
@@ -389,9 +389,9 @@ def is_served(port):
 
 
 @pytest.mark.parametrize("name", CONTESTANTS)
-def test_it_is_gone_with_all_that_belongs_to_it(name, folder, stuff):
+def test_stop_ends_all_processes_of_a_contestant(name, folder, stuff):
     running = start(present(name), folder, stuff)
-    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # it stays open
+    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # stays open
         client.sendall(b"GET /10m.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.recv(1)
         members = family.members(running.pid, running.mark)
@@ -404,7 +404,7 @@ def test_it_is_gone_with_all_that_belongs_to_it(name, folder, stuff):
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_it_keeps_a_log_only_if_asked_and_takes_more_cores(name, folder, stuff):
+def test_server_supports_an_access_log_and_two_workers(name, folder, stuff):
     each = present(name)
     log = "log" in each.features
     with start(each, folder, stuff, log=log, workers=2, tls_port=None, h2c_port=None) as running:
@@ -416,7 +416,7 @@ def test_it_keeps_a_log_only_if_asked_and_takes_more_cores(name, folder, stuff):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="everything here runs as a user")
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_user_can_run_it_too(name, folder, stuff):
+def test_server_runs_as_an_unprivileged_user(name, folder, stuff):
     present(name)
     python = shutil.which("python3", path="/usr/bin")
     if not python or not shutil.which("setpriv") or subprocess.run([python, "-c", "import tomllib"], check=False).returncode:
@@ -443,20 +443,20 @@ def test_a_user_can_run_it_too(name, folder, stuff):
     assert done.stdout == "serves 65534\n", done.stderr
 
 
-# ---- What is behind them ----
+# ---- Backends ----
 
-KEEPS = {"monkey", "nginx", "apache", "caddy"}  # connections to an origin
+KEEPS = {"monkey", "nginx", "apache", "caddy"}  # keep connections to an origin
 
 
 def connections_to(port):
-    """How many are open to a port of this machine."""
+    """Returns the number of established connections to a port of this machine."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 
 
 @pytest.fixture
-def put_behind(stuff, folder):
-    """Starts what is behind a contestant that has the feature; it has ended with the test."""
+def start_backend(stuff, folder):
+    """Starts the backend of a contestant that has the feature; stops it after the test."""
     made = []
     with contextlib.ExitStack() as ended:
         def put(what, each, feature):
@@ -471,9 +471,9 @@ def put_behind(stuff, folder):
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if "proxy" in CONTESTANTS[name].features])
-def test_it_passes_requests_on(name, folder, stuff, put_behind):
+def test_server_proxies_requests_to_the_origin(name, folder, stuff, start_backend):
     each = present(name)
-    origin = put_behind("200k.bin", each, "proxy")
+    origin = start_backend("200k.bin", each, "proxy")
     with start(each, folder, stuff, tls_port=None, h2c_port=None, **origin.setup()) as running:
         with contextlib.closing(Server(each, running).connect()) as client:
             for _ in range(5):
@@ -484,9 +484,9 @@ def test_it_passes_requests_on(name, folder, stuff, put_behind):
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if "php" in CONTESTANTS[name].features])
-def test_it_has_php_run_a_script(name, folder, stuff, put_behind):
+def test_server_runs_php_by_fastcgi(name, folder, stuff, start_backend):
     each = present(name)
-    php = put_behind("php", each, "php")
+    php = start_backend("php", each, "php")
     with start(each, folder, stuff, tls_port=None, h2c_port=None, **php.setup()) as running:
         with contextlib.closing(Server(each, running).connect()) as client:
             for _ in range(5):
@@ -495,7 +495,7 @@ def test_it_has_php_run_a_script(name, folder, stuff, put_behind):
         wait_until(lambda: len(php.pids()) == behind.CHILDREN + 1, "all children are there")
 
 
-def test_what_is_behind_must_serve(folder, stuff, monkeypatch):
+def test_backend_that_does_not_serve_is_an_error(folder, stuff, monkeypatch):
     monkeypatch.setattr(behind, "find_php", lambda: shutil.which("false"))
     with pytest.raises(Failed, match="what is to be behind the contestant does not serve"):
         behind.start("php", stuff, sorted(os.sched_getaffinity(0)), folder / "php")
@@ -517,8 +517,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.Sim
 """
 
 
-def made_up(folder, command):
-    """A contestant of our own."""
+def custom_contestant(folder, command):
+    """Creates a contestant for a test."""
     place = folder / "made-up"
     place.mkdir()
     (place / "fairness.md").write_text("# made up\n")
@@ -535,10 +535,10 @@ def made_up(folder, command):
     return load(place)
 
 
-def test_a_server_that_ignores_sigterm_is_killed_with_its_children(folder, stuff):
+def test_stop_kills_a_server_that_ignores_sigterm_with_its_children(folder, stuff):
     (folder / "stubborn.py").write_text(STUBBORN)
     child = folder / "child"
-    each = made_up(folder, f'["@program@", "{folder}/stubborn.py", "@port@", "{child}", "@root@"]')
+    each = custom_contestant(folder, f'["@program@", "{folder}/stubborn.py", "@port@", "{child}", "@root@"]')
     with start(each, folder, stuff) as running:
         number = int(wait_until(lambda: child.exists() and child.read_text(), "the child says its number"))
         assert number in running.pids()
@@ -547,14 +547,14 @@ def test_a_server_that_ignores_sigterm_is_killed_with_its_children(folder, stuff
     assert not is_served(running.prepared.setup.port)
 
 
-def test_the_output_of_a_server_that_does_not_start_is_quoted(folder, stuff):
-    each = made_up(folder, '["@program@", "-c", "raise SystemExit(\'no such luck\')"]')
+def test_start_failure_quotes_the_output(folder, stuff):
+    each = custom_contestant(folder, '["@program@", "-c", "raise SystemExit(\'no such luck\')"]')
     with pytest.raises(Failed, match=r"(?s)made-up ended at once with 1: .*no such luck"):
         start(each, folder, stuff)
 
 
-def test_the_wait_for_a_silent_server_is_limited(folder, stuff):
-    each = made_up(folder, '["@program@", "-c", "import time; time.sleep(600)"]')
+def test_start_has_a_time_limit(folder, stuff):
+    each = custom_contestant(folder, '["@program@", "-c", "import time; time.sleep(600)"]')
     place = folder / "place"
     place.mkdir()
     prepared = each.prepare(Setup(place, stuff.root, ports.free_port()))
@@ -562,20 +562,20 @@ def test_the_wait_for_a_silent_server_is_limited(folder, stuff):
         prepared.start(seconds=0.3)
 
 
-def test_a_wrapper_and_a_group_are_obeyed(folder, stuff):
-    each = made_up(folder, '["@program@", "-m", "http.server", "@port@", "-b", "127.0.0.1", "-d", "@root@"]')
+def test_start_uses_the_wrapper_and_the_cgroup(folder, stuff):
+    each = custom_contestant(folder, '["@program@", "-m", "http.server", "@port@", "-b", "127.0.0.1", "-d", "@root@"]')
     place, group = folder / "place", folder / "group"
     place.mkdir()
     group.mkdir()
-    (group / "cgroup.procs").write_text("")  # the kernel would take the number
+    (group / "cgroup.procs").write_text("")  # the kernel would read the number
     with each.prepare(Setup(place, stuff.root, ports.free_port())).start(["env", "WRAPPED=1"], group) as running:
         assert b"WRAPPED=1" in Path(f"/proc/{running.pid}/environ").read_bytes()
     assert (group / "cgroup.procs").read_text() == "0"
 
 
-# The material
+# Material
 
-def test_the_material_is_what_it_says(stuff):
+def test_material_matches_its_checksums(stuff):
     for name, file in stuff.files.items():
         data = (stuff.root / name).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (file.length, file.sha256)
@@ -586,7 +586,7 @@ def test_the_material_is_what_it_says(stuff):
     assert not set(stuff.site) & set(stuff.tree)
 
 
-def test_a_folder_of_documentation_without_the_site_is_not_taken_for_it(monkeypatch, tmp_path):
+def test_material_ignores_a_package_without_the_site(monkeypatch, tmp_path):
     (tmp_path / "changelog.gz").write_bytes(b"of the package sqlite3")
     monkeypatch.setattr(material, "SITE", tmp_path)
     assert material.site_source()[1] == material.PROJECT / "docs"
@@ -594,13 +594,13 @@ def test_a_folder_of_documentation_without_the_site_is_not_taken_for_it(monkeypa
     assert material.site_source()[1] == tmp_path
 
 
-def test_the_material_is_the_same_each_time(folder, stuff):
+def test_material_is_reproducible(folder, stuff):
     again = material.make(folder / "again", tree=5, site=False, tls=False)
     assert all(stuff.files[name] == file for name, file in again.files.items())
     assert again.cert is None
 
 
-def test_the_certificate_is_p256_and_for_localhost(stuff):
+def test_certificate_is_p256_and_for_localhost(stuff):
     said = subprocess.run(["openssl", "x509", "-in", stuff.cert, "-noout", "-text"], capture_output=True, text=True,
                           check=True).stdout
     assert "P-256" in said and "DNS:localhost" in said
@@ -609,7 +609,7 @@ def test_the_certificate_is_p256_and_for_localhost(stuff):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("name", ["nginx", "lighttpd", "apache"])
-def test_only_what_the_unprivileged_user_writes_belongs_to_it(name, folder):
+def test_only_writable_files_belong_to_the_unprivileged_user(name, folder):
     each = present(name)
     each.prepare(Setup(folder, folder, ports.free_port(), log=True))
     given = {path.name for path in folder.rglob("*") if path.owner() != "root"}
@@ -619,14 +619,14 @@ def test_only_what_the_unprivileged_user_writes_belongs_to_it(name, folder):
 
 # ---- Ports ----
 
-def test_no_port_is_given_twice():
-    """Two of one contestant would meet: those who were given one have not bound it yet."""
+def test_free_ports_are_distinct():
+    """Two ports of one contestant must not collide, though its server has not bound the first one yet."""
     given = [ports.free_port() for _ in range(2000)]
     assert len(set(given)) == len(given)
 
 
-def test_a_server_behind_it_that_has_its_port_is_not_taken_for_it(tmp_path, folder_of_fakes):
-    """It answered in the place of the one that could not bind, and ended too early was the one in front."""
+def test_start_with_a_taken_port_fails(tmp_path, folder_of_fakes):
+    """The other server would respond in place of the one that could not bind, which would then seem to exit too early."""
     front, behind = folder_of_fakes
     port = ports.free_port()
     with behind.prepare(Setup(made_folder(tmp_path / "b"), tmp_path, port)).start():
@@ -634,14 +634,14 @@ def test_a_server_behind_it_that_has_its_port_is_not_taken_for_it(tmp_path, fold
             front.prepare(Setup(made_folder(tmp_path / "f"), tmp_path, port)).start()
 
 
-def test_a_server_that_says_that_it_cannot_bind_has_lost_its_port(tmp_path):
+def test_start_reports_a_failed_bind_as_a_taken_port(tmp_path):
     add_contestant(tmp_path / "c", "late", command=["@program@", "-c", "import sys; sys.exit('Could not bind or listen to port 1')"])
     late = contestant.load_all(tmp_path / "c")["late"]
     with pytest.raises(PortTaken, match="Could not bind"):
         late.prepare(Setup(made_folder(tmp_path / "l"), tmp_path, ports.free_port())).start()
 
 
-def test_a_port_may_be_used_again_after_connections_to_it(tmp_path, folder_of_fakes):
+def test_port_can_be_reused_after_connections(tmp_path, folder_of_fakes):
     prepared = folder_of_fakes[0].prepare(Setup(made_folder(tmp_path / "f"), tmp_path, ports.free_port()))
     for _ in range(2):
         with prepared.start():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of answers in cases about databases finds what is wrong, and the databases behind contestants are what it needs."""
+"""The checks of responses in database cases find errors, and the backend databases provide what the cases need."""
 import contextlib
 import http.server
 import json
@@ -90,32 +90,32 @@ def serving(kind, answer):
 
 
 @pytest.mark.parametrize("path, kind, answer", RIGHT, ids=[path for path, *_ in RIGHT])
-def test_right_answers(path, kind, answer):
+def test_check_accepts_correct_responses(path, kind, answer):
     with serving(kind, answer) as port:
         assert data.check(port, path) is None
 
 
 @pytest.mark.parametrize("path, kind, answer, says", WRONG, ids=[says for *_, says in WRONG])
-def test_wrong_answers(path, kind, answer, says):
+def test_check_rejects_wrong_responses(path, kind, answer, says):
     with serving(kind, answer) as port:
         fault = data.check(port, path)
     assert fault.startswith(path + ": ") and any(each in fault for each in says.split("|")), fault
 
 
-def test_updates_must_be_written():
+def test_check_requires_written_updates():
     with serving(JSON, rows) as port:
         assert data.check(port, "/updates?queries=20") is None
         assert "but is 10001" in data.check(port, "/updates?queries=20", lambda _: 10001)
 
 
 @pytest.mark.parametrize("name", ["duda", "go", "node", "python"])
-def test_contestants_ask_databases(name):
-    """Those of build/data are there when tools/contest/data/install.sh was run."""
+def test_contestants_serve_pages_from_databases(name):
+    """The programs of build/data exist if tools/contest/data/install.sh was run."""
     each = load_all()[name]
     why = behind.lacks("data") or each.find().why or each.missing().get("data")
     if why:
         pytest.skip(f"{name}: {why}")
-    # Pytest's own folder is closed to the user of the databases.
+    # The user of the databases cannot read pytest's own folders.
     with tempfile.TemporaryDirectory(prefix="contest-") as folder:
         os.chmod(folder, 0o755)
         visit(each, Path(folder))
@@ -134,7 +134,7 @@ def visit(each, folder):
             assert not set(databases.pids()) & set(running.pids())
 
 
-def test_what_is_missing_is_said(monkeypatch):
+def test_lacks_names_a_missing_database(monkeypatch):
     monkeypatch.setattr(data, "_postgres", lambda: None)
     assert behind.lacks("data") == "PostgreSQL is not installed"
     monkeypatch.setattr(data, "_postgres", lambda: "/somewhere")
@@ -142,7 +142,7 @@ def test_what_is_missing_is_said(monkeypatch):
     assert behind.lacks("data") == "Redis is not installed"
 
 
-def test_databases_that_do_not_start_are_said(tmp_path, monkeypatch):
+def test_databases_that_do_not_start_are_reported(tmp_path, monkeypatch):
     def fail(*_):
         raise subprocess.CalledProcessError(1, "initdb")
 

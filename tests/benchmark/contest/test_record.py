@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a run: what is written comes back, and what is no record is refused with the place."""
+"""The record of a run: saving and loading, and errors with their location in invalid records."""
 import copy
 import gzip
 import json
@@ -21,7 +21,7 @@ def sample():
     return made
 
 
-def test_what_was_saved_is_loaded(tmp_path):
+def test_record_is_loaded_as_saved(tmp_path):
     path = record.save(sample(), tmp_path / "run")
     assert path.name == "record.json"
     for place in (path, tmp_path / "run"):
@@ -29,13 +29,13 @@ def test_what_was_saved_is_loaded(tmp_path):
     assert record.latest(tmp_path) == tmp_path / "run"
 
 
-def test_every_shot_has_a_line_of_its_own(tmp_path):
+def test_record_has_one_line_per_shot(tmp_path):
     text = record.save(sample(), tmp_path).read_text()
     assert sum('"round"' in line for line in text.splitlines()) == 3
     assert json.loads(text)["format"] == 1
 
 
-def test_a_large_record_is_compressed_and_replaces_the_other(tmp_path, monkeypatch):
+def test_large_record_is_compressed_and_replaces_the_plain_file(tmp_path, monkeypatch):
     record.save(sample(), tmp_path)
     monkeypatch.setattr(record, "GZIP_ABOVE", 10)
     path = record.save(sample(), tmp_path)
@@ -43,13 +43,13 @@ def test_a_large_record_is_compressed_and_replaces_the_other(tmp_path, monkeypat
     assert json.loads(gzip.decompress(path.read_bytes())) and record.load(tmp_path) == sample()
 
 
-def test_values_are_those_of_the_rounds():
+def test_record_values_are_in_round_order():
     made = sample()
     assert made.values("small", "a", "cpu_us") == [6, 7, 8] and made.values("small", "a", "cpu_us", 10) == []
     assert made.values("small", "a", "p999_us") == [] and made.is_disqualified("small", "b")
 
 
-def test_what_a_later_version_adds_is_no_fault():
+def test_load_ignores_unknown_fields():
     value = record.to_json(sample()) | {"news": 1}
     assert record.from_json(value) == sample()
 
@@ -72,7 +72,7 @@ def test_what_a_later_version_adds_is_no_fault():
     (("shots", 1, "bottleneck"), "disk", "record.shots[1].bottleneck: expected client"),
     (("disqualified", 0, "contestant"), "c", "record.disqualified[0]: there is no contestant 'c'"),
 ])
-def test_what_is_wrong_is_said_with_its_place(place, value, says):
+def test_load_reports_the_location_of_an_error(place, value, says):
     data = copy.deepcopy(record.to_json(sample()))
     at = data
     for key in place[:-1]:
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_said_with_its_place(place, value, says):
     assert says in str(complaint.value)
 
 
-def test_what_is_missing_is_said():
+def test_load_reports_a_missing_field():
     data = record.to_json(sample())
     del data["shots"][2]["step"]
     with pytest.raises(Complaint, match=r"record\.shots\[2\]: step is missing"):
@@ -92,7 +92,7 @@ def test_what_is_missing_is_said():
 
 @pytest.mark.parametrize("content, says", [(b"{", "not a record"), (b"\x1f\x8bxx", "not a record"), (b"[]", "expected an object"),
                                            (b"\xff\xfe", "not a record")])
-def test_a_file_that_is_no_record_is_named(tmp_path, content, says):
+def test_load_names_a_file_that_is_no_record(tmp_path, content, says):
     path = tmp_path / "record.json"
     path.write_bytes(content)
     with pytest.raises(Complaint) as complaint:
@@ -100,14 +100,14 @@ def test_a_file_that_is_no_record_is_named(tmp_path, content, says):
     assert str(path) in str(complaint.value) and says in str(complaint.value)
 
 
-def test_a_place_without_record_says_what_to_do(tmp_path):
+def test_load_without_a_record_suggests_a_run(tmp_path):
     with pytest.raises(Complaint, match="contest run"):
         record.load(tmp_path)
     with pytest.raises(Complaint, match="no such file"):
         record.load(tmp_path / "x")
 
 
-def test_a_wrong_record_is_not_written(tmp_path):
+def test_save_rejects_an_invalid_record(tmp_path):
     made = sample()
     made.shots[0].case = "large"
     with pytest.raises(Complaint):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee with contestants whose faults are known: a wrong one is excluded, a slow one loses, and nothing stays behind."""
+"""The referee with contestants that have known faults: a wrong one is excluded, a slow one loses, and no process remains."""
 import contextlib
 import copy
 import os
@@ -31,7 +31,7 @@ def excluded(made):
 
 # ---- Winners ----
 
-def test_a_slow_server_loses_against_a_fast_one(tmp_path, folder):
+def test_slow_server_loses_to_a_fast_one(tmp_path, folder):
     add_contestant(folder, "fast")
     add_contestant(folder, "slow", "burn=3000")
     made = hold(tmp_path, (case(), plan(20, rounds=3)))
@@ -43,8 +43,8 @@ def test_a_slow_server_loses_against_a_fast_one(tmp_path, folder):
     assert statistics.estimate(made.values("small", "slow", "cpu_us")).low >= 3000
 
 
-def test_a_client_that_is_the_bottleneck_is_named(tmp_path, folder):
-    """Whether wrk itself is at its limit would be a matter of luck, so it has a companion that computes all the time."""
+def test_client_bottleneck_is_recorded(tmp_path, folder):
+    """wrk alone would be the bottleneck only by chance, so a second process keeps its core busy."""
     add_contestant(folder, "fast")
     client = tmp_path / "bin" / "wrk"
     client.parent.mkdir()
@@ -58,7 +58,7 @@ def test_a_client_that_is_the_bottleneck_is_named(tmp_path, folder):
     assert shot.bottleneck == "client" and shot.metrics["client_busy"] > shot.metrics["server_busy"]
 
 
-def test_the_bottleneck_that_wr_names_is_in_the_record(tmp_path, folder, monkeypatch):
+def test_bottleneck_of_wr_is_recorded(tmp_path, folder, monkeypatch):
     add_contestant(folder, "fast")
     document = copy.deepcopy(DOCUMENT)
     document["steps"][0]["shots"][0]["bottleneck"] = "client"
@@ -66,10 +66,10 @@ def test_the_bottleneck_that_wr_names_is_in_the_record(tmp_path, folder, monkeyp
     assert [shot.bottleneck for shot in hold(tmp_path, (case(), plan())).shots] == ["client"]
 
 
-# ---- What is behind ----
+# ---- Backends ----
 
-def test_a_server_behind_is_there_for_each_contestant_and_its_time_is_not_counted(tmp_path, folder):
-    """The made-up proxy asks the origin when it starts, or ends."""
+def test_each_contestant_has_its_own_backend(tmp_path, folder):
+    """The fake proxy sends a request to the origin at startup, and exits if it fails."""
     asks = ("import socket, sys; sock = socket.create_connection(('127.0.0.1', int(sys.argv[2]))); "
             "sock.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); assert sock.recv(15).startswith(b'HTTP/1.1 200'); "
             "import runpy; sys.argv = ['fake_server', sys.argv[1]]; runpy.run_path(%r, run_name='__main__')")
@@ -85,7 +85,7 @@ def test_a_server_behind_is_there_for_each_contestant_and_its_time_is_not_counte
     assert made.verified["proxy"].keys() == {"one", "two"}
 
 
-def test_a_case_whose_server_behind_is_missing_is_not_held(tmp_path, folder, monkeypatch):
+def test_case_without_its_backend_is_skipped(tmp_path, folder, monkeypatch):
     add_contestant(folder, "one", features=("files", "keepalive", "php"))
     monkeypatch.setattr(referee.behind, "lacks", lambda what: f"there is no {what}")
     made = hold(tmp_path, (case("php", features=("php",), behind="php"), plan()))
@@ -93,7 +93,7 @@ def test_a_case_whose_server_behind_is_missing_is_not_held(tmp_path, folder, mon
 
 
 @pytest.mark.parametrize("cores, client, behind", [([1], [1], [1]), ([1, 2, 3], [1, 2], [3])])
-def test_what_is_behind_has_a_core_of_its_own_if_there_are_two(tmp_path, folder, cores, client, behind):
+def test_backend_has_its_own_core_if_there_are_two(tmp_path, folder, cores, client, behind):
     add_contestant(folder, "one")
     one = case(behind="100.html")
     judge = Referee(order(tmp_path, [(one, plan())], client_cores=cores))
@@ -101,11 +101,11 @@ def test_what_is_behind_has_a_core_of_its_own_if_there_are_two(tmp_path, folder,
     assert judge._client_cores(case()) == (cores, cores)
 
 
-# ---- Who is out ----
+# ---- Exclusions ----
 
 @pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404")])
-def test_one_wrong_answer_of_a_hundred_disqualifies(tmp_path, folder, how, says):
+def test_one_wrong_response_in_a_hundred_disqualifies(tmp_path, folder, how, says):
     add_contestant(folder, "honest")
     add_contestant(folder, "wrong", "wrong=100", f"how={how}")
     made = hold(tmp_path, (case(), plan()))
@@ -115,13 +115,13 @@ def test_one_wrong_answer_of_a_hundred_disqualifies(tmp_path, folder, how, says)
     assert made.contestants["wrong"].state == "present"
 
 
-def test_a_server_that_is_wrong_only_under_load_is_found_as_well(tmp_path, folder):
+def test_wrong_response_only_under_load_disqualifies(tmp_path, folder):
     add_contestant(folder, "wrong", "wrong=50", "crowd=60")
     made = hold(tmp_path, (case(), plan(100)))
     assert "other content" in excluded(made)["wrong"]
 
 
-def test_a_wrong_status_during_a_shot_disqualifies(tmp_path, folder, monkeypatch):
+def test_wrong_status_during_a_shot_disqualifies(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(Referee, "_verify", lambda *_: None)
     add_contestant(folder, "wrong", "wrong=100", "how=status", "crowd=5")
     made = hold(tmp_path, (case(), plan(20)))
@@ -129,7 +129,7 @@ def test_a_wrong_status_during_a_shot_disqualifies(tmp_path, folder, monkeypatch
     assert not made.shots
 
 
-def test_answers_that_are_too_short_during_a_shot_disqualify(tmp_path, folder, monkeypatch):
+def test_short_responses_during_a_shot_disqualify(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(Referee, "_verify", lambda *_: None)
     monkeypatch.setattr(Referee, "_check", lambda *_: None)
     monkeypatch.setattr(Referee, "_lengths", lambda *_: [1000])
@@ -138,7 +138,7 @@ def test_answers_that_are_too_short_during_a_shot_disqualify(tmp_path, folder, m
     assert "the shortest answer has 1000" in excluded(made)["short"]
 
 
-def test_a_server_that_dies_is_out_with_its_last_words(tmp_path, folder):
+def test_server_that_exits_is_disqualified_with_its_last_output(tmp_path, folder):
     add_contestant(folder, "mortal", "die=4000")
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan(rounds=3, seconds=1)))
@@ -147,7 +147,7 @@ def test_a_server_that_dies_is_out_with_its_last_words(tmp_path, folder):
     assert len(made.values("small", "other", "rate")) == 3
 
 
-def test_one_that_cannot_start_has_failed(tmp_path, folder):
+def test_server_that_cannot_start_is_failed(tmp_path, folder):
     add_contestant(folder, "lame", command=["@program@", "-c", "import sys; sys.exit('fake: no legs')"])
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
@@ -156,7 +156,7 @@ def test_one_that_cannot_start_has_failed(tmp_path, folder):
     assert {shot.contestant for shot in made.shots} == {"other"}
 
 
-def test_what_goes_wrong_with_ourselves_ends_a_case_not_the_run(tmp_path, folder, monkeypatch):
+def test_referee_error_ends_the_case_of_one_contestant(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     sleep = referee.Stage.sleep
 
@@ -178,7 +178,7 @@ def left_out(made):
 
 
 def fail_for(monkeypatch, fails):
-    """Shots fail where `fails` says so for the contestant and the number of the shot."""
+    """Makes shots fail if `fails` is true for the number of the shot."""
     fake_shots(monkeypatch, DOCUMENT)
     shots = []
 
@@ -192,14 +192,14 @@ def fail_for(monkeypatch, fails):
     return shots
 
 
-def test_a_client_that_fails_once_is_tried_again(tmp_path, folder, monkeypatch):
+def test_failed_client_is_retried(tmp_path, folder, monkeypatch):
     fail_for(monkeypatch, lambda number: number == 1)
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert not made.unmeasured and [shot.repeated for shot in made.shots] == [1]
 
 
-def test_a_client_that_fails_disqualifies_no_contestant(tmp_path, folder, monkeypatch):
+def test_failed_client_disqualifies_no_contestant(tmp_path, folder, monkeypatch):
     fail_for(monkeypatch, lambda number: number > 2)
     for name in "ab":
         add_contestant(folder, name)
@@ -209,7 +209,7 @@ def test_a_client_that_fails_disqualifies_no_contestant(tmp_path, folder, monkey
     assert not made.disqualified and set(left_out(made).values()) == {"wr: it crashed at 20 connections"}
 
 
-def test_a_case_in_which_no_contestant_can_be_measured_ends(tmp_path, folder, monkeypatch):
+def test_case_without_measurable_contestants_ends_early(tmp_path, folder, monkeypatch):
     shots = fail_for(monkeypatch, lambda number: True)
     for name in "abcdef":
         add_contestant(folder, name)
@@ -218,14 +218,14 @@ def test_a_case_in_which_no_contestant_can_be_measured_ends(tmp_path, folder, mo
     assert any("was given up" in note and "it crashed" in note for note in made.notes)
 
 
-def test_a_verification_that_our_client_failed_is_no_fault(tmp_path, folder, monkeypatch):
+def test_failed_client_of_the_verification_is_no_fault(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(referee.answers, "verify_with_wrk", lambda *_: answers.Verdict("wrk crashed", ours=True))
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert not made.disqualified and left_out(made) == {"other": "wrk crashed"}
 
 
-def test_a_server_that_cannot_be_ended_does_not_end_the_run(tmp_path, folder, monkeypatch):
+def test_run_continues_if_a_server_cannot_be_stopped(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     stop, failed = referee.Stage.stop, []
 
@@ -242,7 +242,7 @@ def test_a_server_that_cannot_be_ended_does_not_end_the_run(tmp_path, folder, mo
     assert failed and [shot.case for shot in made.shots] == ["small", "second"] and made.ended and not made.interrupted
 
 
-def test_an_error_of_ours_is_not_hidden(tmp_path, folder, monkeypatch):
+def test_internal_error_is_raised_after_saving_the_record(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     monkeypatch.setattr(Referee, "_lengths", lambda *_: 1 / 0)
     add_contestant(folder, "other")
@@ -252,7 +252,7 @@ def test_an_error_of_ours_is_not_hidden(tmp_path, folder, monkeypatch):
     assert made.interrupted and any("ended early (ZeroDivisionError" in note for note in made.notes)
 
 
-def test_a_record_that_cannot_be_written_is_tried_again(tmp_path, folder, monkeypatch):
+def test_record_write_is_retried_after_an_error(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     add_contestant(folder, "other")
     save, tries = record.save, []
@@ -272,7 +272,7 @@ def test_a_record_that_cannot_be_written_is_tried_again(tmp_path, folder, monkey
         hold(tmp_path, (case(), plan()))
 
 
-def test_absent_contestants_and_missing_features_are_reported(tmp_path, folder):
+def test_absent_contestants_and_missing_features_are_recorded(tmp_path, folder):
     add_contestant(folder, "absent", program="/nowhere/at/all")
     add_contestant(folder, "plain", features=("close",))
     add_contestant(folder, "other")
@@ -281,7 +281,7 @@ def test_absent_contestants_and_missing_features_are_reported(tmp_path, folder):
     assert [(e.contestant, e.why) for e in made.absent_in] == [("plain", "does not offer keepalive")]
 
 
-def test_a_case_whose_client_is_not_there_is_left_out_and_noted(tmp_path, folder):
+def test_case_without_its_client_is_skipped(tmp_path, folder):
     add_contestant(folder, "other")
     made = hold(tmp_path, (case("gone", client="siege"), plan()), (case(), plan()), clients={"siege": "/nowhere/siege"})
     assert any("gone" in note and "not installed" in note for note in made.notes)
@@ -290,7 +290,7 @@ def test_a_case_whose_client_is_not_there_is_left_out_and_noted(tmp_path, folder
 
 # ---- Order, noise, memory ----
 
-def test_every_round_has_an_order_of_its_own():
+def test_each_round_has_its_own_order():
     names = list("abcdefgh")
     orders = [shuffled(names, 1, "small", n) for n in range(1, 10)]
     assert all(sorted(order) == names for order in orders) and len(set(map(tuple, orders))) > 5
@@ -307,7 +307,7 @@ DOCUMENT = {"cpu_counted_by": "cgroup", "steps": [{"shots": [{"requests": 10, "r
                                                               "us_per_request": 1.0, "bottleneck": "neither"}]}]}
 
 
-def test_rounds_are_interleaved_and_steps_stay_together(tmp_path, folder, monkeypatch):
+def test_rounds_are_interleaved_with_all_steps_of_a_contestant(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     for name in "abc":
         add_contestant(folder, name)
@@ -318,7 +318,7 @@ def test_rounds_are_interleaved_and_steps_stay_together(tmp_path, folder, monkey
         (n, name) for n in (1, 2) for name in shuffled(list("abc"), made.seed, "alone", n)]
 
 
-def test_alone_means_that_no_other_contestant_was_started(tmp_path, folder, monkeypatch):
+def test_alone_runs_one_contestant_at_a_time(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     for name in "ab":
         add_contestant(folder, name)
@@ -340,7 +340,7 @@ def test_alone_means_that_no_other_contestant_was_started(tmp_path, folder, monk
     assert most == {"small": 2, "alone": 1} and not running
 
 
-def test_a_noisy_shot_is_repeated_some_times_and_marked(tmp_path, folder, monkeypatch):
+def test_noisy_shot_is_repeated_and_marked(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     shares = iter(map(environment.Share, (.5, .01, .5, .5), (0, 0, 0, .2), (1, 1, 1, 1)))
     monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: next(shares))
@@ -351,7 +351,7 @@ def test_a_noisy_shot_is_repeated_some_times_and_marked(tmp_path, folder, monkey
 
 
 @pytest.mark.parametrize("silent_shots, stays", [(2, True), (3, False)])
-def test_a_silent_server_is_asked_again_before_it_is_out(tmp_path, folder, monkeypatch, silent_shots, stays):
+def test_silent_server_is_retried_before_disqualification(tmp_path, folder, monkeypatch, silent_shots, stays):
     silence = copy.deepcopy(DOCUMENT)
     silence["steps"][0]["shots"][0] |= {"requests": 0, "rate": 0.0}
     fake_shots(monkeypatch, DOCUMENT)
@@ -363,7 +363,7 @@ def test_a_silent_server_is_asked_again_before_it_is_out(tmp_path, folder, monke
     assert stays or excluded(made) == {"other": "not one answer at 20 connections"}
 
 
-def test_all_contestants_may_repeat_equally_often(tmp_path, folder, monkeypatch):
+def test_all_contestants_have_the_same_number_of_repeats(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: environment.Share(1))
     for name in "ab":
@@ -372,7 +372,7 @@ def test_all_contestants_may_repeat_equally_often(tmp_path, folder, monkeypatch)
     assert [s.repeated for s in made.shots] == [1] * 10
 
 
-def test_a_run_that_would_last_too_long_has_fewer_rounds_but_three(tmp_path, folder, monkeypatch):
+def test_late_run_is_limited_to_three_rounds(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: environment.Share(1))
     monkeypatch.setattr(referee, "LIMITS", {"full": .5})
@@ -382,7 +382,7 @@ def test_a_run_that_would_last_too_long_has_fewer_rounds_but_three(tmp_path, fol
     assert any("3 rounds instead of 7" in note for note in made.notes)
 
 
-def test_idle_connections_are_held_and_weighed(tmp_path, folder):
+def test_idle_connections_are_measured(tmp_path, folder):
     add_contestant(folder, "heavy", "heavy=100000")
     made = hold(tmp_path, (case("idle", kind="idle", client="hold", command=(), alone=True,
                                 metrics=("idle_bytes", "start_kb")), plan(50)))
@@ -392,7 +392,7 @@ def test_idle_connections_are_held_and_weighed(tmp_path, folder):
     assert metrics["pss_kb"] > metrics["start_kb"] > 1000
 
 
-def test_slow_clients_are_there_during_the_shot_only(tmp_path, folder, monkeypatch):
+def test_slow_clients_run_only_during_the_shot(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     add_contestant(folder, "other")
     seen = []
@@ -408,7 +408,7 @@ def test_slow_clients_are_there_during_the_shot_only(tmp_path, folder, monkeypat
 
 
 def commands_below(pid):
-    """The command lines of a process and its descendants."""
+    """Returns the command lines of a process and its descendants."""
     found = []
     for each in environment.descendants(environment.table(), [pid]):
         with contextlib.suppress(OSError):
@@ -416,9 +416,9 @@ def commands_below(pid):
     return found
 
 
-# ---- Its end ----
+# ---- End of a run ----
 
-def test_the_record_says_what_a_reader_needs(tmp_path, folder):
+def test_record_contains_environment_and_details(tmp_path, folder):
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert made.ended and not made.interrupted and made.mode == "custom"
@@ -446,7 +446,7 @@ sys.exit(130 if made.interrupted else 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_keeps_what_there_is_and_leaves_no_process(tmp_path, folder, number):
+def test_interrupted_run_saves_the_record_and_leaves_no_process(tmp_path, folder, number):
     add_contestant(folder, "other")
     here = Path(__file__)
     paths = [str(folder) for folder in (here.parent, here.parents[1], here.parents[2], Path(referee.__file__).parents[1])]
@@ -474,7 +474,7 @@ def alive(pids):
     return [pid for pid in pids if pid in table and Path(f"/proc/{pid}/cmdline").read_text()]
 
 
-def test_no_cgroup_is_left(tmp_path, folder):
+def test_run_removes_its_cgroup(tmp_path, folder):
     add_contestant(folder, "other")
     made = Referee(order(tmp_path, [(case(), plan())]))
     cgroup = made.cgroups.folder
@@ -486,7 +486,7 @@ def test_no_cgroup_is_left(tmp_path, folder):
 
 
 @pytest.mark.parametrize("none_left", [True, False])
-def test_ports_that_ran_out_are_the_machines_fault(tmp_path, folder, monkeypatch, none_left):
+def test_port_exhaustion_does_not_disqualify(tmp_path, folder, monkeypatch, none_left):
     document = copy.deepcopy(DOCUMENT)
     document["steps"][0]["shots"][0]["errors"] = {"connect": 3}
     fake_shots(monkeypatch, document)
@@ -499,20 +499,20 @@ def test_ports_that_ran_out_are_the_machines_fault(tmp_path, folder, monkeypatch
         assert "3 connect" in excluded(made)["other"] and not made.unmeasured
 
 
-def test_a_server_whose_port_is_another_ones_is_not_disqualified(tmp_path, folder, monkeypatch):
+def test_server_with_a_taken_port_is_not_disqualified(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(running.ports, "is_taken", lambda port: True)
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert "another server has port" in left_out(made)["other"] and not made.disqualified and not made.shots
 
 
-def test_nor_is_one_that_says_so_after_others_have_answered_for_it(tmp_path, folder, monkeypatch):
+def test_server_that_reports_a_failed_bind_is_not_disqualified(tmp_path, folder, monkeypatch):
     add_contestant(folder, "other", "die=40", "words=Could not bind or listen to port 1")
     made = hold(tmp_path, (case(), plan()))
     assert "another server had its port" in left_out(made)["other"] and not made.disqualified
 
 
-def test_a_shot_whose_client_was_late_is_repeated_and_then_left_out(tmp_path, folder, monkeypatch):
+def test_latency_of_a_late_client_is_omitted_after_repeats(tmp_path, folder, monkeypatch):
     document = copy.deepcopy(DOCUMENT)
     document["steps"][0]["shots"][0] |= {"doubt": "late", "doubtful": ["p99"], "latency_us": {"p50": 5.0, "p99": 9.0}}
     fake_shots(monkeypatch, document)
@@ -523,7 +523,7 @@ def test_a_shot_whose_client_was_late_is_repeated_and_then_left_out(tmp_path, fo
     assert any("1 of 1 shots was left out" in note and "other" in note for note in made.notes)
 
 
-def test_a_server_whose_memory_shrinks_is_not_the_smallest(tmp_path, folder, monkeypatch):
+def test_server_with_shrinking_memory_is_unmeasured(tmp_path, folder, monkeypatch):
     sizes = iter([5000, 4000] * 2)
     monkeypatch.setattr(referee.idle, "pss_kb", lambda _: next(sizes))
     add_contestant(folder, "other")

@@ -14,7 +14,7 @@ from contest.complaint import Complaint
 from contest.record import Exclusion
 
 class Page(html.parser.HTMLParser):
-    """Reads a page and complains about what is not balanced."""
+    """Parses a page and collects unbalanced tags."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -63,15 +63,15 @@ def page(text):
     return Page(text)
 
 
-def test_every_tag_is_closed_in_order(page):
+def test_page_tags_are_balanced(page):
     assert page.wrong == []
 
 
-def test_the_checker_sees_what_is_wrong():
+def test_page_parser_finds_unbalanced_tags():
     assert Page("<p><b>x</p></b>").wrong and Page("<div>").wrong and not Page("<p>a<br>b</p>").wrong
 
 
-def test_ids_are_unique_and_links_lead_somewhere(page):
+def test_page_ids_are_unique_and_links_resolve(page):
     assert len(set(page.ids)) == len(page.ids)
     for link in page.all("a"):
         assert link["href"] == "record.json" or link["href"][1:] in page.ids, link
@@ -80,7 +80,7 @@ def test_ids_are_unique_and_links_lead_somewhere(page):
             assert attributes["aria-labelledby"] in page.ids
 
 
-def test_the_page_needs_nothing_else(page, text):
+def test_page_is_self_contained(page, text):
     for tag, attributes in page.tags:
         assert tag not in ("link", "img", "iframe", "object", "embed", "base"), tag
         assert "src" not in attributes and "srcset" not in attributes
@@ -91,7 +91,7 @@ def test_the_page_needs_nothing_else(page, text):
     assert not re.search(r"@import|url\((?!#)", text)
 
 
-def test_headings_and_landmarks(page):
+def test_page_has_headings_and_landmarks(page):
     assert len(page.all("h1")) == 1 and len(page.all("main")) == 1 and len(page.all("nav")) == 1
     assert page.tags[0][1]["lang"] == "en"
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
@@ -102,7 +102,7 @@ def test_headings_and_landmarks(page):
     assert any(a.get("class") == "skip" and a["href"] == "#main" for a in page.all("a"))
 
 
-def test_every_case_and_contestant_is_there(page, record):
+def test_page_contains_every_case_and_contestant(page, record):
     for name, case in record.cases.items():
         assert f"case-{name}" in page.ids and case.title in page.text and case.about in page.text
         if case.historical:
@@ -119,29 +119,29 @@ def test_every_case_and_contestant_is_there(page, record):
         assert value in page.text
 
 
-def test_what_holds_for_all_is_said_once(page):
+def test_page_states_common_rules_once(page):
     assert page.text.count("What holds for all") == 1 and "Nothing is compressed" in page.text
 
 
-def test_a_loss_of_ours_is_written_as_a_loss(page, record):
+def test_page_states_our_losses(page, record):
     assert re.search(r"Monkey loses: Monkey [\d.]+ µs = 1\.\d+ × h2o \([\d.]+ µs\), [\d.]+ % more CPU time per request than h2o", page.text)
     assert re.search(r"Where Monkey is not first\d+", page.text)
     assert "Monkey loses" in summary.render(record) and "## Where Monkey is not first" in summary.render(record)
 
 
-def test_what_is_not_first_is_open_and_stands_before_what_is(text):
+def test_page_shows_losses_before_wins(text):
     assert text.index("place behind") < text.index("place first")
     assert re.search(r'<details class="place behind" open>', text)
 
 
-def test_client_bound_rates_are_marked_and_win_nothing(page):
+def test_page_marks_client_bound_rates_without_winner(page):
     assert "client was the limit" in page.text and "client 5/5" in page.text
     assert "Requests per second: no winner. The load client was the bottleneck for Monkey, nginx, lighttpd and h2o" in page.text
 
 
-def test_overlap_decides_words():
+def test_page_names_no_winner_for_overlapping_intervals():
     record = sample_record.make(only=("small", "close"))
-    for shot in record.shots:  # all alike but for a wobble: no server may be called cheaper
+    for shot in record.shots:  # all values are similar, so no server may be called cheaper
         for key in shot.metrics:
             shot.metrics[key] = 10.0 + shot.round + (hash_of(shot.contestant) % 7) / 10
         shot.bottleneck = "server"
@@ -174,7 +174,7 @@ def hostile():
     return record
 
 
-def test_hostile_texts_stay_texts(page):
+def test_page_escapes_hostile_texts(page):
     text = report.render(hostile(), title=HOSTILE)
     bad = Page(text)
     assert bad.wrong == []
@@ -185,7 +185,7 @@ def test_hostile_texts_stay_texts(page):
     assert "".join(bad.scripts) == "".join(page.scripts)
 
 
-def test_hostile_texts_in_markdown():
+def test_summary_escapes_hostile_texts():
     text = summary.render(hostile(), title=HOSTILE)
     assert "<script" not in text and "<img" not in text
     tables = [line for line in text.split("\n") if line.startswith("|")]
@@ -196,7 +196,7 @@ def test_hostile_texts_in_markdown():
         assert len(widths) == 1, block
 
 
-def test_the_summary_has_all_parts(record):
+def test_summary_has_all_parts(record):
     text = summary.render(record, page="report.html", raw="record.json")
     for part in ("## Winners by case", "## Cases", "## Contestants", "## Machine", "(report.html)", "(record.json)", "†", "tie",
                  "G-WAN", "absent", "is disqualified", "(yardstick)", "*client was the limit*"):
@@ -206,7 +206,7 @@ def test_the_summary_has_all_parts(record):
 
 
 @pytest.mark.parametrize("change", ["one round", "one contestant", "no ours", "no shots in a case", "only a yardstick", "interrupted"])
-def test_odd_records_make_a_page(change):
+def test_unusual_records_can_be_rendered(change):
     record = sample_record.make(only=("small", "idle"))
     if change == "one round":
         record.shots = [s for s in record.shots if s.round == 1]
@@ -232,13 +232,13 @@ def test_odd_records_make_a_page(change):
 
 # ---- Parts ----
 
-def test_tags_escape():
+def test_tag_escapes_text_and_attributes():
     assert elements.tag("p", "<&", class_="a\"b", data_x=1, hidden=True, title=None) == '<p class="a&quot;b" data-x="1" hidden>&lt;&amp;</p>'
     assert elements.tag("br") == "<br>"
     assert elements.text(["a", elements.Markup("<b>"), None, ("c", 1)]) == "a<b>c1"
 
 
-def test_markdown():
+def test_markdown_is_converted():
     made = elements.markdown("# A\ntext `<c>` **d**\n- one\n  goes on\n- two\n\n```\nx < y\n```\n[link](http://a/)\n")
     assert made == ('<h5>A</h5><p>text <code>&lt;c&gt;</code> <strong>d</strong></p><ul><li>one goes on</li><li>two</li></ul>'
                     '<pre tabindex="0"><code>x &lt; y</code></pre><p>link</p>')
@@ -256,12 +256,12 @@ def options(*arguments):
     return parser.parse_args([str(a) for a in arguments])
 
 
-def test_the_summary_begins_with_the_numbers(text):
-    """A phone shows them at the first look; the paragraph that explains them has a dozen lines there."""
+def test_page_begins_with_the_figures(text):
+    """On a phone the figures fit the first screen; the paragraph that explains them takes a dozen lines."""
     assert 0 < text.index('class="figures"') < text.index('class="lead"')
 
 
-def test_only_numbers_above_zero_have_a_colour(text):
+def test_only_positive_figures_are_colored(text):
     figures = re.search(r'<dl class="figures".*?</dl>', text, re.DOTALL)[0]
     found = re.findall(r'<div class="([\w ]+)"><dt>[^<]+</dt><dd>(\d+)</dd>', figures)
     assert len(found) >= 4 and all(("none" in classes.split()) == (n == "0") for classes, n in found)
@@ -274,7 +274,7 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
-def test_the_command_writes_page_summary_and_plots(folder, tmp_path, capsys):
+def test_report_command_writes_page_summary_and_plots(folder, tmp_path, capsys):
     records.save(sample_record.make(only=("small", "paced")), folder)
     remarks = tmp_path / "remarks.md"
     remarks.write_text("# Why\n\nh2o keeps **small files** ready.\n")
@@ -287,20 +287,20 @@ def test_the_command_writes_page_summary_and_plots(folder, tmp_path, capsys):
     assert str(folder / "report.html") in capsys.readouterr().out
 
 
-def test_the_page_elsewhere_links_back(folder, tmp_path):
+def test_page_in_another_folder_links_to_the_record(folder, tmp_path):
     report.main(options(folder / "record.json", "-o", tmp_path / "out" / "a.html", "--summary", tmp_path / "b.md"))
     assert 'href="../run/record.json"' in (tmp_path / "out" / "a.html").read_text()
     assert "(out/a.html)" in (tmp_path / "b.md").read_text()
 
 
-def test_the_same_record_makes_the_same_summary(record):
+def test_summary_is_reproducible(record):
     assert summary.render(record) == summary.render(sample_record.make())
 
 
 @pytest.mark.parametrize("content, expected", [
     (None, "no such file"), ("", "not a record"), ("{", "not a record"), ("[]", "expected an object"),
     ('{"format": 9}', "the format is 9"), ('{"format": 1, "mode": "full"}', "is missing")])
-def test_wrong_records_have_distinct_errors(tmp_path, content, expected):
+def test_invalid_records_have_distinct_errors(tmp_path, content, expected):
     path = tmp_path / "record.json"
     if content is not None:
         path.write_text(content)
@@ -315,25 +315,25 @@ def change(folder, **changed):
     return path
 
 
-def test_a_record_without_contestants(folder, capsys):
+def test_record_without_contestants_can_be_rendered(folder, capsys):
     change(folder, shots=[{"case": "nix", "contestant": "monkey", "round": 1, "step": 1, "metrics": {}}])
     assert cli.main(["report", str(folder)]) == 1
     assert "there is no case 'nix'" in capsys.readouterr().err
 
 
-def test_an_empty_record(folder, capsys):
+def test_report_rejects_an_empty_record(folder, capsys):
     change(folder, shots=[])
     assert cli.main(["report", str(folder)]) == 1
     assert "no shots in this record" in capsys.readouterr().err
 
 
-def test_a_name_of_ours_that_is_not_there(folder, capsys):
+def test_report_warns_of_an_unknown_own_contestant(folder, capsys):
     assert cli.main(["report", str(folder), "--ours", "monky"]) == 0
     assert "did you mean monkey?" in capsys.readouterr().err
     assert "Our own server did not take part." in (folder / "report.html").read_text()
 
 
-def test_a_record_of_before_these_fields(folder):
+def test_old_record_without_newer_fields_can_be_rendered(folder):
     path = folder / "record.json"
     value = json.loads(path.read_text())
     for name in ("unmeasured", "seed", "noise", "site", "verified"):
@@ -346,12 +346,12 @@ def test_a_record_of_before_these_fields(folder):
     assert Page((folder / "report.html").read_text()).wrong == [] and "Monkey loses" in (folder / "summary.md").read_text()
 
 
-def test_a_place_that_cannot_be_written(folder, capsys):
+def test_report_to_an_unwritable_path_fails(folder, capsys):
     assert cli.main(["report", str(folder), "-o", str(folder / "record.json" / "x.html")]) == 1
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_remarks_that_are_not_there(folder, capsys):
+def test_report_with_missing_remarks_fails(folder, capsys):
     assert cli.main(["report", str(folder), "--remarks", str(folder / "none.md")]) == 2
     assert "--remarks takes" in capsys.readouterr().err
 
@@ -359,13 +359,13 @@ def test_remarks_that_are_not_there(folder, capsys):
 # ---- In a browser ----
 
 @pytest.mark.skipif(not browser.FOUND, reason="no browser here")
-def test_in_a_browser(folder, tmp_path):
+def test_page_works_in_a_browser(folder, tmp_path):
     report.main(options(folder))
     with browser.Browser(tmp_path / "profile") as b:
         for width, dark in ((1360, False), (390, True)):
             b.look(width=width, dark=dark, mobile=width < 600)
             b.goto((folder / "report.html").as_uri())
-            assert b.run("document.documentElement.scrollWidth") == width  # nothing but tables and drawings scrolls sideways
+            assert b.run("document.documentElement.scrollWidth") == width  # only tables and drawings scroll sideways
             ground = "getComputedStyle(document.body).backgroundColor"
             before = b.run(ground)
             b.run(f"document.getElementById('theme-{'light' if dark else 'dark'}').click()")
@@ -375,13 +375,13 @@ def test_in_a_browser(folder, tmp_path):
         first = "document.querySelector('#case-small table tbody tr').cells[0].textContent"
         b.run("document.querySelectorAll('#case-small table thead button')[2].click()")
         assert b.run("document.querySelectorAll('#case-small table thead th')[2].getAttribute('aria-sort')") == "ascending"
-        assert "floor" in b.run(first)  # the cheapest, now that the ranking is ignored
+        assert "floor" in b.run(first)  # the cheapest, since this sort order ignores the ranking
         b.run("document.querySelectorAll('#case-small table thead button')[2].click()")
         assert "Node.js" in b.run(first)
         assert b.console == []
 
 
-def test_a_report_shows_the_heat_map_first_and_folds_the_rest(text):
+def test_page_shows_the_heat_map_first_and_collapses_the_rest(text):
     page = text
     assert page.index('id="summary"') < page.index("as a multiple of the best median") < page.index('id="where"') < page.index('id="cases"')
     assert page.count('<details class="more">') == page.count('class="card case"') > 0

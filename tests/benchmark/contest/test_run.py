@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the contest, the machine it describes, and the stage where contestants run."""
+"""The contest's command line, the description of the machine, and the stage that runs contestants."""
 import json
 import os
 import socket
@@ -21,7 +21,7 @@ FOLDER = ROOT / "tools" / "contest"
 
 @pytest.fixture
 def run(capsys):
-    """contest WORDS: (exit code, output, errors)."""
+    """Runs contest WORDS and returns (exit code, output, errors)."""
     def call(*words):
         try:
             code = cli.main(list(words))
@@ -49,18 +49,18 @@ def run(capsys):
     (["rum"], "there is no verb 'rum'; did you mean run?"),
     ([], "usage: contest VERB"),
 ])
-def test_wrong_usage_is_said_with_what_is_near(run, words, says):
+def test_contest_wrong_usage_suggests_similar_names(run, words, says):
     code, out, err = run(*words)
     assert code == 2 and says in err and not out
 
 
-def test_help_and_version(run):
+def test_contest_prints_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0 and all(f"  {verb} " in out for verb in cli.VERBS)
     assert run("--version")[:2] == (0, "2.0.0\n")
 
 
-def test_list_shows_contestants_and_cases(run, monkeypatch):
+def test_contest_list_shows_contestants_and_cases(run, monkeypatch):
     monkeypatch.setenv("CONTEST_NGINX", "/nowhere/nginx")
     monkeypatch.setenv("CONTEST_LIGHTTPD", "/nowhere/lighttpd")
     code, out, _ = run("list")
@@ -70,47 +70,47 @@ def test_list_shows_contestants_and_cases(run, monkeypatch):
     assert "different files of 4 KB" in out and "All of it takes about" in out
 
 
-def test_a_dry_run_says_the_plan_and_does_nothing(run, tmp_path):
+def test_contest_dry_run_only_prints_the_plan(run, tmp_path):
     code, out, err = run("run", "--dry-run", "--case", "small,idle", "--rounds", "2", "--seconds", "3", "--output",
                          str(tmp_path / "out"))
     assert code == 0 and not err and not (tmp_path / "out").exists()
     assert "2 x 3 s" in out and "estimated time" in out and out.startswith("small ") and "connections" in out
 
 
-def test_the_quick_run_is_shorter(run):
+def test_contest_quick_run_is_shorter(run):
     code, quick, _ = run("run", "--dry-run", "--quick")
     assert code == 0 and len(quick.splitlines()) < len(run("run", "--dry-run")[1].splitlines())
 
 
-def test_it_is_a_program():
+def test_contest_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "contest", "nonsense"], cwd=FOLDER, capture_output=True, text=True, timeout=50,
                           check=False)
     assert done.returncode == 2 and done.stderr.startswith("contest: there is no verb") and not done.stdout
 
 
-def test_requirements_are_pinned_and_those_of_the_tests():
+def test_contest_requirements_match_those_of_the_tests():
     def lines(path):
         return {line for line in path.read_text().splitlines() if "==" in line}
     ours = lines(FOLDER / "requirements.txt")
     assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/benchmark/requirements.txt")
 
 
-# Plays python3: it writes down how it was called, and its `-m venv` makes a folder with a python like itself.
-# tools/dev/venv.sh with the real one has made what these tests run in.
+# A fake python3: it records its arguments, and its `-m venv` creates a folder with a copy of itself. The venv of these tests
+# comes from tools/dev/venv.sh with the real python3.
 FAKE_PYTHON = """#!/bin/sh
 echo "$*" >>"$CALLS"
 [ "$2" != venv ] || { rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; }
 """
 
 
-def test_an_environment_is_made_once(tmp_path):
+def test_venv_is_created_only_once(tmp_path):
     python, calls, wanted = tmp_path / "python", tmp_path / "calls", tmp_path / "wanted.txt"
     python.write_text(FAKE_PYTHON)
     python.chmod(0o755)
     made = ["-m venv", "-m pip install"]
 
     def run(content):
-        """The beginnings of the commands of one run."""
+        """Returns the first words of the commands of one run."""
         wanted.write_text(content)
         calls.write_text("")
         subprocess.run([ROOT / "tools/dev/venv.sh", tmp_path / "venv", wanted], check=True, timeout=80,
@@ -128,7 +128,7 @@ def test_an_environment_is_made_once(tmp_path):
 
 # ---- The machine ----
 
-def test_cores_are_shared():
+def test_cores_are_split_between_server_and_client():
     mine = environment.cores()
     server, client = environment.share_cores()
     assert server[0] == mine[0] and client[-1] == mine[-1] and (len(mine) == 1 or not set(server) & set(client))
@@ -137,7 +137,7 @@ def test_cores_are_shared():
         environment.parse_cores("1-")
 
 
-def test_the_environment_can_be_written_down():
+def test_environment_is_serializable():
     told = environment.describe([0], [1], {"wr": None})
     assert json.loads(json.dumps(told)) == told
     assert told["memory_kb"] > 0 and told["kernel"] and told["limits"]["nofile"] > 0 and "wr" not in told["clients"]
@@ -157,7 +157,7 @@ print(share.strangers * len(cores) * (environment.os.times().elapsed - watch.clo
 
 
 def share_seen(*ours):
-    """The seconds of computing that the process we start takes for strangers', and ours meanwhile."""
+    """Returns the CPU seconds that a child process attributes to other programs, and the CPU seconds used here meanwhile."""
     with subprocess.Popen([sys.executable, "-c", WATCH.format(folder=str(FOLDER)), *map(str, ours)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as watcher:
         watcher.stdout.readline()
@@ -167,13 +167,13 @@ def share_seen(*ours):
         return float(watcher.communicate("\n", timeout=50)[0]), .5
 
 
-def test_what_strangers_compute_is_seen():
-    """This test is a stranger of the process that it starts."""
+def test_foreign_cpu_time_is_detected():
+    """This test is a foreign process for the child that it starts."""
     share, mine = share_seen()
     assert share >= .8 * mine
 
 
-def test_what_ours_compute_is_not_theirs():
+def test_own_processes_are_not_foreign():
     watch = environment.Strangers([1], [0])
     assert watch.ours >= {1, os.getpid()} and len(watch.ours) > 2, "and their families"
 
@@ -182,7 +182,7 @@ def test_what_ours_compute_is_not_theirs():
 
 @pytest.fixture
 def standing(tmp_path):
-    """A fake contestant on the stage, started."""
+    """A fake contestant started on the stage."""
     add_contestant(tmp_path / "contestants", "other")
     entry = contestant.load_all(tmp_path / "contestants")["other"]
     cgroups = stage.Cgroups()
@@ -195,7 +195,7 @@ def standing(tmp_path):
         cgroups.end()
 
 
-def test_it_is_pinned_and_alone_in_its_cgroup(standing):
+def test_stage_pins_a_contestant_in_its_own_cgroup(standing):
     pid = standing.running.pid
     assert os.sched_getaffinity(pid) == {environment.cores()[0]}
     assert standing.roots() == [pid] and standing.is_alive()
@@ -205,7 +205,7 @@ def test_it_is_pinned_and_alone_in_its_cgroup(standing):
 
 
 @pytest.mark.parametrize("has_cgroup", [True, False])
-def test_a_frozen_server_does_not_answer_until_it_is_woken(standing, has_cgroup):
+def test_stage_frozen_server_responds_after_wake(standing, has_cgroup):
     if not has_cgroup:
         standing._freezer = lambda: None
     standing.sleep()
@@ -219,7 +219,7 @@ def test_a_frozen_server_does_not_answer_until_it_is_woken(standing, has_cgroup)
         assert sock.recv(4) == b"HTTP"
 
 
-def test_after_the_end_nothing_is_left(standing):
+def test_stage_stop_removes_processes_folder_and_cgroup(standing):
     pid, folder, cgroup = standing.running.pid, standing.folder.name, standing.cgroup
     standing.sleep()
     standing.stop()
@@ -227,7 +227,7 @@ def test_after_the_end_nothing_is_left(standing):
     assert not Path(folder).exists() and not (cgroup and cgroup.exists()) and not standing.is_alive()
 
 
-def test_what_a_killed_run_left_is_removed(tmp_path, monkeypatch):
+def test_cgroups_of_killed_runs_are_removed(tmp_path, monkeypatch):
     with subprocess.Popen(["true"]) as ended:
         pass
     old, ours = tmp_path / f"contest-{ended.pid}-0", tmp_path / f"contest-{os.getppid()}-0"
@@ -237,7 +237,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path, monkeypatch):
     assert stage.Cgroups().why and not old.exists() and ours.exists(), "whose run goes on keeps its own"
 
 
-def test_two_runs_of_a_process_have_cgroups_of_their_own(tmp_path, monkeypatch):
+def test_cgroups_of_two_runs_in_a_process_are_distinct(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path)
     monkeypatch.setattr(Path, "exists", lambda path: path.name == "cpu.stat" or os.path.lexists(path))
     one, two = stage.Cgroups(), stage.Cgroups()
@@ -246,7 +246,7 @@ def test_two_runs_of_a_process_have_cgroups_of_their_own(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("contest-*"))
 
 
-def test_what_does_not_freeze_is_an_error(standing, monkeypatch):
+def test_stage_freeze_timeout_is_an_error(standing, monkeypatch):
     monkeypatch.setattr(stage, "FREEZE_SECONDS", .05)
     if not standing.cgroup:
         pytest.skip(standing.cgroups.why)
@@ -254,7 +254,7 @@ def test_what_does_not_freeze_is_an_error(standing, monkeypatch):
         standing._wait_frozen(True)
 
 
-def test_the_second_signal_does_not_interrupt_the_cleaning_up():
+def test_second_signal_does_not_interrupt_the_cleanup():
     script = ("import os, signal, time\nfrom contest import run\n"
               "with run.interruptible():\n"
               "    try:\n        os.kill(os.getpid(), signal.SIGTERM); time.sleep(50)\n"
@@ -264,7 +264,7 @@ def test_the_second_signal_does_not_interrupt_the_cleaning_up():
     assert (done.returncode, done.stdout) == (0, "cleaned up\n"), done.stderr
 
 
-def test_without_cgroups_it_is_said_why(tmp_path, monkeypatch):
+def test_cgroups_unavailable_gives_a_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "own_cgroup", lambda: None)
     assert "no cgroup of version 2" in stage.Cgroups().why and stage.Cgroups().make("x") is None
     monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path / "gone")

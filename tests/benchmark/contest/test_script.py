@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""contest.sh: the contest from any folder, with a Python environment of its own."""
+"""contest.sh: runs the contest from any folder, with its own Python environment."""
 import shlex
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ FOLDER = ROOT / "tools" / "contest"
 
 @pytest.fixture
 def project(tmp_path):
-    """A project whose Python environments are made in no time, of this Python."""
+    """A project with fast, fake Python environments based on this Python."""
     (tmp_path / "tools/dev").mkdir(parents=True)
     (tmp_path / "tools/contest").mkdir()
     for name in ("contest", "requirements.txt", "requirements-spread.txt"):

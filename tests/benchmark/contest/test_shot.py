@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shot: the command that is run, what becomes of wr's answer, what is a fault, and that nothing is left of it."""
+"""A shot: its command, the metrics from wr's output, the detection of faults, and its cleanup."""
 import json
 import os
 import sys
@@ -24,7 +24,7 @@ def program(tmp_path, text):
     return str(path)
 
 
-def test_the_command_of_a_step():
+def test_shot_command_is_expanded_for_a_step():
     one = case(command=("wrk", "-c{c}", "-d{seconds}s", "-s", "{cases}/x.lua", "{url}"))
     assert shot.expand(one, "http://h/", 10, 2.0) == ["wrk", "-c{c}", "-d2s", "-s", f"{shot.CASES}/x.lua", "http://h/"]
     paced = case(client="pace", axis="rate", connections=7, command=("pace", "-R", "{rate}", "-d{seconds}", "{url}"))
@@ -32,7 +32,7 @@ def test_the_command_of_a_step():
     assert shot.connections(paced, 5000) == 7 and shot.connections(one, 10) == 10
 
 
-def test_wr_gets_the_roots_the_step_and_the_cores():
+def test_shot_wr_command_has_roots_step_and_cores():
     command = shot.wr_command("wr", [5, 6], [2, 3], case(), 10, ["wrk", "u"], syscalls=True)
     text = " ".join(command)
     assert "--pid 5 --pid 6" in text and "--steps 10" in text and "--client-cores 2,3" in text and "--syscalls" in text
@@ -40,14 +40,14 @@ def test_wr_gets_the_roots_the_step_and_the_cores():
     assert "--cgroup /c" in " ".join(shot.wr_command("wr", [5], [2], case(), 10, ["wrk", "u"], cgroup="/c"))
 
 
-def test_metrics_are_per_request_and_unknown_ones_are_absent():
+def test_shot_metrics_are_per_request_and_omit_unknown_ones():
     found = shot.metrics_of(SHOT)
     assert found["cpu_us"] == 5 and found["user_us"] == 2 and found["system_us"] == 3 and found["voluntary"] == .5
     assert found["bytes_per_second"] == 12500 and found["errors"] == 0 and found["p50_us"] == 4 and found["pss_kb"] == 1000
     assert not {"p999_us", "involuntary", "syscalls", "p90_us"} & set(found)
 
 
-def test_memory_that_others_shared_is_not_recorded():
+def test_shot_memory_is_omitted_unless_alone():
     assert not {"pss_kb", "peak_kb"} & set(shot.metrics_of(SHOT, alone=False))
     assert shot.samples_of(SHOT, alone=False) == [[.1, .5, None]] and shot.samples_of(SHOT) == [[.1, .5, 1000]]
 
@@ -56,7 +56,7 @@ def fault(lengths=(100,), count=10, yardstick=False, one=None, **changed):
     return shot.fault_of(SHOT | changed, one or case(), list(lengths), count, yardstick)
 
 
-def test_what_is_a_fault():
+def test_shot_faults_are_detected():
     assert fault() is None and fault(bytes=None) is None
     assert "3 status" in fault(errors={"status": 3}) and "of 103 requests" in fault(errors={"status": 3})
     assert fault(requests=0) == shot.SILENT
@@ -65,14 +65,14 @@ def test_what_is_a_fault():
     assert fault(lengths=[10, 10_000_000], bytes=10_000_000) is None
 
 
-def test_a_yardstick_may_end_connections_without_a_word_when_it_is_to_close():
+def test_shot_yardstick_may_close_connections_without_header():
     errors = {"read": 100}
     assert fault(errors=errors, yardstick=True, one=case(close=True)) is None
     assert fault(errors=errors, yardstick=True) and fault(errors=errors, one=case(close=True))
     assert fault(errors={"timeout": 1}, yardstick=True, one=case(close=True))
 
 
-def test_wr_that_answers_is_read(tmp_path):
+def test_shot_output_of_wr_is_parsed(tmp_path):
     wr = program(tmp_path, f"print({json.dumps(json.dumps({'steps': [{'shots': [SHOT]}]}))})")
     assert shot.shot_of(shot.run_wr([wr], 1)) == SHOT
 
@@ -83,19 +83,19 @@ def test_wr_that_answers_is_read(tmp_path):
     ("print('{}'); raise SystemExit(3)", "wr: {}"),
     ("", "it ended with 0"),
 ])
-def test_wr_that_fails_is_quoted(tmp_path, text, says):
+def test_shot_error_of_wr_is_quoted(tmp_path, text, says):
     with pytest.raises(shot.NoShot) as why:
         shot.run_wr([program(tmp_path, text)], 1)
     assert says in str(why.value)
 
 
 @pytest.mark.parametrize("document", [{}, {"steps": []}, {"steps": [{"shots": []}]}, {"steps": [{"shots": [{}]}]}])
-def test_an_answer_without_a_shot_is_refused(document):
+def test_shot_document_without_a_shot_is_rejected(document):
     with pytest.raises(shot.NoShot, match="no shot"):
         shot.shot_of(document)
 
 
-def test_a_client_that_does_not_end_is_ended(tmp_path, monkeypatch):
+def test_shot_kills_a_client_after_the_timeout(tmp_path, monkeypatch):
     monkeypatch.setattr(shot, "SLACK_SECONDS", 1)
     file = tmp_path / "pid"
     wr = program(tmp_path, "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
@@ -112,7 +112,7 @@ def is_running(pid):
         return False
 
 
-def test_latencies_that_may_be_the_clients_own_are_left_out():
+def test_shot_doubtful_latencies_are_omitted():
     found = shot.metrics_of(SHOT | {"doubt": "was late", "doubtful": ["p99"]})
     assert found["p50_us"] == 4 and found["mean_us"] == 5 and "p99_us" not in found and found["cpu_us"] == 5
     assert shot.doubtful(SHOT | {"doubt": "was late", "doubtful": ["p99"]}) == ["p99_us"]
@@ -120,6 +120,6 @@ def test_latencies_that_may_be_the_clients_own_are_left_out():
     assert shot.doubtful(SHOT) == [] and shot.metrics_of(SHOT)["p99_us"] == 9
 
 
-def test_what_a_client_leaves_out_of_its_count_was_served_all_the_same():
+def test_shot_metrics_divide_by_served_requests():
     metrics = shot.metrics_of({"requests": 10, "served": 20, "rate": 10.0, "user_us": 40.0, "us_per_request": 3.0})
     assert metrics["user_us"] == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients on several machines: a master and its workers, here and in a network of their own; the manifest; the record."""
+"""Clients on several machines: a master and its workers, locally and in a separate network; the manifest; the record."""
 import contextlib
 import hashlib
 import importlib.util
@@ -42,14 +42,14 @@ def finish(process):
 
 
 def hold(tmp_path, path):
-    """(record, what was printed) of a run that must go well."""
+    """Runs a valid manifest; returns (record, output)."""
     code, out, err = finish(start(tmp_path, path))
     assert code == 0, err
     return json.loads((tmp_path / "out" / "spread.json").read_text()), out
 
 
 def children(pid):
-    """Processes whose parent that is."""
+    """Returns the child processes."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -68,18 +68,18 @@ def is_running(pid):
 # ---- Runs ----
 
 @needs_locust
-def test_two_workers_share_the_work_and_the_master_adds_up(tmp_path):
+def test_spread_adds_up_the_results_of_two_workers(tmp_path):
     with FakeServer() as server:
         made, printed = hold(tmp_path, write(tmp_path / "spread.toml", server.url))
         shot = made["shot"]
-        assert shot["requests"] == server.count - 1 > 0  # one goes before the run
+        assert shot["requests"] == server.count - 1 > 0  # one request precedes the run
         assert sum(shot["errors"].values()) == 0 and shot["bytes"] == 5 * shot["requests"]
     assert len(made["workers"]) == 2 and all(worker["requests"] > 0 for worker in made["workers"])
     assert sum(worker["requests"] for worker in made["workers"]) == shot["requests"]
     assert {worker["machine"]["cores"] for worker in made["workers"]} == {os.cpu_count()}
     assert made["environment"]["kernel"] and made["kind"] == "spread" and made["asked_rate"] == 40
     assert made["manifest"]["sha256"] == hashlib.sha256(b"hello").hexdigest()
-    # Not many more than were due in that time; a closed loop would send thousands.
+    # Hardly more than were due in that time; a closed loop would send thousands.
     assert shot["requests"] <= 40 * (shot["seconds"] + 2) + 4
     assert shot["latency_us"]["p50"] <= shot["latency_us"]["p90"] <= shot["latency_us"]["max"]
     assert f"{shot['requests']} right answers" in printed
@@ -87,12 +87,12 @@ def test_two_workers_share_the_work_and_the_master_adds_up(tmp_path):
 
 
 @needs_locust
-def test_wrong_answers_are_counted_by_class_and_named(tmp_path):
+def test_spread_counts_wrong_responses_by_class(tmp_path):
     replies = {7: answer(b"hallo"), 11: answer(b"hell"), 13: answer(b"hello", "503 Busy"),
                17: answer(b"", "302 Found", "Location: /y"), 19: [answer()[:-1], CLOSE], 23: RESET, 29: b""}
     with FakeServer(lambda n: replies.get(n, answer())) as server:
         made, printed = hold(tmp_path, write(tmp_path / "spread.toml", server.url, workers="total = 1"))
-        # A kept connection that is reset before the answer begins costs nothing but a second try.
+        # A persistent connection that is reset before the response starts costs only a retry.
         assert server.count - 1 == made["shot"]["requests"] + 7
         assert all(head.startswith("GET /x ") for head in server.requests)
     errors, first = made["shot"]["errors"], made["shot"]["first_errors"]
@@ -103,26 +103,26 @@ def test_wrong_answers_are_counted_by_class_and_named(tmp_path):
 
 
 @needs_locust
-def test_a_stall_keeps_those_waiting_whose_requests_were_due(tmp_path):
+def test_spread_stall_delays_due_requests(tmp_path):
     def stalling(n):
         if n == 4:
             time.sleep(1.5)
         return answer()
 
-    # One user: no other user's requests hide the wait of its own.
+    # With one user, no requests of other users hide its waits.
     load = "users = 1\nrate = 40\nduration = '3s'"
     with FakeServer(stalling) as server:
         made, _ = hold(tmp_path, write(tmp_path / "spread.toml", server.url, load, "total = 1"))
-    # A closed loop would have one slow answer of a hundred and more; here half of them waited.
+    # A closed loop would have one slow response among more than a hundred; here half of the requests waited.
     assert made["shot"]["latency_us"]["p90"] >= 500_000
     assert made["shot"]["late_us"]["p90"] >= 500_000
 
 
 @needs_locust
-def test_what_a_late_worker_has_counted_is_not_lost(tmp_path):
+def test_spread_results_of_a_late_worker_are_kept(tmp_path):
     with FakeServer() as server:
         process = start(tmp_path, write(tmp_path / "spread.toml", server.url, "users = 1\nrate = 40\nduration = '1s'", "total = 1"))
-        server.wait_for_count(2)  # the first one is no worker's
+        server.wait_for_count(2)  # the first one does not come from a worker
         (worker,) = (pid for pid in children(process.pid) if b"--worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
         os.kill(worker, signal.SIGSTOP)
         time.sleep(2)  # until long after the end of the run
@@ -134,14 +134,14 @@ def test_what_a_late_worker_has_counted_is_not_lost(tmp_path):
 
 
 @needs_locust
-def test_a_closed_loop_has_no_rate(tmp_path):
+def test_spread_closed_loop_has_no_rate(tmp_path):
     with FakeServer() as server:
         made, _ = hold(tmp_path, write(tmp_path / "spread.toml", server.url, "users = 2\nduration = '1s'", "total = 1"))
         assert made["asked_rate"] is None and made["shot"]["requests"] == server.count - 1 > 2
 
 
 @needs_locust
-def test_a_target_that_answers_wrongly_is_not_measured(tmp_path):
+def test_spread_target_with_a_wrong_response_is_not_measured(tmp_path):
     for target, says in (("status = 404", "status 200, not 404"), ("length = 6", "5 bytes of content, not 6"),
                          (f"sha256 = '{'0' * 64}'", "SHA-256 of the content 2cf24dba")):
         with FakeServer() as server:
@@ -152,7 +152,7 @@ def test_a_target_that_answers_wrongly_is_not_measured(tmp_path):
 
 
 @needs_locust
-def test_workers_that_do_not_come_are_not_waited_for_for_ever(tmp_path):
+def test_spread_wait_for_workers_is_limited(tmp_path):
     with FakeServer() as server:
         path = write(tmp_path / "spread.toml", server.url, workers="total = 2\nlocal = 1\nport = 0\nwait = '2s'")
         process = start(tmp_path, path)
@@ -163,7 +163,7 @@ def test_workers_that_do_not_come_are_not_waited_for_for_ever(tmp_path):
 
 
 @needs_locust
-def test_nothing_outlives_an_interrupted_run(tmp_path):
+def test_spread_interrupted_run_leaves_no_process(tmp_path):
     with FakeServer() as server:
         process = start(tmp_path, write(tmp_path / "spread.toml", server.url, "users = 4\nrate = 40\nduration = '10m'", "total = 1"))
         server.wait_for_count(10)
@@ -178,8 +178,8 @@ def test_nothing_outlives_an_interrupted_run(tmp_path):
 
 @contextlib.contextmanager
 def network(name):
-    """A network of its own, joined to ours by a pair of interfaces: (how to run in it, our address, its address)."""
-    low = os.getpid() % 16000  # 198.18.0.0/15 is for benchmarks
+    """A separate network connected by a pair of interfaces: (command prefix to run in it, our address)."""
+    low = os.getpid() % 16000  # 198.18.0.0/15 is reserved for benchmarks
     net = f"198.{18 + low // 8192 % 2}.{low // 64 % 128}"
     ours, its = f"{net}.{low % 64 * 4 + 1}", f"{net}.{low % 64 * 4 + 2}"
     commands = [f"ip netns add {name}", f"ip link add {name}a type veth peer name {name}b netns {name}",
@@ -199,7 +199,7 @@ def network(name):
 
 @needs_locust
 @pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip of iproute2")
-def test_a_worker_of_another_network_is_started_by_the_printed_command(tmp_path):
+def test_spread_printed_command_starts_a_remote_worker(tmp_path):
     with network(f"mk{os.getpid()}") as (inside, ours), FakeServer(host=ours) as server:
         path = write(tmp_path / "spread.toml", server.url,
                      workers=f"total = 2\nlocal = 1\nbind = '{ours}'\nport = 0\naddress = '{ours}'\nwait = '60s'")
@@ -209,7 +209,7 @@ def test_a_worker_of_another_network_is_started_by_the_printed_command(tmp_path)
             lines.append(process.stderr.readline())
             assert lines[-1], "".join(lines)
         command = [*inside, sys.executable, "-m", *shlex.split(lines[-1])]
-        elsewhere = tmp_path / "elsewhere"  # without any file of ours
+        elsewhere = tmp_path / "elsewhere"  # a folder without any project files
         elsewhere.mkdir()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=elsewhere) as worker:
             try:
@@ -225,7 +225,7 @@ def test_a_worker_of_another_network_is_started_by_the_printed_command(tmp_path)
 
 # ---- The manifest ----
 
-def test_the_example_is_one():
+def test_spread_example_manifest_is_valid():
     read = manifest.load(FOLDER / "spread" / "spread.toml")
     assert read.workers == read.local == 2 and read.asked_rate == pytest.approx(200) and read.path == "/"
 
@@ -246,7 +246,7 @@ def test_the_example_is_one():
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 4\n[workers]\ntotal = 2\nlocal = 3", r"\[workers\] local"),
     ("[target", "Expected"),
 ])
-def test_mistakes_in_it_are_explained(tmp_path, text, says):
+def test_spread_manifest_errors_are_explained(tmp_path, text, says):
     path = tmp_path / "spread.toml"
     path.write_text(text)
     with pytest.raises(Complaint, match=says) as caught:
@@ -254,7 +254,7 @@ def test_mistakes_in_it_are_explained(tmp_path, text, says):
     assert str(path) in str(caught.value)
 
 
-def test_the_command_for_other_machines_needs_no_locust_here(tmp_path):
+def test_spread_prints_the_worker_command_without_locust(tmp_path):
     path = write(tmp_path / "spread.toml", "http://a.example/", workers="total = 2\nlocal = 0\naddress = '192.0.2.1'\nport = 6000")
     code, out, _ = finish(start(tmp_path, path, "--commands"))
     assert code == 0 and out == "locust -f - --worker --master-host 192.0.2.1 --master-port 6000 --loglevel WARNING\n"
@@ -272,14 +272,14 @@ def record_of(tmp_path, workers, lost=()):
     return spread.make_record(read, {"workers": workers, "lost": list(lost), "master": {}}, "then")
 
 
-def test_times_of_all_workers_become_quantiles():
+def test_spread_quantiles_cover_all_workers():
     found = spread.times({str(value): 1 for value in range(1, 101)})
     assert (found["p50"], found["p90"], found["p99"], found["max"], found["mean"]) == (50, 90, 99, 100, 50.5)
-    assert found["p999"] is None  # nothing is beyond it
+    assert found["p999"] is None  # no value is beyond it
     assert spread.times({}) == dict.fromkeys(found)
 
 
-def test_workers_are_added_up(tmp_path):
+def test_spread_tallies_are_added_up(tmp_path):
     made = record_of(tmp_path, {"a": worker(), "b": worker(15, errors={"status": 1}, first={"status": "no"}, latency={"1000": 5, "2000": 10})})
     shot = made["shot"]
     assert shot["requests"] == 25 and shot["rate"] == 2.5 and shot["errors"] == {"status": 1}
@@ -287,7 +287,7 @@ def test_workers_are_added_up(tmp_path):
     assert shot["first_errors"] == {"status": "no"} and made["bottleneck"] is None and not made["notes"]
 
 
-def test_what_spoils_a_run_is_noted(tmp_path):
+def test_spread_notes_problems_of_a_run(tmp_path):
     made = record_of(tmp_path, {"a": worker(busy=0.97)}, lost=["b"])
     assert made["bottleneck"] == "client"
     notes = "\n".join(made["notes"])
@@ -297,7 +297,7 @@ def test_what_spoils_a_run_is_noted(tmp_path):
 
 # ---- Kubernetes ----
 
-def test_the_manifest_for_kubernetes_fits_the_file_of_the_users():
+def test_spread_kubernetes_manifest_matches_the_locustfile():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     documents = list(yaml.safe_load_all((FOLDER / "spread" / "kubernetes.yaml").read_text()))
     assert [one["kind"] for one in documents] == ["Service", "Job", "Job"]
@@ -321,6 +321,6 @@ def test_the_manifest_for_kubernetes_fits_the_file_of_the_users():
         assert done.returncode == 0, done.stderr
 
 
-def test_the_requirement_is_that_of_the_tests():
+def test_spread_requirement_matches_the_tests():
     pinned = (FOLDER / "requirements-spread.txt").read_text().split()[-1]
     assert pinned in (FOLDER.parents[1] / "tests/benchmark/requirements.txt").read_text().split()
