@@ -219,7 +219,8 @@ def test_response_has_one_content_type(server):
 
 
 def test_content_type_set_by_server_function_is_kept(server):
-    """Headers, status and body that a handler sets with duda_response() count as much as those set with Duda's functions."""
+    """Headers, status and body that a handler sets with duda_response() have the same effect as those set with Duda's
+    functions."""
     for by, text in (("puts", "text"), ("json", "1"), ("html", "page"), ("file", "<p>a file"), ("stream", "text"), ("body", "body"), ("status", "")):
         answer = server.get(f"/typed_by_server?by={by}")
         assert (answer.status, answer.all("Content-Type"), answer.text) == (200, ["text/x"], text), by
