@@ -8,7 +8,7 @@ struct good {
     uint32_t port;
 };
 
-static void hosts_and_ports(void **state)
+static void authority_host_and_port_are_parsed(void **state)
 {
     (void)state;
     static const struct good cases[] = {
@@ -36,7 +36,7 @@ static void hosts_and_ports(void **state)
     }
 }
 
-static void no_hosts(void **state)
+static void authority_rejects_malformed(void **state)
 {
     (void)state;
     static const char *const cases[] = {
@@ -90,7 +90,7 @@ static void no_hosts(void **state)
     }
 }
 
-static void a_nul_is_no_end(void **state)
+static void authority_rejects_nul(void **state)
 {
     (void)state;
     mk_str host;
@@ -101,8 +101,8 @@ static void a_nul_is_no_end(void **state)
     assert_int_equal(mk_authority_parse(MK_STR_NULL, &host, &port), 400);
 }
 
-/* Whatever came before it, each is answered as if it were alone. */
-static void those_before_change_nothing(void **state)
+/* Cached results must not affect later calls, whatever the order. */
+static void authority_result_is_independent_of_earlier_calls(void **state)
 {
     (void)state;
     static const char *const row[] = {
@@ -135,10 +135,10 @@ static void those_before_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_and_ports),
-        cmocka_unit_test(no_hosts),
-        cmocka_unit_test(a_nul_is_no_end),
-        cmocka_unit_test(those_before_change_nothing),
+        cmocka_unit_test(authority_host_and_port_are_parsed),
+        cmocka_unit_test(authority_rejects_malformed),
+        cmocka_unit_test(authority_rejects_nul),
+        cmocka_unit_test(authority_result_is_independent_of_earlier_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

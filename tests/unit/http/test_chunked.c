@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The syntax is in tests/wire/chunked.txt; here is what a caller sees of the decoder. */
+/* The syntax is tested by tests/wire/chunked.txt; these tests cover the interface of the decoder. */
 #include "http/chunked.h"
 
 #include "base/buf.h"
 
 #include "unit/test.h"
 
-static void data_are_slices_of_the_input(void **state)
+static void chunked_data_points_into_input(void **state)
 {
     (void)state;
     const char *text = "5\r\nhello\r\n1;x\r\n!\r\n0\r\n\r\nGET";
@@ -26,7 +26,7 @@ static void data_are_slices_of_the_input(void **state)
     assert_int_equal(c.total, 6);
 }
 
-static void a_chunk_may_come_in_pieces(void **state)
+static void chunked_chunk_may_arrive_in_pieces(void **state)
 {
     (void)state;
     struct mk_chunked c;
@@ -47,7 +47,7 @@ static void a_chunk_may_come_in_pieces(void **state)
     assert_int_equal(mk_chunked_decode(&c, &in, &data), MK_CHUNKED_END);
 }
 
-static void errors_stay(void **state)
+static void chunked_error_is_permanent(void **state)
 {
     (void)state;
     struct mk_chunked c;
@@ -58,8 +58,8 @@ static void errors_stay(void **state)
     assert_int_equal(mk_chunked_decode(&c, &in, &data), -400);
 }
 
-/* However the section is cut, the pieces make it whole; the empty line is none of it. */
-static void trailers_are_slices_of_the_input(void **state)
+/* However the trailer section is split, its pieces add up to the whole, without the final empty line. */
+static void chunked_trailers_point_into_input(void **state)
 {
     (void)state;
     const char *text = "0;x\r\nA: b\r\nc:\r\n\r\nrest";
@@ -99,7 +99,7 @@ static int decode(const char *text, size_t trailers_max)
     return r;
 }
 
-static void limits_to_the_byte(void **state)
+static void chunked_limits_are_exact(void **state)
 {
     (void)state;
     assert_int_equal(decode("1\r\nx\r\n0\r\n\r\n", 0), MK_CHUNKED_END);
@@ -111,7 +111,7 @@ static void limits_to_the_byte(void **state)
     assert_int_equal(decode("1;abcdefgh\r\nx\r\n0\r\n\r\n", 8), MK_CHUNKED_END);
 }
 
-static void long_extensions_of_long_chunks_are_paid_for(void **state)
+static void chunked_long_extensions_of_long_chunks_are_allowed(void **state)
 {
     (void)state;
     struct mk_chunked c;
@@ -129,7 +129,7 @@ static void long_extensions_of_long_chunks_are_paid_for(void **state)
     assert_int_equal(c.total, 10000);
 }
 
-static void sizes(void **state)
+static void chunked_sizes_are_bounded(void **state)
 {
     (void)state;
     assert_int_equal(decode("ffffffffffffffff\r\n", 100), MK_CHUNKED_MORE);
@@ -138,7 +138,7 @@ static void sizes(void **state)
     assert_int_equal(decode("1\r\nx\r\nFFFFFFFFFFFFFFFF\r\n", 100), -413);
 }
 
-/* What becomes of it at the end: MK_CHUNKED_END, or an error. */
+/* Returns the final result: MK_CHUNKED_END, or an error. */
 static int decode_all(const char *text, bool pads)
 {
     struct mk_chunked c;
@@ -153,7 +153,7 @@ static int decode_all(const char *text, bool pads)
     return r;
 }
 
-static void blanks_may_follow_a_size_in_responses_alone(void **state)
+static void chunked_padding_after_size_only_in_responses(void **state)
 {
     (void)state;
     static const char *const padded[] = {"5  \r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0 \r\n\r\n",
@@ -178,14 +178,14 @@ static void blanks_may_follow_a_size_in_responses_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_are_slices_of_the_input),
-        cmocka_unit_test(a_chunk_may_come_in_pieces),
-        cmocka_unit_test(errors_stay),
-        cmocka_unit_test(trailers_are_slices_of_the_input),
-        cmocka_unit_test(limits_to_the_byte),
-        cmocka_unit_test(long_extensions_of_long_chunks_are_paid_for),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(blanks_may_follow_a_size_in_responses_alone),
+        cmocka_unit_test(chunked_data_points_into_input),
+        cmocka_unit_test(chunked_chunk_may_arrive_in_pieces),
+        cmocka_unit_test(chunked_error_is_permanent),
+        cmocka_unit_test(chunked_trailers_point_into_input),
+        cmocka_unit_test(chunked_limits_are_exact),
+        cmocka_unit_test(chunked_long_extensions_of_long_chunks_are_allowed),
+        cmocka_unit_test(chunked_sizes_are_bounded),
+        cmocka_unit_test(chunked_padding_after_size_only_in_responses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ enum { MODIFIED = 784111777, NOW = MODIFIED + 1000 };
 static struct mk_header_field room[8];
 static const struct mk_validators ours = {.etag = MK_STR_INIT("\"x\""), .modified = MODIFIED};
 
-/* Fields out of "Name: value" lines. */
+/* Parses header fields from "Name: value" lines. */
 static struct mk_headers fields_of(const char *lines)
 {
     struct mk_headers fields;
@@ -52,7 +52,7 @@ static void check_table(const struct table *cases, size_t n, const struct mk_val
     }
 }
 
-static void single_conditions(void **state)
+static void condition_single_headers(void **state)
 {
     (void)state;
     static const struct table cases[] = {
@@ -83,7 +83,7 @@ static void single_conditions(void **state)
     check_table(cases, MK_LEN(cases), &ours);
 }
 
-static void conditions_together(void **state)
+static void condition_precedence_of_headers(void **state)
 {
     (void)state;
     static const struct table cases[] = {
@@ -99,7 +99,7 @@ static void conditions_together(void **state)
     check_table(cases, MK_LEN(cases), &ours);
 }
 
-static void nothing_there(void **state)
+static void condition_missing_resource(void **state)
 {
     (void)state;
     static const struct table cases[] = {
@@ -110,7 +110,7 @@ static void nothing_there(void **state)
     check_table(cases, MK_LEN(cases), NULL);
 }
 
-static void there_but_without_validators(void **state)
+static void condition_resource_without_validators(void **state)
 {
     (void)state;
     static const struct mk_validators bare = {.etag = {NULL, 0}, .modified = MK_MODIFIED_NONE};
@@ -130,7 +130,7 @@ static bool holds(const char *lines, const struct mk_validators *v, int64_t now)
     return mk_condition_if_range_holds(&fields, v, now);
 }
 
-static void ranges_hold_for_what_is_exactly_ours(void **state)
+static void condition_if_range_needs_strong_match(void **state)
 {
     (void)state;
     static const struct mk_validators weak = {.etag = MK_STR_INIT("W/\"x\""), .modified = MODIFIED};
@@ -142,14 +142,14 @@ static void ranges_hold_for_what_is_exactly_ours(void **state)
     assert_false(holds("If-Range: \"x\"", &weak, NOW));
     assert_false(holds("If-Range: \"x\", \"y\"", &ours, NOW));
     assert_false(holds("If-Range: *", &ours, NOW));
-    assert_false(holds("If-Range: " AT, &ours, NOW)); /* there is a tag, which the client must use */
+    assert_false(holds("If-Range: " AT, &ours, NOW)); /* there is an entity tag, which the client must use */
     assert_false(holds("If-Range: " AFTER, &ours, NOW));
     assert_false(holds("If-Range: " BEFORE, &ours, NOW));
     assert_false(holds("If-Range: x", &ours, NOW));
     assert_false(holds("If-Range:", &ours, NOW));
 }
 
-static void a_date_of_this_second_is_not_strong(void **state)
+static void condition_if_range_date_of_current_second_is_weak(void **state)
 {
     (void)state;
     static const struct mk_validators dated = {.etag = {NULL, 0}, .modified = MODIFIED};
@@ -163,12 +163,12 @@ static void a_date_of_this_second_is_not_strong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_conditions),
-        cmocka_unit_test(conditions_together),
-        cmocka_unit_test(nothing_there),
-        cmocka_unit_test(there_but_without_validators),
-        cmocka_unit_test(ranges_hold_for_what_is_exactly_ours),
-        cmocka_unit_test(a_date_of_this_second_is_not_strong),
+        cmocka_unit_test(condition_single_headers),
+        cmocka_unit_test(condition_precedence_of_headers),
+        cmocka_unit_test(condition_missing_resource),
+        cmocka_unit_test(condition_resource_without_validators),
+        cmocka_unit_test(condition_if_range_needs_strong_match),
+        cmocka_unit_test(condition_if_range_date_of_current_second_is_weak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

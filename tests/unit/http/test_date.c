@@ -14,7 +14,7 @@ static void check_write(int64_t time, const char *expected)
     assert_str(mk_str_of(out, sizeof out), expected);
 }
 
-static void dates_are_written(void **state)
+static void date_is_formatted(void **state)
 {
     (void)state;
     check_write(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -25,7 +25,7 @@ static void dates_are_written(void **state)
     check_write(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
 }
 
-static void years_without_four_digits_are_clamped(void **state)
+static void date_year_is_clamped_to_four_digits(void **state)
 {
     (void)state;
     check_write(INT64_MAX, "Fri, 31 Dec 9999 23:59:59 GMT");
@@ -33,8 +33,8 @@ static void years_without_four_digits_are_clamped(void **state)
     check_write(INT64_MIN, "Sat, 01 Jan 0000 00:00:00 GMT");
 }
 
-/* The C library agrees over several centuries, and every date is read back. */
-static void dates_agree_with_the_library(void **state)
+/* Agrees with the C library over several centuries, and every date can be parsed again. */
+static void date_agrees_with_libc(void **state)
 {
     (void)state;
     for (int64_t t = -8000000000; t < 16000000000; t += 7654321) {
@@ -61,7 +61,7 @@ static void check_parse(const char *text, int64_t now, int64_t expected)
         fail_msg("%s: %lld", text, (long long)time);
 }
 
-static void three_forms(void **state)
+static void date_three_formats_are_parsed(void **state)
 {
     (void)state;
     check_parse("Sun, 06 Nov 1994 08:49:37 GMT", NOW, 784111777);
@@ -74,7 +74,7 @@ static void three_forms(void **state)
     check_parse("Tue, 29 Feb 2000 00:00:00 GMT", NOW, 951782400);
 }
 
-static void two_digits_mean_at_most_50_years_ahead(void **state)
+static void date_two_digit_year_is_at_most_50_years_ahead(void **state)
 {
     (void)state;
     const int64_t june_15_2025 = 1749945600;
@@ -87,7 +87,7 @@ static void two_digits_mean_at_most_50_years_ahead(void **state)
     check_parse("Saturday, 01-Jan-00 00:00:00 GMT", -2000000000, -2208988800); /* 1900, in 1906 */
 }
 
-static void texts_that_are_no_dates(void **state)
+static void date_rejects_malformed(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -139,12 +139,12 @@ static void texts_that_are_no_dates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dates_are_written),
-        cmocka_unit_test(years_without_four_digits_are_clamped),
-        cmocka_unit_test(dates_agree_with_the_library),
-        cmocka_unit_test(three_forms),
-        cmocka_unit_test(two_digits_mean_at_most_50_years_ahead),
-        cmocka_unit_test(texts_that_are_no_dates),
+        cmocka_unit_test(date_is_formatted),
+        cmocka_unit_test(date_year_is_clamped_to_four_digits),
+        cmocka_unit_test(date_agrees_with_libc),
+        cmocka_unit_test(date_three_formats_are_parsed),
+        cmocka_unit_test(date_two_digit_year_is_at_most_50_years_ahead),
+        cmocka_unit_test(date_rejects_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

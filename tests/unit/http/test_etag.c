@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void tags_are_written(void **state)
+static void etag_is_formatted(void **state)
 {
     (void)state;
     char out[MK_ETAG_MAX];
@@ -15,7 +15,7 @@ static void tags_are_written(void **state)
     assert_true(mk_etag_is_valid(longest));
 }
 
-static void syntax(void **state)
+static void etag_syntax_is_validated(void **state)
 {
     (void)state;
     static const char *const good[] = {"\"\"", "\"a\"", "W/\"a\"", "\"a,b\\\"", "\"\xe4\"", "\"W/\""};
@@ -30,8 +30,8 @@ static void syntax(void **state)
             fail_msg("%s", bad[i]);
 }
 
-/* The table of RFC 9110, section 8.8.3.2. */
-static void strong_and_weak_comparison(void **state)
+/* The table in RFC 9110, section 8.8.3.2. */
+static void etag_strong_and_weak_comparison(void **state)
 {
     (void)state;
     static const struct {
@@ -53,7 +53,7 @@ static void strong_and_weak_comparison(void **state)
     assert_false(mk_etag_matches(absent, absent, true));
 }
 
-static void lists(void **state)
+static void etag_is_found_in_list(void **state)
 {
     (void)state;
     static const struct {
@@ -89,7 +89,7 @@ static void lists(void **state)
     }
 }
 
-static void an_absent_tag_is_in_no_list(void **state)
+static void etag_absent_is_in_no_list(void **state)
 {
     (void)state;
     mk_str absent = {NULL, 0};
@@ -102,11 +102,11 @@ static void an_absent_tag_is_in_no_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_are_written),
-        cmocka_unit_test(syntax),
-        cmocka_unit_test(strong_and_weak_comparison),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(an_absent_tag_is_in_no_list),
+        cmocka_unit_test(etag_is_formatted),
+        cmocka_unit_test(etag_syntax_is_validated),
+        cmocka_unit_test(etag_strong_and_weak_comparison),
+        cmocka_unit_test(etag_is_found_in_list),
+        cmocka_unit_test(etag_absent_is_in_no_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

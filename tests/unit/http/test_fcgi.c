@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every response is read at once, cut in two at every place, and byte by byte: that must make no difference.
- */
+/* Every response is parsed at once, split in two at every offset, and byte by byte: the result must be the
+ * same. */
 #include "http/fcgi.h"
 
 #include "unit/test.h"
@@ -17,7 +17,7 @@ struct outcome {
     unsigned status;
     size_t rest;
     char room[TEXT_MAX];
-    struct mk_buf text; /* "e" before each byte of the standard error */
+    struct mk_buf text; /* "e" before each byte of stderr */
 };
 
 static void note(struct outcome *o, enum mk_fcgi_event step, mk_str data)
@@ -29,7 +29,7 @@ static void note(struct outcome *o, enum mk_fcgi_event step, mk_str data)
     }
 }
 
-/* Half of each piece of output is given back once, and comes again. */
+/* Returns half of each output piece to the parser once, and receives it again. */
 static void take(struct mk_fcgi *f, struct outcome *o, mk_str in)
 {
     bool gave_back = false;
@@ -50,7 +50,7 @@ static void take(struct mk_fcgi *f, struct outcome *o, mk_str in)
     }
 }
 
-/* In pieces of `first` bytes, then of `size`. */
+/* Parses a first piece of `first` bytes, then pieces of `size` bytes. */
 static void read_in_pieces(mk_str text, size_t first, size_t size, struct outcome *o)
 {
     struct mk_fcgi f;
@@ -102,7 +102,7 @@ static void expect(mk_str text, const char *out, size_t rest)
     assert_int_equal(o.rest, rest);
 }
 
-static void a_response_is_output_and_its_end(void **state)
+static void fcgi_response_is_stdout_and_end_request(void **state)
 {
     (void)state;
     expect(TEXT(OUT("\5\0\0hello") OUT("\1\0\0!") OUT("\0\0\0") END("\0")), "hello!", 0);
@@ -111,26 +111,26 @@ static void a_response_is_output_and_its_end(void **state)
     expect(TEXT(END("\0")), "", 0);
 }
 
-static void padding_is_passed_over(void **state)
+static void fcgi_padding_is_skipped(void **state)
 {
     (void)state;
     expect(TEXT(OUT("\5\3\0helloxyz") "\1\6\0\1\0\0\2\0zz\1\3\0\1\0\10\4\0\0\0\0\0\0\0\0\0zzzz"), "hello", 0);
 }
 
-static void the_standard_error_is_told_apart(void **state)
+static void fcgi_stderr_is_separate(void **state)
 {
     (void)state;
     expect(TEXT(OUT("\2\0\0he") "\1\7\0\1\0\2\1\0no-\1\7\0\1\0\0\0\0" OUT("\3\0\0llo") END("\0")),
            "heeneollo", 0);
 }
 
-static void what_follows_the_end_is_left(void **state)
+static void fcgi_bytes_after_end_are_left(void **state)
 {
     (void)state;
     expect(TEXT(OUT("\1\0\0a") END("\0") "\1\6"), "a", 2);
 }
 
-static void why_a_request_ended_is_known(void **state)
+static void fcgi_protocol_status_is_reported(void **state)
 {
     struct outcome o;
     (void)state;
@@ -139,7 +139,7 @@ static void why_a_request_ended_is_known(void **state)
     assert_int_equal(o.status, MK_FCGI_OVERLOADED);
 }
 
-static void what_a_responder_may_not_send_is_refused(void **state)
+static void fcgi_rejects_invalid_records(void **state)
 {
     static const struct {
         mk_str text;
@@ -171,7 +171,7 @@ static void what_a_responder_may_not_send_is_refused(void **state)
 
 /* ---- Writing ---- */
 
-static void a_request_begins(void **state)
+static void fcgi_begin_request_is_encoded(void **state)
 {
     char room[64];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -180,7 +180,7 @@ static void a_request_begins(void **state)
     assert_true(mk_str_eq(mk_buf_str(&out), TEXT("\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0")));
 }
 
-static void parameters_are_pairs(void **state)
+static void fcgi_params_are_encoded_as_pairs(void **state)
 {
     static char value[200];
     struct mk_buf out = mk_buf_growing(1024);
@@ -212,7 +212,7 @@ static size_t nuls_of(size_t name, size_t value)
     return said;
 }
 
-static void the_nuls_of_lengths_are_counted(void **state)
+static void fcgi_nuls_in_lengths_are_counted(void **state)
 {
     static const size_t lengths[] = {0, 1, 127, 128, 255, 256, 257, 511, 512, 65535, 65536, 65537, 65792};
     (void)state;
@@ -224,7 +224,7 @@ static void the_nuls_of_lengths_are_counted(void **state)
     assert_int_equal(nuls_of(1, 256), 2);
 }
 
-static void no_parameters_are_one_record(void **state)
+static void fcgi_empty_params_are_one_record(void **state)
 {
     char room[64];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -233,7 +233,7 @@ static void no_parameters_are_one_record(void **state)
     assert_true(mk_str_eq(mk_buf_str(&out), TEXT("\1\4\0\1\0\0\0\0")));
 }
 
-/* Reads the records of a stream again: its content, all of it. */
+/* Reassembles the content of a record stream. */
 static struct mk_buf join(mk_str text)
 {
     struct mk_buf joined = mk_buf_growing(1 << 20);
@@ -247,7 +247,7 @@ static struct mk_buf join(mk_str text)
     return joined;
 }
 
-static void many_parameters_are_several_records(void **state)
+static void fcgi_many_params_are_split_into_records(void **state)
 {
     static char value[MK_FCGI_CONTENT_MAX * 3];
     (void)state;
@@ -270,7 +270,7 @@ static void many_parameters_are_several_records(void **state)
     }
 }
 
-static void what_does_not_fit_fails_for_good(void **state)
+static void fcgi_params_overflow_is_permanent(void **state)
 {
     char room[40];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -285,18 +285,18 @@ static void what_does_not_fit_fails_for_good(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_response_is_output_and_its_end),
-        cmocka_unit_test(padding_is_passed_over),
-        cmocka_unit_test(the_standard_error_is_told_apart),
-        cmocka_unit_test(what_follows_the_end_is_left),
-        cmocka_unit_test(why_a_request_ended_is_known),
-        cmocka_unit_test(what_a_responder_may_not_send_is_refused),
-        cmocka_unit_test(a_request_begins),
-        cmocka_unit_test(parameters_are_pairs),
-        cmocka_unit_test(the_nuls_of_lengths_are_counted),
-        cmocka_unit_test(no_parameters_are_one_record),
-        cmocka_unit_test(many_parameters_are_several_records),
-        cmocka_unit_test(what_does_not_fit_fails_for_good),
+        cmocka_unit_test(fcgi_response_is_stdout_and_end_request),
+        cmocka_unit_test(fcgi_padding_is_skipped),
+        cmocka_unit_test(fcgi_stderr_is_separate),
+        cmocka_unit_test(fcgi_bytes_after_end_are_left),
+        cmocka_unit_test(fcgi_protocol_status_is_reported),
+        cmocka_unit_test(fcgi_rejects_invalid_records),
+        cmocka_unit_test(fcgi_begin_request_is_encoded),
+        cmocka_unit_test(fcgi_params_are_encoded_as_pairs),
+        cmocka_unit_test(fcgi_nuls_in_lengths_are_counted),
+        cmocka_unit_test(fcgi_empty_params_are_one_record),
+        cmocka_unit_test(fcgi_many_params_are_split_into_records),
+        cmocka_unit_test(fcgi_params_overflow_is_permanent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The many ways to be refused are in tests/wire/framing.txt; here is what they cannot show. */
+/* The many rejections are tested by tests/wire/framing.txt; these tests cover what those files cannot show.
+ */
 #include "http/framing.h"
 
 #include "http/authority.h"
@@ -16,7 +17,7 @@ static int framing(const char *text, struct mk_framing *f)
     return mk_framing_parse(&h, &(struct mk_authority_cache){0}, f);
 }
 
-static void a_plain_request(void **state)
+static void framing_plain_request(void **state)
 {
     (void)state;
     struct mk_framing f;
@@ -29,7 +30,7 @@ static void a_plain_request(void **state)
     assert_int_equal(f.port, 81);
 }
 
-static void no_host_in_the_old_version(void **state)
+static void framing_http10_needs_no_host(void **state)
 {
     (void)state;
     struct mk_framing f;
@@ -39,7 +40,7 @@ static void no_host_in_the_old_version(void **state)
     assert_false(f.keep_alive);
 }
 
-static void lengths(void **state)
+static void framing_content_length(void **state)
 {
     (void)state;
     struct mk_framing f;
@@ -54,7 +55,7 @@ static void lengths(void **state)
     assert_int_equal(f.length, 0);
 }
 
-static void no_length_means_no_content(void **state)
+static void framing_without_length_has_no_body(void **state)
 {
     (void)state;
     struct mk_framing f;
@@ -69,7 +70,7 @@ static void no_length_means_no_content(void **state)
     }
 }
 
-static void the_host_is_looked_at_first(void **state)
+static void framing_host_is_checked_first(void **state)
 {
     (void)state;
     struct mk_framing f;
@@ -78,7 +79,7 @@ static void the_host_is_looked_at_first(void **state)
     assert_int_equal(framing("GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", &f), 417);
 }
 
-static void waiting_for_100(void **state)
+static void framing_expect_100_continue(void **state)
 {
     (void)state;
     struct mk_framing f;
@@ -97,12 +98,9 @@ static void waiting_for_100(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_request),
-        cmocka_unit_test(no_host_in_the_old_version),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(no_length_means_no_content),
-        cmocka_unit_test(the_host_is_looked_at_first),
-        cmocka_unit_test(waiting_for_100),
+        cmocka_unit_test(framing_plain_request),         cmocka_unit_test(framing_http10_needs_no_host),
+        cmocka_unit_test(framing_content_length),        cmocka_unit_test(framing_without_length_has_no_body),
+        cmocka_unit_test(framing_host_is_checked_first), cmocka_unit_test(framing_expect_100_continue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

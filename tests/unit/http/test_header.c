@@ -82,7 +82,7 @@ static struct mk_headers fields_of(const char *const *names_and_values)
     return fields;
 }
 
-/* The name in other cases of letters. */
+/* Changes the letter case of the name. */
 static void change_case(char *name, size_t len, int how)
 {
     for (size_t i = 0; i < len; i++)
@@ -90,7 +90,7 @@ static void change_case(char *name, size_t len, int how)
             name[i] = (char)(name[i] ^ 0x20);
 }
 
-static void every_known_name_is_found_in_any_case(void **state)
+static void header_known_name_is_found_in_any_case(void **state)
 {
     (void)state;
     for (unsigned id = MK_HEADER_OTHER + 1; id < MK_HEADER_IDS; id++) {
@@ -105,8 +105,8 @@ static void every_known_name_is_found_in_any_case(void **state)
     }
 }
 
-/* What is one bit away from a name is another name, but for the bit of the case. */
-static void nothing_similar_is_taken_for_a_known_name(void **state)
+/* A name that differs in one bit is another name, except for the case bit. */
+static void header_similar_name_is_unknown(void **state)
 {
     (void)state;
     for (unsigned id = MK_HEADER_OTHER + 1; id < MK_HEADER_IDS; id++) {
@@ -125,7 +125,7 @@ static void nothing_similar_is_taken_for_a_known_name(void **state)
     }
 }
 
-static void other_names(void **state)
+static void header_other_names_are_unknown(void **state)
 {
     (void)state;
     static const char *const names[] = {"",
@@ -140,7 +140,7 @@ static void other_names(void **state)
         assert_int_equal(mk_header_find_id(mk_str_from_c(names[i])), MK_HEADER_OTHER);
 }
 
-static void the_first_line_is_the_one_to_get(void **state)
+static void header_get_returns_first(void **state)
 {
     (void)state;
     const char *const lines[] = {"X-One", "1", "Host", "a", "host", "b", "Cookie", "", "x-one", "2", NULL};
@@ -156,7 +156,7 @@ static void the_first_line_is_the_one_to_get(void **state)
     assert_null(mk_headers_find(&fields, MK_STR("X-Two")).p);
 }
 
-static void all_lines_of_an_id_come_in_order(void **state)
+static void header_next_returns_all_in_order(void **state)
 {
     (void)state;
     const char *const lines[] = {"Via", "1", "X", "-", "VIA", "2", "Vary", "-", "via", "3", NULL};
@@ -173,7 +173,7 @@ static void all_lines_of_an_id_come_in_order(void **state)
     assert_false(mk_headers_next(&fields, MK_HEADER_OTHER, &at, &value));
 }
 
-static void lists_are_cut_at_commas_outside_of_quotes(void **state)
+static void header_list_is_split_at_unquoted_commas(void **state)
 {
     (void)state;
     static const char *const expected[] = {"a", "b c", "\"d, e\"", "f=\"g\\\",h\";i", "\"j, k"};
@@ -191,7 +191,7 @@ static void lists_are_cut_at_commas_outside_of_quotes(void **state)
     assert_false(mk_header_list_next(&escape, &element));
 }
 
-static void tokens_are_found_in_all_lines(void **state)
+static void header_token_is_found_in_all_lines(void **state)
 {
     (void)state;
     const char *const lines[] = {"Connection", "keep-alive", "Connection", "\"close\", Upgrade", NULL};
@@ -202,7 +202,7 @@ static void tokens_are_found_in_all_lines(void **state)
     assert_false(mk_headers_has_token(&fields, MK_HEADER_TE, MK_STR("trailers")));
 }
 
-static void tokens_and_values(void **state)
+static void header_tokens_and_values_are_validated(void **state)
 {
     (void)state;
     assert_true(mk_is_token(MK_STR("a!#$%&'*+-.^_`|~9Z")));
@@ -223,14 +223,14 @@ static void tokens_and_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_known_name_is_found_in_any_case),
-        cmocka_unit_test(nothing_similar_is_taken_for_a_known_name),
-        cmocka_unit_test(other_names),
-        cmocka_unit_test(the_first_line_is_the_one_to_get),
-        cmocka_unit_test(all_lines_of_an_id_come_in_order),
-        cmocka_unit_test(lists_are_cut_at_commas_outside_of_quotes),
-        cmocka_unit_test(tokens_are_found_in_all_lines),
-        cmocka_unit_test(tokens_and_values),
+        cmocka_unit_test(header_known_name_is_found_in_any_case),
+        cmocka_unit_test(header_similar_name_is_unknown),
+        cmocka_unit_test(header_other_names_are_unknown),
+        cmocka_unit_test(header_get_returns_first),
+        cmocka_unit_test(header_next_returns_all_in_order),
+        cmocka_unit_test(header_list_is_split_at_unquoted_commas),
+        cmocka_unit_test(header_token_is_found_in_all_lines),
+        cmocka_unit_test(header_tokens_and_values_are_validated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void check(const struct names *cases, size_t n)
                 fail_msg("%s is not of role %d", *name, (int)cases[i].role);
 }
 
-static void each_name_has_its_role_in_any_case(void **state)
+static void header_role_of_known_names(void **state)
 {
     (void)state;
     static const struct names cases[] = {
@@ -60,7 +60,7 @@ static void each_name_has_its_role_in_any_case(void **state)
     check(cases, MK_LEN(cases));
 }
 
-static void a_name_that_looks_like_another_one_has_no_role(void **state)
+static void header_role_none_for_lookalikes(void **state)
 {
     (void)state;
     static const struct names cases[] = {
@@ -73,7 +73,7 @@ static void a_name_that_looks_like_another_one_has_no_role(void **state)
     check(cases, MK_LEN(cases));
 }
 
-static void others_are_the_clients(void **state)
+static void header_role_client_for_other_names(void **state)
 {
     (void)state;
     static const struct names cases[] = {
@@ -90,9 +90,9 @@ static void others_are_the_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_name_has_its_role_in_any_case),
-        cmocka_unit_test(a_name_that_looks_like_another_one_has_no_role),
-        cmocka_unit_test(others_are_the_clients),
+        cmocka_unit_test(header_role_of_known_names),
+        cmocka_unit_test(header_role_none_for_lookalikes),
+        cmocka_unit_test(header_role_client_for_other_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void names_and_methods_agree(void **state)
+static void method_names_round_trip(void **state)
 {
     (void)state;
     for (unsigned m = MK_METHOD_UNKNOWN + 1; m < MK_METHODS; m++) {
@@ -15,7 +15,7 @@ static void names_and_methods_agree(void **state)
     assert_int_equal(mk_method_find(MK_STR("PATCH")), MK_METHOD_PATCH);
 }
 
-static void other_texts_are_unknown(void **state)
+static void method_other_names_are_unknown(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",      "get",    "Get",       "GETT",    "GE",
@@ -28,7 +28,7 @@ static void other_texts_are_unknown(void **state)
 }
 
 /* RFC 9110, section 9.2.2. */
-static void idempotent_methods_may_be_repeated(void **state)
+static void method_idempotence(void **state)
 {
     static const char *const idempotent[] = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"};
     static const char *const others[] = {"POST", "PATCH", "CONNECT", "PURGE"};
@@ -42,9 +42,9 @@ static void idempotent_methods_may_be_repeated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_methods_agree),
-        cmocka_unit_test(other_texts_are_unknown),
-        cmocka_unit_test(idempotent_methods_may_be_repeated),
+        cmocka_unit_test(method_names_round_trip),
+        cmocka_unit_test(method_other_names_are_unknown),
+        cmocka_unit_test(method_idempotence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static unsigned q(const char *value, const char *coding)
     return q2(value, NULL, coding);
 }
 
-static void named_codings(void **state)
+static void negotiate_codings_have_weights(void **state)
 {
     (void)state;
     const char *value = "gzip, deflate;q=0.5 ,br ; q=0.125,\tzstd;Q=1.000, x;q=0";
@@ -37,7 +37,7 @@ static void named_codings(void **state)
     assert_int_equal(q(value, "identity"), 1);
 }
 
-static void identity_and_star(void **state)
+static void negotiate_identity_and_wildcard(void **state)
 {
     (void)state;
     assert_int_equal(q("*", "br"), 1000);
@@ -51,7 +51,7 @@ static void identity_and_star(void **state)
     assert_int_equal(q("*;q=0.2, *;q=0.3", "gzip"), 200);
 }
 
-static void absent_and_empty(void **state)
+static void negotiate_absent_and_empty_header(void **state)
 {
     (void)state;
     assert_int_equal(q(NULL, "gzip"), 0);
@@ -60,7 +60,7 @@ static void absent_and_empty(void **state)
     assert_int_equal(q("", "identity"), 1);
 }
 
-static void old_names_and_several_lines(void **state)
+static void negotiate_legacy_names_and_several_lines(void **state)
 {
     (void)state;
     assert_int_equal(q("x-gzip", "gzip"), 1000);
@@ -69,7 +69,7 @@ static void old_names_and_several_lines(void **state)
     assert_int_equal(q2("gzip;q=0.1", "gzip;q=0.9", "gzip"), 100);
 }
 
-static void weights(void **state)
+static void negotiate_weights_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -107,7 +107,7 @@ static unsigned type_q(const char *value, const char *type)
     return type_q2(value, NULL, type);
 }
 
-static void the_example_of_the_standard(void **state)
+static void negotiate_rfc_example(void **state)
 {
     (void)state;
     /* RFC 9110, section 12.5.1 */
@@ -121,7 +121,7 @@ static void the_example_of_the_standard(void **state)
     assert_int_equal(type_q(value, "text/html;level=3"), 300);
 }
 
-static void the_most_specific_range_decides(void **state)
+static void negotiate_most_specific_range_applies(void **state)
 {
     (void)state;
     assert_int_equal(type_q("*/*, text/html;q=0", "text/html"), 0);
@@ -135,7 +135,7 @@ static void the_most_specific_range_decides(void **state)
     assert_int_equal(type_q(" text/html ; q=0.25 , a/b", "text/html"), 250);
 }
 
-static void parameters_of_types(void **state)
+static void negotiate_media_type_parameters(void **state)
 {
     (void)state;
     assert_int_equal(type_q("text/html;level=1", "text/html"), 0);
@@ -143,14 +143,15 @@ static void parameters_of_types(void **state)
     assert_int_equal(type_q("text/html;level=\"1\"", "text/html;level=1"), 1000);
     assert_int_equal(type_q("text/html;a=1;b=2;q=0.3, text/html;a=1", "text/html;b=2;a=1"), 300);
     assert_int_equal(type_q("text/html;a=1;b=2", "text/html;a=1"), 0);
-    assert_int_equal(type_q("text/html;q=0.4;level=1", "text/html"), 400); /* behind q it is no parameter */
+    /* after q it is not a media type parameter */
+    assert_int_equal(type_q("text/html;q=0.4;level=1", "text/html"), 400);
     assert_int_equal(type_q("text/html;a=\"x;q=0.1,y\";q=0.9", "text/html;a=\"x;q=0.1,y\""), 900);
     assert_int_equal(type_q("text/html;;q=0.9", "text/html"), 900);
     assert_int_equal(type_q("text/html;", "text/html"), 1000);
-    assert_int_equal(type_q("text/html;a=\"\\\"", "text/html"), 0); /* a quote that does not end */
+    assert_int_equal(type_q("text/html;a=\"\\\"", "text/html"), 0); /* an unterminated quoted string */
 }
 
-static void types_absent_and_odd(void **state)
+static void negotiate_types_absent_and_malformed(void **state)
 {
     (void)state;
     assert_int_equal(type_q(NULL, "text/html"), 1000);
@@ -182,15 +183,15 @@ static void types_absent_and_odd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_codings),
-        cmocka_unit_test(identity_and_star),
-        cmocka_unit_test(absent_and_empty),
-        cmocka_unit_test(old_names_and_several_lines),
-        cmocka_unit_test(weights),
-        cmocka_unit_test(the_example_of_the_standard),
-        cmocka_unit_test(the_most_specific_range_decides),
-        cmocka_unit_test(parameters_of_types),
-        cmocka_unit_test(types_absent_and_odd),
+        cmocka_unit_test(negotiate_codings_have_weights),
+        cmocka_unit_test(negotiate_identity_and_wildcard),
+        cmocka_unit_test(negotiate_absent_and_empty_header),
+        cmocka_unit_test(negotiate_legacy_names_and_several_lines),
+        cmocka_unit_test(negotiate_weights_are_parsed),
+        cmocka_unit_test(negotiate_rfc_example),
+        cmocka_unit_test(negotiate_most_specific_range_applies),
+        cmocka_unit_test(negotiate_media_type_parameters),
+        cmocka_unit_test(negotiate_types_absent_and_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-/* Room of exactly the promised size, so that the sanitizer sees a byte too many. */
+/* The buffer has exactly the promised size, so that the sanitizer detects any overrun. */
 static void check(const char *raw, int status, const char *expected, unsigned expected_flags)
 {
     char *out = test_malloc(strlen(raw) + 1);
@@ -22,7 +22,7 @@ static void check(const char *raw, int status, const char *expected, unsigned ex
     test_free(out);
 }
 
-static void paths(void **state)
+static void path_is_normalized(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -59,9 +59,9 @@ static void paths(void **state)
         check(cases[i][0], 0, cases[i][1], strstr(cases[i][1], "/.") ? MK_PATH_DOT_PART : 0);
 }
 
-/* The short way for plain paths looks at eight bytes at once: whatever is not plain is found at every place.
- */
-static void nothing_hides_in_a_long_path(void **state)
+/* The fast path for plain paths checks eight bytes at once: a special character must be found at every
+ * offset. */
+static void path_special_characters_are_found_at_any_offset(void **state)
 {
     (void)state;
     for (size_t at = 2; at < 30; at++) {
@@ -78,7 +78,7 @@ static void nothing_hides_in_a_long_path(void **state)
     }
 }
 
-static void encoded_slashes_stay_and_are_flagged(void **state)
+static void path_encoded_slash_is_kept_and_flagged(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -91,7 +91,7 @@ static void encoded_slashes_stay_and_are_flagged(void **state)
     check("/a%252Fb", 0, "/a%2Fb", 0);
 }
 
-static void refusals(void **state)
+static void path_rejects_malformed(void **state)
 {
     (void)state;
     static const char *const cases[] = {
@@ -106,7 +106,7 @@ static void refusals(void **state)
         check(cases[i], 400, NULL, 0);
 }
 
-static void a_nul_is_refused(void **state)
+static void path_rejects_nul(void **state)
 {
     (void)state;
     char out[8];
@@ -119,11 +119,11 @@ static void a_nul_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),
-        cmocka_unit_test(nothing_hides_in_a_long_path),
-        cmocka_unit_test(encoded_slashes_stay_and_are_flagged),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(a_nul_is_refused),
+        cmocka_unit_test(path_is_normalized),
+        cmocka_unit_test(path_special_characters_are_found_at_any_offset),
+        cmocka_unit_test(path_encoded_slash_is_kept_and_flagged),
+        cmocka_unit_test(path_rejects_malformed),
+        cmocka_unit_test(path_rejects_nul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

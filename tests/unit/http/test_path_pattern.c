@@ -10,7 +10,7 @@ static struct mk_pattern pattern_of(const char *text)
     return p;
 }
 
-static void patterns_have_kinds(void **state)
+static void pattern_kind_is_recognized(void **state)
 {
     (void)state;
     static const struct {
@@ -30,7 +30,7 @@ static void patterns_have_kinds(void **state)
             fail_msg("%s is of kind %u", cases[i].pattern, pattern_of(cases[i].pattern).kind);
 }
 
-static void patterns_begin_with_a_slash_or_a_star(void **state)
+static void pattern_must_begin_with_slash_or_star(void **state)
 {
     (void)state;
     static const char *const yes[] = {"/a", "*.b"}, *const no[] = {"a", "?a", "", " /a"};
@@ -44,7 +44,7 @@ static void patterns_begin_with_a_slash_or_a_star(void **state)
     assert_false(mk_pattern_set(&p, MK_STR_NULL));
 }
 
-static void patterns_match(void **state)
+static void pattern_matches_paths(void **state)
 {
     (void)state;
     static const struct {
@@ -76,9 +76,9 @@ static void patterns_match(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_have_kinds),
-        cmocka_unit_test(patterns_begin_with_a_slash_or_a_star),
-        cmocka_unit_test(patterns_match),
+        cmocka_unit_test(pattern_kind_is_recognized),
+        cmocka_unit_test(pattern_must_begin_with_slash_or_star),
+        cmocka_unit_test(pattern_matches_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

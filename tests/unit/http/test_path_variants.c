@@ -42,7 +42,7 @@ static void check(const char *raw, const char *variant)
     mk_arena_fini(&f.arena);
 }
 
-static void a_path_that_may_be_read_otherwise_has_the_variant(void **state)
+static void path_variants_of_ambiguous_paths(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -94,9 +94,9 @@ static void a_path_that_may_be_read_otherwise_has_the_variant(void **state)
         {"/%252fhost/admin", "/admin"},
         {"/%2Fhost", "/"},
         {"/admin%2F", "/admin/"},
-        {"/a%2Fb;c%2Fd", "/a/b"},     /* parameters are cut first */
+        {"/a%2Fb;c%2Fd", "/a/b"},     /* parameters are removed first */
         {"/a%2Fb;c%2Fd", "/a/b/d"},   /* slashes are decoded first */
-        {"/a%2Fb;c%2Fd", "/a/b;c/d"}, /* no parameters */
+        {"/a%2Fb;c%2Fd", "/a/b;c/d"}, /* without parameters */
         {"/admin;x%2Fy/secret", "/admin/secret"},
         {"/a%252fb;c%252fd", "/a/b"},
         {"/a%252fb%3bc%252fd", "/a/b"},
@@ -105,7 +105,7 @@ static void a_path_that_may_be_read_otherwise_has_the_variant(void **state)
         check(cases[i][0], cases[i][1]);
 }
 
-static void odd_programs_have_their_variants(void **state)
+static void path_variants_of_unusual_decoders(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -125,7 +125,8 @@ static void odd_programs_have_their_variants(void **state)
         {"/admin%3a%3a$DATA.%20/secret", "/admin/secret"},
         {"/(S(x))/admin/secret", "/admin/secret"},
         {"/admin/(A(a)S(b))/secret;x", "/admin/secret"},
-        {"/x%3f/admin;y.php", "/x?/admin"}, /* the end of a path hides nothing from programs that read on */
+        /* programs that parse beyond the end of the path still see the rest */
+        {"/x%3f/admin;y.php", "/x?/admin"},
         {"/x%3f/..%20/admin", "/admin"},
         {"/x%2500/%252e%252e/admin", "/admin"},
         {"/x%2500.png", "/x"},
@@ -134,7 +135,7 @@ static void odd_programs_have_their_variants(void **state)
         check(cases[i][0], cases[i][1]);
 }
 
-static void a_path_with_one_reading_has_no_variant(void **state)
+static void path_variants_of_plain_path_are_none(void **state)
 {
     (void)state;
     static const char *const cases[] = {"/",
@@ -168,7 +169,7 @@ static void a_path_with_one_reading_has_no_variant(void **state)
     assert_false(mk_path_may_vary(MK_STR(""), false, &scripts));
 }
 
-/* mk_path_decode() leaves no dot segments and no empty names. */
+/* mk_path_decode() leaves no dot segments and no empty segments. */
 static bool is_decoded(mk_str path)
 {
     char room[32];
@@ -184,8 +185,8 @@ static bool is_read_otherwise(mk_str path)
     return !mk_str_eq(mk_path_decode_again(path, room), path);
 }
 
-/* mk_path_may_vary() decides by single characters whether the others are called at all. */
-static void a_path_of_any_bytes_that_is_read_otherwise_may_vary(void **state)
+/* mk_path_may_vary() checks single characters to decide whether the other functions are called at all. */
+static void path_may_vary_covers_every_variant(void **state)
 {
     (void)state;
     static const char bytes[] = "a.%2fE :$();\\?#/\x7f\t\xc0\xaf\xe3\x80\xa0\xc3";
@@ -213,7 +214,7 @@ static bool hides(const char *raw)
     return is;
 }
 
-static void hidden_dots_are_found(void **state)
+static void path_variants_find_hidden_dot_segments(void **state)
 {
     (void)state;
     static const char *const hidden[] = {
@@ -235,7 +236,7 @@ static void hidden_dots_are_found(void **state)
             fail_msg("%s hides dots", plain[i]);
 }
 
-static void a_slash_at_the_beginning_is_found(void **state)
+static void path_variants_find_leading_slash(void **state)
 {
     (void)state;
     static const char *const slashes[] = {"%2Fx",      "%2fx",   "\\x",  "\t%2fx", "%5cx",
@@ -249,7 +250,7 @@ static void a_slash_at_the_beginning_is_found(void **state)
             fail_msg("%s begins with one", others[i]);
 }
 
-static void each_variant_is_there_once(void **state)
+static void path_variants_are_unique(void **state)
 {
     (void)state;
     struct found f;
@@ -264,7 +265,7 @@ static void each_variant_is_there_once(void **state)
     mk_arena_fini(&f.arena);
 }
 
-static void nothing_is_decoded_three_times(void **state)
+static void path_variants_are_decoded_at_most_twice(void **state)
 {
     (void)state;
     struct found f;
@@ -274,7 +275,7 @@ static void nothing_is_decoded_three_times(void **state)
     mk_arena_fini(&f.arena);
 }
 
-static void what_follows_a_script_is_a_variant(void **state)
+static void path_variants_include_path_info(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -323,7 +324,7 @@ static void what_follows_a_script_is_a_variant(void **state)
     }
 }
 
-static void what_follows_a_script_comes_last(void **state)
+static void path_variants_list_path_info_last(void **state)
 {
     struct found f;
     (void)state;
@@ -347,7 +348,7 @@ static unsigned status_of(mk_str path, struct mk_path_variants *v)
     return status;
 }
 
-static void an_ending_may_have_any_character_or_rest(void **state)
+static void path_variants_script_extension_may_have_wildcards(void **state)
 {
     static const mk_str open_endings[] = {MK_STR_INIT(".p?"), MK_STR_INIT(".x*")};
     static const struct mk_path_scripts some = {open_endings, MK_LEN(open_endings), {0}};
@@ -365,8 +366,8 @@ static void an_ending_may_have_any_character_or_rest(void **state)
             fail_msg("%s", cases[i].path);
 }
 
-/* The work is bounded: the combinations of scripts, and the bytes of odd paths behind them. */
-static void a_path_of_many_scripts_is_refused(void **state)
+/* The work is bounded: the number of script combinations, and the length of odd paths after them. */
+static void path_variants_too_many_scripts_are_rejected(void **state)
 {
     (void)state;
     static char text[MK_PATH_VARIED_MAX];
@@ -382,7 +383,7 @@ static void a_path_of_many_scripts_is_refused(void **state)
     assert_int_equal(status_of(mk_str_of(text, 300), &v), 0);
 }
 
-static void a_long_path_is_refused_if_it_varies(void **state)
+static void path_variants_long_ambiguous_path_is_rejected(void **state)
 {
     (void)state;
     static char text[MK_PATH_VARIED_MAX + 1];
@@ -401,19 +402,19 @@ static void a_long_path_is_refused_if_it_varies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_path_that_may_be_read_otherwise_has_the_variant),
-        cmocka_unit_test(odd_programs_have_their_variants),
-        cmocka_unit_test(a_path_with_one_reading_has_no_variant),
-        cmocka_unit_test(a_path_of_any_bytes_that_is_read_otherwise_may_vary),
-        cmocka_unit_test(hidden_dots_are_found),
-        cmocka_unit_test(a_slash_at_the_beginning_is_found),
-        cmocka_unit_test(each_variant_is_there_once),
-        cmocka_unit_test(nothing_is_decoded_three_times),
-        cmocka_unit_test(what_follows_a_script_is_a_variant),
-        cmocka_unit_test(what_follows_a_script_comes_last),
-        cmocka_unit_test(an_ending_may_have_any_character_or_rest),
-        cmocka_unit_test(a_path_of_many_scripts_is_refused),
-        cmocka_unit_test(a_long_path_is_refused_if_it_varies),
+        cmocka_unit_test(path_variants_of_ambiguous_paths),
+        cmocka_unit_test(path_variants_of_unusual_decoders),
+        cmocka_unit_test(path_variants_of_plain_path_are_none),
+        cmocka_unit_test(path_may_vary_covers_every_variant),
+        cmocka_unit_test(path_variants_find_hidden_dot_segments),
+        cmocka_unit_test(path_variants_find_leading_slash),
+        cmocka_unit_test(path_variants_are_unique),
+        cmocka_unit_test(path_variants_are_decoded_at_most_twice),
+        cmocka_unit_test(path_variants_include_path_info),
+        cmocka_unit_test(path_variants_list_path_info_last),
+        cmocka_unit_test(path_variants_script_extension_may_have_wildcards),
+        cmocka_unit_test(path_variants_too_many_scripts_are_rejected),
+        cmocka_unit_test(path_variants_long_ambiguous_path_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

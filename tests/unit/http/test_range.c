@@ -6,7 +6,7 @@
 
 enum { MAX = 8 };
 
-/* The ranges as text, "0-4,9-9"; or the answer, where there are none. */
+/* Compares the ranges as text, "0-4,9-9", or the result if there are none. */
 static void check(const char *value, uint64_t size, const char *expected)
 {
     struct mk_range out[MAX];
@@ -24,7 +24,7 @@ static void check(const char *value, uint64_t size, const char *expected)
         fail_msg("%s: %.*s, not %s", value, MK_STR_ARG(mk_buf_str(&text)), expected);
 }
 
-static void single_ranges(void **state)
+static void range_single(void **state)
 {
     (void)state;
     check("bytes=0-4", 10, "0-4");
@@ -41,7 +41,7 @@ static void single_ranges(void **state)
     check("bytes=0001-02", 10, "1-2");
 }
 
-static void several_ranges(void **state)
+static void range_several(void **state)
 {
     (void)state;
     check("bytes=0-0,2-2,-1", 10, "0-0,2-2,9-9");
@@ -51,7 +51,7 @@ static void several_ranges(void **state)
     check("bytes=20-30,5-", 10, "5-9");
 }
 
-static void ranges_that_meet_become_one(void **state)
+static void range_adjacent_are_merged(void **state)
 {
     (void)state;
     check("bytes=0-4,5-9", 10, "0-9");
@@ -67,7 +67,7 @@ static void ranges_that_meet_become_one(void **state)
     check("bytes=0-3,5-9", 10, "0-3,5-9");
 }
 
-static void malformed_fields_are_ignored(void **state)
+static void range_malformed_is_ignored(void **state)
 {
     (void)state;
     static const char *const values[] = {
@@ -81,7 +81,7 @@ static void malformed_fields_are_ignored(void **state)
     assert_int_equal(mk_range_parse(MK_STR_NULL, 10, out, 1), 0);
 }
 
-static void ranges_behind_the_end(void **state)
+static void range_beyond_end_is_unsatisfiable(void **state)
 {
     (void)state;
     check("bytes=10-", 10, "-416");
@@ -91,7 +91,7 @@ static void ranges_behind_the_end(void **state)
     check("bytes=-0,0-0", 10, "0-0");
 }
 
-static void nothing_to_select_from(void **state)
+static void range_of_empty_resource(void **state)
 {
     (void)state;
     check("bytes=0-", 0, "-416");
@@ -101,7 +101,7 @@ static void nothing_to_select_from(void **state)
     check("bytes=0-,-5", 0, "0");
 }
 
-static void a_flood_is_ignored(void **state)
+static void range_too_many_are_ignored(void **state)
 {
     (void)state;
     check("bytes=0-0,0-0,0-0,0-0,0-0,0-0,0-0,0-0", 10, "0-0");
@@ -109,7 +109,7 @@ static void a_flood_is_ignored(void **state)
     check("bytes=90-,90-,90-,90-,90-,90-,90-,90-,90-", 10, "0");
 }
 
-static void numbers_beyond_64_bits(void **state)
+static void range_numbers_beyond_64_bits(void **state)
 {
     (void)state;
     check("bytes=0-18446744073709551615", 10, "0-9");
@@ -127,14 +127,14 @@ static void numbers_beyond_64_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_ranges),
-        cmocka_unit_test(several_ranges),
-        cmocka_unit_test(ranges_that_meet_become_one),
-        cmocka_unit_test(malformed_fields_are_ignored),
-        cmocka_unit_test(ranges_behind_the_end),
-        cmocka_unit_test(nothing_to_select_from),
-        cmocka_unit_test(a_flood_is_ignored),
-        cmocka_unit_test(numbers_beyond_64_bits),
+        cmocka_unit_test(range_single),
+        cmocka_unit_test(range_several),
+        cmocka_unit_test(range_adjacent_are_merged),
+        cmocka_unit_test(range_malformed_is_ignored),
+        cmocka_unit_test(range_beyond_end_is_unsatisfiable),
+        cmocka_unit_test(range_of_empty_resource),
+        cmocka_unit_test(range_too_many_are_ignored),
+        cmocka_unit_test(range_numbers_beyond_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the wire cases do not show: where text points to, limits to the byte, `seen`, and that a slow sender
- * is not read again and again. */
+/* Covers what the wire test cases do not show: where text points to, exact limits, `seen`, and that slow
+ * senders do not cause repeated parsing. */
 #include "http/request_head.h"
 
 #include "unit/test.h"
@@ -15,7 +15,7 @@ static int parse(struct mk_request_head *h, const char *text, const struct mk_re
     return mk_request_head_parse(h, mk_str_from_c(text), 0, limits);
 }
 
-static void text_points_into_the_input(void **state)
+static void request_head_text_points_into_input(void **state)
 {
     (void)state;
     const char *text = "\r\nPUT /x HTTP/1.0\r\nHost:  a \r\n\r\nbody";
@@ -35,7 +35,7 @@ static void text_points_into_the_input(void **state)
     assert_int_equal(h.fields.at[0].id, MK_HEADER_HOST);
 }
 
-static void a_head_may_be_used_again(void **state)
+static void request_head_can_be_reused(void **state)
 {
     (void)state;
     struct mk_request_head h;
@@ -47,7 +47,7 @@ static void a_head_may_be_used_again(void **state)
     assert_str(mk_headers_get(&h.fields, MK_HEADER_ACCEPT), "c");
 }
 
-static void a_head_as_long_as_allowed(void **state)
+static void request_head_size_limit_is_exact(void **state)
 {
     (void)state;
     const char *text = "GET / HTTP/1.1\r\nHost: a\r\n\r\nmore";
@@ -62,7 +62,7 @@ static void a_head_as_long_as_allowed(void **state)
     assert_int_equal(parse(&h, text, &limits), -431);
 }
 
-static void limits_of_targets_and_lines(void **state)
+static void request_head_target_and_field_limits_are_exact(void **state)
 {
     (void)state;
     struct mk_request_head_limits limits = wide;
@@ -79,7 +79,7 @@ static void limits_of_targets_and_lines(void **state)
     assert_int_equal(parse(&h, "GET / HTTP/1.1\r\na: b\r\n\r\n", &limits), -431);
 }
 
-static void nothing_is_not_yet_anything(void **state)
+static void request_head_empty_input_is_incomplete(void **state)
 {
     (void)state;
     struct mk_request_head h = {.fields = {.at = room}};
@@ -88,7 +88,7 @@ static void nothing_is_not_yet_anything(void **state)
     assert_int_equal(mk_request_head_parse(&h, MK_STR("\r"), 0, &wide), 0);
 }
 
-static void prefixes_that_can_become_nothing(void **state)
+static void request_head_invalid_prefixes_are_rejected(void **state)
 {
     (void)state;
     static const char *const bad[] = {"\n",
@@ -110,7 +110,7 @@ static void prefixes_that_can_become_nothing(void **state)
             fail_msg("prefix %zu", i);
 }
 
-static void every_cut_gives_the_same_head(void **state)
+static void request_head_split_at_any_offset_gives_same_result(void **state)
 {
     (void)state;
     mk_str text =
@@ -126,8 +126,8 @@ static void every_cut_gives_the_same_head(void **state)
     }
 }
 
-/* What was seen is not looked at again as long as nothing new decides: it may even be something else. */
-static void seen_bytes_are_left_alone(void **state)
+/* Bytes already seen are not parsed again until the head is complete: their content may even have changed. */
+static void request_head_seen_bytes_are_not_parsed_again(void **state)
 {
     (void)state;
     char text[4096];
@@ -139,7 +139,7 @@ static void seen_bytes_are_left_alone(void **state)
     assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, sizeof text), 0, &limits), -501);
 }
 
-static void bad_bytes_are_refused_as_soon_as_they_come(void **state)
+static void request_head_invalid_bytes_are_rejected_at_once(void **state)
 {
     (void)state;
     char text[] = "GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: a name that is long enough ....";
@@ -155,12 +155,12 @@ static void bad_bytes_are_refused_as_soon_as_they_come(void **state)
         memcpy(text + len - 4, cases[i].tail, 4);
         assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, len), len - 4, &wide), cases[i].answer);
     }
-    /* The CR came with the last piece, what should have been its LF now. */
+    /* The CR arrived in the last piece; the byte that should be its LF arrives now. */
     memcpy(text + len - 4, "..\r.", 4);
     assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, len), len - 1, &wide), -400);
 }
 
-static void odd_versions(void **state)
+static void request_head_versions(void **state)
 {
     (void)state;
     struct mk_request_head h;
@@ -177,16 +177,16 @@ static void odd_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_points_into_the_input),
-        cmocka_unit_test(a_head_may_be_used_again),
-        cmocka_unit_test(a_head_as_long_as_allowed),
-        cmocka_unit_test(limits_of_targets_and_lines),
-        cmocka_unit_test(nothing_is_not_yet_anything),
-        cmocka_unit_test(prefixes_that_can_become_nothing),
-        cmocka_unit_test(every_cut_gives_the_same_head),
-        cmocka_unit_test(seen_bytes_are_left_alone),
-        cmocka_unit_test(bad_bytes_are_refused_as_soon_as_they_come),
-        cmocka_unit_test(odd_versions),
+        cmocka_unit_test(request_head_text_points_into_input),
+        cmocka_unit_test(request_head_can_be_reused),
+        cmocka_unit_test(request_head_size_limit_is_exact),
+        cmocka_unit_test(request_head_target_and_field_limits_are_exact),
+        cmocka_unit_test(request_head_empty_input_is_incomplete),
+        cmocka_unit_test(request_head_invalid_prefixes_are_rejected),
+        cmocka_unit_test(request_head_split_at_any_offset_gives_same_result),
+        cmocka_unit_test(request_head_seen_bytes_are_not_parsed_again),
+        cmocka_unit_test(request_head_invalid_bytes_are_rejected_at_once),
+        cmocka_unit_test(request_head_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

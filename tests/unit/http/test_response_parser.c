@@ -13,7 +13,7 @@ static void expect(const char *text, unsigned status, const char *body, bool kee
     assert_int_equal(o.rest, 0);
 }
 
-static void a_body_has_its_length(void **state)
+static void response_parser_body_with_content_length(void **state)
 {
     (void)state;
     expect("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", true);
@@ -23,7 +23,7 @@ static void a_body_has_its_length(void **state)
     expect("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n!", 200, "!", true);
 }
 
-static void a_body_comes_in_chunks(void **state)
+static void response_parser_chunked_body(void **state)
 {
     (void)state;
     expect(
@@ -31,7 +31,7 @@ static void a_body_comes_in_chunks(void **state)
         200, "hello!T: x\r\n", true);
 }
 
-static void some_answers_have_no_body(void **state)
+static void response_parser_statuses_without_body(void **state)
 {
     (void)state;
     expect("HTTP/1.1 204 No Content\r\n\r\n", 204, "", true);
@@ -42,7 +42,7 @@ static void some_answers_have_no_body(void **state)
         200, "103 Link: x|100|hi", true);
 }
 
-static void a_body_may_end_with_the_connection(void **state)
+static void response_parser_body_ends_with_connection(void **state)
 {
     (void)state;
     struct outcome o = read_all("HTTP/1.0 200 OK\r\n\r\nhello", true);
@@ -51,7 +51,7 @@ static void a_body_may_end_with_the_connection(void **state)
     assert_false(o.keep_alive);
 }
 
-static void an_answer_to_head_has_no_body(void **state)
+static void response_parser_head_response_has_no_body(void **state)
 {
     (void)state;
     request.head = true;
@@ -61,7 +61,7 @@ static void an_answer_to_head_has_no_body(void **state)
     request.head = false;
 }
 
-static void another_protocol_begins_behind_101(void **state)
+static void response_parser_upgrade_leaves_protocol_data(void **state)
 {
     (void)state;
     request.upgrade = true;
@@ -71,11 +71,12 @@ static void another_protocol_begins_behind_101(void **state)
     assert_int_equal(o.status, 101);
     assert_int_equal(o.rest, 1);
     assert_string_equal(read_all("HTTP/1.1 101 X\r\n\r\n", false).problem, "101 without a requested Upgrade");
-    expect("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!", 200, "!", true); /* it need not agree */
+    /* the server need not accept the upgrade */
+    expect("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!", 200, "!", true);
     request.upgrade = false;
 }
 
-static void its_fields_are_kept(void **state)
+static void response_parser_keeps_headers(void **state)
 {
     static const mk_str head =
         MK_STR_INIT("HTTP/1.1 200 Very well\r\nSet-Cookie: a\r\nset-cookie: b\r\nX:  y \r\n\r\n");
@@ -96,7 +97,7 @@ static void its_fields_are_kept(void **state)
     assert_int_equal(h.fields.n, 0);
 }
 
-static void a_reason_may_be_missing(void **state)
+static void response_parser_reason_is_optional(void **state)
 {
     static const char *const heads[] = {"HTTP/1.1 200 \r\n\r\n", "HTTP/1.1 200\r\n\r\n"};
     struct mk_header_field fields[1];
@@ -109,7 +110,7 @@ static void a_reason_may_be_missing(void **state)
     }
 }
 
-static void what_follows_is_left(void **state)
+static void response_parser_leaves_following_bytes(void **state)
 {
     (void)state;
     struct outcome o = read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!HTTP", false);
@@ -131,7 +132,7 @@ static uint64_t left_of(const char *text)
     return left;
 }
 
-static void it_is_known_how_much_is_left(void **state)
+static void response_parser_reports_remaining_body(void **state)
 {
     (void)state;
     assert_int_equal(left_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 5);
@@ -143,7 +144,7 @@ static void it_is_known_how_much_is_left(void **state)
     assert_int_equal(left_of("HTTP/1.1 204 \r\n\r\n"), UINT64_MAX);
 }
 
-static void an_early_end_is_named(void **state)
+static void response_parser_truncated_is_an_error(void **state)
 {
     static const char *const texts[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\n",
@@ -157,7 +158,7 @@ static void an_early_end_is_named(void **state)
     assert_string_equal(read_all("", true).problem, "the connection was closed without a response");
 }
 
-static void what_is_not_http_is_refused(void **state)
+static void response_parser_rejects_malformed(void **state)
 {
     static const struct {
         const char *text, *problem;
@@ -197,7 +198,7 @@ static void what_is_not_http_is_refused(void **state)
     }
 }
 
-static void heads_and_interim_answers_are_bounded(void **state)
+static void response_parser_heads_and_interim_responses_are_bounded(void **state)
 {
     static const char interim[] = "HTTP/1.1 100 \r\n\r\n";
     static char text[2 * MK_RESPONSE_PARSER_HEAD_MAX];
@@ -215,19 +216,19 @@ static void heads_and_interim_answers_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_body_has_its_length),
-        cmocka_unit_test(a_body_comes_in_chunks),
-        cmocka_unit_test(some_answers_have_no_body),
-        cmocka_unit_test(a_body_may_end_with_the_connection),
-        cmocka_unit_test(an_answer_to_head_has_no_body),
-        cmocka_unit_test(another_protocol_begins_behind_101),
-        cmocka_unit_test(its_fields_are_kept),
-        cmocka_unit_test(a_reason_may_be_missing),
-        cmocka_unit_test(what_follows_is_left),
-        cmocka_unit_test(it_is_known_how_much_is_left),
-        cmocka_unit_test(an_early_end_is_named),
-        cmocka_unit_test(what_is_not_http_is_refused),
-        cmocka_unit_test(heads_and_interim_answers_are_bounded),
+        cmocka_unit_test(response_parser_body_with_content_length),
+        cmocka_unit_test(response_parser_chunked_body),
+        cmocka_unit_test(response_parser_statuses_without_body),
+        cmocka_unit_test(response_parser_body_ends_with_connection),
+        cmocka_unit_test(response_parser_head_response_has_no_body),
+        cmocka_unit_test(response_parser_upgrade_leaves_protocol_data),
+        cmocka_unit_test(response_parser_keeps_headers),
+        cmocka_unit_test(response_parser_reason_is_optional),
+        cmocka_unit_test(response_parser_leaves_following_bytes),
+        cmocka_unit_test(response_parser_reports_remaining_body),
+        cmocka_unit_test(response_parser_truncated_is_an_error),
+        cmocka_unit_test(response_parser_rejects_malformed),
+        cmocka_unit_test(response_parser_heads_and_interim_responses_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses as CGI programs write them. */
+/* Responses in CGI format. */
 #include "unit/pieces.h"
 
 static void expect(const char *text, unsigned status, const char *body)
@@ -11,7 +11,7 @@ static void expect(const char *text, unsigned status, const char *body)
     assert_false(o.keep_alive);
 }
 
-static void a_program_need_not_name_a_status(void **state)
+static void cgi_response_status_is_optional(void **state)
 {
     (void)state;
     expect("Content-Type: text/plain\n\nhello", 200, "hello");
@@ -24,7 +24,7 @@ static void a_program_need_not_name_a_status(void **state)
     expect("Location: /x\nStatus: 303 See Other\n\n", 303, "");
 }
 
-static void a_program_may_begin_with_a_status_line(void **state)
+static void cgi_response_may_begin_with_status_line(void **state)
 {
     (void)state;
     expect("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>", 200, "<p>");
@@ -32,7 +32,7 @@ static void a_program_may_begin_with_a_status_line(void **state)
     expect("HTTP/2 410 Gone\nX: y\n\n", 410, "");
 }
 
-static void its_length_bounds_the_content(void **state)
+static void cgi_response_content_length_bounds_body(void **state)
 {
     (void)state;
     expect("Content-Length: 5\n\nhello", 200, "hello");
@@ -45,7 +45,7 @@ static void its_length_bounds_the_content(void **state)
     assert_int_equal(read_all("Content-Length: 0\n\n", false).step, MK_RESPONSE_PARSER_END);
 }
 
-static void some_have_no_content(void **state)
+static void cgi_response_statuses_without_body(void **state)
 {
     (void)state;
     assert_int_equal(read_all("Status: 304\n\nx", false).rest, 1);
@@ -55,7 +55,7 @@ static void some_have_no_content(void **state)
     request.head = false;
 }
 
-static void what_is_no_head_is_refused(void **state)
+static void cgi_response_rejects_malformed_head(void **state)
 {
     static const struct {
         const char *text, *problem;
@@ -105,7 +105,7 @@ static const char *parse(struct mk_response_head *h, const char *text)
     return mk_response_head_parse(h, mk_str_from_c(text), FIELDS_MAX, request);
 }
 
-static void the_wrong_line_is_named(void **state)
+static void cgi_response_error_names_line(void **state)
 {
     struct mk_response_head h;
     (void)state;
@@ -120,7 +120,7 @@ static void the_wrong_line_is_named(void **state)
     assert_null(h.where.p);
 }
 
-static void a_redirect_within_the_server_is_known(void **state)
+static void cgi_response_local_redirect_is_recognized(void **state)
 {
     struct mk_response_head h;
     (void)state;
@@ -137,7 +137,7 @@ static void a_redirect_within_the_server_is_known(void **state)
     }
 }
 
-static void a_head_is_bounded(void **state)
+static void cgi_response_head_is_bounded(void **state)
 {
     static char text[2 * MK_RESPONSE_PARSER_HEAD_MAX];
     (void)state;
@@ -151,14 +151,14 @@ static void a_head_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_need_not_name_a_status),
-        cmocka_unit_test(a_program_may_begin_with_a_status_line),
-        cmocka_unit_test(its_length_bounds_the_content),
-        cmocka_unit_test(some_have_no_content),
-        cmocka_unit_test(what_is_no_head_is_refused),
-        cmocka_unit_test(the_wrong_line_is_named),
-        cmocka_unit_test(a_redirect_within_the_server_is_known),
-        cmocka_unit_test(a_head_is_bounded),
+        cmocka_unit_test(cgi_response_status_is_optional),
+        cmocka_unit_test(cgi_response_may_begin_with_status_line),
+        cmocka_unit_test(cgi_response_content_length_bounds_body),
+        cmocka_unit_test(cgi_response_statuses_without_body),
+        cmocka_unit_test(cgi_response_rejects_malformed_head),
+        cmocka_unit_test(cgi_response_error_names_line),
+        cmocka_unit_test(cgi_response_local_redirect_is_recognized),
+        cmocka_unit_test(cgi_response_head_is_bounded),
     };
     request.cgi = true;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static bool among(int c, const char *set)
     return c != 0 && strchr(set, c) != NULL;
 }
 
-/* The grammar, written once more. */
+/* An independent implementation of the grammar. */
 static bool belongs(int c, unsigned class)
 {
     bool visible = c > 0x20 && c < 0x7f, obs = c >= 0x80;
@@ -36,7 +36,7 @@ static bool belongs(int c, unsigned class)
     }
 }
 
-static void classes_are_those_of_the_grammar(void **state)
+static void scan_classes_match_grammar(void **state)
 {
     (void)state;
     for (unsigned class = 1; class <= MK_SCAN_QUOTED; class <<= 1)
@@ -53,8 +53,8 @@ static void check_plain(const char *from, const char *path, const char *stop)
     assert_int_equal(len, mk_min(all.len, mk_str_find(all, '?')));
 }
 
-/* A path is in the middle of a request line. Every pair of bytes, at every place of it. */
-static void plain_paths_are_known(void **state)
+/* A path in the middle of a request line, with every pair of bytes at every offset. */
+static void scan_recognizes_plain_paths(void **state)
 {
     (void)state;
     static const char odd[] = "/.%?#a";
@@ -76,7 +76,7 @@ static void plain_paths_are_known(void **state)
             }
     memset(room, 'a', sizeof room);
     (void)mk_scan_target(room, room + sizeof room, &path);
-    assert_null(path); /* it is none */
+    assert_null(path); /* not a plain path */
 #if defined __SSE2__ && defined __x86_64__
     assert_true(once);
 #else
@@ -84,8 +84,8 @@ static void plain_paths_are_known(void **state)
 #endif
 }
 
-/* Every byte at every place of a run, with every other byte before it that the run may hold. */
-static void words_are_scanned_like_bytes(void **state)
+/* Every byte at every offset of a run, preceded by every other byte that the run may contain. */
+static void scan_by_words_equals_scan_by_bytes(void **state)
 {
     (void)state;
     const char *path;
@@ -106,7 +106,7 @@ static void words_are_scanned_like_bytes(void **state)
             }
 }
 
-static void nothing_is_read_behind_the_end(void **state)
+static void scan_does_not_read_beyond_end(void **state)
 {
     (void)state;
     const char *path;
@@ -121,14 +121,14 @@ static void nothing_is_read_behind_the_end(void **state)
     assert_true(mk_scan_all(MK_STR_NULL, MK_SCAN_TOKEN));
 }
 
-/* Every byte, at every place of a word and behind it. */
-static void capitals_are_found_wherever_they_stand(void **state)
+/* Every byte, at every offset within a word and after it. */
+static void scan_finds_capitals_at_any_offset(void **state)
 {
     (void)state;
     char text[ROOM];
     for (size_t len = 1; len <= 17; len++) {
         memset(text, 'a', sizeof text);
-        text[len] = 'X'; /* one that is not looked at */
+        text[len] = 'X'; /* beyond the length, must be ignored */
         for (size_t at = 0; at < len; at++) {
             for (int c = 0; c < 256; c++) {
                 text[at] = (char)c;
@@ -143,11 +143,9 @@ static void capitals_are_found_wherever_they_stand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_are_those_of_the_grammar),
-        cmocka_unit_test(plain_paths_are_known),
-        cmocka_unit_test(words_are_scanned_like_bytes),
-        cmocka_unit_test(nothing_is_read_behind_the_end),
-        cmocka_unit_test(capitals_are_found_wherever_they_stand),
+        cmocka_unit_test(scan_classes_match_grammar),         cmocka_unit_test(scan_recognizes_plain_paths),
+        cmocka_unit_test(scan_by_words_equals_scan_by_bytes), cmocka_unit_test(scan_does_not_read_beyond_end),
+        cmocka_unit_test(scan_finds_capitals_at_any_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processors without SSE2 do. */
+/* Tests the implementation for processors without SSE2. */
 #undef __SSE2__
 #include "unit/http/test_scan.c" // NOLINT

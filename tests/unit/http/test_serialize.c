@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void a_whole_head(void **state)
+static void serialize_complete_head(void **state)
 {
     (void)state;
     struct mk_buf out = mk_buf_growing(4096);
@@ -18,7 +18,7 @@ static void a_whole_head(void **state)
     mk_buf_free(&out);
 }
 
-static void a_status_without_a_reason(void **state)
+static void serialize_status_without_reason(void **state)
 {
     (void)state;
     char room[64];
@@ -27,7 +27,7 @@ static void a_status_without_a_reason(void **state)
     assert_str(mk_buf_str(&out), "HTTP/1.1 299 \r\n");
 }
 
-static void the_last_chunk(void **state)
+static void serialize_last_chunk_is_empty(void **state)
 {
     (void)state;
     char room[64];
@@ -36,7 +36,7 @@ static void the_last_chunk(void **state)
     assert_str(mk_buf_str(&out), "0\r\n\r\n");
 }
 
-static void what_does_not_fit_is_not_written(void **state)
+static void serialize_overflow_writes_nothing(void **state)
 {
     (void)state;
     char room[10];
@@ -54,10 +54,10 @@ static void what_does_not_fit_is_not_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_head),
-        cmocka_unit_test(a_status_without_a_reason),
-        cmocka_unit_test(the_last_chunk),
-        cmocka_unit_test(what_does_not_fit_is_not_written),
+        cmocka_unit_test(serialize_complete_head),
+        cmocka_unit_test(serialize_status_without_reason),
+        cmocka_unit_test(serialize_last_chunk_is_empty),
+        cmocka_unit_test(serialize_overflow_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

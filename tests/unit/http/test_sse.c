@@ -13,7 +13,7 @@ static void expect(const struct mk_sse_event *e, const char *text)
     assert_str(mk_str_skip(mk_buf_str(&out), 1), text);
 }
 
-static void events_have_their_fields_in_order(void **state)
+static void sse_event_fields_are_in_order(void **state)
 {
     (void)state;
     expect(&(struct mk_sse_event){.data = MK_STR("x")}, "data: x\n\n");
@@ -23,7 +23,7 @@ static void events_have_their_fields_in_order(void **state)
     expect(&(struct mk_sse_event){.retry_ms = 5}, "retry: 5\n\n");
 }
 
-static void each_line_of_data_is_a_field(void **state)
+static void sse_each_data_line_is_a_field(void **state)
 {
     (void)state;
     expect(&(struct mk_sse_event){.data = MK_STR("a\nb\r\nc\rd")}, "data: a\ndata: b\ndata: c\ndata: d\n\n");
@@ -31,13 +31,13 @@ static void each_line_of_data_is_a_field(void **state)
     expect(&(struct mk_sse_event){.data = MK_STR("\n\revent: x")}, "data: \ndata: \ndata: event: x\n\n");
 }
 
-static void nothing_is_a_comment(void **state)
+static void sse_empty_event_is_a_comment(void **state)
 {
     (void)state;
     expect(&(struct mk_sse_event){.retry_ms = 0}, ":\n\n");
 }
 
-static void line_ends_cannot_be_injected(void **state)
+static void sse_rejects_line_breaks(void **state)
 {
     static const mk_str bad[] = {MK_STR_INIT("a\nb"), MK_STR_INIT("a\r"), MK_STR_INIT("\n")};
     char room[64];
@@ -51,7 +51,7 @@ static void line_ends_cannot_be_injected(void **state)
     assert_int_equal(out.len, 0);
 }
 
-static void what_does_not_fit_leaves_nothing(void **state)
+static void sse_overflow_writes_nothing(void **state)
 {
     char room[16];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -62,7 +62,7 @@ static void what_does_not_fit_leaves_nothing(void **state)
     assert_int_equal(mk_sse_write(&out, &(struct mk_sse_event){.data = MK_STR("0")}), 0);
 }
 
-static void buffer_that_has_overflowed_stays_so(void **state)
+static void sse_failed_buffer_stays_failed(void **state)
 {
     char room[16];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -75,12 +75,9 @@ static void buffer_that_has_overflowed_stays_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_have_their_fields_in_order),
-        cmocka_unit_test(each_line_of_data_is_a_field),
-        cmocka_unit_test(nothing_is_a_comment),
-        cmocka_unit_test(line_ends_cannot_be_injected),
-        cmocka_unit_test(what_does_not_fit_leaves_nothing),
-        cmocka_unit_test(buffer_that_has_overflowed_stays_so),
+        cmocka_unit_test(sse_event_fields_are_in_order), cmocka_unit_test(sse_each_data_line_is_a_field),
+        cmocka_unit_test(sse_empty_event_is_a_comment),  cmocka_unit_test(sse_rejects_line_breaks),
+        cmocka_unit_test(sse_overflow_writes_nothing),   cmocka_unit_test(sse_failed_buffer_stays_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "unit/test.h"
 
-static void well_known_ones(void **state)
+static void status_text_of_known_codes(void **state)
 {
     (void)state;
     assert_str(mk_status_text(200), "200 OK");
@@ -15,7 +15,7 @@ static void well_known_ones(void **state)
     assert_str(mk_status_text(511), "511 Network Authentication Required");
 }
 
-static void each_line_begins_with_its_own_code(void **state)
+static void status_text_begins_with_code(void **state)
 {
     (void)state;
     unsigned n = 0;
@@ -33,7 +33,7 @@ static void each_line_begins_with_its_own_code(void **state)
     assert_int_equal(n, 62);
 }
 
-static void unregistered_codes_are_empty(void **state)
+static void status_text_of_unregistered_codes_is_empty(void **state)
 {
     (void)state;
     static const unsigned codes[] = {0, 99, 199, 209, 299, 306, 418, 430, 499, 509, 552, 600, 999, 70000};
@@ -44,9 +44,9 @@ static void unregistered_codes_are_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(well_known_ones),
-        cmocka_unit_test(each_line_begins_with_its_own_code),
-        cmocka_unit_test(unregistered_codes_are_empty),
+        cmocka_unit_test(status_text_of_known_codes),
+        cmocka_unit_test(status_text_begins_with_code),
+        cmocka_unit_test(status_text_of_unregistered_codes_is_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

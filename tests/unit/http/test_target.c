@@ -9,7 +9,7 @@ static int parse(enum mk_method method, const char *text, struct mk_target *t)
     return mk_target_parse(method, mk_str_from_c(text), t);
 }
 
-static void origin_form(void **state)
+static void target_origin_form(void **state)
 {
     (void)state;
     struct mk_target t;
@@ -23,7 +23,7 @@ static void origin_form(void **state)
     assert_int_equal(t.port, MK_PORT_NONE);
 }
 
-static void an_empty_query_is_not_an_absent_one(void **state)
+static void target_empty_query_differs_from_absent(void **state)
 {
     (void)state;
     struct mk_target t;
@@ -34,7 +34,7 @@ static void an_empty_query_is_not_an_absent_one(void **state)
     assert_null(t.query.p);
 }
 
-static void absolute_form(void **state)
+static void target_absolute_form(void **state)
 {
     (void)state;
     struct mk_target t;
@@ -54,7 +54,7 @@ static void absolute_form(void **state)
     assert_non_null(t.query.p);
 }
 
-static void authority_form(void **state)
+static void target_authority_form(void **state)
 {
     (void)state;
     struct mk_target t;
@@ -66,7 +66,7 @@ static void authority_form(void **state)
     assert_null(t.path.p);
 }
 
-static void asterisk_form(void **state)
+static void target_asterisk_form(void **state)
 {
     (void)state;
     struct mk_target t;
@@ -75,7 +75,7 @@ static void asterisk_form(void **state)
     assert_str(t.path, "*");
 }
 
-static void forms_that_are_none(void **state)
+static void target_rejects_invalid_forms(void **state)
 {
     (void)state;
     static const struct {
@@ -102,9 +102,9 @@ static void forms_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(origin_form),   cmocka_unit_test(an_empty_query_is_not_an_absent_one),
-        cmocka_unit_test(absolute_form), cmocka_unit_test(authority_form),
-        cmocka_unit_test(asterisk_form), cmocka_unit_test(forms_that_are_none),
+        cmocka_unit_test(target_origin_form),   cmocka_unit_test(target_empty_query_differs_from_absent),
+        cmocka_unit_test(target_absolute_form), cmocka_unit_test(target_authority_form),
+        cmocka_unit_test(target_asterisk_form), cmocka_unit_test(target_rejects_invalid_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void what_may_stand_behind_content(void **state)
+static void trailer_allowed_names(void **state)
 {
     (void)state;
     static const char *const good[] = {"grpc-status", "Grpc-Message", "Digest", "Server-Timing", "ETag",
@@ -44,7 +44,7 @@ static void what_may_stand_behind_content(void **state)
             fail_msg("%s", bad[i]);
 }
 
-static void lines(void **state)
+static void trailer_lines_are_parsed(void **state)
 {
     (void)state;
     mk_str section = MK_STR("a: b\r\nC:\r\nd:  e f\t\r\ng:h:i\r\n"), name, value;
@@ -61,8 +61,8 @@ static void lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_may_stand_behind_content),
-        cmocka_unit_test(lines),
+        cmocka_unit_test(trailer_allowed_names),
+        cmocka_unit_test(trailer_lines_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

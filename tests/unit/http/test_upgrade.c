@@ -10,7 +10,7 @@ enum { LINES = 8 };
 
 static struct mk_header_field room[LINES];
 
-/* "Name: value" lines, up to a NULL. */
+/* Parses "Name: value" lines, NULL-terminated. */
 static struct mk_headers fields_of(const char *const *lines)
 {
     struct mk_headers fields;
@@ -24,7 +24,7 @@ static struct mk_headers fields_of(const char *const *lines)
 
 #define FIELDS(...) fields_of((const char *const[]){__VA_ARGS__, NULL})
 
-static void the_first_protocol_counts(void **state)
+static void upgrade_first_protocol_is_used(void **state)
 {
     (void)state;
     struct mk_headers f = FIELDS("Connection: x, Upgrade", "Upgrade: a/1.0, websocket");
@@ -35,7 +35,7 @@ static void the_first_protocol_counts(void **state)
     assert_str(mk_upgrade_protocol(&f), "h2c");
 }
 
-static void no_upgrade_is_requested(void **state)
+static void upgrade_incomplete_headers_are_ignored(void **state)
 {
     (void)state;
     static const char *const bad[][3] = {
@@ -62,7 +62,7 @@ static int check(bool with_key, const char *version, const char *key)
     return mk_upgrade_check_websocket(&f, with_key);
 }
 
-static void handshakes(void **state)
+static void upgrade_websocket_handshake_is_validated(void **state)
 {
     (void)state;
     assert_int_equal(check(true, "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " KEY), 0);
@@ -87,7 +87,7 @@ static void handshakes(void **state)
 }
 
 /* RFC 6455, section 1.3. */
-static void the_answer_to_a_key(void **state)
+static void upgrade_websocket_accept_key(void **state)
 {
     (void)state;
     char text[28];
@@ -99,10 +99,10 @@ static void the_answer_to_a_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_protocol_counts),
-        cmocka_unit_test(no_upgrade_is_requested),
-        cmocka_unit_test(handshakes),
-        cmocka_unit_test(the_answer_to_a_key),
+        cmocka_unit_test(upgrade_first_protocol_is_used),
+        cmocka_unit_test(upgrade_incomplete_headers_are_ignored),
+        cmocka_unit_test(upgrade_websocket_handshake_is_validated),
+        cmocka_unit_test(upgrade_websocket_accept_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static bool check_cut(mk_str s, size_t cut)
            mk_utf8_is_complete(&u);
 }
 
-/* At once, and cut in two at every place. */
+/* Validates at once, and split in two at every offset. */
 static bool is_utf8(mk_str s)
 {
     bool whole = mk_utf8_is_valid(s);
@@ -21,7 +21,7 @@ static bool is_utf8(mk_str s)
     return whole;
 }
 
-static void text_that_is(void **state)
+static void utf8_valid_text_is_accepted(void **state)
 {
     (void)state;
     assert_true(is_utf8(MK_STR("")));
@@ -32,7 +32,7 @@ static void text_that_is(void **state)
     assert_true(is_utf8(TEXT("\xf0\x90\x80\x80 \xf4\x8f\xbf\xbf")));
 }
 
-static void text_that_is_not(void **state)
+static void utf8_invalid_text_is_rejected(void **state)
 {
     (void)state;
     static const mk_str wrong[] = {
@@ -46,7 +46,7 @@ static void text_that_is_not(void **state)
         assert_false(is_utf8(wrong[i]));
 }
 
-static void the_end_of_text_is_known_to_be_wrong_at_once(void **state)
+static void utf8_invalid_prefix_is_rejected_at_once(void **state)
 {
     struct mk_utf8 u = {0, 0, 0};
     (void)state;
@@ -56,9 +56,9 @@ static void the_end_of_text_is_known_to_be_wrong_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_that_is),
-        cmocka_unit_test(text_that_is_not),
-        cmocka_unit_test(the_end_of_text_is_known_to_be_wrong_at_once),
+        cmocka_unit_test(utf8_valid_text_is_accepted),
+        cmocka_unit_test(utf8_invalid_text_is_rejected),
+        cmocka_unit_test(utf8_invalid_prefix_is_rejected_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

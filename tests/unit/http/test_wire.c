@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plays the cases of tests/wire to the parsers as a connection would, in pieces of several sizes. */
+/* Runs the test cases of tests/wire through the parsers as a connection would, in pieces of several sizes. */
 #include "unit/http/wire_case.h"
 
 #include "http/chunked.h"
@@ -11,7 +11,7 @@ enum { FIELDS_MAX = 64, TRAILERS_MAX = 1024, FILE_MAX = 1 << 18 };
 static const struct mk_request_head_limits limits = {
     .head_max = 8192, .target_max = 4096, .fields_max = FIELDS_MAX};
 
-/* A connection: what was sent, how much of it has arrived, and what came of it. */
+/* A connection: the bytes sent, how many have arrived, and the results. */
 struct wire {
     mk_str sent;
     size_t arrived, at, step;
@@ -48,7 +48,7 @@ static mk_str received(const struct wire *w)
     return mk_str_skip(mk_str_first(w->sent, w->arrived), w->at);
 }
 
-/* False when there is nothing more to do on this connection. */
+/* Returns false when nothing more can happen on this connection. */
 static bool play_head(struct wire *w, struct mk_request_head *h)
 {
     size_t seen = 0;
@@ -125,7 +125,7 @@ static bool play_length(struct wire *w, uint64_t length)
     return true;
 }
 
-/* Answers as mk_chunked_decode does. */
+/* Returns the results of mk_chunked_decode(). */
 static int play_chunks(struct wire *w)
 {
     struct mk_chunked c;
@@ -219,31 +219,31 @@ static void check_file(const char *name)
     assert_true(n > 10);
 }
 
-static void heads(void **state)
+static void wire_heads(void **state)
 {
     (void)state;
     check_file("heads.txt");
 }
 
-static void hosts(void **state)
+static void wire_hosts(void **state)
 {
     (void)state;
     check_file("hosts.txt");
 }
 
-static void targets(void **state)
+static void wire_targets(void **state)
 {
     (void)state;
     check_file("targets.txt");
 }
 
-static void framing(void **state)
+static void wire_framing(void **state)
 {
     (void)state;
     check_file("framing.txt");
 }
 
-static void chunked(void **state)
+static void wire_chunked(void **state)
 {
     (void)state;
     check_file("chunked.txt");
@@ -252,8 +252,8 @@ static void chunked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads),   cmocka_unit_test(hosts),   cmocka_unit_test(targets),
-        cmocka_unit_test(framing), cmocka_unit_test(chunked),
+        cmocka_unit_test(wire_heads),   cmocka_unit_test(wire_hosts),   cmocka_unit_test(wire_targets),
+        cmocka_unit_test(wire_framing), cmocka_unit_test(wire_chunked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

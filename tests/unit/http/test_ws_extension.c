@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-/* The answer to an offer; empty when there is none. */
+/* Returns the response to an offer; empty if none is accepted. */
 static const char *answer(const char *offer, bool keeps)
 {
     static char room[MK_WS_EXTENSION_TEXT_MAX];
@@ -19,7 +19,7 @@ static const char *answer(const char *offer, bool keeps)
 #define D       "permessage-deflate"
 #define FORGETS "; server_no_context_takeover; client_no_context_takeover"
 
-static void what_is_agreed_upon(void **state)
+static void ws_extension_offer_is_negotiated(void **state)
 {
     (void)state;
     assert_string_equal(answer(D, true), D);
@@ -32,7 +32,7 @@ static void what_is_agreed_upon(void **state)
                         D FORGETS "; server_max_window_bits=10");
 }
 
-static void the_first_offer_that_is_possible_counts(void **state)
+static void ws_extension_first_acceptable_offer_is_used(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -40,7 +40,7 @@ static void the_first_offer_that_is_possible_counts(void **state)
         D "; server_no_context_takeover");
 }
 
-static void offers_that_are_not_valid(void **state)
+static void ws_extension_rejects_malformed_offers(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -69,9 +69,9 @@ static void offers_that_are_not_valid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_agreed_upon),
-        cmocka_unit_test(the_first_offer_that_is_possible_counts),
-        cmocka_unit_test(offers_that_are_not_valid),
+        cmocka_unit_test(ws_extension_offer_is_negotiated),
+        cmocka_unit_test(ws_extension_first_acceptable_offer_is_used),
+        cmocka_unit_test(ws_extension_rejects_malformed_offers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

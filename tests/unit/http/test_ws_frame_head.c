@@ -12,7 +12,7 @@ static struct mk_ws_frame_head read(const uint8_t *p)
     return f;
 }
 
-static void heads_of_each_length(void **state)
+static void ws_frame_head_lengths(void **state)
 {
     (void)state;
     assert_int_equal(mk_ws_frame_head_len(HEAD(0x81, 5)), 2);
@@ -25,7 +25,7 @@ static void heads_of_each_length(void **state)
     assert_int_equal(read(HEAD(0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0)).len, 65536);
 }
 
-static void what_a_head_says(void **state)
+static void ws_frame_head_is_parsed(void **state)
 {
     (void)state;
     struct mk_ws_frame_head f = read(HEAD(0x41, 0xfe, 0x01, 0x00, 1, 2, 3, 4));
@@ -35,7 +35,7 @@ static void what_a_head_says(void **state)
     assert_true(f.is_final && !f.is_compressed && !f.is_masked && f.opcode == MK_WS_PONG);
 }
 
-static void heads_that_are_not_valid(void **state)
+static void ws_frame_head_rejects_invalid(void **state)
 {
     struct mk_ws_frame_head f;
     (void)state;
@@ -48,7 +48,7 @@ static void heads_that_are_not_valid(void **state)
         assert_non_null(mk_ws_frame_head_parse(&f, wrong[i]));
 }
 
-static void what_is_written_is_read(void **state)
+static void ws_frame_head_round_trips(void **state)
 {
     (void)state;
     static const uint64_t lens[] = {0, 1, 125, 126, 127, 65535, 65536, 1 << 20, INT64_MAX};
@@ -62,7 +62,7 @@ static void what_is_written_is_read(void **state)
     }
 }
 
-static void a_mask_goes_on_and_off_in_pieces(void **state)
+static void ws_frame_mask_works_in_pieces(void **state)
 {
     (void)state;
     const uint8_t mask[4] = {1, 2, 4, 8};
@@ -79,7 +79,7 @@ static void a_mask_goes_on_and_off_in_pieces(void **state)
     }
 }
 
-static void codes(void **state)
+static void ws_frame_close_codes_are_validated(void **state)
 {
     (void)state;
     static const unsigned good[] = {1000, 1003, 1007, 1014, 3000, 4999};
@@ -93,12 +93,9 @@ static void codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_of_each_length),
-        cmocka_unit_test(what_a_head_says),
-        cmocka_unit_test(heads_that_are_not_valid),
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(a_mask_goes_on_and_off_in_pieces),
-        cmocka_unit_test(codes),
+        cmocka_unit_test(ws_frame_head_lengths),         cmocka_unit_test(ws_frame_head_is_parsed),
+        cmocka_unit_test(ws_frame_head_rejects_invalid), cmocka_unit_test(ws_frame_head_round_trips),
+        cmocka_unit_test(ws_frame_mask_works_in_pieces), cmocka_unit_test(ws_frame_close_codes_are_validated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

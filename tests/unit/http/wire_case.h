@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the cases of tests/wire; the format is described in its README. */
+/* Reads the test cases of tests/wire; its README describes the format. */
 #ifndef MK_UNIT_WIRE_CASE_H
 #define MK_UNIT_WIRE_CASE_H
 
@@ -12,7 +12,7 @@
 
 enum { WIRE_LINES_MAX = 128, WIRE_TEXT_MAX = 1 << 20 };
 
-/* Lines of text that may hold any byte. */
+/* Lines of arbitrary bytes. */
 struct wire_lines {
     struct mk_buf at[WIRE_LINES_MAX];
     size_t n;
@@ -45,7 +45,7 @@ static inline void wire_case_free(struct wire_case *c)
 
 static void wire_decode(struct mk_buf *out, mk_str *text, bool inside);
 
-/* N:text} */
+/* Decodes the repetition N:text} */
 static inline void wire_decode_repeat(struct mk_buf *out, mk_str *text)
 {
     uint64_t n = 0;
@@ -57,7 +57,7 @@ static inline void wire_decode_repeat(struct mk_buf *out, mk_str *text)
     mk_buf_free(&piece);
 }
 
-/* The character after a backslash. */
+/* Decodes the character after a backslash. */
 static inline void wire_decode_escape(struct mk_buf *out, mk_str *text)
 {
     static const char from[] = "rnt\\", to[] = "\r\n\t\\";
@@ -81,7 +81,7 @@ static inline void wire_decode_escape(struct mk_buf *out, mk_str *text)
     }
 }
 
-/* Up to the end of the text, or up to the brace that ends what is inside of a repetition. */
+/* Decodes up to the end of the text, or, inside a repetition, up to its closing brace. */
 static inline void wire_decode(struct mk_buf *out, mk_str *text, bool inside)
 {
     while (text->len) {
@@ -116,7 +116,7 @@ static inline bool wire_is_ignored(mk_str line)
     return line.len == 0 || line.p[0] == '#';
 }
 
-/* The next case of a file's text; false at its end. */
+/* Reads the next test case of a file's text; returns false at its end. */
 static inline bool wire_case_next(mk_str *file, struct wire_case *c)
 {
     mk_str mark = MK_STR("=== "), line = MK_STR("");
