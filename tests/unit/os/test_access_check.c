@@ -13,7 +13,7 @@ static struct mk_identity stranger(void)
     return (struct mk_identity){.user = "nobody", .uid = 65533, .gid = 65533};
 }
 
-static void modes_decide(void **state)
+static void access_check_follows_modes(void **state)
 {
     (void)state;
     struct folder f;
@@ -45,7 +45,7 @@ static void modes_decide(void **state)
     folder_fini(&f);
 }
 
-static void what_is_not_there_is_not_closed(void **state)
+static void access_check_ignores_missing_path(void **state)
 {
     (void)state;
     struct mk_identity id = stranger();
@@ -55,8 +55,8 @@ static void what_is_not_there_is_not_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modes_decide),
-        cmocka_unit_test(what_is_not_there_is_not_closed),
+        cmocka_unit_test(access_check_follows_modes),
+        cmocka_unit_test(access_check_ignores_missing_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void hang(void *ctx)
         pause();
 }
 
-static void what_comes_back_is_fine_and_changes_nothing(void **state)
+static void crash_probe_returning_function_leaves_no_trace(void **state)
 {
     int done = 0;
     (void)state;
@@ -36,7 +36,7 @@ static void what_comes_back_is_fine_and_changes_nothing(void **state)
     assert_int_equal(done, 0);
 }
 
-static void a_crash_is_reported_with_its_signal(void **state)
+static void crash_probe_reports_signal(void **state)
 {
     static int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGKILL};
     (void)state;
@@ -44,7 +44,7 @@ static void a_crash_is_reported_with_its_signal(void **state)
         assert_int_equal(mk_crash_probe_run(crash, &signals[i], 10), signals[i]);
 }
 
-static void an_exit_is_reported(void **state)
+static void crash_probe_reports_exit(void **state)
 {
     static int codes[] = {0, 1, 255};
     (void)state;
@@ -52,7 +52,7 @@ static void an_exit_is_reported(void **state)
         assert_int_equal(mk_crash_probe_run(leave, &codes[i], 10), -ECANCELED);
 }
 
-static void what_takes_too_long_is_ended(void **state)
+static void crash_probe_kills_after_timeout(void **state)
 {
     (void)state;
     assert_int_equal(mk_crash_probe_run(hang, NULL, 1), SIGALRM);
@@ -61,10 +61,10 @@ static void what_takes_too_long_is_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_comes_back_is_fine_and_changes_nothing),
-        cmocka_unit_test(a_crash_is_reported_with_its_signal),
-        cmocka_unit_test(an_exit_is_reported),
-        cmocka_unit_test(what_takes_too_long_is_ended),
+        cmocka_unit_test(crash_probe_returning_function_leaves_no_trace),
+        cmocka_unit_test(crash_probe_reports_signal),
+        cmocka_unit_test(crash_probe_reports_exit),
+        cmocka_unit_test(crash_probe_kills_after_timeout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

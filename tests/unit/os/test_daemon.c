@@ -29,7 +29,7 @@ static int be_dying_daemon(void)
     return be_daemon(-1);
 }
 
-static void the_starting_process_learns_the_result(void **state)
+static void daemon_start_result_reaches_parent(void **state)
 {
     (void)state;
     assert_int_equal(in_child(be_fine_daemon), 0);
@@ -40,7 +40,7 @@ static void the_starting_process_learns_the_result(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_starting_process_learns_the_result),
+        cmocka_unit_test(daemon_start_result_reaches_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

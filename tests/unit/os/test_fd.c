@@ -8,7 +8,7 @@
 
 #include "unit/test.h"
 
-static void closing_twice_does_no_harm(void **state)
+static void fd_close_twice_is_harmless(void **state)
 {
     (void)state;
     int fd = open("/dev/null", O_RDONLY), copy = fd;
@@ -22,7 +22,7 @@ static void closing_twice_does_no_harm(void **state)
     close(other);
 }
 
-static void flags_are_set(void **state)
+static void fd_flags_are_set(void **state)
 {
     (void)state;
     int fd = open("/dev/null", O_RDONLY | O_APPEND);
@@ -37,7 +37,7 @@ static void flags_are_set(void **state)
     assert_int_equal(mk_fd_set_cloexec(fd, true), -EBADF);
 }
 
-static void the_limit_is_read_and_changed(void **state)
+static void fd_limit_is_read_and_changed(void **state)
 {
     (void)state;
     struct rlimit before, now;
@@ -52,20 +52,21 @@ static void the_limit_is_read_and_changed(void **state)
     assert_int_equal(now.rlim_max, before.rlim_max);
     assert_int_equal(mk_fd_set_limit(before.rlim_cur, &limit), 0);
     assert_int_equal(limit, before.rlim_cur);
-    /* More than the system allows: the old limit stays, and is reported. */
+    /* Beyond the hard limit: the old limit stays, and is reported. */
     assert_true(mk_fd_set_limit((uint64_t)1 << 62, &limit) < 0);
     assert_int_equal(limit, before.rlim_cur);
 }
 
-static void soft_limit_is_raised_and_restored(void **state)
+static void fd_soft_limit_is_raised_and_restored(void **state)
 {
     (void)state;
     struct rlimit before, now, low;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    mk_fd_restore_limit(); /* was not raised */
+    mk_fd_restore_limit(); /* not raised yet */
     low = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    for (int i = 0; i < 2; i++) { /* the second time finds it raised, and must not remember that */
+    /* the second call finds it raised, and must not save that as the original */
+    for (int i = 0; i < 2; i++) {
         mk_fd_raise_limit();
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
         assert_int_equal(now.rlim_cur, before.rlim_max < MK_FD_MAX ? before.rlim_max : MK_FD_MAX);
@@ -77,7 +78,7 @@ static void soft_limit_is_raised_and_restored(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static void descriptors_are_counted_whatever_their_order(void **state)
+static void fd_count_includes_gaps(void **state)
 {
     (void)state;
     unsigned before = mk_fd_count();
@@ -102,7 +103,7 @@ static void *read_all(void *arg)
     return (void *)total;
 }
 
-static void everything_is_written(void **state)
+static void fd_write_all_writes_everything(void **state)
 {
     (void)state;
     int ends[2];
@@ -111,7 +112,7 @@ static void everything_is_written(void **state)
     char *much = test_calloc(1, MUCH);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(pthread_create(&reader, NULL, read_all, &ends[0]), 0);
-    assert_int_equal(mk_fd_write_all(ends[1], much, MUCH), 0); /* more than the pipe holds */
+    assert_int_equal(mk_fd_write_all(ends[1], much, MUCH), 0); /* exceeds the pipe's buffer */
     close(ends[1]);
     pthread_join(reader, &total);
     assert_int_equal((size_t)total, MUCH);
@@ -119,7 +120,7 @@ static void everything_is_written(void **state)
     test_free(much);
 }
 
-static void what_cannot_be_written_is_an_error(void **state)
+static void fd_write_all_reports_error(void **state)
 {
     (void)state;
     int full = open("/dev/full", O_WRONLY);
@@ -131,13 +132,13 @@ static void what_cannot_be_written_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_twice_does_no_harm),
-        cmocka_unit_test(flags_are_set),
-        cmocka_unit_test(the_limit_is_read_and_changed),
-        cmocka_unit_test(everything_is_written),
-        cmocka_unit_test(what_cannot_be_written_is_an_error),
-        cmocka_unit_test(soft_limit_is_raised_and_restored),
-        cmocka_unit_test(descriptors_are_counted_whatever_their_order),
+        cmocka_unit_test(fd_close_twice_is_harmless),
+        cmocka_unit_test(fd_flags_are_set),
+        cmocka_unit_test(fd_limit_is_read_and_changed),
+        cmocka_unit_test(fd_write_all_writes_everything),
+        cmocka_unit_test(fd_write_all_reports_error),
+        cmocka_unit_test(fd_soft_limit_is_raised_and_restored),
+        cmocka_unit_test(fd_count_includes_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static mk_err say(int end, const char *text, const int *with, size_t n)
     return mk_fd_passing_send(end, v, 2, with, n);
 }
 
-static void parts_become_one_message(void **state)
+static void fd_passing_parts_become_one_message(void **state)
 {
     (void)state;
     assert_int_equal(say(a, "hello", NULL, 0), 0);
@@ -43,7 +43,7 @@ static void parts_become_one_message(void **state)
     assert_int_equal(say(b, "you", NULL, 0), -EPIPE);
 }
 
-static void descriptors_keep_their_order(void **state)
+static void fd_passing_descriptors_keep_order(void **state)
 {
     (void)state;
     int ends[2];
@@ -60,7 +60,7 @@ static void descriptors_keep_their_order(void **state)
     mk_fd_close(&fds[1]);
 }
 
-static void a_message_that_is_too_long_is_lost_with_what_it_brought(void **state)
+static void fd_passing_oversized_message_closes_descriptors(void **state)
 {
     (void)state;
     unsigned before = mk_fd_count();
@@ -70,14 +70,14 @@ static void a_message_that_is_too_long_is_lost_with_what_it_brought(void **state
     assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EAGAIN);
 }
 
-static void without_numbers_for_them_none_is_taken(void **state)
+static void fd_passing_at_descriptor_limit_receives_none(void **state)
 {
     (void)state;
     struct rlimit r, small;
     unsigned before = mk_fd_count();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
     small = r;
-    int next = dup(STDERR_FILENO); /* the number that the next one will get */
+    int next = dup(STDERR_FILENO); /* the number of the next descriptor */
     close(next);
     small.rlim_cur = (rlim_t)next + 1;
     assert_int_equal(say(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO}, 2), 0);
@@ -91,11 +91,10 @@ static void without_numbers_for_them_none_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parts_become_one_message, start, harness_stop),
-        cmocka_unit_test_setup_teardown(descriptors_keep_their_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_lost_with_what_it_brought, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(without_numbers_for_them_none_is_taken, start, harness_stop),
+        cmocka_unit_test_setup_teardown(fd_passing_parts_become_one_message, start, harness_stop),
+        cmocka_unit_test_setup_teardown(fd_passing_descriptors_keep_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(fd_passing_oversized_message_closes_descriptors, start, harness_stop),
+        cmocka_unit_test_setup_teardown(fd_passing_at_descriptor_limit_receives_none, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every case meets the call of the kernel and our own walk alike. */
+/* Every test covers both openat2() and our own path walk. */
 #include "os/file.h"
 
 #include <linux/filter.h>
@@ -24,7 +24,7 @@ static const struct mk_file_open_how hows[WAYS] = {
     [ON] = {.symlink = MK_SYMLINK_ON},
 };
 
-static struct folder top; /* holds `site`, which is served, and things beside it */
+static struct folder top; /* contains `site`, which is served, and files beside it */
 static int root;
 
 static void add_absolute_link(const char *name, const char *target)
@@ -68,7 +68,7 @@ static void add_links(void)
         folder_add_link(&top, "site/to-foreign", "foreign");
         assert_int_equal(fchownat(top.fd, "site/foreign", OTHER_OWNER, 0, AT_SYMLINK_NOFOLLOW), 0);
         assert_int_equal(fchownat(top.fd, "site/foreign-folder", OTHER_OWNER, 0, AT_SYMLINK_NOFOLLOW), 0);
-    } else { /* things of root, and links of ours to them */
+    } else { /* files of root, and our links to them */
         folder_add_link(&top, "site/foreign", "/etc/passwd");
         folder_add_link(&top, "site/foreign-folder", "/etc");
         folder_add_link(&top, "site/to-foreign", "foreign");
@@ -96,7 +96,7 @@ static int build(void **state)
     return mk_file_open_root(folder_path(&top, "site", room), &root);
 }
 
-/* What comes of it: the content of a file, "folder", "special", or the words of an error. */
+/* Returns the result: the content of a file, "folder", "special", or an error text. */
 static const char *outcome(const char *path, enum way way, char room[256])
 {
     int fd = -1;
@@ -143,7 +143,7 @@ static void expect_link(const char *path, const char *owner, const char *on)
     expect(path, ON, on);
 }
 
-static void what_is_there_is_opened(void **state)
+static void file_existing_paths_are_opened(void **state)
 {
     (void)state;
     expect_everywhere("file", "file");
@@ -156,7 +156,7 @@ static void what_is_there_is_opened(void **state)
     expect_everywhere("", "folder");
 }
 
-static void what_is_not_there_is_not(void **state)
+static void file_missing_paths_are_not_found(void **state)
 {
     (void)state;
     char name[NAME_MAX + 2];
@@ -172,7 +172,7 @@ static void what_is_not_there_is_not(void **state)
     expect_everywhere(name, mk_err_text(-ENAMETOOLONG));
 }
 
-static void a_file_is_no_folder(void **state)
+static void file_as_folder_is_an_error(void **state)
 {
     (void)state;
     expect_everywhere("file/", mk_err_text(-ENOTDIR));
@@ -180,13 +180,13 @@ static void a_file_is_no_folder(void **state)
     expect_everywhere("file/x/y", mk_err_text(-ENOTDIR));
 }
 
-static void a_fifo_does_not_block(void **state)
+static void file_fifo_does_not_block(void **state)
 {
     (void)state;
     expect_everywhere("fifo", "special");
 }
 
-static void links_inside_of_the_root(void **state)
+static void file_links_inside_root(void **state)
 {
     (void)state;
     expect_link("link", "file", "file");
@@ -198,7 +198,7 @@ static void links_inside_of_the_root(void **state)
     expect_link("folder-link-slash", "folder", "folder");
 }
 
-static void links_in_the_middle_of_a_path(void **state)
+static void file_links_in_middle_of_path(void **state)
 {
     (void)state;
     expect_link("folder-link/file", "dir/file", "dir/file");
@@ -212,7 +212,7 @@ static void links_in_the_middle_of_a_path(void **state)
     expect_link("link/", mk_err_text(-ENOTDIR), mk_err_text(-ENOTDIR));
 }
 
-static void links_out_of_the_root(void **state)
+static void file_links_leaving_root(void **state)
 {
     (void)state;
     expect_link("out", "secret", "secret");
@@ -221,7 +221,7 @@ static void links_out_of_the_root(void **state)
     expect_link("out-folder/secret", "secret", "secret");
 }
 
-static void links_that_lead_nowhere(void **state)
+static void file_broken_links(void **state)
 {
     (void)state;
     expect_link("broken", mk_err_text(-ENOENT), mk_err_text(-ENOENT));
@@ -231,7 +231,7 @@ static void links_that_lead_nowhere(void **state)
     expect_link("tick", mk_err_text(-ELOOP), mk_err_text(-ELOOP));
 }
 
-static void links_are_followed_only_so_deep(void **state)
+static void file_link_depth_is_limited(void **state)
 {
     (void)state;
     expect("deep0", OWNER, "file");
@@ -239,7 +239,7 @@ static void links_are_followed_only_so_deep(void **state)
     expect("deeper1", OWNER, "file");
 }
 
-static void links_of_another_user(void **state)
+static void file_links_of_other_user(void **state)
 {
     (void)state;
     for (enum way way = OFF; way <= OWNER; way++) {
@@ -253,7 +253,7 @@ static void links_of_another_user(void **state)
     expect("foreign-folder", ON, "folder");
 }
 
-static void what_may_not_be_read_is_not(void **state)
+static void file_unreadable_is_denied(void **state)
 {
     (void)state;
     if (geteuid() == 0)
@@ -263,7 +263,7 @@ static void what_may_not_be_read_is_not(void **state)
     expect_everywhere("closed", mk_err_text(-EACCES));
 }
 
-static void no_descriptor_is_lost(void **state)
+static void file_open_leaks_no_descriptor(void **state)
 {
     (void)state;
     static const char *const paths[] = {"file",    "dir",     "folder-link/up", "tick",
@@ -279,7 +279,7 @@ static void no_descriptor_is_lost(void **state)
     assert_int_equal(before, after);
 }
 
-static void a_root_must_be_a_folder(void **state)
+static void file_root_must_be_a_folder(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -289,7 +289,7 @@ static void a_root_must_be_a_folder(void **state)
     assert_int_equal(mk_file_open_root(folder_path(&top, "nothing", room), &fd), -ENOENT);
 }
 
-static void a_whole_file_is_read_if_it_fits(void **state)
+static void file_read_all_respects_buffer_size(void **state)
 {
     (void)state;
     char room[8], path[PATH_MAX];
@@ -308,8 +308,8 @@ static void a_whole_file_is_read_if_it_fits(void **state)
     mk_buf_free(&large);
 }
 
-/* Where a long has 32 bits, too. */
-static void a_file_of_many_gigabytes_is_opened(void **state)
+/* Also where long has 32 bits. */
+static void file_larger_than_4_gb_is_opened(void **state)
 {
     (void)state;
     const off_t size = (off_t)5 << 30;
@@ -322,13 +322,13 @@ static void a_file_of_many_gigabytes_is_opened(void **state)
         assert_int_equal(mk_file_open_beneath(root, "large", &hows[way], &fd), 0);
         assert_int_equal(fstat(fd, &st), 0);
         assert_true(st.st_size == size);
-        assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole: nothing is waited for */
+        assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole: the read does not wait */
         mk_fd_close(&fd);
     }
     assert_int_equal(unlink(room), 0);
 }
 
-/* From here on this process has a kernel that does not know the call, if it knew it at all. */
+/* From here on, preadv2() fails in this process as with an old kernel. */
 static void forget_preadv2(void)
 {
     struct sock_filter code[] = {
@@ -342,7 +342,7 @@ static void forget_preadv2(void)
     (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-static void without_the_call_warm_pages_are_unknown(void **state)
+static void file_without_preadv2_cannot_tell_cached_pages(void **state)
 {
     (void)state;
     char byte;
@@ -361,22 +361,22 @@ static void without_the_call_warm_pages_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_there_is_opened),
-        cmocka_unit_test(what_is_not_there_is_not),
-        cmocka_unit_test(a_file_is_no_folder),
-        cmocka_unit_test(a_fifo_does_not_block),
-        cmocka_unit_test(links_inside_of_the_root),
-        cmocka_unit_test(links_in_the_middle_of_a_path),
-        cmocka_unit_test(links_out_of_the_root),
-        cmocka_unit_test(links_that_lead_nowhere),
-        cmocka_unit_test(links_are_followed_only_so_deep),
-        cmocka_unit_test(links_of_another_user),
-        cmocka_unit_test(what_may_not_be_read_is_not),
-        cmocka_unit_test(no_descriptor_is_lost),
-        cmocka_unit_test(a_root_must_be_a_folder),
-        cmocka_unit_test(a_whole_file_is_read_if_it_fits),
-        cmocka_unit_test(a_file_of_many_gigabytes_is_opened),
-        cmocka_unit_test(without_the_call_warm_pages_are_unknown),
+        cmocka_unit_test(file_existing_paths_are_opened),
+        cmocka_unit_test(file_missing_paths_are_not_found),
+        cmocka_unit_test(file_as_folder_is_an_error),
+        cmocka_unit_test(file_fifo_does_not_block),
+        cmocka_unit_test(file_links_inside_root),
+        cmocka_unit_test(file_links_in_middle_of_path),
+        cmocka_unit_test(file_links_leaving_root),
+        cmocka_unit_test(file_broken_links),
+        cmocka_unit_test(file_link_depth_is_limited),
+        cmocka_unit_test(file_links_of_other_user),
+        cmocka_unit_test(file_unreadable_is_denied),
+        cmocka_unit_test(file_open_leaks_no_descriptor),
+        cmocka_unit_test(file_root_must_be_a_folder),
+        cmocka_unit_test(file_read_all_respects_buffer_size),
+        cmocka_unit_test(file_larger_than_4_gb_is_opened),
+        cmocka_unit_test(file_without_preadv2_cannot_tell_cached_pages),
     };
     return cmocka_run_group_tests(tests, build, harness_stop);
 }

@@ -36,14 +36,14 @@ static void add(unsigned n)
     }
 }
 
-static void an_empty_folder_has_no_names(void **state)
+static void folder_empty_has_no_names(void **state)
 {
     (void)state;
     assert_int_equal(mk_folder_list(fd, 0, count, NULL), 0);
     assert_int_equal(n_names, 0);
 }
 
-static void each_name_is_listed_once(void **state)
+static void folder_lists_each_name_once(void **state)
 {
     (void)state;
     add(500);
@@ -54,7 +54,7 @@ static void each_name_is_listed_once(void **state)
     assert_int_equal(length, 500 * 50 + 7 + 6);
 }
 
-static void it_is_read_from_its_beginning(void **state)
+static void folder_is_listed_from_beginning_each_time(void **state)
 {
     (void)state;
     add(3);
@@ -63,7 +63,7 @@ static void it_is_read_from_its_beginning(void **state)
     assert_int_equal(n_names, 9);
 }
 
-static void not_more_than_that(void **state)
+static void folder_number_of_names_is_limited(void **state)
 {
     (void)state;
     add(5);
@@ -71,7 +71,7 @@ static void not_more_than_that(void **state)
     assert_int_equal(n_names, 4);
 }
 
-static void what_is_no_folder_is_an_error(void **state)
+static void folder_list_of_file_is_an_error(void **state)
 {
     (void)state;
     folder_add(&folder, "file", MK_STR("text"));
@@ -85,11 +85,11 @@ static void what_is_no_folder_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_empty_folder_has_no_names, start, harness_stop),
-        cmocka_unit_test_setup_teardown(each_name_is_listed_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(it_is_read_from_its_beginning, start, harness_stop),
-        cmocka_unit_test_setup_teardown(not_more_than_that, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_no_folder_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folder_empty_has_no_names, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folder_lists_each_name_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folder_is_listed_from_beginning_each_time, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folder_number_of_names_is_limited, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folder_list_of_file_is_an_error, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "unit/child.h"
 #include "unit/folder.h"
 
-static void users_are_found(void **state)
+static void identity_finds_users(void **state)
 {
     (void)state;
     struct mk_identity id;
@@ -39,7 +39,7 @@ static int become_daemon_user(void)
     int n = getgroups(MK_LEN(groups), groups);
     for (int i = 0; i < n; i++)
         if (groups[i] == 0)
-            return 3; /* still in the group of root */
+            return 3; /* still in root's group */
     if (setuid(0) == 0 || seteuid(0) == 0)
         return 4;
     return prctl(PR_GET_DUMPABLE) == 1 ? 0 : 5;
@@ -59,7 +59,7 @@ static int become_root_again(void)
     return mk_identity_become(&root) == -EPERM ? 0 : 2;
 }
 
-static void there_is_no_way_back(void **state)
+static void identity_change_is_permanent(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -68,7 +68,7 @@ static void there_is_no_way_back(void **state)
     assert_int_equal(in_child(become_root_again), 0);
 }
 
-static void process_that_hides_its_memory_goes_on_hiding_it(void **state)
+static void identity_change_keeps_memory_hidden(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -118,7 +118,7 @@ static int borrow_and_return(void)
     if (opens(secret_path) || !opens(own_path))
         return 2;
     if (getuid() != 0 || geteuid() != 0)
-        return 3; /* only the rights over files are borrowed */
+        return 3; /* only file access rights are borrowed */
     if (getgroups(MK_LEN(after), after) != daemon.n_groups || after[0] != daemon.groups[0])
         return 4;
     mk_identity_revert(&own);
@@ -138,7 +138,7 @@ static int borrow_what_may_not_be(void)
     if (mk_identity_find("daemon", NULL, &daemon))
         return 1;
     odd = daemon;
-    odd.uid = (uid_t)-1; /* the kernel ignores it */
+    odd.uid = (uid_t)-1; /* ignored by the kernel */
     if (mk_identity_impersonate(&odd, &own) != -EPERM)
         return 2;
     if (!opens(secret_path) || getgroups(MK_LEN(after), after) != n ||
@@ -149,7 +149,7 @@ static int borrow_what_may_not_be(void)
     return mk_identity_impersonate(&daemon, &own) == -EPERM ? 0 : 5;
 }
 
-static void rights_over_files_are_borrowed_and_returned(void **state)
+static void identity_file_rights_are_borrowed_and_returned(void **state)
 {
     (void)state;
     struct mk_identity daemon;
@@ -163,7 +163,7 @@ static void rights_over_files_are_borrowed_and_returned(void **state)
     assert_int_equal(in_child(borrow_and_return), 0);
 }
 
-static void a_failed_loan_changes_nothing(void **state)
+static void identity_failed_borrowing_changes_nothing(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -175,12 +175,12 @@ static void a_failed_loan_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(users_are_found),
-        cmocka_unit_test(there_is_no_way_back),
-        cmocka_unit_test(process_that_hides_its_memory_goes_on_hiding_it),
-        cmocka_unit_test_setup_teardown(rights_over_files_are_borrowed_and_returned, make_files,
+        cmocka_unit_test(identity_finds_users),
+        cmocka_unit_test(identity_change_is_permanent),
+        cmocka_unit_test(identity_change_keeps_memory_hidden),
+        cmocka_unit_test_setup_teardown(identity_file_rights_are_borrowed_and_returned, make_files,
                                         remove_files),
-        cmocka_unit_test_setup_teardown(a_failed_loan_changes_nothing, make_files, remove_files),
+        cmocka_unit_test_setup_teardown(identity_failed_borrowing_changes_nothing, make_files, remove_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static size_t count(const struct mk_local_names *names, const char *name)
     return n;
 }
 
-static void it_has_each_common_name_once(void **state)
+static void local_names_are_unique(void **state)
 {
     (void)state;
     struct mk_local_names names;
@@ -39,7 +39,7 @@ static void it_has_each_common_name_once(void **state)
     }
 }
 
-static void a_name_is_added_once_and_in_lower_case(void **state)
+static void local_names_are_added_once_in_lower_case(void **state)
 {
     (void)state;
     struct mk_local_names names = {.n = 0};
@@ -49,7 +49,7 @@ static void a_name_is_added_once_and_in_lower_case(void **state)
     assert_string_equal(names.at[0], "box");
 }
 
-static void too_many_are_left_out(void **state)
+static void local_names_number_is_limited(void **state)
 {
     (void)state;
     struct mk_local_names names = {.n = 0};
@@ -62,7 +62,7 @@ static void too_many_are_left_out(void **state)
     assert_string_equal(names.at[0], "n0");
 }
 
-static void the_host_is_as_the_kernel_has_it(void **state)
+static void local_hostname_is_that_of_kernel(void **state)
 {
     (void)state;
     char room[256];
@@ -75,10 +75,10 @@ static void the_host_is_as_the_kernel_has_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_has_each_common_name_once),
-        TEST(a_name_is_added_once_and_in_lower_case),
-        TEST(too_many_are_left_out),
-        TEST(the_host_is_as_the_kernel_has_it),
+        TEST(local_names_are_unique),
+        TEST(local_names_are_added_once_in_lower_case),
+        TEST(local_names_number_is_limited),
+        TEST(local_hostname_is_that_of_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

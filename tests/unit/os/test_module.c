@@ -16,7 +16,7 @@ struct table {
 
 static const struct table good = {.abi = 7};
 
-static void what_is_built_in_is_not_looked_for(void **state)
+static void module_built_in_is_used(void **state)
 {
     (void)state;
     char why[MK_MODULE_WHY] = "";
@@ -27,7 +27,7 @@ static void what_is_built_in_is_not_looked_for(void **state)
     assert_contains(mk_str_from_c(why), "the one built in: it belongs to another build of Monkey");
 }
 
-static void what_is_missing_is_named(void **state)
+static void module_missing_is_reported(void **state)
 {
     (void)state;
     char why[MK_MODULE_WHY] = "";
@@ -37,7 +37,7 @@ static void what_is_missing_is_named(void **state)
     assert_contains(mk_str_from_c(why), "built without LibX, or this part is not installed");
 }
 
-static void what_is_no_object_is_named(void **state)
+static void module_malformed_file_is_reported(void **state)
 {
     (void)state;
     char folder[] = "/tmp/monkey-XXXXXX", path[64], why[MK_MODULE_WHY] = "";
@@ -59,7 +59,7 @@ static void what_is_no_object_is_named(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* A folder of that name beside the program holds our objects only in a build, which has the mark. */
+/* A folder with that name next to the program is used only with the mark of a build. */
 static void module_path_plugins_folder_needs_build_mark(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void module_path_folder_must_be_a_path(void **state)
     assert_true(mk_module_path_set_folder(NULL));
 }
 
-static void place_folders_are_printed_as_a_list(void **state)
+static void module_path_folders_are_listed(void **state)
 {
     (void)state;
     char room[3 * PATH_MAX], folder[PATH_MAX];
@@ -106,10 +106,10 @@ static void place_folders_are_printed_as_a_list(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_built_in_is_not_looked_for),
-                                       cmocka_unit_test(what_is_missing_is_named),
-                                       cmocka_unit_test(what_is_no_object_is_named),
-                                       cmocka_unit_test(place_folders_are_printed_as_a_list),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(module_built_in_is_used),
+                                       cmocka_unit_test(module_missing_is_reported),
+                                       cmocka_unit_test(module_malformed_file_is_reported),
+                                       cmocka_unit_test(module_path_folders_are_listed),
                                        cmocka_unit_test(module_path_plugins_folder_needs_build_mark),
                                        cmocka_unit_test(module_path_folder_must_be_a_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static struct mk_network network_of(const char *text)
     return n;
 }
 
-static void peers_are_read(void **state)
+static void network_addresses_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -48,7 +48,7 @@ static void peers_are_read(void **state)
     }
 }
 
-static void what_is_no_peer(void **state)
+static void network_rejects_malformed_addresses(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",
@@ -94,7 +94,7 @@ static void what_is_no_peer(void **state)
     assert_false(mk_addr_parse(MK_STR("::1\0"), &p));
 }
 
-static void networks_have_lengths(void **state)
+static void network_prefix_lengths_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -124,7 +124,7 @@ static void networks_have_lengths(void **state)
     assert_int_equal(network_of("unix:").is_unix, 1);
 }
 
-static void what_is_no_network(void **state)
+static void network_rejects_malformed_networks(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",
@@ -162,7 +162,7 @@ static void what_is_no_network(void **state)
     assert_false(mk_network_parse(MK_STR("192.0.2.7\0/32"), &n));
 }
 
-static void networks_have_peers(void **state)
+static void network_contains_addresses(void **state)
 {
     (void)state;
     static const struct {
@@ -203,9 +203,11 @@ static void networks_have_peers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peers_are_read),        cmocka_unit_test(what_is_no_peer),
-        cmocka_unit_test(networks_have_lengths), cmocka_unit_test(what_is_no_network),
-        cmocka_unit_test(networks_have_peers),
+        cmocka_unit_test(network_addresses_are_parsed),
+        cmocka_unit_test(network_rejects_malformed_addresses),
+        cmocka_unit_test(network_prefix_lengths_are_parsed),
+        cmocka_unit_test(network_rejects_malformed_networks),
+        cmocka_unit_test(network_contains_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

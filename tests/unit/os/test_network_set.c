@@ -29,7 +29,7 @@ static struct mk_addr peer_of(const char *text)
 static struct mk_network_set *make(const struct mk_network *v, const uint32_t *numbers, size_t n)
 {
     free(memory);
-    memory = malloc(mk_network_set_size(n)); /* exactly: the sanitizer watches the end */
+    memory = malloc(mk_network_set_size(n)); /* of the exact size: the sanitizer detects overruns */
     assert_non_null(memory);
     return mk_network_set_build(memory, v, numbers, n);
 }
@@ -42,7 +42,7 @@ static int drop(void **state)
     return 0;
 }
 
-/* "0 2 5": all numbers that the peer has, in order. */
+/* Expects these values ("0 2 5") for the address, in order. */
 static void expect(const struct mk_network_set *s, const char *peer, const char *numbers)
 {
     char room[256];
@@ -54,7 +54,7 @@ static void expect(const struct mk_network_set *s, const char *peer, const char 
     assert_int_equal(mk_network_set_contains(s, &p), *numbers != 0);
 }
 
-static void set_without_networks_has_nobody(void **state)
+static void network_set_empty_contains_nothing(void **state)
 {
     (void)state;
     expect(NULL, "1.2.3.4", "");
@@ -63,7 +63,7 @@ static void set_without_networks_has_nobody(void **state)
     expect(s, "unix:", "");
 }
 
-static void all_networks_around_an_address_are_found_in_order(void **state)
+static void network_set_finds_all_enclosing_networks_in_order(void **state)
 {
     (void)state;
     static const char *const texts[] = {"10.0.0.0/8", "10.1.0.0/16", "all",         "10.1.2.0/24",
@@ -86,7 +86,7 @@ static void all_networks_around_an_address_are_found_in_order(void **state)
     expect(s, "unix:", "2 8");
 }
 
-static void numbers_may_be_given_and_shared(void **state)
+static void network_set_values_may_be_given_and_shared(void **state)
 {
     (void)state;
     const struct mk_network v[] = {network_of("10.0.0.0/8"), network_of("10.0.0.0/8"), network_of("10.0.0.1"),
@@ -100,7 +100,7 @@ static void numbers_may_be_given_and_shared(void **state)
     assert_int_equal(mk_network_set_next(s, &p, 8), 4000000000u);
 }
 
-static void last_and_first_addresses_are_found(void **state)
+static void network_set_finds_first_and_last_addresses(void **state)
 {
     (void)state;
     const struct mk_network v[] = {network_of("::"), network_of("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
@@ -115,8 +115,8 @@ static void last_and_first_addresses_are_found(void **state)
     expect(s, "7fff::", "");
 }
 
-/* The same answers as going through them all, for networks of all lengths that nest. */
-static void thousands_answer_as_a_list_does(void **state)
+/* Same results as a linear search, for nested networks of all lengths. */
+static void network_set_of_thousands_equals_linear_search(void **state)
 {
     (void)state;
     static struct mk_network v[MANY];
@@ -135,7 +135,7 @@ static void thousands_answer_as_a_list_does(void **state)
         seed = seed * 1664525 + 1013904223;
         struct mk_addr p = peer_of("0.0.0.0");
         memcpy(p.ip + 12, &seed, 4);
-        if (i % 2) /* inside of one of them */
+        if (i % 2) /* nested in an earlier network */
             memcpy(p.ip, v[i].ip, sizeof p.ip);
         uint32_t next = mk_network_set_next(s, &p, 0);
         for (uint32_t j = 0; j < MANY; j++) {
@@ -151,11 +151,11 @@ static void thousands_answer_as_a_list_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(set_without_networks_has_nobody, drop),
-        cmocka_unit_test_teardown(all_networks_around_an_address_are_found_in_order, drop),
-        cmocka_unit_test_teardown(numbers_may_be_given_and_shared, drop),
-        cmocka_unit_test_teardown(last_and_first_addresses_are_found, drop),
-        cmocka_unit_test_teardown(thousands_answer_as_a_list_does, drop),
+        cmocka_unit_test_teardown(network_set_empty_contains_nothing, drop),
+        cmocka_unit_test_teardown(network_set_finds_all_enclosing_networks_in_order, drop),
+        cmocka_unit_test_teardown(network_set_values_may_be_given_and_shared, drop),
+        cmocka_unit_test_teardown(network_set_finds_first_and_last_addresses, drop),
+        cmocka_unit_test_teardown(network_set_of_thousands_equals_linear_search, drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void check_pidfile(const char *expected)
     assert_str(mk_buf_str(&out), expected);
 }
 
-static void our_number_is_written_and_removed(void **state)
+static void pidfile_is_written_and_removed(void **state)
 {
     (void)state;
     char expected[32];
@@ -39,7 +39,7 @@ static void our_number_is_written_and_removed(void **state)
     mk_pidfile_release(pid_path, &fd);
 }
 
-static void what_a_dead_process_left_is_taken_over(void **state)
+static void pidfile_of_dead_process_is_taken_over(void **state)
 {
     (void)state;
     char expected[32];
@@ -58,7 +58,7 @@ static int take_it_too(void)
     return e == -EBUSY && fd == -1 ? 0 : 1;
 }
 
-static void a_living_process_keeps_it(void **state)
+static void pidfile_of_living_process_is_locked(void **state)
 {
     (void)state;
     char expected[32];
@@ -71,7 +71,7 @@ static void a_living_process_keeps_it(void **state)
     assert_int_equal(in_child(take_it_too), 1); /* now it is free */
 }
 
-/* As another process does it: the file stays the same. */
+/* Overwrites the file as another process does; the inode stays the same. */
 static void write_over(const char *text)
 {
     int fd = open(pid_path, O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -80,7 +80,7 @@ static void write_over(const char *text)
     mk_fd_close(&fd);
 }
 
-static void the_number_of_another_is_not_removed(void **state)
+static void pidfile_of_other_process_is_not_removed(void **state)
 {
     (void)state;
     int fd = -1;
@@ -94,7 +94,7 @@ static void the_number_of_another_is_not_removed(void **state)
     check_pidfile("");
 }
 
-/* Takes the place of the libc's, to remove the file between opening and locking, as its last owner may. */
+/* Replaces libc's fcntl() to remove the file between opening and locking, as its previous owner may do. */
 static int removals;
 
 int fcntl(int fd, int what, ...)
@@ -110,7 +110,7 @@ int fcntl(int fd, int what, ...)
     return (int)syscall(SYS_fcntl, fd, what, more);
 }
 
-static void the_lock_is_on_the_file_of_that_name(void **state)
+static void pidfile_lock_survives_concurrent_removal(void **state)
 {
     (void)state;
     int fd = -1;
@@ -120,12 +120,12 @@ static void the_lock_is_on_the_file_of_that_name(void **state)
     assert_int_equal(in_child(take_it_too), 0);
     mk_pidfile_release(pid_path, &fd);
     removals = 1000;
-    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), -EAGAIN); /* not without end */
+    assert_int_equal(mk_pidfile_acquire(pid_path, &fd), -EAGAIN); /* the number of retries is limited */
     assert_int_equal(fd, -1);
     removals = 0;
 }
 
-static void places_where_it_cannot_be(void **state)
+static void pidfile_invalid_paths_are_rejected(void **state)
 {
     (void)state;
     int fd = -1;
@@ -140,12 +140,12 @@ static void places_where_it_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(our_number_is_written_and_removed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_a_dead_process_left_is_taken_over, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_living_process_keeps_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_number_of_another_is_not_removed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_of_that_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(places_where_it_cannot_be, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pidfile_is_written_and_removed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pidfile_of_dead_process_is_taken_over, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pidfile_of_living_process_is_locked, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pidfile_of_other_process_is_not_removed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pidfile_lock_survives_concurrent_removal, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pidfile_invalid_paths_are_rejected, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

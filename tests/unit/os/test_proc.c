@@ -20,13 +20,13 @@ static int stay_on_one_processor(void)
     return sched_setaffinity(0, sizeof one, &one) == 0 && mk_proc_cpus() == 1 ? 0 : 2;
 }
 
-static void processors_are_those_we_may_use(void **state)
+static void proc_cpu_count_follows_affinity(void **state)
 {
     (void)state;
     assert_int_equal(in_child(stay_on_one_processor), 0);
 }
 
-static void a_name_is_set(void **state)
+static void proc_name_is_set(void **state)
 {
     (void)state;
     char before[16], name[16];
@@ -47,7 +47,7 @@ static int notice_a_lost_parent(void)
     return mk_proc_die_with_parent(getpid(), SIGQUIT) == -ESRCH ? 0 : 3;
 }
 
-static void a_lost_parent_is_noticed(void **state)
+static void proc_lost_parent_is_noticed(void **state)
 {
     (void)state;
     assert_int_equal(in_child(notice_a_lost_parent), 0);
@@ -61,7 +61,7 @@ static void stop_until_killed(void)
         pause();
 }
 
-static void a_stopped_process_is_recognised(void **state)
+static void proc_stopped_process_is_recognized(void **state)
 {
     (void)state;
     int status = 0;
@@ -77,16 +77,16 @@ static void a_stopped_process_is_recognised(void **state)
     assert_false(mk_proc_is_stopped(child));
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_false(mk_proc_is_stopped(child)); /* there is no such process any more */
+    assert_false(mk_proc_is_stopped(child)); /* the process no longer exists */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processors_are_those_we_may_use),
-        cmocka_unit_test(a_name_is_set),
-        cmocka_unit_test(a_lost_parent_is_noticed),
-        cmocka_unit_test(a_stopped_process_is_recognised),
+        cmocka_unit_test(proc_cpu_count_follows_affinity),
+        cmocka_unit_test(proc_name_is_set),
+        cmocka_unit_test(proc_lost_parent_is_noticed),
+        cmocka_unit_test(proc_stopped_process_is_recognized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

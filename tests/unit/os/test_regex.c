@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions in a program that was built without PCRE2, as this one. */
+/* Regular expressions in a program built without PCRE2, such as this test. */
 #include "os/regex.h"
 
 #include <errno.h>
 
 #include "unit/test.h"
 
-static void a_program_without_pcre2_says_so(void **state)
+static void regex_without_pcre2_reports_error(void **state)
 {
     (void)state;
     struct mk_regex_error why = {.at = 9};
@@ -19,6 +19,6 @@ static void a_program_without_pcre2_says_so(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_program_without_pcre2_says_so)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(regex_without_pcre2_reports_error)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

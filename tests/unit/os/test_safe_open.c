@@ -35,7 +35,7 @@ static void set_mode(const char *name, mode_t mode)
     assert_int_equal(chmod(folder_path(&folder, name, room), mode), 0);
 }
 
-static void a_file_in_a_safe_folder_is_opened(void **state)
+static void safe_open_in_safe_folder_succeeds(void **state)
 {
     (void)state;
     assert_int_equal(open_as("log", &other), 0);
@@ -49,7 +49,7 @@ static void add_link(const char *name, const char *target)
     assert_int_equal(symlink(target, folder_path(&folder, name, room)), 0);
 }
 
-static void the_last_name_is_no_link(void **state)
+static void safe_open_rejects_link_as_last_name(void **state)
 {
     (void)state;
     char target[PATH_MAX];
@@ -60,7 +60,7 @@ static void the_last_name_is_no_link(void **state)
     assert_int_equal(stat(target, &st), -1);
 }
 
-static void links_of_root_are_followed_where_the_other_may_not_write(void **state)
+static void safe_open_follows_links_of_root_in_safe_folders(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -83,7 +83,7 @@ static void links_of_root_are_followed_where_the_other_may_not_write(void **stat
     }
     assert_int_equal(open_as("ways/round/a", &other), -ELOOP);
     assert_int_equal(open_as("ways/none/a", &other), -ENOENT);
-    set_mode("in", 0777); /* what a link leads to must be safe, too */
+    set_mode("in", 0777); /* the link target must be safe, too */
     assert_int_equal(open_as("ways/whole/a", &other), -EPERM);
     set_mode("in", 0755);
     set_mode("ways", 0777);
@@ -94,7 +94,7 @@ static void links_of_root_are_followed_where_the_other_may_not_write(void **stat
     assert_int_equal(open_as("ways/near/a", &other), 0);
 }
 
-static void folders_that_the_other_may_write_to_are_refused(void **state)
+static void safe_open_rejects_folders_writable_by_other(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -102,7 +102,7 @@ static void folders_that_the_other_may_write_to_are_refused(void **state)
     assert_int_equal(open_as("in/log", &other), 0);
     set_mode("in", 0777);
     assert_int_equal(open_as("in/log", &other), -EPERM);
-    set_mode("in", 01777); /* a new name can be taken first */
+    set_mode("in", 01777); /* others may create a new name first */
     assert_int_equal(open_as("in/new", &other), -EPERM);
     struct mk_identity owner = {.uid = geteuid(), .gid = OTHER};
     set_mode("in", 0500);
@@ -111,11 +111,11 @@ static void folders_that_the_other_may_write_to_are_refused(void **state)
     set_mode("in", 0775);
     assert_int_equal(open_as("in/log", &member), -EPERM);
     assert_int_equal(open_as("in/log", &other), 0);
-    member.n_groups = -1; /* it may be in any */
+    member.n_groups = -1; /* may belong to any group */
     assert_int_equal(open_as("in/log", &member), -EPERM);
 }
 
-static void so_are_folders_above(void **state)
+static void safe_open_rejects_parent_folders_writable_by_other(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -123,19 +123,19 @@ static void so_are_folders_above(void **state)
     assert_int_equal(mkdir(folder_path(&folder, "above/in", room), 0755), 0);
     set_mode("above", 0777);
     assert_int_equal(open_as("above/in/log", &other), -EPERM);
-    set_mode("above", 01777); /* what is there is not theirs to replace */
+    set_mode("above", 01777); /* others cannot replace the existing folder */
     assert_int_equal(open_as("above/in/log", &other), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_in_a_safe_folder_is_opened, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_last_name_is_no_link, start, harness_stop),
-        cmocka_unit_test_setup_teardown(links_of_root_are_followed_where_the_other_may_not_write, start,
+        cmocka_unit_test_setup_teardown(safe_open_in_safe_folder_succeeds, start, harness_stop),
+        cmocka_unit_test_setup_teardown(safe_open_rejects_link_as_last_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(safe_open_follows_links_of_root_in_safe_folders, start, harness_stop),
+        cmocka_unit_test_setup_teardown(safe_open_rejects_folders_writable_by_other, start, harness_stop),
+        cmocka_unit_test_setup_teardown(safe_open_rejects_parent_folders_writable_by_other, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(folders_that_the_other_may_write_to_are_refused, start, harness_stop),
-        cmocka_unit_test_setup_teardown(so_are_folders_above, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

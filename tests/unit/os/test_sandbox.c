@@ -30,7 +30,7 @@ static int allow(struct mk_sandbox *box, const char *name)
     return mk_sandbox_allow(box, folder_path(&f, name, room));
 }
 
-/* 0 or the error. */
+/* Returns 0 or the error. */
 static int try_open(const char *name, int flags)
 {
     char room[PATH_MAX];
@@ -40,7 +40,7 @@ static int try_open(const char *name, int flags)
     return e;
 }
 
-/* In the child: the number of the first line that does not hold, 0 when all do. */
+/* Runs in the child: returns the number of the first failed line, 0 if there is none. */
 static int live_in_sandbox(void)
 {
     struct mk_sandbox box;
@@ -84,7 +84,7 @@ static int try_mkdir(const char *name)
     return mkdir(folder_path(&f, name, room), 0700) < 0 ? errno : 0;
 }
 
-/* In the child. */
+/* Runs in the child. */
 static int write_in_sandbox(void)
 {
     struct mk_sandbox box;
@@ -116,7 +116,7 @@ static int write_in_sandbox(void)
     return (e == EACCES || e == EXDEV) && try_remove("other/file") == EACCES ? 0 : __LINE__ % 256;
 }
 
-/* In the child: `names` or trust anchors. */
+/* Runs in the child: reads the files of `names` (DNS resolver) or of the trust store. */
 static int read_in_sandbox(bool names)
 {
     struct mk_sandbox box;
@@ -146,7 +146,7 @@ static int trust_in_sandbox(void)
     return read_in_sandbox(false);
 }
 
-/* In the child, as a user that is not root, with the right to listen on port 80. */
+/* Runs in the child as a non-root user that may listen on port 80. */
 static int drop_all_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -164,7 +164,7 @@ static int drop_all_capabilities(void)
     return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_NET_BIND_SERVICE, 0, 0) == 0 ? 0 : __LINE__ % 256;
 }
 
-static void capabilities_are_dropped(void **state)
+static void sandbox_drops_capabilities(void **state)
 {
     (void)state;
     int status = 0;
@@ -193,26 +193,26 @@ static void run(int (*child)(void))
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void only_what_was_allowed_can_be_opened(void **state)
+static void sandbox_allows_only_listed_paths(void **state)
 {
     (void)state;
     run(live_in_sandbox);
 }
 
-static void below_some_folders_everything_can_be_changed(void **state)
+static void sandbox_allows_writing_below_listed_folders(void **state)
 {
     (void)state;
     run(write_in_sandbox);
 }
 
-static void what_libraries_read_can_be_allowed(void **state)
+static void sandbox_allows_files_of_libraries(void **state)
 {
     (void)state;
     run(resolve_in_sandbox);
     run(trust_in_sandbox);
 }
 
-static void without_landlock_nothing_is_done(void **state)
+static void sandbox_without_landlock_does_nothing(void **state)
 {
     (void)state;
     struct mk_sandbox box = {.fd = -1};
@@ -227,11 +227,11 @@ static void without_landlock_nothing_is_done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_what_was_allowed_can_be_opened, start, harness_stop),
-        cmocka_unit_test_setup_teardown(below_some_folders_everything_can_be_changed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_libraries_read_can_be_allowed, start, harness_stop),
-        cmocka_unit_test(capabilities_are_dropped),
-        cmocka_unit_test_setup_teardown(without_landlock_nothing_is_done, start, harness_stop),
+        cmocka_unit_test_setup_teardown(sandbox_allows_only_listed_paths, start, harness_stop),
+        cmocka_unit_test_setup_teardown(sandbox_allows_writing_below_listed_folders, start, harness_stop),
+        cmocka_unit_test_setup_teardown(sandbox_allows_files_of_libraries, start, harness_stop),
+        cmocka_unit_test(sandbox_drops_capabilities),
+        cmocka_unit_test_setup_teardown(sandbox_without_landlock_does_nothing, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static int forget(void **state)
     return 0;
 }
 
-/* A service manager that listens there; `name` may begin with '@'. */
+/* Opens the socket of a service manager at this address; `name` may begin with '@'. */
 static int listen_at(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -46,7 +46,7 @@ static void check_told(const char *name)
     close(fd);
 }
 
-static void no_manager_is_notified(void **state)
+static void sd_notify_without_manager_does_nothing(void **state)
 {
     (void)state;
     assert_int_equal(mk_sd_notify("READY=1"), 0);
@@ -54,7 +54,7 @@ static void no_manager_is_notified(void **state)
     assert_int_equal(mk_sd_notify("READY=1"), 0);
 }
 
-static void the_manager_is_notified(void **state)
+static void sd_notify_reaches_manager(void **state)
 {
     (void)state;
     struct folder f;
@@ -66,7 +66,7 @@ static void the_manager_is_notified(void **state)
     folder_fini(&f);
 }
 
-static void a_manager_that_is_not_there(void **state)
+static void sd_notify_unreachable_manager_is_an_error(void **state)
 {
     (void)state;
     char longest[sizeof((struct sockaddr_un *)0)->sun_path + 1];
@@ -87,7 +87,7 @@ static unsigned sockets(const char *pid, const char *n)
     return mk_sd_listen_fds();
 }
 
-static void sockets_for_us_are_counted(void **state)
+static void sd_listen_fds_counts_own_sockets(void **state)
 {
     (void)state;
     char mine[16], other[16];
@@ -115,7 +115,7 @@ static void name_stream(int fd, unsigned long more)
     setenv("JOURNAL_STREAM", text, 1);
 }
 
-static void journal_is_the_stream_of_the_environment(void **state)
+static void sd_journal_stream_is_recognized(void **state)
 {
     (void)state;
     int ends[2];
@@ -139,11 +139,11 @@ static void journal_is_the_stream_of_the_environment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_manager_is_notified, forget, forget),
-        cmocka_unit_test_setup_teardown(the_manager_is_notified, forget, forget),
-        cmocka_unit_test_setup_teardown(a_manager_that_is_not_there, forget, forget),
-        cmocka_unit_test_setup_teardown(sockets_for_us_are_counted, forget, forget),
-        cmocka_unit_test_setup_teardown(journal_is_the_stream_of_the_environment, forget, forget),
+        cmocka_unit_test_setup_teardown(sd_notify_without_manager_does_nothing, forget, forget),
+        cmocka_unit_test_setup_teardown(sd_notify_reaches_manager, forget, forget),
+        cmocka_unit_test_setup_teardown(sd_notify_unreachable_manager_is_an_error, forget, forget),
+        cmocka_unit_test_setup_teardown(sd_listen_fds_counts_own_sockets, forget, forget),
+        cmocka_unit_test_setup_teardown(sd_journal_stream_is_recognized, forget, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

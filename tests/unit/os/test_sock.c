@@ -25,7 +25,7 @@ static int listen_at(const struct mk_sockaddr *a, const struct mk_sock_options *
     return fd;
 }
 
-/* A client that has spoken: listeners wait for the first bytes before they hand a connection out. */
+/* Connects a client and sends data: listeners wait for the first bytes before they return a connection. */
 static int call(const struct mk_sockaddr *a)
 {
     int fd = socket(a->any.sa_family, SOCK_STREAM, 0);
@@ -80,13 +80,13 @@ static void check_connection(const char *where, const char *peer_text)
     close(listener);
 }
 
-static void connections_are_taken(void **state)
+static void sock_accepts_ipv4(void **state)
 {
     (void)state;
     check_connection("127.0.0.1:0", "127.0.0.1");
 }
 
-static void connections_are_taken_over_ipv6(void **state)
+static void sock_accepts_ipv6(void **state)
 {
     (void)state;
     struct mk_sockaddr a = addr("[::1]:0");
@@ -97,7 +97,7 @@ static void connections_are_taken_over_ipv6(void **state)
     check_connection("[::1]:0", "::1");
 }
 
-static void an_address_is_listened_on_once(void **state)
+static void sock_address_in_use_is_an_error(void **state)
 {
     (void)state;
     struct mk_sockaddr asked = addr("0"), bound;
@@ -109,7 +109,7 @@ static void an_address_is_listened_on_once(void **state)
     assert_int_equal(mk_sock_test_bind(&bound), 0);
 }
 
-static void several_sockets_share_an_address_if_they_say_so(void **state)
+static void sock_reuse_port_shares_address(void **state)
 {
     (void)state;
     struct mk_sock_options shared = options;
@@ -117,12 +117,12 @@ static void several_sockets_share_an_address_if_they_say_so(void **state)
     struct mk_sockaddr asked = addr("0"), bound, again;
     int first = listen_at(&asked, &shared, &bound), second = listen_at(&bound, &shared, &again);
     assert_true(mk_sockaddr_eq(&bound, &again));
-    assert_int_equal(mk_sock_test_bind(&bound), -EADDRINUSE); /* another program is still told */
+    assert_int_equal(mk_sock_test_bind(&bound), -EADDRINUSE); /* another program still gets the error */
     close(first);
     close(second);
 }
 
-static void any_port_can_be_had(void **state)
+static void sock_any_port_can_be_bound(void **state)
 {
     (void)state;
     struct mk_sockaddr any_port = addr("0"), file = addr("unix:/nowhere/at/all");
@@ -141,7 +141,7 @@ static struct mk_sockaddr unix_addr(const struct folder *f, const char *name)
     return addr(text);
 }
 
-static void a_unix_socket_has_its_mode_and_no_address(void **state)
+static void sock_unix_has_mode_and_no_peer_address(void **state)
 {
     (void)state;
     struct folder f;
@@ -161,7 +161,7 @@ static void a_unix_socket_has_its_mode_and_no_address(void **state)
     folder_fini(&f);
 }
 
-/* Takes the place of the libc's, to swap the file for a link to another as soon as it is there. */
+/* Replaces libc's bind() to swap the new socket file for a link to another file. */
 static const struct folder *swaps;
 
 int bind(int fd, const struct sockaddr *at, socklen_t len)
@@ -181,7 +181,7 @@ static unsigned mode_of(const struct folder *f, const char *name)
     return st.st_mode & 0777;
 }
 
-static void the_mode_is_that_of_the_socket_whatever_takes_its_place(void **state)
+static void sock_unix_mode_does_not_follow_swapped_link(void **state)
 {
     (void)state;
     struct folder f;
@@ -202,7 +202,7 @@ static void the_mode_is_that_of_the_socket_whatever_takes_its_place(void **state
     folder_fini(&f);
 }
 
-static void a_stale_file_is_replaced_a_living_one_is_not(void **state)
+static void sock_unix_stale_file_is_replaced_but_not_living_one(void **state)
 {
     (void)state;
     struct folder f;
@@ -212,7 +212,7 @@ static void a_stale_file_is_replaced_a_living_one_is_not(void **state)
     struct mk_sockaddr a = unix_addr(&f, "s"), bound;
     int first = listen_at(&a, &options, &bound);
     assert_int_equal(mk_sock_listen(&a, &options, &second), -EADDRINUSE);
-    int client = call(&a), fd = take(first, &peer); /* the living one was not disturbed */
+    int client = call(&a), fd = take(first, &peer); /* the living listener was not disturbed */
     close(client);
     close(fd);
     close(first);
@@ -225,7 +225,7 @@ static void a_stale_file_is_replaced_a_living_one_is_not(void **state)
     folder_fini(&f);
 }
 
-static void what_is_no_socket_is_never_removed(void **state)
+static void sock_unix_other_file_is_never_removed(void **state)
 {
     (void)state;
     struct folder f;
@@ -241,7 +241,7 @@ static void what_is_no_socket_is_never_removed(void **state)
     folder_fini(&f);
 }
 
-static void a_reset_is_felt_at_once(void **state)
+static void sock_reset_reaches_client_at_once(void **state)
 {
     (void)state;
     struct mk_sockaddr asked = addr("0"), bound;
@@ -260,16 +260,16 @@ static void a_reset_is_felt_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connections_are_taken),
-        cmocka_unit_test(connections_are_taken_over_ipv6),
-        cmocka_unit_test(an_address_is_listened_on_once),
-        cmocka_unit_test(several_sockets_share_an_address_if_they_say_so),
-        cmocka_unit_test(any_port_can_be_had),
-        cmocka_unit_test(a_unix_socket_has_its_mode_and_no_address),
-        cmocka_unit_test(the_mode_is_that_of_the_socket_whatever_takes_its_place),
-        cmocka_unit_test(a_stale_file_is_replaced_a_living_one_is_not),
-        cmocka_unit_test(what_is_no_socket_is_never_removed),
-        cmocka_unit_test(a_reset_is_felt_at_once),
+        cmocka_unit_test(sock_accepts_ipv4),
+        cmocka_unit_test(sock_accepts_ipv6),
+        cmocka_unit_test(sock_address_in_use_is_an_error),
+        cmocka_unit_test(sock_reuse_port_shares_address),
+        cmocka_unit_test(sock_any_port_can_be_bound),
+        cmocka_unit_test(sock_unix_has_mode_and_no_peer_address),
+        cmocka_unit_test(sock_unix_mode_does_not_follow_swapped_link),
+        cmocka_unit_test(sock_unix_stale_file_is_replaced_but_not_living_one),
+        cmocka_unit_test(sock_unix_other_file_is_never_removed),
+        cmocka_unit_test(sock_reset_reaches_client_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

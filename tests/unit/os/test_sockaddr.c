@@ -23,7 +23,7 @@ static struct mk_sockaddr parse(const char *text)
     return a;
 }
 
-static void what_is_written_is_printed(void **state)
+static void sockaddr_is_parsed_and_printed(void **state)
 {
     (void)state;
     static const struct {
@@ -53,7 +53,7 @@ static void what_is_written_is_printed(void **state)
     }
 }
 
-static void what_is_no_address_is_refused(void **state)
+static void sockaddr_rejects_malformed(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -70,7 +70,7 @@ static void what_is_no_address_is_refused(void **state)
     }
 }
 
-static void the_path_of_a_unix_socket_has_its_limit(void **state)
+static void sockaddr_unix_path_length_is_limited(void **state)
 {
     (void)state;
     char text[5 + sizeof((struct sockaddr_un *)0)->sun_path + 1], room[MK_SOCKADDR_TEXT_MAX];
@@ -83,7 +83,7 @@ static void the_path_of_a_unix_socket_has_its_limit(void **state)
     assert_int_equal(mk_sockaddr_parse(mk_str_of(text, longest + 1), any, &a), -EINVAL);
 }
 
-static void a_bare_port_goes_to_the_given_host(void **state)
+static void sockaddr_bare_port_uses_given_host(void **state)
 {
     (void)state;
     char room[MK_SOCKADDR_TEXT_MAX];
@@ -95,7 +95,7 @@ static void a_bare_port_goes_to_the_given_host(void **state)
     assert_int_equal(mk_sockaddr_parse(MK_STR("80"), MK_STR("nowhere"), &a), -EINVAL);
 }
 
-static void addresses_differ_in_every_part(void **state)
+static void sockaddr_comparison_covers_every_part(void **state)
 {
     (void)state;
     static const char *const all[] = {"127.0.0.1:80", "127.0.0.1:81", "127.0.0.2:80", "[::1]:80",
@@ -107,7 +107,7 @@ static void addresses_differ_in_every_part(void **state)
         }
 }
 
-static void any_address_is_known(void **state)
+static void sockaddr_wildcard_is_recognized(void **state)
 {
     (void)state;
     struct mk_sockaddr a = parse("80"), b = parse("[::]:80"), c = parse("127.0.0.1:80"),
@@ -116,7 +116,7 @@ static void any_address_is_known(void **state)
     assert_false(mk_sockaddr_is_any(&c) || mk_sockaddr_is_any(&d) || mk_sockaddr_is_any(&e));
 }
 
-static void a_socket_knows_where_it_is(void **state)
+static void sockaddr_getsockname_returns_address(void **state)
 {
     (void)state;
     struct mk_sockaddr a = parse("127.0.0.1:0"), got;
@@ -129,7 +129,7 @@ static void a_socket_knows_where_it_is(void **state)
     assert_int_equal(mk_sockaddr_getsockname(fd, &got), -EBADF);
 }
 
-static void a_peer_is_printed_without_its_port(void **state)
+static void sockaddr_peer_is_printed_without_port(void **state)
 {
     (void)state;
     static const struct {
@@ -156,14 +156,14 @@ static void a_peer_is_printed_without_its_port(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_printed),
-        cmocka_unit_test(what_is_no_address_is_refused),
-        cmocka_unit_test(the_path_of_a_unix_socket_has_its_limit),
-        cmocka_unit_test(a_bare_port_goes_to_the_given_host),
-        cmocka_unit_test(addresses_differ_in_every_part),
-        cmocka_unit_test(any_address_is_known),
-        cmocka_unit_test(a_socket_knows_where_it_is),
-        cmocka_unit_test(a_peer_is_printed_without_its_port),
+        cmocka_unit_test(sockaddr_is_parsed_and_printed),
+        cmocka_unit_test(sockaddr_rejects_malformed),
+        cmocka_unit_test(sockaddr_unix_path_length_is_limited),
+        cmocka_unit_test(sockaddr_bare_port_uses_given_host),
+        cmocka_unit_test(sockaddr_comparison_covers_every_part),
+        cmocka_unit_test(sockaddr_wildcard_is_recognized),
+        cmocka_unit_test(sockaddr_getsockname_returns_address),
+        cmocka_unit_test(sockaddr_peer_is_printed_without_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

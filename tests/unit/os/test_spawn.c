@@ -10,7 +10,7 @@
 
 static char said[8192];
 
-/* What `sh -c script` prints; its status in *status. */
+/* Returns the output of `sh -c script`; stores its wait status in *status. */
 static mk_str run(const char *script, struct mk_spawn s, int *status)
 {
     char *argv[] = {(char *)(uintptr_t)("/bin/sh"), (char *)(uintptr_t)("-c"), (char *)(uintptr_t)script,
@@ -34,7 +34,7 @@ static mk_str run(const char *script, struct mk_spawn s, int *status)
     return mk_str_of(said, len);
 }
 
-static void it_gets_what_it_is_given(void **state)
+static void spawn_passes_environment_and_folder(void **state)
 {
     (void)state;
     int status;
@@ -42,18 +42,18 @@ static void it_gets_what_it_is_given(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
-static void it_gets_no_other_descriptors(void **state)
+static void spawn_passes_only_standard_descriptors(void **state)
 {
     (void)state;
     int status, open_to_all = dup(STDERR_FILENO);
-    /* 3 and above: what the shell itself opens to look */
+    /* 3 and above: opened by the shell itself */
     mk_str s =
         run("for i in /proc/$$/fd/*; do test -e $i && echo ${i##*/}; done", (struct mk_spawn){0}, &status);
     assert_str(s, "0\n1\n2\n");
     close(open_to_all);
 }
 
-static void its_group_is_its_own_and_its_signals_are_new(void **state)
+static void spawn_has_own_group_and_default_signals(void **state)
 {
     (void)state;
     int status;
@@ -63,7 +63,7 @@ static void its_group_is_its_own_and_its_signals_are_new(void **state)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     mk_str s = run(
-        /* 1 to 28: libc keeps 32 and 33 for itself, and signals that are ignored at our start stay ignored */
+        /* signals 1 to 28: libc reserves 32 and 33, and signals ignored when the test starts stay ignored */
         "sed -nE 's/^(Sig...):.*(.{7})$/\\1 \\2/p' /proc/self/status | grep -E 'Blk|Ign'; "
         "set -- $(cat /proc/$$/stat); test $5 = $$ && echo own",
         (struct mk_spawn){0}, &status);
@@ -73,7 +73,7 @@ static void its_group_is_its_own_and_its_signals_are_new(void **state)
     assert_str(s, "SigBlk 0000000\nSigIgn 0000000\nown\n");
 }
 
-static void limits_hold(void **state)
+static void spawn_applies_limits(void **state)
 {
     (void)state;
     struct mk_spawn s = {.limits = {[MK_SPAWN_CPU_S] = 5,
@@ -83,13 +83,13 @@ static void limits_hold(void **state)
     int status;
     assert_str(run("ulimit -t; ulimit -v; ulimit -f", s, &status), "5\n1048576\n8\n");
     struct rlimit r;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &r), 0); /* ours are as they were */
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &r), 0); /* our own limits are unchanged */
     assert_true(r.rlim_cur == RLIM_INFINITY || r.rlim_cur > 4096);
     (void)run("while :; do :; done", (struct mk_spawn){.limits = {[MK_SPAWN_CPU_S] = 1}}, &status);
     assert_true(WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL));
 }
 
-static void a_limit_above_ours_is_ours(void **state)
+static void spawn_limit_is_capped_by_own_limit(void **state)
 {
     (void)state;
     int status;
@@ -104,7 +104,7 @@ static void a_limit_above_ours_is_ours(void **state)
     assert_int_equal(status, 0);
 }
 
-static void what_cannot_be_started_says_why(void **state)
+static void spawn_failure_reports_error(void **state)
 {
     (void)state;
     struct folder f;
@@ -124,13 +124,13 @@ static void what_cannot_be_started_says_why(void **state)
         char *argv[] = {(char *)(uintptr_t)cases[i].file, NULL};
         struct mk_spawn s = {.argv = argv, .envp = none, .cwd = cases[i].cwd, .fds = {-1, -1, -1}};
         assert_int_equal(mk_spawn(&s), cases[i].e);
-        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* and leaves nothing behind */
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* and leaves no child behind */
         assert_int_equal(errno, ECHILD);
     }
     folder_fini(&f);
 }
 
-static void it_dies_with_us(void **state)
+static void spawn_child_dies_with_parent(void **state)
 {
     (void)state;
     int ends[2];
@@ -152,13 +152,13 @@ static void it_dies_with_us(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_gets_what_it_is_given),
-        cmocka_unit_test(it_gets_no_other_descriptors),
-        cmocka_unit_test(its_group_is_its_own_and_its_signals_are_new),
-        cmocka_unit_test(limits_hold),
-        cmocka_unit_test(a_limit_above_ours_is_ours),
-        cmocka_unit_test(what_cannot_be_started_says_why),
-        cmocka_unit_test(it_dies_with_us),
+        cmocka_unit_test(spawn_passes_environment_and_folder),
+        cmocka_unit_test(spawn_passes_only_standard_descriptors),
+        cmocka_unit_test(spawn_has_own_group_and_default_signals),
+        cmocka_unit_test(spawn_applies_limits),
+        cmocka_unit_test(spawn_limit_is_capped_by_own_limit),
+        cmocka_unit_test(spawn_failure_reports_error),
+        cmocka_unit_test(spawn_child_dies_with_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

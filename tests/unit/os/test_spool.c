@@ -39,7 +39,7 @@ static void assert_descriptor_reads(struct mk_spool *s, const char *text)
     assert_memory_equal(room, text, strlen(text));
 }
 
-static void little_stays_in_memory(void **state)
+static void spool_small_content_stays_in_memory(void **state)
 {
     (void)state;
     struct mk_spool s;
@@ -55,20 +55,20 @@ static void little_stays_in_memory(void **state)
     mk_spool_fini(&s);
 }
 
-static void a_descriptor_of_what_is_in_memory_begins_at_its_beginning(void **state)
+static void spool_descriptor_of_memory_starts_at_beginning(void **state)
 {
     (void)state;
     struct mk_spool s;
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("little"));
     assert_descriptor_reads(&s, "little");
-    assert_descriptor_reads(&s, "little"); /* every time */
+    assert_descriptor_reads(&s, "little"); /* each time */
     assert_int_equal(mk_spool_length(&s), 6);
     assert_reads(&s, 0, "little");
     mk_spool_fini(&s);
 }
 
-static void no_content_has_a_descriptor_too(void **state)
+static void spool_empty_has_descriptor(void **state)
 {
     (void)state;
     struct mk_spool s;
@@ -77,7 +77,7 @@ static void no_content_has_a_descriptor_too(void **state)
     mk_spool_fini(&s);
 }
 
-static void what_is_stored_and_what_is_kept_read_as_one(void **state)
+static void spool_file_and_memory_read_as_one(void **state)
 {
     (void)state;
     struct mk_spool s;
@@ -94,7 +94,7 @@ static void what_is_stored_and_what_is_kept_read_as_one(void **state)
     mk_spool_fini(&s);
 }
 
-static void the_file_has_no_name_and_no_other_reader(void **state)
+static void spool_file_is_unnamed_and_private(void **state)
 {
     (void)state;
     struct mk_spool s;
@@ -109,7 +109,7 @@ static void the_file_has_no_name_and_no_other_reader(void **state)
     mk_spool_fini(&s);
 }
 
-static void a_folder_that_is_not_there_is_an_error(void **state)
+static void spool_missing_folder_is_an_error(void **state)
 {
     (void)state;
     struct mk_spool s;
@@ -120,7 +120,7 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
     mk_spool_fini(&s);
 }
 
-/* In the child: the limit of file sizes is met in the middle of a write. */
+/* Runs in the child: a write reaches the file size limit half way. */
 static int store_too_much(void)
 {
     struct rlimit two = {2, 2};
@@ -133,7 +133,7 @@ static int store_too_much(void)
     return mk_spool_write_to_file(&s, f.path) == -ENOSPC && mk_spool_fd(&s) < 0 ? 0 : 2;
 }
 
-static void every_limit_on_file_sizes_is_a_full_disk(void **state)
+static void spool_file_size_limit_counts_as_full_disk(void **state)
 {
     (void)state;
     int status = 0;
@@ -145,7 +145,7 @@ static void every_limit_on_file_sizes_is_a_full_disk(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void a_full_device_is_a_full_disk(void **state)
+static void spool_full_device_is_reported(void **state)
 {
     (void)state;
     struct mk_spool s;
@@ -159,15 +159,14 @@ static void a_full_device_is_a_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(little_stays_in_memory, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_descriptor_of_what_is_in_memory_begins_at_its_beginning, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(no_content_has_a_descriptor_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_stored_and_what_is_kept_read_as_one, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_file_has_no_name_and_no_other_reader, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there_is_an_error, start, harness_stop),
-        cmocka_unit_test_setup_teardown(every_limit_on_file_sizes_is_a_full_disk, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_full_device_is_a_full_disk, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_small_content_stays_in_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_descriptor_of_memory_starts_at_beginning, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_empty_has_descriptor, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_file_and_memory_read_as_one, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_file_is_unnamed_and_private, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_missing_folder_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_file_size_limit_counts_as_full_disk, start, harness_stop),
+        cmocka_unit_test_setup_teardown(spool_full_device_is_reported, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,9 +31,9 @@ static void expect_path(const char *expected)
     assert_string_equal(room, expected);
 }
 
-/* ---- Where it is ---- */
+/* ---- Path ---- */
 
-static void the_environment_says_where(void **state)
+static void state_dir_path_comes_from_environment(void **state)
 {
     (void)state;
     char room[PATH_MAX], long_path[PATH_MAX + 2];
@@ -55,9 +55,9 @@ static void the_environment_says_where(void **state)
     set("XDG_STATE_HOME", NULL);
 }
 
-/* ---- The folder ---- */
+/* ---- Folder ---- */
 
-static void folders_are_private_to_the_user(void **state)
+static void state_dir_folders_are_private(void **state)
 {
     (void)state;
     struct stat st;
@@ -80,7 +80,7 @@ static void expect_refused(const char *name, mk_err e, const char *what)
     assert_contains(mk_str_from_c(why), what);
 }
 
-static void what_is_not_ours_alone_is_refused(void **state)
+static void state_dir_shared_folders_are_rejected(void **state)
 {
     (void)state;
     folder_add(&top, "file", MK_STR(""));
@@ -98,7 +98,7 @@ static void what_is_not_ours_alone_is_refused(void **state)
     }
 }
 
-static void a_lock_keeps_others_out(void **state)
+static void state_dir_lock_is_exclusive(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -122,7 +122,7 @@ static mk_err read_file(const char *name, bool secret, char *room, size_t cap, m
     return e;
 }
 
-static void what_was_written_is_read(void **state)
+static void state_dir_file_round_trips(void **state)
 {
     (void)state;
     char room[64];
@@ -143,7 +143,7 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(text.len, 0);
 }
 
-static void a_file_that_is_too_large_is_not_read(void **state)
+static void state_dir_oversized_file_is_not_read(void **state)
 {
     (void)state;
     char room[7];
@@ -161,7 +161,7 @@ static void expect_unread(const char *name, bool secret, const char *what)
     assert_int_equal(text.len, 0);
 }
 
-static void files_that_others_could_touch_are_not_read(void **state)
+static void state_dir_files_accessible_to_others_are_not_read(void **state)
 {
     (void)state;
     char room[64];
@@ -179,7 +179,7 @@ static void files_that_others_could_touch_are_not_read(void **state)
     expect_unread("fifo", true, "not a regular file");
 }
 
-static void links_are_replaced_and_not_followed(void **state)
+static void state_dir_links_are_replaced_not_followed(void **state)
 {
     (void)state;
     char room[64];
@@ -197,7 +197,7 @@ static void links_are_replaced_and_not_followed(void **state)
     assert_str(mk_buf_str(&b), "mine");
 }
 
-static void a_failed_write_leaves_nothing_behind(void **state)
+static void state_dir_failed_write_leaves_no_file(void **state)
 {
     (void)state;
     struct stat st;
@@ -215,15 +215,15 @@ static void a_failed_write_leaves_nothing_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_environment_says_where),
-        TEST(folders_are_private_to_the_user),
-        TEST(what_is_not_ours_alone_is_refused),
-        TEST(a_lock_keeps_others_out),
-        TEST(what_was_written_is_read),
-        TEST(a_file_that_is_too_large_is_not_read),
-        TEST(files_that_others_could_touch_are_not_read),
-        TEST(links_are_replaced_and_not_followed),
-        TEST(a_failed_write_leaves_nothing_behind),
+        TEST(state_dir_path_comes_from_environment),
+        TEST(state_dir_folders_are_private),
+        TEST(state_dir_shared_folders_are_rejected),
+        TEST(state_dir_lock_is_exclusive),
+        TEST(state_dir_file_round_trips),
+        TEST(state_dir_oversized_file_is_not_read),
+        TEST(state_dir_files_accessible_to_others_are_not_read),
+        TEST(state_dir_links_are_replaced_not_followed),
+        TEST(state_dir_failed_write_leaves_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static mk_err send_number(int number, size_t len)
     return mk_control_queue_send(&box, master, &out);
 }
 
-static void what_fits_is_sent_at_once(void **state)
+static void control_queue_sends_at_once_if_possible(void **state)
 {
     (void)state;
     assert_int_equal(send_number(1, 0), 0);
@@ -44,14 +44,14 @@ static void what_fits_is_sent_at_once(void **state)
     assert_int_equal(mk_control_queue_flush(&box, master), 0);
 }
 
-static void what_does_not_is_kept_in_its_order(void **state)
+static void control_queue_keeps_order_when_socket_is_full(void **state)
 {
     (void)state;
     int sent = 0, got = 0;
     while (!box.first)
         assert_int_equal(send_number(sent++, sizeof much), 0);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(send_number(sent++, 1), 0); /* they would fit, but are not their turn */
+        assert_int_equal(send_number(sent++, 1), 0); /* small enough, but they must keep their order */
     assert_int_equal(mk_control_queue_flush(&box, master), -EAGAIN);
     while (got < sent) {
         mk_err e = mk_control_receive(worker, &room, &m);
@@ -64,7 +64,7 @@ static void what_does_not_is_kept_in_its_order(void **state)
     assert_null(box.first);
 }
 
-static void descriptors_are_kept_too(void **state)
+static void control_queue_keeps_descriptors(void **state)
 {
     (void)state;
     int ends[2];
@@ -86,7 +86,7 @@ static void descriptors_are_kept_too(void **state)
     assert_int_equal(mk_fd_count(), before);
 }
 
-static void untaken_messages_are_dropped(void **state)
+static void control_queue_drops_messages_without_receiver(void **state)
 {
     (void)state;
     unsigned before = mk_fd_count();
@@ -104,10 +104,10 @@ static void untaken_messages_are_dropped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_fits_is_sent_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(what_does_not_is_kept_in_its_order, start, stop),
-        cmocka_unit_test_setup_teardown(descriptors_are_kept_too, start, stop),
-        cmocka_unit_test_setup_teardown(untaken_messages_are_dropped, start, stop),
+        cmocka_unit_test_setup_teardown(control_queue_sends_at_once_if_possible, start, stop),
+        cmocka_unit_test_setup_teardown(control_queue_keeps_order_when_socket_is_full, start, stop),
+        cmocka_unit_test_setup_teardown(control_queue_keeps_descriptors, start, stop),
+        cmocka_unit_test_setup_teardown(control_queue_drops_messages_without_receiver, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

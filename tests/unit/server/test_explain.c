@@ -29,7 +29,7 @@ static mk_str explain(const char *method, const char *url)
     return mk_buf_str(&out);
 }
 
-/* The text after `what`; absent if there is none. */
+/* Returns the text after `what`; absent if there is none. */
 static mk_str line(mk_str text, const char *what)
 {
     while (text.len) {
@@ -40,7 +40,7 @@ static mk_str line(mk_str text, const char *what)
     return MK_STR_NULL;
 }
 
-static void every_step_is_explained(void **state)
+static void explain_shows_every_step(void **state)
 {
     (void)state;
     mk_str text = explain("GET", "http://one.example:8080/index.html");
@@ -54,7 +54,7 @@ static void every_step_is_explained(void **state)
     assert_contains(text, "ETag: ");
 }
 
-static void hosts_are_explained_with_their_reason(void **state)
+static void explain_gives_reason_for_vhost(void **state)
 {
     (void)state;
     assert_contains(line(explain("GET", "/"), "host"), "the request names no host");
@@ -63,7 +63,7 @@ static void hosts_are_explained_with_their_reason(void **state)
     assert_contains(line(explain("GET", "http://other:99/"), "listener"), "no listener on port 99");
 }
 
-static void the_deciding_route_is_named(void **state)
+static void explain_names_route(void **state)
 {
     (void)state;
     mk_str text = explain("GET", "/old/x");
@@ -76,7 +76,7 @@ static void the_deciding_route_is_named(void **state)
     assert_str(line(text, "answer"), "403 Forbidden");
 }
 
-static void problems_of_a_file_are_explained(void **state)
+static void explain_describes_file_errors(void **state)
 {
     (void)state;
     assert_contains(line(explain("GET", "/nothing"), "file"), "nothing there beneath");
@@ -88,7 +88,7 @@ static void problems_of_a_file_are_explained(void **state)
     assert_contains(line(explain("GET", "http://x.two.example/route"), "file"), "(the Fallback)");
 }
 
-static void the_answer_to_other_methods_is_explained(void **state)
+static void explain_describes_response_to_other_methods(void **state)
 {
     (void)state;
     mk_str text = explain("POST", "/index.html");
@@ -98,7 +98,7 @@ static void the_answer_to_other_methods_is_explained(void **state)
     assert_str(line(explain("BREW", "/"), "answer"), "501 Not Implemented");
 }
 
-static void a_refused_path_is_explained(void **state)
+static void explain_describes_rejected_path(void **state)
 {
     (void)state;
     static const char *const bad[] = {"/%zz", "/../x", "/%00", "http://one.example/.."};
@@ -110,7 +110,7 @@ static void a_refused_path_is_explained(void **state)
     }
 }
 
-static void what_is_no_request_is_refused(void **state)
+static void explain_rejects_malformed_request(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {{"GET", ""}, {"GET", "x"}, {"GET", "ftp://a/"},
@@ -125,13 +125,13 @@ static void what_is_no_request_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_step_is_explained, start, harness_stop),
-        cmocka_unit_test_setup_teardown(hosts_are_explained_with_their_reason, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_deciding_route_is_named, start, harness_stop),
-        cmocka_unit_test_setup_teardown(problems_of_a_file_are_explained, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_answer_to_other_methods_is_explained, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_refused_path_is_explained, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_shows_every_step, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_gives_reason_for_vhost, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_names_route, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_describes_file_errors, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_describes_response_to_other_methods, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_describes_rejected_path, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_rejects_malformed_request, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explaining a request when memory runs out: it fails with an error. */
+/* `explain` when memory runs out: it fails with an error. */
 #include "unit/oom.h"
 #include "unit/setup/configured.h"
 
@@ -25,7 +25,7 @@ static bool explain(void)
     return mk_explain(c.g, MK_STR("GET"), MK_STR("http://two/index.html"), &out) == 0 && oom.n_failed == 0;
 }
 
-static void an_explanation_needs_memory(void **state)
+static void explain_oom_fails_cleanly(void **state)
 {
     (void)state;
     assert_true(configured_load_file(&c, "monkey.conf"));
@@ -35,7 +35,7 @@ static void an_explanation_needs_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_explanation_needs_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(explain_oom_fails_cleanly, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,14 +22,14 @@ static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
     assert_int_equal(life.phase.is, phase);
 }
 
-/* Nothing follows, however often the master asks. */
+/* No step follows, however often the master polls. */
 static void expect_nothing(enum mk_lifecycle_phase phase)
 {
     expect(MK_STEP_WAIT, phase);
     expect(MK_STEP_WAIT, phase);
 }
 
-/* Two workers of the only set. */
+/* Two workers of the first set. */
 static void serve(void)
 {
     mk_lifecycle_plugins_prepared(&life, true);
@@ -85,7 +85,7 @@ static void (*const reloading[])(void) = {try_reload, prepare_reload, start_relo
 
 /* ---- Starting ---- */
 
-static void start_waits_until_each_worker_serves(void **state)
+static void lifecycle_start_waits_until_all_workers_serve(void **state)
 {
     (void)state;
     expect_nothing(MK_PHASE_PREPARING_FIRST);
@@ -97,7 +97,7 @@ static void start_waits_until_each_worker_serves(void **state)
     expect(MK_STEP_SERVE, MK_PHASE_SERVING);
 }
 
-static void start_with_unprepared_plugin_fails_without_workers(void **state)
+static void lifecycle_start_with_failed_plugin_starts_no_workers(void **state)
 {
     (void)state;
     mk_lifecycle_plugins_prepared(&life, false);
@@ -106,7 +106,7 @@ static void start_with_unprepared_plugin_fails_without_workers(void **state)
     expect(MK_STEP_STOP, MK_PHASE_ENDING);
 }
 
-static void start_whose_workers_cannot_fork_fails(void **state)
+static void lifecycle_start_fails_if_fork_fails(void **state)
 {
     (void)state;
     mk_lifecycle_plugins_prepared(&life, true);
@@ -115,7 +115,7 @@ static void start_whose_workers_cannot_fork_fails(void **state)
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
 }
 
-static void start_with_early_death_fails_even_if_others_serve(void **state)
+static void lifecycle_start_fails_after_early_death(void **state)
 {
     (void)state;
     mk_lifecycle_plugins_prepared(&life, true);
@@ -125,7 +125,7 @@ static void start_with_early_death_fails_even_if_others_serve(void **state)
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
 }
 
-static void reload_during_start_follows_when_it_serves(void **state)
+static void lifecycle_reload_during_start_follows_start(void **state)
 {
     (void)state;
     mk_lifecycle_request_reload(&life);
@@ -139,7 +139,7 @@ static void reload_during_start_follows_when_it_serves(void **state)
 
 /* ---- Serving ---- */
 
-static void early_death_while_serving_changes_nothing(void **state)
+static void lifecycle_early_death_while_serving_is_ignored(void **state)
 {
     (void)state;
     serve();
@@ -148,7 +148,7 @@ static void early_death_while_serving_changes_nothing(void **state)
     expect_nothing(MK_PHASE_SERVING);
 }
 
-static void upgrade_is_allowed_only_while_serving(void **state)
+static void lifecycle_upgrade_needs_serving(void **state)
 {
     (void)state;
     for (unsigned phase = 0; phase < MK_PHASES; phase++) {
@@ -159,14 +159,14 @@ static void upgrade_is_allowed_only_while_serving(void **state)
 
 /* ---- Reloading ---- */
 
-static void reload_hands_over_when_all_new_workers_serve(void **state)
+static void lifecycle_reload_hands_over_when_all_new_workers_serve(void **state)
 {
     (void)state;
     start_reload();
     workers.ready = 2;
     expect_nothing(MK_PHASE_RELOADING);
     workers.ready = 3;
-    workers.there = 4; /* a worker drains, and its replacement starts */
+    workers.there = 4; /* a worker drains while its replacement starts */
     expect_nothing(MK_PHASE_RELOADING);
     workers.there = 3;
     workers.accept_still = true;
@@ -177,7 +177,7 @@ static void reload_hands_over_when_all_new_workers_serve(void **state)
     expect_nothing(MK_PHASE_SERVING);
 }
 
-static void reload_without_old_workers_finishes_at_once(void **state)
+static void lifecycle_reload_without_old_workers_finishes_at_once(void **state)
 {
     (void)state;
     start_reload();
@@ -186,13 +186,13 @@ static void reload_without_old_workers_finishes_at_once(void **state)
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
 }
 
-static void hand_over_ends_without_the_answer_of_old_workers(void **state)
+static void lifecycle_handover_times_out(void **state)
 {
     (void)state;
     hand_over();
     mk_lifecycle_old_workers_late(&life);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    mk_lifecycle_old_workers_late(&life); /* while serving: of no hand-over */
+    mk_lifecycle_old_workers_late(&life); /* while serving, this belongs to no handover */
     workers.wanted = 2;
     workers.there = workers.ready = 2;
     mk_lifecycle_request_reload(&life);
@@ -200,7 +200,7 @@ static void hand_over_ends_without_the_answer_of_old_workers(void **state)
     assert_false(life.late);
 }
 
-static void hand_over_ignores_an_early_death(void **state)
+static void lifecycle_handover_ignores_early_death(void **state)
 {
     (void)state;
     hand_over();
@@ -208,7 +208,7 @@ static void hand_over_ignores_an_early_death(void **state)
     expect_nothing(MK_PHASE_HANDING_OVER);
 }
 
-static void reload_that_fails_keeps_the_old_configuration(void **state)
+static void lifecycle_failed_reload_keeps_old_configuration(void **state)
 {
     (void)state;
     try_reload();
@@ -234,7 +234,7 @@ static void reload_that_fails_keeps_the_old_configuration(void **state)
     expect_nothing(MK_PHASE_SERVING);
 }
 
-static void reload_whose_workers_cannot_fork_is_abandoned(void **state)
+static void lifecycle_reload_is_abandoned_if_fork_fails(void **state)
 {
     (void)state;
     prepare_reload();
@@ -244,8 +244,8 @@ static void reload_whose_workers_cannot_fork_is_abandoned(void **state)
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
 }
 
-/* An early death counts although the others serve. */
-static void reload_with_early_death_does_not_hand_over(void **state)
+/* An early death counts even if the other workers serve. */
+static void lifecycle_reload_is_abandoned_after_early_death(void **state)
 {
     (void)state;
     start_reload();
@@ -254,7 +254,7 @@ static void reload_with_early_death_does_not_hand_over(void **state)
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
 }
 
-static void reload_requested_during_a_reload_follows_it_once(void **state)
+static void lifecycle_reload_during_reload_follows_once(void **state)
 {
     (void)state;
     hand_over();
@@ -269,8 +269,8 @@ static void reload_requested_during_a_reload_follows_it_once(void **state)
     expect_nothing(MK_PHASE_SERVING);
 }
 
-/* No other event wakes the master afterwards. */
-static void reload_requested_while_plugins_prepare_follows_their_failure(void **state)
+/* No other event would wake the master later. */
+static void lifecycle_reload_during_preparation_follows_failure(void **state)
 {
     (void)state;
     prepare_reload();
@@ -281,7 +281,7 @@ static void reload_requested_while_plugins_prepare_follows_their_failure(void **
     expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
 }
 
-static void slow_reload_gives_way_to_the_next_in_each_phase(void **state)
+static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
@@ -293,12 +293,12 @@ static void slow_reload_gives_way_to_the_next_in_each_phase(void **state)
         mk_lifecycle_reload_is_slow(&life);
         expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
         expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
-        assert_false(life.slow || life.again); /* the next one has its own time */
+        assert_false(life.slow || life.again); /* the next reload has its own time limit */
         expect_nothing(MK_PHASE_TRYING);
     }
 }
 
-static void slow_reload_without_a_next_goes_on(void **state)
+static void lifecycle_slow_reload_without_next_continues(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
@@ -312,7 +312,7 @@ static void slow_reload_without_a_next_goes_on(void **state)
     }
 }
 
-static void slow_reload_gives_way_when_a_serving_worker_dies(void **state)
+static void lifecycle_slow_reload_is_given_up_after_death(void **state)
 {
     (void)state;
     start_reload();
@@ -322,8 +322,8 @@ static void slow_reload_gives_way_when_a_serving_worker_dies(void **state)
     expect_nothing(MK_PHASE_SERVING);
 }
 
-/* No worker dies later, so that only the timer can tell. */
-static void reload_that_becomes_slow_after_a_death_gives_way(void **state)
+/* No worker dies later, so only the timer can trigger the step. */
+static void lifecycle_reload_slow_after_death_is_given_up(void **state)
 {
     (void)state;
     start_reload();
@@ -333,8 +333,8 @@ static void reload_that_becomes_slow_after_a_death_gives_way(void **state)
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
-/* The master replaces it meanwhile. */
-static void slow_trial_outlives_a_death(void **state)
+/* The master replaces the worker in the meantime. */
+static void lifecycle_slow_trial_continues_after_death(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -347,8 +347,8 @@ static void slow_trial_outlives_a_death(void **state)
     }
 }
 
-/* Of an attempt that has given way, for example. */
-static void results_that_nobody_waits_for_are_ignored(void **state)
+/* Results of an attempt that was replaced, for example. */
+static void lifecycle_unexpected_results_are_ignored(void **state)
 {
     (void)state;
     serve();
@@ -361,9 +361,9 @@ static void results_that_nobody_waits_for_are_ignored(void **state)
     }
 }
 
-/* ---- Ending ---- */
+/* ---- Shutdown ---- */
 
-static void end_waits_for_the_last_worker(void **state)
+static void lifecycle_shutdown_waits_for_last_worker(void **state)
 {
     (void)state;
     serve();
@@ -377,17 +377,17 @@ static void end_waits_for_the_last_worker(void **state)
     expect(MK_STEP_STOP, MK_PHASE_ENDING);
 }
 
-static void end_at_once_follows_a_slow_end(void **state)
+static void lifecycle_fast_shutdown_follows_graceful_one(void **state)
 {
     (void)state;
     serve();
     assert_true(mk_lifecycle_begin_shutdown(&life, false).is_first);
     const struct mk_lifecycle_shutdown second = mk_lifecycle_begin_shutdown(&life, true);
-    assert_false(second.is_first); /* the exit code stays */
+    assert_false(second.is_first); /* the exit code does not change */
     assert_true(second.has_limit);
 }
 
-static void end_drops_the_step_that_was_due(void **state)
+static void lifecycle_shutdown_drops_due_step(void **state)
 {
     (void)state;
     try_reload();
@@ -396,7 +396,7 @@ static void end_drops_the_step_that_was_due(void **state)
     expect_nothing(MK_PHASE_ENDING);
 }
 
-static void ending_begins_nothing(void **state)
+static void lifecycle_shutdown_starts_nothing(void **state)
 {
     (void)state;
     start_reload();
@@ -414,7 +414,7 @@ static void ending_begins_nothing(void **state)
 }
 
 /* Workers that do not serve yet have nothing to finish. */
-static void end_kills_starting_workers_that_may_hang(void **state)
+static void lifecycle_shutdown_kills_starting_workers(void **state)
 {
     (void)state;
     start_reload();
@@ -433,7 +433,7 @@ static void end_kills_starting_workers_that_may_hang(void **state)
 
 /* ---- Replacing workers ---- */
 
-static void restart_pause_grows_with_early_deaths_up_to_a_limit(void **state)
+static void lifecycle_restart_backs_off_up_to_limit(void **state)
 {
     static const uint32_t expected[] = {0, 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000, 10000};
     unsigned deaths = 0;
@@ -444,7 +444,7 @@ static void restart_pause_grows_with_early_deaths_up_to_a_limit(void **state)
         assert_int_equal(mk_lifecycle_restart_pause(&deaths, 0), 10000);
 }
 
-static void restart_after_a_long_life_has_no_pause(void **state)
+static void lifecycle_restart_after_long_life_is_immediate(void **state)
 {
     unsigned deaths = 0;
     (void)state;
@@ -457,9 +457,9 @@ static void restart_after_a_long_life_has_no_pause(void **state)
     assert_int_equal(mk_lifecycle_restart_pause(&deaths, 0), 100);
 }
 
-/* ---- The table ---- */
+/* ---- State machine ---- */
 
-static void master_reloads_and_ends_by_its_table(void **state)
+static void lifecycle_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_lifecycle_machine, "prepare first: starting, ending\n"
@@ -473,7 +473,7 @@ static void master_reloads_and_ends_by_its_table(void **state)
 }
 
 enum event {
-    RELOAD, /* is requested */
+    RELOAD, /* a reload is requested */
     TRIED,  /* by another process */
     TRIED_IN_VAIN,
     LOADED,
@@ -483,11 +483,11 @@ enum event {
     NOT_STARTED, /* or a worker of the newest set has died early */
     SLOW,
     SLOW_AND_RELOAD,
-    SLOW_AND_LOSS, /* the reload is slow, and a worker that serves dies */
+    SLOW_AND_LOSS, /* the reload is slow, and a serving worker dies */
     LOSS,
     LATE,
     READY,           /* all workers of the newest set serve */
-    READY_AND_QUIET, /* and the old ones accept no more */
+    READY_AND_QUIET, /* and the old ones no longer accept */
     END,
     EVENTS
 };
@@ -544,7 +544,7 @@ static void happen(enum event e)
     }
 }
 
-/* Without a move, the master is in its first phase. */
+/* Without a transition, the master is in its first phase. */
 static void wait_for_plugins(void)
 {
 }
@@ -574,7 +574,7 @@ static void (*const reach[MK_PHASES])(void) = {
     [MK_PHASE_ENDING] = end,
 };
 
-/* All that an event causes: in every other phase, nothing. */
+/* The effects of all events; in every other phase an event has none. */
 static const struct {
     enum event event;
     enum mk_lifecycle_phase in;
@@ -618,7 +618,7 @@ static void expect_rule(enum event event, enum mk_lifecycle_phase in)
         expect(MK_STEP_WAIT, in);
 }
 
-static void each_event_has_one_effect_in_each_phase(void **state)
+static void lifecycle_event_has_one_effect_in_each_phase(void **state)
 {
     for (unsigned phase = 0; phase < MK_PHASES; phase++)
         for (unsigned event = 0; event < EVENTS; event++) {
@@ -668,7 +668,7 @@ static enum mk_lifecycle_step advance(bool can_fail)
     return step;
 }
 
-/* All goes well from now on: the master serves, or has ended. */
+/* From here on everything succeeds: the master must serve, or have ended. */
 static void expect_rest(void)
 {
     static const enum event good[] = {TRIED, PREPARED, READY_AND_QUIET};
@@ -681,8 +681,9 @@ static void expect_rest(void)
         fail_msg("it stays in %s", mk_lifecycle_machine.states->names[life.phase.is]);
 }
 
-/* With a trial, a lost worker and a request to reload at once, in any order: the machine checks each move. */
-static void master_comes_to_rest_after_any_events(void **state)
+/* With a trial, a lost worker and a reload request at once, in any order: the state machine checks each
+ * transition. */
+static void lifecycle_settles_after_random_events(void **state)
 {
     static const enum event any[] = {RELOAD,       TRIED,       TRIED_IN_VAIN, PREPARED,
                                      NOT_PREPARED, NOT_STARTED, SLOW,          SLOW_AND_LOSS,
@@ -709,7 +710,7 @@ static void move_to_handing_over(void *ctx)
     mk_sm_move(&life.phase, &mk_lifecycle_machine, ctx, MK_PHASE_HANDING_OVER);
 }
 
-static void master_hands_over_nothing_while_a_step_is_due(void **state)
+static void lifecycle_handover_needs_no_due_step(void **state)
 {
     (void)state;
     start_reload();
@@ -720,7 +721,7 @@ static void master_hands_over_nothing_while_a_step_is_due(void **state)
     assert_bug(move_to_handing_over, &life, "master, handing over: a reload is slow");
 }
 
-static void reload_stays_slow_through_its_phases(void **state)
+static void lifecycle_slow_reload_stays_slow_in_later_phases(void **state)
 {
     (void)state;
     try_reload();
@@ -735,8 +736,8 @@ static void reload_stays_slow_through_its_phases(void **state)
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
-/* Else the next order to end would kill workers that have only just replaced others. */
-static void finished_reload_is_not_slow(void **state)
+/* Otherwise the next shutdown command would kill workers that have only just replaced others. */
+static void lifecycle_finished_reload_is_not_slow(void **state)
 {
     (void)state;
     start_reload();
@@ -752,41 +753,41 @@ static void finished_reload_is_not_slow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(start_waits_until_each_worker_serves),
-        TEST(start_with_unprepared_plugin_fails_without_workers),
-        TEST(start_whose_workers_cannot_fork_fails),
-        TEST(start_with_early_death_fails_even_if_others_serve),
-        TEST(reload_during_start_follows_when_it_serves),
-        TEST(early_death_while_serving_changes_nothing),
-        TEST(upgrade_is_allowed_only_while_serving),
-        TEST(reload_hands_over_when_all_new_workers_serve),
-        TEST(reload_without_old_workers_finishes_at_once),
-        TEST(hand_over_ends_without_the_answer_of_old_workers),
-        TEST(hand_over_ignores_an_early_death),
-        TEST(reload_that_fails_keeps_the_old_configuration),
-        TEST(reload_whose_workers_cannot_fork_is_abandoned),
-        TEST(reload_with_early_death_does_not_hand_over),
-        TEST(reload_requested_during_a_reload_follows_it_once),
-        TEST(reload_requested_while_plugins_prepare_follows_their_failure),
-        TEST(slow_reload_gives_way_to_the_next_in_each_phase),
-        TEST(slow_reload_without_a_next_goes_on),
-        TEST(slow_reload_gives_way_when_a_serving_worker_dies),
-        TEST(reload_that_becomes_slow_after_a_death_gives_way),
-        TEST(slow_trial_outlives_a_death),
-        TEST(results_that_nobody_waits_for_are_ignored),
-        TEST(end_waits_for_the_last_worker),
-        TEST(end_at_once_follows_a_slow_end),
-        TEST(end_drops_the_step_that_was_due),
-        TEST(ending_begins_nothing),
-        TEST(end_kills_starting_workers_that_may_hang),
-        TEST(restart_pause_grows_with_early_deaths_up_to_a_limit),
-        TEST(restart_after_a_long_life_has_no_pause),
-        TEST(master_reloads_and_ends_by_its_table),
-        TEST(each_event_has_one_effect_in_each_phase),
-        TEST(master_comes_to_rest_after_any_events),
-        TEST(master_hands_over_nothing_while_a_step_is_due),
-        TEST(reload_stays_slow_through_its_phases),
-        TEST(finished_reload_is_not_slow),
+        TEST(lifecycle_start_waits_until_all_workers_serve),
+        TEST(lifecycle_start_with_failed_plugin_starts_no_workers),
+        TEST(lifecycle_start_fails_if_fork_fails),
+        TEST(lifecycle_start_fails_after_early_death),
+        TEST(lifecycle_reload_during_start_follows_start),
+        TEST(lifecycle_early_death_while_serving_is_ignored),
+        TEST(lifecycle_upgrade_needs_serving),
+        TEST(lifecycle_reload_hands_over_when_all_new_workers_serve),
+        TEST(lifecycle_reload_without_old_workers_finishes_at_once),
+        TEST(lifecycle_handover_times_out),
+        TEST(lifecycle_handover_ignores_early_death),
+        TEST(lifecycle_failed_reload_keeps_old_configuration),
+        TEST(lifecycle_reload_is_abandoned_if_fork_fails),
+        TEST(lifecycle_reload_is_abandoned_after_early_death),
+        TEST(lifecycle_reload_during_reload_follows_once),
+        TEST(lifecycle_reload_during_preparation_follows_failure),
+        TEST(lifecycle_slow_reload_yields_to_next_in_each_phase),
+        TEST(lifecycle_slow_reload_without_next_continues),
+        TEST(lifecycle_slow_reload_is_given_up_after_death),
+        TEST(lifecycle_reload_slow_after_death_is_given_up),
+        TEST(lifecycle_slow_trial_continues_after_death),
+        TEST(lifecycle_unexpected_results_are_ignored),
+        TEST(lifecycle_shutdown_waits_for_last_worker),
+        TEST(lifecycle_fast_shutdown_follows_graceful_one),
+        TEST(lifecycle_shutdown_drops_due_step),
+        TEST(lifecycle_shutdown_starts_nothing),
+        TEST(lifecycle_shutdown_kills_starting_workers),
+        TEST(lifecycle_restart_backs_off_up_to_limit),
+        TEST(lifecycle_restart_after_long_life_is_immediate),
+        TEST(lifecycle_state_machine_has_these_transitions),
+        TEST(lifecycle_event_has_one_effect_in_each_phase),
+        TEST(lifecycle_settles_after_random_events),
+        TEST(lifecycle_handover_needs_no_due_step),
+        TEST(lifecycle_slow_reload_stays_slow_in_later_phases),
+        TEST(lifecycle_finished_reload_is_not_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

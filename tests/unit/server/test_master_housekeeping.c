@@ -6,7 +6,7 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-enum { LOOKED_MS = 2100, SETTLED_MS = 1100 }; /* a little later than it does */
+enum { LOOKED_MS = 2100, SETTLED_MS = 1100 }; /* slightly more than the intervals of the code */
 
 static struct folder folder;
 static struct mk_arena arena;
@@ -57,7 +57,7 @@ static void pass(uint32_t ms)
     mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
 }
 
-static void unchanged_files_are_not_reported(void **state)
+static void housekeeping_unchanged_files_are_not_reported(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++)
@@ -65,7 +65,7 @@ static void unchanged_files_are_not_reported(void **state)
     assert_int_equal(n_told, 0);
 }
 
-static void a_settled_change_is_reported_once(void **state)
+static void housekeeping_settled_change_is_reported_once(void **state)
 {
     (void)state;
     folder_add(&folder, "a.pem", MK_STR("three"));
@@ -81,8 +81,8 @@ static void a_settled_change_is_reported_once(void **state)
     assert_int_equal(n_told, 1);
 }
 
-/* As tools do that renew certificates and then send HUP. */
-static void files_loaded_before_they_settled_are_not_reported(void **state)
+/* As tools do that renew certificates and then send SIGHUP. */
+static void housekeeping_files_reloaded_before_settling_are_not_reported(void **state)
 {
     (void)state;
     folder_add(&folder, "a.pem", MK_STR("three"));
@@ -116,7 +116,7 @@ struct certificate {
     mk_str names[1];
 };
 
-/* One more host, `name`, whose certificate ends so many seconds from now; 0: it has none. */
+/* Adds a virtual host `name` whose certificate expires in this many seconds; 0: no certificate. */
 static void add_certificate(struct certificate *c, const char *name, int64_t left_s)
 {
     *c = (struct certificate){.names = {mk_str_from_c(name)}};
@@ -137,7 +137,7 @@ static int set_up_tls(void **state)
     return 0;
 }
 
-static void certificate_that_ends_soon_is_logged_once_a_day(void **state)
+static void housekeeping_expiring_certificate_is_logged_daily(void **state)
 {
     (void)state;
     struct certificate soon, late;
@@ -145,7 +145,7 @@ static void certificate_that_ends_soon_is_logged_once_a_day(void **state)
     add_certificate(&late, "late.example", 14LL * DAY_S + MINUTE_S);
     mk_master_housekeeping_set_config(&upkeep, &first);
     pass(DAY_MS - 1000);
-    assert_string_equal(told, ""); /* loading has warned */
+    assert_string_equal(told, ""); /* loading has logged the warning */
     for (unsigned day = 0; day < 3; day++) {
         told[0] = '\0';
         pass(day ? DAY_MS : 2000);
@@ -157,7 +157,7 @@ static void certificate_that_ends_soon_is_logged_once_a_day(void **state)
     }
 }
 
-static void expired_certificate_is_an_error(void **state)
+static void housekeeping_expired_certificate_is_an_error(void **state)
 {
     (void)state;
     struct certificate old, none;
@@ -174,7 +174,7 @@ static void expired_certificate_is_an_error(void **state)
     assert_string_equal(told, line);
 }
 
-static void certificates_of_a_replaced_configuration_are_not_logged(void **state)
+static void housekeeping_replaced_configuration_is_not_logged(void **state)
 {
     (void)state;
     struct certificate soon;
@@ -195,13 +195,14 @@ static void certificates_of_a_replaced_configuration_are_not_logged(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_settled_change_is_reported_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_loaded_before_they_settled_are_not_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(certificate_that_ends_soon_is_logged_once_a_day, set_up_tls,
+        cmocka_unit_test_setup_teardown(housekeeping_unchanged_files_are_not_reported, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(housekeeping_settled_change_is_reported_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(housekeeping_files_reloaded_before_settling_are_not_reported, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(expired_certificate_is_an_error, set_up_tls, tear_down),
-        cmocka_unit_test_setup_teardown(certificates_of_a_replaced_configuration_are_not_logged, set_up_tls,
+        cmocka_unit_test_setup_teardown(housekeeping_expiring_certificate_is_logged_daily, set_up_tls,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(housekeeping_expired_certificate_is_an_error, set_up_tls, tear_down),
+        cmocka_unit_test_setup_teardown(housekeeping_replaced_configuration_is_not_logged, set_up_tls,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

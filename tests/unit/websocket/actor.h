@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An owner of sockets that echoes, and remembers what it heard. Included once, behind world.h. */
+/* A WebSocket owner that echoes messages and records them. Included once, after world.h. */
 #ifndef MK_UNIT_WEBSOCKET_ACTOR_H
 #define MK_UNIT_WEBSOCKET_ACTOR_H
 
@@ -7,7 +7,7 @@
 
 static struct {
     struct mk_websocket *socket;
-    struct mk_buf heard; /* messages, each with its kind before and a newline behind it */
+    struct mk_buf heard; /* messages, each preceded by its type and followed by a newline */
     unsigned n_messages, n_rooms, n_closes;
     unsigned code;
     char reason[MK_WEBSOCKET_REASON_MAX + 1];

@@ -26,7 +26,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The length that a message has on the wire; it is the same behind it. */
+/* Returns the compressed length of a message; asserts that it decompresses to the same text. */
 static size_t transmit(mk_str text, bool keeps)
 {
     struct mk_buf code = mk_buf_growing(MAX), back = mk_buf_growing(MAX);
@@ -41,7 +41,7 @@ static size_t transmit(mk_str text, bool keeps)
     return n;
 }
 
-static void messages_alone(void **state)
+static void ws_deflate_messages_without_context(void **state)
 {
     char large[20000];
     (void)state;
@@ -53,7 +53,7 @@ static void messages_alone(void **state)
     }
 }
 
-static void contexts_make_the_second_one_smaller(void **state)
+static void ws_deflate_context_shrinks_second_message(void **state)
 {
     const mk_str text = MK_STR("There is nothing in this that was there before, at first.");
     (void)state;
@@ -64,7 +64,7 @@ static void contexts_make_the_second_one_smaller(void **state)
     mk_ws_deflate_release_memory(ours, true);
     mk_ws_deflate_release_memory(theirs, true);
     assert_int_equal(transmit(text, true), first);
-    mk_ws_deflate_release_memory(theirs, true); /* it still has what the other may refer to */
+    mk_ws_deflate_release_memory(theirs, true); /* still has the window that the peer may refer to */
     assert_in_range(transmit(text, true), 1, second);
     mk_ws_deflate_release_memory(theirs, true);
     mk_ws_deflate_release_memory(theirs, true);
@@ -83,7 +83,7 @@ static int inflate(mk_str code, size_t max, size_t *len)
     return e;
 }
 
-static void limits_are_exact(void **state)
+static void ws_deflate_size_limits_are_exact(void **state)
 {
     char large[50000];
     size_t len;
@@ -103,32 +103,31 @@ static void limits_are_exact(void **state)
     assert_int_equal(transmit(MK_STR("and it goes on"), false), transmit(MK_STR("and it goes on"), false));
 }
 
-static void blocks_of_all_kinds(void **state)
+static void ws_deflate_all_block_types_are_inflated(void **state)
 {
     size_t len;
     (void)state;
     assert_int_equal(inflate(mk_str_of("\xf3\x48\xcd\xc9\xc9\x07\x00\x00", 8), 100, &len),
-                     0); /* a last one */
+                     0); /* a final block */
     assert_int_equal(len, 5);
-    assert_int_equal(inflate(mk_str_of("\x00\x05\x00\xfa\xffHello\x00", 11), 100, &len),
-                     0); /* not compressed */
+    assert_int_equal(inflate(mk_str_of("\x00\x05\x00\xfa\xffHello\x00", 11), 100, &len), 0); /* stored */
     assert_int_equal(len, 5);
     assert_int_equal(
         inflate(mk_str_of("\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00", 13), 100, &len), 0);
     assert_int_equal(len, 5);
 }
 
-static void what_is_not_deflated(void **state)
+static void ws_deflate_rejects_malformed(void **state)
 {
     size_t len;
     (void)state;
     assert_int_equal(inflate(MK_STR("\xff\xff\xff"), 100, &len), -EBADMSG);
     assert_int_equal(inflate(MK_STR("\x06"), 100, &len), -EBADMSG);
     assert_int_equal(inflate(mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7), 100, &len),
-                     0); /* and it goes on */
+                     0); /* and the message continues */
 }
 
-/* Text of bits, the lowest first, as deflate has them. */
+/* Packs a text of bits, lowest first, as deflate does. */
 static mk_str bits(struct mk_buf *out, mk_str text)
 {
     unsigned byte = 0, n = 0;
@@ -144,7 +143,7 @@ static mk_str bits(struct mk_buf *out, mk_str text)
     return mk_buf_str(out);
 }
 
-static void only_one_block_of_a_message_may_be_the_last(void **state)
+static void ws_deflate_second_final_block_is_rejected(void **state)
 {
     (void)state;
     size_t len;
@@ -152,11 +151,11 @@ static void only_one_block_of_a_message_may_be_the_last(void **state)
     assert_int_equal(inflate(once, MAX, &len), 0);
     assert_true(last_cost > 32 * 1024);
     assert_int_equal(inflate(twice, MAX, &len), -EBADMSG);
-    assert_int_equal(inflate(once, MAX, &len), 0); /* in each message */
+    assert_int_equal(inflate(once, MAX, &len), 0); /* once in each message */
 }
 
-/* To make tables takes a hundred times as long as their bytes warrant. */
-static void many_blocks_of_tables_alone_are_refused(void **state)
+/* Building the tables takes a hundred times as long as their size warrants. */
+static void ws_deflate_flood_of_tables_is_rejected(void **state)
 {
     (void)state;
     enum { BLOCKS = 1600 };
@@ -167,9 +166,9 @@ static void many_blocks_of_tables_alone_are_refused(void **state)
                                  "00000"
                                  "00000"
                                  "0111"));
-        for (unsigned k = 0; k < 18; k++) /* the lengths of the codes for 18 and 1 */
+        for (unsigned k = 0; k < 18; k++) /* lengths of the codes for 18 and 1 */
             mk_buf_add(&text, k == 2 || k == 17 ? MK_STR("100") : MK_STR("000"));
-        /* 138 and 118 zeros, a code for the end of the block, one for distances; the end */
+        /* 138 and 118 zeros, a code for the end of the block, a code for distances; the end */
         mk_buf_add(&text, MK_STR("11111111"
                                  "11101011"
                                  "000"));
@@ -182,14 +181,14 @@ static void many_blocks_of_tables_alone_are_refused(void **state)
     mk_buf_free(&code);
 }
 
-/* As those make them who flush after each byte. */
-static void many_small_blocks_without_tables_are_inflated(void **state)
+/* As written by peers that flush after each byte. */
+static void ws_deflate_many_small_blocks_are_inflated(void **state)
 {
     (void)state;
     struct mk_buf code = mk_buf_growing(MAX);
     size_t len;
     for (unsigned i = 0; i < 50000; i++)
-        mk_buf_add(&code, mk_str_of("\0\1\0\376\377x\0\0\0\377\377", 11)); /* stored: a byte, and nothing */
+        mk_buf_add(&code, mk_str_of("\0\1\0\376\377x\0\0\0\377\377", 11)); /* stored: one byte, then none */
     mk_buf_add_char(&code, 0);
     assert_int_equal(inflate(mk_buf_str(&code), MAX, &len), 0);
     assert_int_equal(len, 50000);
@@ -200,14 +199,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(messages_alone),
-        TEST(contexts_make_the_second_one_smaller),
-        TEST(limits_are_exact),
-        TEST(blocks_of_all_kinds),
-        TEST(what_is_not_deflated),
-        TEST(only_one_block_of_a_message_may_be_the_last),
-        TEST(many_blocks_of_tables_alone_are_refused),
-        TEST(many_small_blocks_without_tables_are_inflated),
+        TEST(ws_deflate_messages_without_context),    TEST(ws_deflate_context_shrinks_second_message),
+        TEST(ws_deflate_size_limits_are_exact),       TEST(ws_deflate_all_block_types_are_inflated),
+        TEST(ws_deflate_rejects_malformed),           TEST(ws_deflate_second_final_block_is_rejected),
+        TEST(ws_deflate_flood_of_tables_is_rejected), TEST(ws_deflate_many_small_blocks_are_inflated),
     };
     return mk_ws_deflate_is_supported() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

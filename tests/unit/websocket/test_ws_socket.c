@@ -43,7 +43,7 @@ static void frame(unsigned first, mk_str payload)
     add_frame(&in, first, payload);
 }
 
-/* All frames so far arrive, in pieces of that size. */
+/* Delivers all frames so far, in pieces of this size. */
 static void arrive(size_t size)
 {
     world.request.in = mk_buf_str(&in);
@@ -62,7 +62,7 @@ static void expect_out(mk_str out)
 
 /* ---- Messages ---- */
 
-static void messages_come_back(void **state)
+static void ws_messages_are_echoed(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -80,7 +80,7 @@ static void messages_come_back(void **state)
     }
 }
 
-static void nothing_is_kept_while_nothing_is_under_way(void **state)
+static void ws_idle_socket_holds_no_buffer(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -94,7 +94,7 @@ static void nothing_is_kept_while_nothing_is_under_way(void **state)
     assert_true(sizeof *actor.socket <= 256);
 }
 
-static void parts_are_one_message(void **state)
+static void ws_parts_form_one_message(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -108,7 +108,7 @@ static void parts_are_one_message(void **state)
     OUT("\1\1a\x89\1!\x80\1b\x81\1c");
 }
 
-static void compressed_messages(void **state)
+static void ws_compressed_messages_are_echoed(void **state)
 {
     (void)state;
     world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
@@ -121,11 +121,11 @@ static void compressed_messages(void **state)
     OUT("\x81\5Hello"); /* compressed, it would be longer */
     assert_true(mk_timer_is_set(&world.ws.rest));
     world_pass(1000);
-    assert_false(mk_timer_is_set(&world.ws.rest)); /* the coders have given their memory back */
+    assert_false(mk_timer_is_set(&world.ws.rest)); /* the compressors have freed their memory */
 }
 
-/* Each of these inflates to a megabyte: other connections have their turn in between. */
-static void what_is_inflated_in_one_turn_is_limited(void **state)
+/* Each message inflates to a megabyte: other connections run in between. */
+static void ws_inflation_per_iteration_is_limited(void **state)
 {
     (void)state;
     enum { MESSAGES = 6 };
@@ -152,12 +152,12 @@ static void what_is_inflated_in_one_turn_is_limited(void **state)
     mk_ws_deflate_free(c);
 }
 
-static void draining_closes_what_is_open(void **state)
+static void ws_drain_closes_open_sockets(void **state)
 {
     (void)state;
     open_it(&plain);
     mk_ws_socket_worker_drain(&world.ws);
-    mk_ws_socket_worker_drain(&world.ws); /* once */
+    mk_ws_socket_worker_drain(&world.ws); /* only once */
     world_settle();
     OUT("\x88\2\x03\xe9");
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x03\xe9"));
@@ -165,8 +165,8 @@ static void draining_closes_what_is_open(void **state)
     assert_int_equal(actor.code, MK_WEBSOCKET_GOING_AWAY);
 }
 
-/* A broadcast to thousands of sockets would pay for each of them. */
-static void sending_reads_no_input(void **state)
+/* A broadcast to thousands of sockets must not try to read from each of them. */
+static void ws_send_reads_no_input(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -181,7 +181,7 @@ static void sending_reads_no_input(void **state)
     assert_true(world.request.n_reads > 0);
 }
 
-static void one_message_for_many(void **state)
+static void ws_shared_message_is_sent_to_many(void **state)
 {
     (void)state;
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_BINARY, MK_STR("news"));
@@ -195,8 +195,9 @@ static void one_message_for_many(void **state)
     mk_websocket_message_free(NULL);
 }
 
-/* The first waits without memory of its own, until another one follows; a part of it may be gone by then. */
-static void messages_for_many_keep_their_place(void **state)
+/* The first message waits without memory of its own until another one follows; part of it may have been sent
+ * by then. */
+static void ws_shared_messages_keep_order(void **state)
 {
     (void)state;
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_BINARY, MK_STR("news"));
@@ -212,13 +213,13 @@ static void messages_for_many_keep_their_place(void **state)
         OUT("\x82\4news\x81\3own\x82\4news");
         assert_int_equal(actor.socket->queue.weight, 0);
     }
-    assert_int_equal(mk_websocket_send_message(actor.socket, m), 0); /* waits when the socket ends */
+    assert_int_equal(mk_websocket_send_message(actor.socket, m), 0); /* still queued when the socket ends */
     mk_websocket_message_free(m);
 }
 
 /* ---- Back-pressure ---- */
 
-static void a_full_queue_refuses_and_reports_room(void **state)
+static void ws_full_queue_rejects_and_notifies(void **state)
 {
     char text[100];
     int n = 0;
@@ -238,7 +239,7 @@ static void a_full_queue_refuses_and_reports_room(void **state)
     assert_int_equal(actor.socket->queue.weight, 0);
 }
 
-static void a_client_that_takes_nothing_is_not_heard(void **state)
+static void ws_client_not_reading_is_not_read(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -253,7 +254,7 @@ static void a_client_that_takes_nothing_is_not_heard(void **state)
     assert_int_equal(world.out.len, 2200);
 }
 
-static void socket_ends_once(void **state)
+static void ws_state_machine_has_these_transitions(void **state)
 {
     (void)state;
     machine_expect(&mk_ws_machine, "handshake: open, over\n"
@@ -264,7 +265,7 @@ static void socket_ends_once(void **state)
                                    "over\n");
 }
 
-static void closed_socket_is_not_paused(void **state)
+static void ws_closed_is_not_paused(void **state)
 {
     (void)state;
     struct mk_websocket s = {.is_paused = true};
@@ -290,7 +291,7 @@ static void end_while_paused(void *ctx)
     mk_sm_move(&s->state, &mk_ws_machine, s, MK_WS_ENDING);
 }
 
-static void pause_outlives_no_move(void **state)
+static void ws_only_open_may_be_paused(void **state)
 {
     (void)state;
     struct mk_websocket s = {0};
@@ -298,7 +299,7 @@ static void pause_outlives_no_move(void **state)
     assert_bug(end_while_paused, &s, "WebSocket, ending: only an open socket is paused");
 }
 
-static void a_pause_keeps_messages_away(void **state)
+static void ws_pause_stops_messages(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -311,15 +312,15 @@ static void a_pause_keeps_messages_away(void **state)
     assert_int_equal(actor.n_messages, 1);
     mk_websocket_pause(actor.socket);
     assert_int_equal(mk_websocket_close(actor.socket, 1000, MK_STR("")),
-                     0); /* its end is heard nevertheless */
+                     0); /* the close is received nevertheless */
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR(""));
     arrive(100);
     assert_true(world.is_over);
 }
 
-/* ---- Ends ---- */
+/* ---- Close ---- */
 
-static void the_client_closes(void **state)
+static void ws_client_close_is_answered(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -332,7 +333,7 @@ static void the_client_closes(void **state)
     assert_int_equal(actor.n_messages, 0);
 }
 
-static void the_server_closes(void **state)
+static void ws_server_close_is_sent(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -353,7 +354,7 @@ static void the_server_closes(void **state)
     assert_true(world.is_over && actor.code == 4000 && actor.n_messages == 0);
 }
 
-static void a_client_that_does_not_close_has_its_time(void **state)
+static void ws_close_handshake_times_out(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -365,7 +366,7 @@ static void a_client_that_does_not_close_has_its_time(void **state)
     assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
 }
 
-static void a_drop_ends_it_at_once(void **state)
+static void ws_abort_closes_at_once(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -377,7 +378,7 @@ static void a_drop_ends_it_at_once(void **state)
     assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
 }
 
-static void a_broken_rule_ends_it(void **state)
+static void ws_protocol_error_closes(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -389,7 +390,7 @@ static void a_broken_rule_ends_it(void **state)
     assert_true(world.is_over && actor.code == 1002 && actor.n_messages == 1);
 }
 
-static void a_client_that_leaves(void **state)
+static void ws_client_eof_is_abnormal_close(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -401,7 +402,7 @@ static void a_client_that_leaves(void **state)
     assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
 }
 
-static void a_client_that_is_reset(void **state)
+static void ws_client_reset_is_abnormal_close(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -410,9 +411,9 @@ static void a_client_that_is_reset(void **state)
     assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
 }
 
-/* ---- The clock ---- */
+/* ---- Timeouts ---- */
 
-static void silence_is_answered_with_a_ping(void **state)
+static void ws_silence_triggers_ping(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -430,7 +431,7 @@ static void silence_is_answered_with_a_ping(void **state)
     assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
 }
 
-static void one_that_takes_what_is_sent_lives(void **state)
+static void ws_client_that_reads_is_alive(void **state)
 {
     (void)state;
     open_it(&plain);
@@ -449,9 +450,9 @@ static void one_that_takes_what_is_sent_lives(void **state)
     assert_true(world.is_over);
 }
 
-/* ---- The handshake ---- */
+/* ---- Handshake ---- */
 
-static void what_is_refused(void **state)
+static void ws_handshake_rejects_invalid(void **state)
 {
     (void)state;
     struct mk_websocket_options o = plain;
@@ -472,7 +473,7 @@ static void what_is_refused(void **state)
     assert_int_equal(world.response.status, 400);
 }
 
-static void what_is_agreed_upon(void **state)
+static void ws_handshake_negotiates_subprotocol(void **state)
 {
     (void)state;
     static struct mk_websocket_options o;
@@ -492,32 +493,32 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(messages_come_back),
-        TEST(nothing_is_kept_while_nothing_is_under_way),
-        TEST(parts_are_one_message),
-        TEST(compressed_messages),
-        TEST(what_is_inflated_in_one_turn_is_limited),
-        TEST(draining_closes_what_is_open),
-        TEST(sending_reads_no_input),
-        TEST(one_message_for_many),
-        TEST(messages_for_many_keep_their_place),
-        TEST(a_full_queue_refuses_and_reports_room),
-        TEST(a_client_that_takes_nothing_is_not_heard),
-        cmocka_unit_test(socket_ends_once),
-        cmocka_unit_test(closed_socket_is_not_paused),
-        cmocka_unit_test(pause_outlives_no_move),
-        TEST(a_pause_keeps_messages_away),
-        TEST(the_client_closes),
-        TEST(the_server_closes),
-        TEST(a_client_that_does_not_close_has_its_time),
-        TEST(a_drop_ends_it_at_once),
-        TEST(a_broken_rule_ends_it),
-        TEST(a_client_that_leaves),
-        TEST(a_client_that_is_reset),
-        TEST(silence_is_answered_with_a_ping),
-        TEST(one_that_takes_what_is_sent_lives),
-        TEST(what_is_refused),
-        TEST(what_is_agreed_upon),
+        TEST(ws_messages_are_echoed),
+        TEST(ws_idle_socket_holds_no_buffer),
+        TEST(ws_parts_form_one_message),
+        TEST(ws_compressed_messages_are_echoed),
+        TEST(ws_inflation_per_iteration_is_limited),
+        TEST(ws_drain_closes_open_sockets),
+        TEST(ws_send_reads_no_input),
+        TEST(ws_shared_message_is_sent_to_many),
+        TEST(ws_shared_messages_keep_order),
+        TEST(ws_full_queue_rejects_and_notifies),
+        TEST(ws_client_not_reading_is_not_read),
+        cmocka_unit_test(ws_state_machine_has_these_transitions),
+        cmocka_unit_test(ws_closed_is_not_paused),
+        cmocka_unit_test(ws_only_open_may_be_paused),
+        TEST(ws_pause_stops_messages),
+        TEST(ws_client_close_is_answered),
+        TEST(ws_server_close_is_sent),
+        TEST(ws_close_handshake_times_out),
+        TEST(ws_abort_closes_at_once),
+        TEST(ws_protocol_error_closes),
+        TEST(ws_client_eof_is_abnormal_close),
+        TEST(ws_client_reset_is_abnormal_close),
+        TEST(ws_silence_triggers_ping),
+        TEST(ws_client_that_reads_is_alive),
+        TEST(ws_handshake_rejects_invalid),
+        TEST(ws_handshake_negotiates_subprotocol),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

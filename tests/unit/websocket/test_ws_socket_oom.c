@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without memory a socket is refused, or closed: in any case once, and everything is given back. */
+/* When an allocation fails, a socket is rejected or closed, exactly once, and everything is freed. */
 #include "unit/oom.h"
 #include "unit/websocket/actor.h"
 
@@ -21,7 +21,7 @@ static void talk(void)
     world.request.in = mk_buf_str(&in);
     if (m) {
         (void)mk_websocket_send_message(actor.socket, m);
-        (void)mk_websocket_send_message(actor.socket, m); /* where one waits already */
+        (void)mk_websocket_send_message(actor.socket, m); /* with one message queued already */
     }
     mk_websocket_message_free(m);
     while (world.request.arrived < in.len && !world.is_over)
@@ -53,17 +53,17 @@ static bool play(void)
     world_end();
     assert_int_equal(actor.n_closes, e ? 0 : 1);
     assert_true(oom.n_failed || actor.n_messages == 3);
-    return oom.n_failed == 0; /* without a compressor, messages go out as they are */
+    return oom.n_failed == 0; /* without a compressor, messages are sent uncompressed */
 }
 
-static void every_allocation_may_fail(void **state)
+static void ws_oom_socket_fails_cleanly(void **state)
 {
     (void)state;
     oom_at_each_allocation(play);
 }
 
-/* A broadcast to thousands allocates nothing for each of them. */
-static void a_message_for_many_needs_no_memory(void **state)
+/* A broadcast to thousands allocates nothing for each recipient. */
+static void ws_oom_broadcast_allocates_nothing(void **state)
 {
     static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops};
     (void)state;
@@ -88,7 +88,7 @@ static void a_message_for_many_needs_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail),
-                                       cmocka_unit_test(a_message_for_many_needs_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ws_oom_socket_fails_cleanly),
+                                       cmocka_unit_test(ws_oom_broadcast_allocates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker, a request and its tunnel for src/websocket: what the client sends arrives as the test says, and
- * what the socket says is kept. Included once. */
+/* A fake worker, request and tunnel for src/websocket: the test delivers the client's input and records the
+ * socket's output. Included once. */
 #ifndef MK_UNIT_WEBSOCKET_WORLD_H
 #define MK_UNIT_WEBSOCKET_WORLD_H
 
@@ -24,12 +24,13 @@ struct mk_request {
     struct mk_header fields[WORLD_FIELDS];
     size_t n_fields;
     const char *tunnel;
-    /* What the client sends: so much of it has arrived, and was read; what a read answers behind it. */
+    /* Client input: `arrived` bytes have arrived, `at` were read; `in_end` is the result of a read after the
+     * input. */
     mk_str in;
     size_t arrived, at;
     unsigned n_reads;
     int in_end;
-    bool is_within; /* the tunnel is called: only then there is anything to read */
+    bool is_within; /* inside a tunnel call: input can be read only then */
     bool is_resumed, is_aborted;
     void *parts[WORLD_PARTS];
     size_t n_parts;
@@ -43,7 +44,7 @@ struct mk_response {
     struct mk_buf text;
     const struct mk_tunnel_ops *ops;
     void *ctx;
-    int refuses; /* what opening the tunnel answers */
+    int refuses; /* result of opening the tunnel */
 };
 
 static struct {
@@ -52,13 +53,13 @@ static struct {
     struct mk_request request;
     struct mk_response response;
     bool wants_input, has_ended, is_over;
-    int ending;   /* what the last pull answered */
-    size_t room;  /* of one pull */
-    size_t takes; /* bytes that the client takes; then there is no room */
+    int ending;   /* last result of a pull */
+    size_t room;  /* buffer size of a pull */
+    size_t takes; /* bytes that the client accepts before the buffer is full */
     struct mk_buf out;
 } world;
 
-/* ---- What the socket calls ---- */
+/* ---- Functions called by the socket ---- */
 
 void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
 {
@@ -178,7 +179,7 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
     return 0;
 }
 
-/* ---- The tunnel ---- */
+/* ---- Tunnel ---- */
 
 static inline void world_begin(void)
 {
@@ -244,7 +245,7 @@ static inline void world_fini(void)
     world_end();
 }
 
-/* The server calls the tunnel, as after input or a resume. */
+/* Calls the tunnel as the server does after input or a resume. */
 static inline void world_turn(void)
 {
     struct mk_request *r = &world.request;
@@ -270,7 +271,7 @@ static inline void world_settle(void)
     } while (world.request.is_resumed && !world.is_over);
 }
 
-/* So many more bytes arrive; behind the last one, the client's end. */
+/* Delivers n more bytes, and the client's EOF after the last one. */
 static inline void world_arrive(size_t n)
 {
     world.request.arrived += mk_min(n, world.request.in.len + 1 - world.request.arrived);
@@ -284,9 +285,9 @@ static inline void world_pass(uint64_t ms)
         world_settle();
 }
 
-/* ---- The client ---- */
+/* ---- Client ---- */
 
-/* A masked frame. */
+/* Appends a masked frame. */
 static inline void add_frame(struct mk_buf *b, unsigned first, mk_str payload)
 {
     static const uint8_t mask[4] = {0x12, 0x34, 0x56, 0x78};

@@ -30,7 +30,7 @@ static mk_err send_log(int end, mk_str where, int fd)
                            &(struct mk_control_message){.kind = MK_CONTROL_LOG, .text = where, .fd = fd});
 }
 
-static void a_word_is_heard(void **state)
+static void control_message_without_text_arrives(void **state)
 {
     (void)state;
     assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
@@ -42,7 +42,7 @@ static void a_word_is_heard(void **state)
     assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
 }
 
-static void messages_stay_apart(void **state)
+static void control_messages_stay_separate(void **state)
 {
     (void)state;
     assert_int_equal(send_log(master, MK_STR("one"), -1), 0);
@@ -53,7 +53,7 @@ static void messages_stay_apart(void **state)
     assert_str(m.text, "two");
 }
 
-static void a_descriptor_comes_along(void **state)
+static void control_message_carries_descriptor(void **state)
 {
     (void)state;
     int ends[2];
@@ -73,7 +73,7 @@ static void a_descriptor_comes_along(void **state)
     close(ends[0]);
 }
 
-static void text_and_number_arrive(void **state)
+static void control_message_carries_text_and_number(void **state)
 {
     (void)state;
     const struct mk_control_message sent = {
@@ -85,7 +85,7 @@ static void text_and_number_arrive(void **state)
     assert_true(mk_str_eq(m.text, MK_STR("a\0b")));
 }
 
-static void text_has_its_limit(void **state)
+static void control_message_text_is_limited(void **state)
 {
     (void)state;
     static char text[MK_CONTROL_TEXT + 1];
@@ -101,7 +101,7 @@ static void text_has_its_limit(void **state)
 }
 
 /* An attacker may control the other end. */
-static void what_is_no_message_is_passed_over(void **state)
+static void control_malformed_message_is_skipped(void **state)
 {
     (void)state;
     static const mk_str bad[] = {MK_STR_INIT("x"), MK_STR_INIT("\xff\0\0\0\0\0\0\0"),
@@ -121,17 +121,17 @@ static void what_is_no_message_is_passed_over(void **state)
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
 }
 
-static void an_end_that_is_gone_is_noticed(void **state)
+static void control_closed_peer_is_noticed(void **state)
 {
     (void)state;
     assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0); /* what was said before is heard */
+    assert_int_equal(mk_control_receive(master, &room, &m), 0); /* earlier messages are still received */
     assert_int_equal(mk_control_receive(master, &room, &m), -EPIPE);
     assert_int_equal(send_log(master, MK_STR("x"), -1), -EPIPE);
 }
 
-static void no_process_waits(void **state)
+static void control_send_never_blocks(void **state)
 {
     (void)state;
     mk_err e = 0;
@@ -145,14 +145,14 @@ static void no_process_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_word_is_heard, start, harness_stop),
-        cmocka_unit_test_setup_teardown(messages_stay_apart, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_descriptor_comes_along, start, harness_stop),
-        cmocka_unit_test_setup_teardown(text_and_number_arrive, start, harness_stop),
-        cmocka_unit_test_setup_teardown(text_has_its_limit, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_no_message_is_passed_over, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_end_that_is_gone_is_noticed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(no_process_waits, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_message_without_text_arrives, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_messages_stay_separate, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_message_carries_descriptor, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_message_carries_text_and_number, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_message_text_is_limited, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_malformed_message_is_skipped, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_closed_peer_is_noticed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(control_send_never_blocks, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static mk_err open_wanted(unsigned workers)
     return e;
 }
 
-/* The address that the kernel chose. */
+/* Returns the address chosen by the kernel. */
 static struct mk_sockaddr open_any_port(unsigned workers)
 {
     want(addr("0"));
@@ -87,9 +87,9 @@ static bool is_there(const char *name)
     return faccessat(folder.fd, name, F_OK, 0) == 0;
 }
 
-/* ---- Workers and their sockets ---- */
+/* ---- Assignment of sockets to workers ---- */
 
-static void each_socket_has_a_worker_and_each_worker_has_one(void **state)
+static void listeners_each_socket_has_a_worker_and_vice_versa(void **state)
 {
     (void)state;
     int fds[1];
@@ -115,7 +115,7 @@ static void each_socket_has_a_worker_and_each_worker_has_one(void **state)
 
 /* ---- Opening and closing ---- */
 
-static void an_address_has_a_socket_for_each_worker(void **state)
+static void listeners_address_has_socket_per_worker(void **state)
 {
     (void)state;
     struct mk_sockaddr a = open_any_port(3);
@@ -129,14 +129,15 @@ static void an_address_has_a_socket_for_each_worker(void **state)
         assert_true(mk_sockaddr_eq(&got, &a));
         assert_true(fcntl(l.at[0].fds[i], F_GETFD) & FD_CLOEXEC);
     }
-    assert_int_equal(open_wanted(5), 0); /* more workers, more sockets; nothing is reopened */
+    assert_int_equal(open_wanted(5), 0); /* more workers get more sockets; none is reopened */
     assert_int_equal(l.n, 1);
     assert_int_equal(l.at[0].n_fds, 5);
     assert_int_equal(open_wanted(2), 0);
-    assert_int_equal(l.at[0].n_fds, 5); /* fewer are no reason to lose what waits in a queue */
+    /* fewer workers do not close sockets: their queues may hold connections */
+    assert_int_equal(l.at[0].n_fds, 5);
 }
 
-static void a_unix_socket_is_shared(void **state)
+static void listeners_unix_socket_is_shared(void **state)
 {
     (void)state;
     want(unix_addr("s"));
@@ -151,7 +152,7 @@ static void a_unix_socket_is_shared(void **state)
     assert_false(is_there("s"));
 }
 
-static void what_is_not_wanted_any_more_is_closed(void **state)
+static void listeners_unwanted_are_closed(void **state)
 {
     (void)state;
     want(unix_addr("a"));
@@ -161,13 +162,13 @@ static void what_is_not_wanted_any_more_is_closed(void **state)
     want(unix_addr("b"));
     want(unix_addr("c"));
     assert_int_equal(open_wanted(1), 0);
-    assert_int_equal(l.n, 3); /* until it is certain */
+    assert_int_equal(l.n, 3); /* kept until the reload is certain */
     mk_listeners_close_unwanted(&l, true);
     assert_int_equal(l.n, 2);
     assert_true(!is_there("a") && is_there("b") && is_there("c"));
 }
 
-static void what_fails_changes_nothing(void **state)
+static void listeners_failed_open_changes_nothing(void **state)
 {
     (void)state;
     struct mk_sock_options o = {.backlog = 1};
@@ -185,12 +186,12 @@ static void what_fails_changes_nothing(void **state)
     want(taken);
     assert_int_equal(open_wanted(3), -EADDRINUSE);
     assert_int_equal(l.n, 2);
-    assert_true(l.at[0].wanted && l.at[1].wanted); /* as before: workers may be replaced */
+    assert_true(l.at[0].wanted && l.at[1].wanted); /* unchanged: workers may be replaced */
     assert_true(is_there("a") && is_there("b"));
     close(other);
 }
 
-static void sockets_of_what_failed_are_closed(void **state)
+static void listeners_failed_open_closes_new_sockets(void **state)
 {
     (void)state;
     struct mk_sockaddr a = open_any_port(2);
@@ -202,7 +203,7 @@ static void sockets_of_what_failed_are_closed(void **state)
     assert_int_equal(l.at[0].n_fds, 2);
 }
 
-static void a_port_is_not_taken_from_another(void **state)
+static void listeners_port_of_other_program_is_not_shared(void **state)
 {
     (void)state;
     struct mk_sock_options o = {.backlog = 1, .reuse_port = true};
@@ -216,7 +217,7 @@ static void a_port_is_not_taken_from_another(void **state)
     assert_int_equal(open_wanted(1), 0);
 }
 
-static void sockets_of_workers_that_never_were_are_closed(void **state)
+static void listeners_close_new_removes_unused_sockets(void **state)
 {
     (void)state;
     open_any_port(2);
@@ -234,7 +235,7 @@ static bool listens(int fd)
     return on;
 }
 
-static void beside_those_that_serve_a_worker_begins_itself(void **state)
+static void listeners_new_socket_listens_when_worker_starts(void **state)
 {
     (void)state;
     open_any_port(2);
@@ -246,9 +247,9 @@ static void beside_those_that_serve_a_worker_begins_itself(void **state)
     assert_true(listens(new));
 }
 
-/* ---- Handing over ---- */
+/* ---- Handover ---- */
 
-static void a_successor_takes_over(void **state)
+static void listeners_successor_inherits_sockets(void **state)
 {
     (void)state;
     char text[256];
@@ -261,7 +262,7 @@ static void a_successor_takes_over(void **state)
     text[out.len] = '\0';
     for (unsigned i = 0; i < l.n; i++)
         for (unsigned j = 0; j < l.at[i].n_fds; j++)
-            assert_int_equal(fcntl(l.at[i].fds[j], F_GETFD), 0); /* they survive an exec */
+            assert_int_equal(fcntl(l.at[i].fds[j], F_GETFD), 0); /* they survive exec */
     assert_true(mk_str_starts(mk_buf_str(&out), MK_STR("MONKEY_SOCKETS=")));
     assert_int_equal(setenv("MONKEY_SOCKETS", strchr(text, '=') + 1, 1), 0);
     mk_listeners_inherit(&heir, &log_of_test);
@@ -275,18 +276,19 @@ static void a_successor_takes_over(void **state)
         assert_true(fcntl(heir.at[i].fds[0], F_GETFD) & FD_CLOEXEC);
     }
     const struct mk_listen *failed;
-    assert_int_equal(mk_listeners_open(&heir, &wanted, 3, &failed), 0); /* port 0 is the port it was */
+    /* port 0 stands for the same port as before */
+    assert_int_equal(mk_listeners_open(&heir, &wanted, 3, &failed), 0);
     assert_int_equal(heir.n, 2);
     mk_listeners_export(&l, &out, false);
     assert_true(fcntl(l.at[0].fds[0], F_GETFD) & FD_CLOEXEC);
     for (unsigned i = 0; i < heir.n; i++)
         for (unsigned j = 0; j < heir.at[i].n_fds; j++)
-            heir.at[i].fds[j] = -1; /* here both are one process */
+            heir.at[i].fds[j] = -1; /* here both are the same process */
     mk_listeners_close_all(&heir, true);
-    assert_true(is_there("s")); /* it is not his yet */
+    assert_true(is_there("s")); /* the successor does not own it yet */
 }
 
-static void what_is_no_listener_is_passed_over(void **state)
+static void listeners_inherit_skips_other_descriptors(void **state)
 {
     (void)state;
     char list[64];
@@ -295,24 +297,24 @@ static void what_is_no_listener_is_passed_over(void **state)
     assert_int_equal(setenv("MONKEY_SOCKETS", list, 1), 0);
     mk_listeners_inherit(&l, &log_of_test);
     assert_int_equal(l.n, 0);
-    assert_int_equal(n_logged, 2); /* those that look like one: the file, and 999 */
+    assert_int_equal(n_logged, 2); /* candidates only: the file, and 999 */
     close(file);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_socket_has_a_worker_and_each_worker_has_one),
-        cmocka_unit_test_setup_teardown(an_address_has_a_socket_for_each_worker, start, stop),
-        cmocka_unit_test_setup_teardown(a_unix_socket_is_shared, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(what_fails_changes_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(sockets_of_what_failed_are_closed, start, stop),
-        cmocka_unit_test_setup_teardown(a_port_is_not_taken_from_another, start, stop),
-        cmocka_unit_test_setup_teardown(sockets_of_workers_that_never_were_are_closed, start, stop),
-        cmocka_unit_test_setup_teardown(beside_those_that_serve_a_worker_begins_itself, start, stop),
-        cmocka_unit_test_setup_teardown(a_successor_takes_over, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_listener_is_passed_over, start, stop),
+        cmocka_unit_test(listeners_each_socket_has_a_worker_and_vice_versa),
+        cmocka_unit_test_setup_teardown(listeners_address_has_socket_per_worker, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_unix_socket_is_shared, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_unwanted_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_failed_open_changes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_failed_open_closes_new_sockets, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_port_of_other_program_is_not_shared, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_close_new_removes_unused_sockets, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_new_socket_listens_when_worker_starts, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_successor_inherits_sockets, start, stop),
+        cmocka_unit_test_setup_teardown(listeners_inherit_skips_other_descriptors, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

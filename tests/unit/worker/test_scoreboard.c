@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of processes outlive them; the results of reloads are recorded. */
+/* Statistics outlive the processes; the results of reloads are recorded. */
 #include "worker/scoreboard.h"
 
 #include "connection/conn.h"
@@ -21,7 +21,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void a_new_one_is_empty(void **state)
+static void scoreboard_new_is_empty(void **state)
 {
     (void)state;
     assert_int_equal(scoreboard.n, 3);
@@ -30,7 +30,7 @@ static void a_new_one_is_empty(void **state)
     assert_int_equal(atomic_load(&scoreboard.history->reloads), 0);
 }
 
-static void a_new_worker_starts_at_zero_and_the_past_is_kept(void **state)
+static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **state)
 {
     (void)state;
     for (unsigned i = 1; i <= 3; i++) {
@@ -56,7 +56,7 @@ static void a_new_worker_starts_at_zero_and_the_past_is_kept(void **state)
     assert_int_equal(past->sent, 14);
 }
 
-static void a_reload_is_under_way_until_it_is_counted(void **state)
+static void scoreboard_reload_is_in_progress_until_counted(void **state)
 {
     (void)state;
     struct mk_reload_stats *h = scoreboard.history;
@@ -72,7 +72,7 @@ static void a_reload_is_under_way_until_it_is_counted(void **state)
     assert_string_equal(h->why, "the reason");
 }
 
-static void long_reasons_are_cut_and_short_ones_leave_nothing_of_them(void **state)
+static void scoreboard_reload_reason_is_truncated_and_replaced(void **state)
 {
     (void)state;
     static char reason[2 * MK_RELOAD_STATS_REASON_MAX];
@@ -93,7 +93,7 @@ static void expect_description(uint64_t moves, const char *line, const char *exp
     assert_str(mk_buf_str(&text), expected);
 }
 
-static void what_a_worker_does_is_described(void **state)
+static void scoreboard_describes_current_work(void **state)
 {
     (void)state;
     char room[256];
@@ -114,12 +114,12 @@ static void what_a_worker_does_is_described(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_new_one_is_empty, start, stop),
-        cmocka_unit_test_setup_teardown(a_new_worker_starts_at_zero_and_the_past_is_kept, start, stop),
-        cmocka_unit_test_setup_teardown(a_reload_is_under_way_until_it_is_counted, start, stop),
-        cmocka_unit_test_setup_teardown(what_a_worker_does_is_described, start, stop),
-        cmocka_unit_test_setup_teardown(long_reasons_are_cut_and_short_ones_leave_nothing_of_them, start,
+        cmocka_unit_test_setup_teardown(scoreboard_new_is_empty, start, stop),
+        cmocka_unit_test_setup_teardown(scoreboard_new_worker_starts_at_zero_and_history_is_kept, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(scoreboard_reload_is_in_progress_until_counted, start, stop),
+        cmocka_unit_test_setup_teardown(scoreboard_describes_current_work, start, stop),
+        cmocka_unit_test_setup_teardown(scoreboard_reload_reason_is_truncated_and_replaced, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static struct mk_subprocess *run(const char *script)
     return mk_subprocess_start(&w, &o, on_end, &ended);
 }
 
-/* Everything that was written until no process can write any more. */
+/* Reads all output until no process can write anymore. */
 static mk_str output(void)
 {
     static char room[64];
@@ -107,7 +107,7 @@ static mk_str output(void)
     return MK_STR("");
 }
 
-static void a_program_runs_and_ends(void **state)
+static void subprocess_runs_and_exits(void **state)
 {
     (void)state;
     assert_non_null(run("echo $A; read line || echo none; exit 3"));
@@ -117,7 +117,7 @@ static void a_program_runs_and_ends(void **state)
     assert_int_equal(lost, 0);
 }
 
-static void its_streams_wait(void **state)
+static void subprocess_streams_are_blocking(void **state)
 {
     (void)state;
     assert_non_null(run("grep -q '^flags:.*4[0-7][0-7][0-7]$' /proc/self/fdinfo/1 || echo waits"));
@@ -125,7 +125,7 @@ static void its_streams_wait(void **state)
     assert_str(output(), "waits\n");
 }
 
-static void a_failed_start_is_reported_later(void **state)
+static void subprocess_failed_start_is_reported_later(void **state)
 {
     (void)state;
     const char *argv[] = {"/bin/none", NULL}, *envp[] = {NULL};
@@ -141,7 +141,7 @@ static void a_failed_start_is_reported_later(void **state)
     assert_int_equal(status, -ENOENT);
 }
 
-static void an_invalid_request_is_reported_at_once(void **state)
+static void subprocess_invalid_options_are_reported_at_once(void **state)
 {
     (void)state;
     static char big[120 * 1024];
@@ -158,7 +158,7 @@ static void an_invalid_request_is_reported_at_once(void **state)
     assert_int_equal(status, 0);
 }
 
-static void a_signal_reaches_the_whole_group(void **state)
+static void subprocess_signal_reaches_process_group(void **state)
 {
     (void)state;
     struct mk_subprocess *c = run("sleep 1000 & sleep 1000 & wait");
@@ -169,7 +169,7 @@ static void a_signal_reaches_the_whole_group(void **state)
     assert_str(output(), "");
 }
 
-static void a_dropped_child_dies_silently(void **state)
+static void subprocess_killed_child_is_not_reported(void **state)
 {
     (void)state;
     struct mk_subprocess *c = run("trap '' TERM; sleep 1000 & sleep 1000");
@@ -184,7 +184,7 @@ static void a_dropped_child_dies_silently(void **state)
     assert_int_equal(ended, none);
 }
 
-static void many_are_kept_apart(void **state)
+static void subprocess_many_are_kept_separate(void **state)
 {
     (void)state;
     enum { MANY = 50 };
@@ -193,8 +193,8 @@ static void many_are_kept_apart(void **state)
     wait_for(&ended, MANY);
 }
 
-/* More than the socket holds, while the other side does not read. */
-static void signals_wait_for_room(void **state)
+/* Overfills the socket while the other side does not read. */
+static void subprocess_signal_waits_for_buffer_space(void **state)
 {
     (void)state;
     struct mk_subprocess *c = run("trap 'echo x; exit 9' USR1; while :; do sleep 0.01; done"), *other;
@@ -211,11 +211,11 @@ static void signals_wait_for_room(void **state)
     assert_true(mk_list_empty(&w.children.list));
 }
 
-static void all_die_with_the_worker(void **state)
+static void subprocess_all_die_with_worker(void **state)
 {
     (void)state;
     assert_non_null(run("trap '' TERM HUP; sleep 1000 & sleep 1000"));
-    mk_subprocess_signal(run("exit 0"), SIGCONT); /* both have begun when the next line is reached */
+    mk_subprocess_signal(run("exit 0"), SIGCONT); /* both have started when the next line runs */
     wait_for(&ended, 1);
     mk_fd_close(&ends[1]);
     mk_subprocesses_fini(&w.children);
@@ -225,7 +225,7 @@ static void all_die_with_the_worker(void **state)
     assert_int_equal(ended, 1);
 }
 
-static void a_spawner_that_dies_is_noticed(void **state)
+static void subprocess_spawner_death_is_noticed(void **state)
 {
     (void)state;
     struct mk_subprocess *c = run("exec sleep 1000");
@@ -244,18 +244,19 @@ static void a_spawner_that_dies_is_noticed(void **state)
     assert_int_equal(w.children.spawner.pid, 0);
 }
 
-static void without_a_spawner_nothing_starts(void **state)
+static void subprocess_without_spawner_fails(void **state)
 {
     (void)state;
     assert_null(run("exit 0"));
     mk_subprocesses_reap_spawner(&w.children);
 }
 
-static void signals_of_its_session_do_not_end_it(void **state)
+static void subprocess_spawner_ignores_session_signals(void **state)
 {
     (void)state;
     static const int meant_for_others[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    assert_non_null(run("exit 0")); /* it has begun by then; a real worker has them blocked before */
+    /* by now the spawner has started; a real worker blocks the signals before that */
+    assert_non_null(run("exit 0"));
     wait_for(&ended, 1);
     for (size_t i = 0; i < MK_LEN(meant_for_others); i++)
         assert_int_equal(kill(w.children.spawner.pid, meant_for_others[i]), 0);
@@ -264,8 +265,8 @@ static void signals_of_its_session_do_not_end_it(void **state)
     assert_int_equal(lost, 0);
 }
 
-/* Nothing of ours is left in it: five descriptors. */
-static void it_is_tiny(void **state)
+/* Nothing of ours remains in it: it has five descriptors. */
+static void subprocess_spawner_keeps_five_descriptors(void **state)
 {
     (void)state;
     char path[64], target[PATH_MAX];
@@ -283,19 +284,19 @@ static void it_is_tiny(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_program_runs_and_ends, start, stop),
-        cmocka_unit_test_setup_teardown(its_streams_wait, start, stop),
-        cmocka_unit_test_setup_teardown(a_failed_start_is_reported_later, start, stop),
-        cmocka_unit_test_setup_teardown(an_invalid_request_is_reported_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(a_signal_reaches_the_whole_group, start, stop),
-        cmocka_unit_test_setup_teardown(a_dropped_child_dies_silently, start, stop),
-        cmocka_unit_test_setup_teardown(many_are_kept_apart, start, stop),
-        cmocka_unit_test_setup_teardown(signals_wait_for_room, start, stop),
-        cmocka_unit_test_setup_teardown(all_die_with_the_worker, start, stop),
-        cmocka_unit_test_setup_teardown(a_spawner_that_dies_is_noticed, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_spawner_nothing_starts, start_without, stop),
-        cmocka_unit_test_setup_teardown(signals_of_its_session_do_not_end_it, start, stop),
-        cmocka_unit_test_setup_teardown(it_is_tiny, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_runs_and_exits, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_streams_are_blocking, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_failed_start_is_reported_later, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_invalid_options_are_reported_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_signal_reaches_process_group, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_killed_child_is_not_reported, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_many_are_kept_separate, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_signal_waits_for_buffer_space, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_all_die_with_worker, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_spawner_death_is_noticed, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_without_spawner_fails, start_without, stop),
+        cmocka_unit_test_setup_teardown(subprocess_spawner_ignores_session_signals, start, stop),
+        cmocka_unit_test_setup_teardown(subprocess_spawner_keeps_five_descriptors, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker without a process: it serves a configuration wherever its loop is turned. */
+/* A worker without its own process: it serves a configuration whenever its loop runs. */
 #include "worker/worker.h"
 
 #include <sys/socket.h>
@@ -71,7 +71,7 @@ static mk_str hear(void)
 
 #define HOST "[HOST]\n    DocumentRoot site\n"
 
-static void files_of_the_configuration_are_served(void **state)
+static void worker_serves_configured_files(void **state)
 {
     (void)state;
     serve(HOST);
@@ -85,7 +85,7 @@ static void files_of_the_configuration_are_served(void **state)
     assert_int_equal(counters.by_class[2], 1);
 }
 
-static void limits_are_those_of_the_configuration(void **state)
+static void worker_limits_come_from_configuration(void **state)
 {
     (void)state;
     serve("[SERVER]\n    HeaderTimeout 3\n    KeepAliveTimeout 2\n    HandlerTimeout unlimited\n    "
@@ -113,7 +113,7 @@ static void limits_are_those_of_the_configuration(void **state)
     mk_worker_fini(&w);
 }
 
-static void requests_are_logged_before_long(void **state)
+static void worker_access_log_is_flushed(void **state)
 {
     (void)state;
     char path[PATH_MAX], room[1024];
@@ -122,7 +122,7 @@ static void requests_are_logged_before_long(void **state)
     ask("/x");
     folder_path(&c.folder, "access.log", path);
     assert_int_equal(mk_file_read_all(path, &text), 0);
-    assert_int_equal(text.len, 0); /* gathered */
+    assert_int_equal(text.len, 0); /* buffered */
     mk_worker_flush_logs(&w);
     assert_int_equal(mk_file_read_all(path, &text), 0);
     assert_contains(mk_buf_str(&text), "127.0.0.1 - - [");
@@ -134,7 +134,7 @@ static void requests_are_logged_before_long(void **state)
     assert_contains(mk_buf_str(&text), "\"GET /y HTTP/1.1\" 404 ");
 }
 
-static void a_draining_worker_answers_and_ends(void **state)
+static void worker_draining_finishes_and_exits(void **state)
 {
     (void)state;
     serve(HOST);
@@ -143,15 +143,15 @@ static void a_draining_worker_answers_and_ends(void **state)
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     turn(3);
-    assert_false(w.loop.stopped); /* the client may have asked already */
+    assert_false(w.loop.stopped); /* the client may have sent a request already */
     ask("/");
     assert_contains(hear(), "Connection: close\r\n");
     mk_fd_close(&client);
-    assert_int_equal(mk_worker_run(&w), 0); /* it ends by itself */
+    assert_int_equal(mk_worker_run(&w), 0); /* exits by itself */
     mk_worker_fini(&w);
 }
 
-static void a_draining_worker_waits_for_what_holds_it(void **state)
+static void worker_draining_waits_for_references(void **state)
 {
     (void)state;
     serve(HOST);
@@ -166,7 +166,7 @@ static void a_draining_worker_waits_for_what_holds_it(void **state)
     mk_worker_fini(&w);
 }
 
-static void what_holds_a_draining_worker_does_so_until_its_time_is_over(void **state)
+static void worker_drain_timeout_overrides_references(void **state)
 {
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
@@ -177,7 +177,7 @@ static void what_holds_a_draining_worker_does_so_until_its_time_is_over(void **s
     mk_worker_fini(&w);
 }
 
-static void a_draining_worker_does_not_wait_for_ever(void **state)
+static void worker_drain_timeout_overrides_connections(void **state)
 {
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
@@ -187,7 +187,7 @@ static void a_draining_worker_does_not_wait_for_ever(void **state)
     mk_worker_fini(&w);
 }
 
-static void without_an_heir_what_waits_is_answered(void **state)
+static void worker_draining_without_successor_serves_queued_connections(void **state)
 {
     (void)state;
     serve("[SERVER]\n    KeepAlive off\n    DrainTimeout 5\n" HOST);
@@ -208,7 +208,7 @@ static void without_an_heir_what_waits_is_answered(void **state)
     mk_worker_fini(&w);
 }
 
-static void an_heir_finds_what_waits(void **state)
+static void worker_draining_leaves_queued_connections_to_successor(void **state)
 {
     (void)state;
     serve(HOST);
@@ -223,7 +223,7 @@ static void an_heir_finds_what_waits(void **state)
     mk_worker_fini(&w);
 }
 
-static void without_connections_draining_is_over(void **state)
+static void worker_draining_without_connections_exits_at_once(void **state)
 {
     (void)state;
     serve(HOST);
@@ -235,17 +235,19 @@ static void without_connections_draining_is_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_of_the_configuration_are_served, start, harness_stop),
-        cmocka_unit_test_setup_teardown(limits_are_those_of_the_configuration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_draining_worker_answers_and_ends, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_draining_worker_does_not_wait_for_ever, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_draining_worker_waits_for_what_holds_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_holds_a_draining_worker_does_so_until_its_time_is_over, start,
+        cmocka_unit_test_setup_teardown(worker_serves_configured_files, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_limits_come_from_configuration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_access_log_is_flushed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_draining_finishes_and_exits, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_drain_timeout_overrides_connections, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_draining_waits_for_references, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_drain_timeout_overrides_references, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_draining_without_successor_serves_queued_connections, start,
                                         harness_stop),
-        cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, harness_stop),
-        cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, harness_stop),
+        cmocka_unit_test_setup_teardown(worker_draining_leaves_queued_connections_to_successor, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(worker_draining_without_connections_exits_at_once, start,
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

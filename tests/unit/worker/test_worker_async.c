@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plugins wait for in a worker, and what becomes of it when the worker ends. */
+/* Asynchronous operations of plugins in a worker, and their fate when the worker exits. */
 #include "worker/worker.h"
 #include "worker/worker_async.h"
 
@@ -45,7 +45,7 @@ static void turn_until(const unsigned *n, unsigned is)
         assert_int_equal(mk_loop_run_once(&w.loop, 5000), 0);
 }
 
-/* ---- Alarms and watchers ---- */
+/* ---- Timers and watchers ---- */
 
 static void call(void *ctx)
 {
@@ -66,7 +66,7 @@ static void on_due(struct mk_timer *t)
     call(&n_calls);
 }
 
-static void timers_and_watchers_work_in_its_loop(void **state)
+static void worker_async_timers_and_watchers_run_in_loop(void **state)
 {
     (void)state;
     int ends[2];
@@ -77,7 +77,7 @@ static void timers_and_watchers_work_in_its_loop(void **state)
     struct mk_watcher *r = mk_watcher_new(&w, ends[0], MK_READABLE, on_ready, &n_calls);
     assert_non_null(r);
     mk_timer_set(&timer, &w, 1);
-    mk_timer_set(&far, &w, UINT32_MAX); /* as far ahead as it goes */
+    mk_timer_set(&far, &w, UINT32_MAX); /* the longest possible timer */
     assert_true(mk_timer_is_set(&timer));
     turn_until(&n_calls, 1);
     assert_false(mk_timer_is_set(&timer));
@@ -90,14 +90,14 @@ static void timers_and_watchers_work_in_its_loop(void **state)
     mk_timer_set(&timer, &w, 1);
     mk_timer_stop(&timer);
     mk_timer_stop(&timer);
-    mk_watcher_free(r); /* its memory is given back by the end of the worker */
+    mk_watcher_free(r); /* its memory is freed when the worker exits */
     mk_worker_fini(&w);
     assert_int_equal(n_calls, 2);
     close(ends[0]);
     close(ends[1]);
 }
 
-/* ---- Work in other threads ---- */
+/* ---- Offloaded work ---- */
 
 static void work(void *ctx)
 {
@@ -114,7 +114,7 @@ static void done(void *ctx)
     n_dones++;
 }
 
-static void work_is_done_aside_and_ends_in_the_loop(void **state)
+static void worker_async_offloaded_work_completes_in_loop(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 50; i++)
@@ -123,7 +123,7 @@ static void work_is_done_aside_and_ends_in_the_loop(void **state)
     turn_until(&n_dones, 50);
     assert_int_equal(n_works, 50);
     assert_int_equal(w.thread_pool.n_jobs, 0);
-    assert_int_equal(w.service.helper.n_threads, 0); /* files have threads of their own */
+    assert_int_equal(w.service.helper.n_threads, 0); /* file reads use other threads */
     mk_worker_fini(&w);
     assert_int_equal(n_dones, 50);
 }
@@ -134,7 +134,7 @@ static void work_later(void *ctx)
     work(ctx);
 }
 
-static void not_too_much_waits(void **state)
+static void worker_async_offload_queue_is_limited(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < AT_ONCE; i++)
@@ -159,7 +159,7 @@ static void use_much_stack(void *ctx)
     work(ctx);
 }
 
-static void there_is_room_for_libraries(void **state)
+static void worker_async_threads_have_large_stacks(void **state)
 {
     (void)state;
     assert_int_equal(mk_worker_offload(&w, use_much_stack, done, &n_dones), 0);
@@ -170,11 +170,11 @@ static void there_is_room_for_libraries(void **state)
 static void try_more(void *ctx)
 {
     assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), -EAGAIN);
-    assert_int_equal(mk_worker_post(&w, call, &n_calls), 0); /* that is still called */
+    assert_int_equal(mk_worker_post(&w, call, &n_calls), 0); /* still called */
     done(ctx);
 }
 
-static void the_end_waits_for_work_that_was_begun_and_begins_no_more(void **state)
+static void worker_async_exit_finishes_started_work_only(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 20; i++)
@@ -197,7 +197,7 @@ static void *post(void *data)
     return data;
 }
 
-static void other_threads_may_call_into_the_loop(void **state)
+static void worker_async_post_from_other_threads(void **state)
 {
     (void)state;
     pthread_t thread;
@@ -217,7 +217,7 @@ static void post_at_the_end(void *ctx)
     assert_int_equal(mk_worker_post(&w, call, ctx), -ESHUTDOWN);
 }
 
-static void the_end_makes_calls_that_were_promised_and_promises_none(void **state)
+static void worker_async_exit_runs_posted_calls_and_rejects_new(void **state)
 {
     (void)state;
     assert_int_equal(mk_worker_post(&w, post_at_the_end, &n_calls), 0);
@@ -228,15 +228,13 @@ static void the_end_makes_calls_that_were_promised_and_promises_none(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(timers_and_watchers_work_in_its_loop, start, stop),
-        cmocka_unit_test_setup_teardown(work_is_done_aside_and_ends_in_the_loop, start, stop),
-        cmocka_unit_test_setup_teardown(not_too_much_waits, start, stop),
-        cmocka_unit_test_setup_teardown(there_is_room_for_libraries, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_waits_for_work_that_was_begun_and_begins_no_more, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(other_threads_may_call_into_the_loop, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_makes_calls_that_were_promised_and_promises_none, start,
-                                        stop),
+        cmocka_unit_test_setup_teardown(worker_async_timers_and_watchers_run_in_loop, start, stop),
+        cmocka_unit_test_setup_teardown(worker_async_offloaded_work_completes_in_loop, start, stop),
+        cmocka_unit_test_setup_teardown(worker_async_offload_queue_is_limited, start, stop),
+        cmocka_unit_test_setup_teardown(worker_async_threads_have_large_stacks, start, stop),
+        cmocka_unit_test_setup_teardown(worker_async_exit_finishes_started_work_only, start, stop),
+        cmocka_unit_test_setup_teardown(worker_async_post_from_other_threads, start, stop),
+        cmocka_unit_test_setup_teardown(worker_async_exit_runs_posted_calls_and_rejects_new, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

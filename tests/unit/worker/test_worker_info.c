@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plugins can learn of a worker and of the server around it. */
+/* Information for plugins about a worker and its server. */
 #include "worker/worker.h"
 
 #include <sys/socket.h>
@@ -80,7 +80,7 @@ static void say(const char *text)
 #define HOST    "[HOST]\n    DocumentRoot site\n"
 #define REQUEST "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
 
-static void it_knows_its_place_and_its_time(void **state)
+static void worker_info_index_and_time(void **state)
 {
     (void)state;
     serve(HOST);
@@ -92,7 +92,7 @@ static void it_knows_its_place_and_its_time(void **state)
     assert_int_equal(mk_worker_server_started(&w), 1000);
 }
 
-static void messages_go_to_the_error_log(void **state)
+static void worker_info_messages_go_to_error_log(void **state)
 {
     (void)state;
     serve(HOST);
@@ -102,12 +102,12 @@ static void messages_go_to_the_error_log(void **state)
     assert_string_equal(last_log, "1 7?x");
 }
 
-static void every_process_is_counted(void **state)
+static void worker_info_counts_all_processes(void **state)
 {
     (void)state;
     struct mk_worker_stats s;
     scoreboard[0] =
-        (struct mk_scoreboard_slot){.started = 1500, .counters = {.requests = 9}}; /* it was there */
+        (struct mk_scoreboard_slot){.started = 1500, .counters = {.requests = 9}}; /* started earlier */
     scoreboard[1] = (struct mk_scoreboard_slot){.pid = 21, .started = 2000};
     scoreboard[2] =
         (struct mk_scoreboard_slot){.pid = 22, .started = 3000, .leaving = true, .counters = {.dropped = 5}};
@@ -136,7 +136,7 @@ static void every_process_is_counted(void **state)
     assert_false(mk_worker_stats_at(&w, SIZE_MAX, &s));
 }
 
-static void the_past_is_reported(void **state)
+static void worker_info_reports_ended_workers(void **state)
 {
     (void)state;
     struct mk_worker_stats s;
@@ -150,7 +150,7 @@ static void the_past_is_reported(void **state)
     assert_int_equal(s.sent, 1000);
 }
 
-static void reloads_are_reported(void **state)
+static void worker_info_reports_reloads(void **state)
 {
     (void)state;
     struct mk_reloads r;
@@ -167,13 +167,13 @@ static void reloads_are_reported(void **state)
     assert_int_equal(r.failed, 1);
     assert_str(mk_buf_str(&why), "x.conf:1:1: error");
     mk_buf_clear(&why);
-    memset(history.why, 'x', sizeof history.why); /* it was overwritten */
+    memset(history.why, 'x', sizeof history.why); /* overwritten */
     mk_worker_reloads(&w, &r, &why);
     assert_int_equal(why.len, sizeof history.why);
     mk_buf_free(&why);
 }
 
-static void without_a_master_there_is_no_past(void **state)
+static void worker_info_without_master_has_no_history(void **state)
 {
     (void)state;
     struct mk_worker_stats s;
@@ -208,7 +208,7 @@ static struct seen look(unsigned until)
     return s;
 }
 
-static void connections_can_be_looked_at(void **state)
+static void worker_info_lists_connections(void **state)
 {
     (void)state;
     serve(HOST);
@@ -226,13 +226,13 @@ static void connections_can_be_looked_at(void **state)
     client = -1;
     say(REQUEST);
     assert_int_equal(look(9).n, 2);
-    assert_int_equal(look(1).n, 1); /* enough */
+    assert_int_equal(look(1).n, 1); /* sufficient */
     mk_fd_close(&first);
     turn(3);
     assert_int_equal(look(9).n, 1);
 }
 
-/* Looks on while its own request is under way. */
+/* Inspects the connections during its own request. */
 static struct seen during;
 
 static void look_on(const struct mk_access_record *record, void *data)
@@ -245,7 +245,7 @@ static void look_on(const struct mk_access_record *record, void *data)
     assert_str(during.last.host, "example.org");
 }
 
-static void requests_under_way_are_reported(void **state)
+static void worker_info_lists_requests_in_progress(void **state)
 {
     (void)state;
     serve(HOST);
@@ -257,9 +257,9 @@ static void requests_under_way_are_reported(void **state)
     assert_in_range(during.last.age_ms, 0, 5000);
 }
 
-/* ---- The rest ---- */
+/* ---- Other information ---- */
 
-static void the_cache_can_be_looked_at_and_emptied(void **state)
+static void worker_info_cache_can_be_inspected_and_cleared(void **state)
 {
     (void)state;
     struct mk_cache_info info;
@@ -279,7 +279,7 @@ static void the_cache_can_be_looked_at_and_emptied(void **state)
     assert_true(info.files >= 1);
 }
 
-static void hosts_are_reported_one_by_one(void **state)
+static void worker_info_enumerates_vhosts(void **state)
 {
     (void)state;
     serve(
@@ -290,7 +290,7 @@ static void hosts_are_reported_one_by_one(void **state)
     assert_null(mk_worker_vhost_at(&w, SIZE_MAX));
 }
 
-static void the_configuration_is_printed(void **state)
+static void worker_info_prints_configuration(void **state)
 {
     (void)state;
     struct mk_buf out = mk_buf_growing(1 << 16);
@@ -301,7 +301,7 @@ static void the_configuration_is_printed(void **state)
     mk_buf_free(&out);
 }
 
-static void lines_are_gathered_and_written_before_long(void **state)
+static void worker_info_log_lines_are_buffered_and_flushed(void **state)
 {
     (void)state;
     char path[PATH_MAX], room[256];
@@ -324,18 +324,18 @@ static void lines_are_gathered_and_written_before_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_knows_its_place_and_its_time, start, stop),
-        cmocka_unit_test_setup_teardown(messages_go_to_the_error_log, start, stop),
-        cmocka_unit_test_setup_teardown(every_process_is_counted, start, stop),
-        cmocka_unit_test_setup_teardown(the_past_is_reported, start, stop),
-        cmocka_unit_test_setup_teardown(reloads_are_reported, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_master_there_is_no_past, start, stop),
-        cmocka_unit_test_setup_teardown(connections_can_be_looked_at, start, stop),
-        cmocka_unit_test_setup_teardown(requests_under_way_are_reported, start, stop),
-        cmocka_unit_test_setup_teardown(the_cache_can_be_looked_at_and_emptied, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_are_reported_one_by_one, start, stop),
-        cmocka_unit_test_setup_teardown(the_configuration_is_printed, start, stop),
-        cmocka_unit_test_setup_teardown(lines_are_gathered_and_written_before_long, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_index_and_time, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_messages_go_to_error_log, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_counts_all_processes, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_reports_ended_workers, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_reports_reloads, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_without_master_has_no_history, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_lists_connections, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_lists_requests_in_progress, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_cache_can_be_inspected_and_cleared, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_enumerates_vhosts, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_prints_configuration, start, stop),
+        cmocka_unit_test_setup_teardown(worker_info_log_lines_are_buffered_and_flushed, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker asks its master in a form that the master knows; without one it does what it can itself. */
+/* Requests of a worker to its master, in the master's message format; without a master the worker does what
+ * it can itself. */
 #include "worker/worker.h"
 #include "worker/worker_master.h"
 
@@ -16,7 +17,7 @@ static void start_with(int master_fd)
     w = (struct mk_worker){.count = 1, .master_fd = master_fd, .web.log = &log_of_test};
 }
 
-static void alone_it_sets_its_own_level_and_reloads_nothing(void **state)
+static void worker_without_master_sets_own_log_level_only(void **state)
 {
     (void)state;
     start_with(-1);
@@ -26,7 +27,7 @@ static void alone_it_sets_its_own_level_and_reloads_nothing(void **state)
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_DEBUG);
 }
 
-static void a_master_is_asked(void **state)
+static void worker_sends_requests_to_master(void **state)
 {
     (void)state;
     int master, worker;
@@ -36,13 +37,13 @@ static void a_master_is_asked(void **state)
     start_with(worker);
     assert_int_equal(mk_worker_request_reload(&w), 0);
     assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_ERROR), 0);
-    assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO); /* until the master says so */
+    assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO); /* until the master sends it */
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_RELOAD);
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_LOG_LEVEL);
     assert_int_equal(m.number, MK_LOG_ERROR);
-    mk_fd_close(&master); /* a master that is gone is none */
+    mk_fd_close(&master); /* a closed connection counts as no master */
     assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
     mk_fd_close(&worker);
 }
@@ -50,8 +51,8 @@ static void a_master_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone_it_sets_its_own_level_and_reloads_nothing),
-        cmocka_unit_test(a_master_is_asked),
+        cmocka_unit_test(worker_without_master_sets_own_log_level_only),
+        cmocka_unit_test(worker_sends_requests_to_master),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

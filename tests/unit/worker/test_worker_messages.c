@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers of one generation, in one thread: what one says in a turn, the others hear in their next one. */
+/* Workers of one generation, in one thread: a message sent in one iteration is received in the next. */
 #include "worker/worker_messages.h"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static void on_message(struct mk_worker *worker, mk_str message, void *data)
 static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "echo", .on_message = on_message};
 static const struct mk_plugin deaf = {MK_PLUGIN_HEAD, .name = "deaf"};
 
-/* Some below the last may be free. */
+/* Slots below the last may be free. */
 static unsigned count_open(void)
 {
     unsigned n = 0;
@@ -158,7 +158,7 @@ static int send_much(unsigned from, int to, size_t len)
     return mk_worker_send(worker(from), &plugin, to, mk_str_of(much, len));
 }
 
-/* How many packets wait for it, without their content. */
+/* Returns the number of packets queued for it, without their content. */
 static unsigned count_packets(unsigned i)
 {
     unsigned n = 0;
@@ -167,34 +167,34 @@ static unsigned count_packets(unsigned i)
     return n;
 }
 
-static void each_hears_what_is_for_it(void **state)
+static void worker_messages_reach_their_receivers(void **state)
 {
     (void)state;
     assert_int_equal(send_to(0, 1, "one"), 0);
     assert_int_equal(send_to(0, 0, "me"), 0);
     assert_int_equal(send_to(0, MK_TO_ALL, "all"), 0);
     assert_int_equal(send_to(0, 2, ""), 0);
-    assert_string_equal(ears[0].heard, ""); /* never inside of the call */
+    assert_string_equal(ears[0].heard, ""); /* callbacks never run inside the call */
     check(0, "me all ");
     check(1, "one all ");
     check(2, "all  ");
     check(0, "me all ");
 }
 
-static void a_deaf_plugin_hears_nothing(void **state)
+static void worker_messages_need_callback(void **state)
 {
     (void)state;
     static const struct mk_plugin stranger = {MK_PLUGIN_HEAD, .name = "stranger", .on_message = on_message};
     assert_int_equal(mk_worker_send(worker(0), &deaf, MK_TO_ALL, MK_STR("x")), 0);
     assert_int_equal(mk_worker_send(worker(0), &stranger, MK_TO_ALL, MK_STR("x")), 0);
-    worker(2)->n_started = 1; /* the plugin is not there yet */
+    worker(2)->n_started = 1; /* the plugin has not started yet */
     assert_int_equal(send_to(0, MK_TO_ALL, "y"), 0);
     check(0, "y ");
     check(1, "y ");
     check(2, "");
 }
 
-static void an_answer_waits_for_the_next_turn(void **state)
+static void worker_messages_reply_is_received_in_next_iteration(void **state)
 {
     (void)state;
     answers = 2;
@@ -204,7 +204,7 @@ static void an_answer_waits_for_the_next_turn(void **state)
     check(1, "answer answer ");
 }
 
-static void what_is_wrong_is_refused(void **state)
+static void worker_messages_invalid_arguments_are_rejected(void **state)
 {
     (void)state;
     assert_int_equal(mk_worker_send(worker(0), &plugin, MK_TO_ALL, mk_str_of(much, sizeof much)), -EMSGSIZE);
@@ -218,7 +218,7 @@ static void what_is_wrong_is_refused(void **state)
 
 /* ---- Packets ---- */
 
-static void a_turn_is_sent_in_one_packet(void **state)
+static void worker_messages_of_an_iteration_share_a_packet(void **state)
 {
     (void)state;
     for (int i = 0; i < 160; i++)
@@ -241,7 +241,7 @@ static void say_at_the_end(void *ctx)
     assert_int_equal(send_to(0, 1, "late"), 0);
 }
 
-static void what_is_said_at_the_end_of_a_turn_leaves_in_it(void **state)
+static void worker_messages_sent_at_iteration_end_leave_in_it(void **state)
 {
     (void)state;
     struct mk_deferred *end = mk_deferred_new(worker(0), say_at_the_end, NULL);
@@ -251,17 +251,17 @@ static void what_is_said_at_the_end_of_a_turn_leaves_in_it(void **state)
     mk_deferred_free(end);
 }
 
-/* At the start of a plugin, for example. */
-static void what_is_said_before_the_first_turn_leaves_in_it(void **state)
+/* When a plugin starts, for example. */
+static void worker_messages_sent_before_first_iteration_leave_in_it(void **state)
 {
     (void)state;
     assert_int_equal(send_to(0, 1, "early"), 0);
-    assert_int_equal(mk_loop_run_once(&worker(0)->loop, -1), 0); /* it does not wait */
+    assert_int_equal(mk_loop_run_once(&worker(0)->loop, -1), 0); /* returns at once */
     check(1, "early ");
 }
 
-/* Whatever the sizes, each is whole and in its place. */
-static void sizes_do_not_matter(void **state)
+/* Whatever the sizes, each message is complete and in order. */
+static void worker_messages_of_any_size_arrive_complete(void **state)
 {
     (void)state;
     size_t bytes = 0, n = 0;
@@ -280,8 +280,8 @@ static void sizes_do_not_matter(void **state)
     assert_int_equal(ears[2].bytes, bytes);
 }
 
-/* Another worker may be in an attacker's hands. */
-static void what_is_torn_is_not_heard(void **state)
+/* An attacker may control another worker. */
+static void worker_messages_malformed_packets_are_dropped(void **state)
 {
     (void)state;
     static const mk_str bad[] = {
@@ -300,7 +300,7 @@ static void what_is_torn_is_not_heard(void **state)
     check(1, "good ");
 }
 
-/* ---- Too much ---- */
+/* ---- Overload ---- */
 
 static void fill(unsigned from, int to)
 {
@@ -312,13 +312,13 @@ static void fill(unsigned from, int to)
     assert_int_equal(e, -EAGAIN);
 }
 
-static void a_receiver_that_is_behind_gets_it_in_its_order(void **state)
+static void worker_messages_slow_receiver_gets_them_in_order(void **state)
 {
     (void)state;
     fill(0, 1);
     struct mk_worker_message_queue *q = &worker(0)->mail.queues[1];
     assert_true(q->waits && q->records.len > WAITING_MAX - 2 * MESSAGE_MAX);
-    assert_int_equal(send_to(0, 1, "last"), 0);  /* it is small enough */
+    assert_int_equal(send_to(0, 1, "last"), 0);  /* small enough */
     assert_int_equal(send_to(2, 1, "other"), 0); /* each sender has its own queue */
     turn(2);
     assert_int_equal(send_to(0, 2, "third"), 0);
@@ -334,11 +334,11 @@ static void a_receiver_that_is_behind_gets_it_in_its_order(void **state)
     assert_contains(mk_str_from_c(ears[1].heard), "other ");
     assert_false(q->waits);
     assert_int_equal(q->records.len, 0);
-    assert_null(q->records.p); /* that much is given back */
+    assert_null(q->records.p); /* a large buffer is freed */
     assert_int_equal(complaints, 0);
 }
 
-static void what_is_for_all_misses_those_that_are_behind(void **state)
+static void worker_messages_broadcast_skips_slow_receivers(void **state)
 {
     (void)state;
     fill(0, 1);
@@ -349,13 +349,13 @@ static void what_is_for_all_misses_those_that_are_behind(void **state)
     turn(2);
     assert_int_equal(ears[0].n, 3);
     assert_int_equal(ears[2].n, 3);
-    assert_int_equal(complaints, 1); /* once in a while */
+    assert_int_equal(complaints, 1); /* logged only once in a while */
     worker(0)->loop.now_ms += 60000;
     assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
     assert_int_equal(complaints, 2);
 }
 
-static void a_flood_in_one_turn_is_stopped(void **state)
+static void worker_messages_flood_in_one_iteration_is_rejected(void **state)
 {
     (void)state;
     int n = 0;
@@ -363,7 +363,7 @@ static void a_flood_in_one_turn_is_stopped(void **state)
         n++;
     assert_int_equal(n, WAITING_MAX / (MESSAGE_MAX + 8));
     turn(0);
-    assert_int_equal(ears[0].n, n); /* the one that was refused reached none */
+    assert_int_equal(ears[0].n, n); /* the rejected message reached no worker */
     for (int i = 0; i < 10; i++) {
         turn(1);
         turn(2);
@@ -373,12 +373,12 @@ static void a_flood_in_one_turn_is_stopped(void **state)
     assert_int_equal(ears[2].n, n);
 }
 
-/* ---- Coming and going ---- */
+/* ---- Starting and stopping ---- */
 
-static void a_worker_that_ends_hears_nothing_more(void **state)
+static void worker_messages_exiting_worker_receives_nothing(void **state)
 {
     (void)state;
-    answers = 1 << 20; /* else it would never come to its end */
+    answers = 1 << 20; /* otherwise the exchange would never end */
     assert_int_equal(send_to(0, 0, "ask"), 0);
     turn(0);
     worker(0)->ending = true;
@@ -391,7 +391,7 @@ static void a_worker_that_ends_hears_nothing_more(void **state)
     check(1, "answer bye ");
 }
 
-static void a_successor_hears_what_waits(void **state)
+static void worker_messages_successor_receives_queued(void **state)
 {
     (void)state;
     assert_int_equal(send_to(0, 1, "a"), 0);
@@ -403,8 +403,8 @@ static void a_successor_hears_what_waits(void **state)
     check(1, "a b ");
 }
 
-/* Both have the same place, as processes that drain and their successors have. */
-static void a_worker_that_is_replaced_leaves_its_place(void **state)
+/* Both have the same index, like draining workers and their successors. */
+static void worker_messages_replaced_worker_stops_receiving(void **state)
 {
     (void)state;
     worker(2)->index = 1;
@@ -425,7 +425,7 @@ static void a_worker_that_is_replaced_leaves_its_place(void **state)
 
 /* ---- Without a master ---- */
 
-static void alone_it_hears_itself(void **state)
+static void worker_messages_without_master_reach_only_self(void **state)
 {
     (void)state;
     assert_int_equal(send_to(1, MK_TO_ALL, "all"), -ENOTCONN);
@@ -437,29 +437,29 @@ static void alone_it_hears_itself(void **state)
     check(1, "all me ");
     check(0, "");
     mk_worker_messages_stop_receiving(worker(1));
-    worker(1)->master_fd = 0; /* of a master whose plugins want no messages */
+    worker(1)->master_fd = 0; /* belongs to a master whose plugins want no messages */
     assert_int_equal(send_to(1, 0, "other"), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_hears_what_is_for_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_deaf_plugin_hears_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(an_answer_waits_for_the_next_turn, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_wrong_is_refused, start, stop),
-        cmocka_unit_test_setup_teardown(a_turn_is_sent_in_one_packet, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_said_at_the_end_of_a_turn_leaves_in_it, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_said_before_the_first_turn_leaves_in_it, start, stop),
-        cmocka_unit_test_setup_teardown(sizes_do_not_matter, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_torn_is_not_heard, start, stop),
-        cmocka_unit_test_setup_teardown(a_receiver_that_is_behind_gets_it_in_its_order, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_for_all_misses_those_that_are_behind, start, stop),
-        cmocka_unit_test_setup_teardown(a_flood_in_one_turn_is_stopped, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_that_ends_hears_nothing_more, start, stop),
-        cmocka_unit_test_setup_teardown(a_successor_hears_what_waits, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_that_is_replaced_leaves_its_place, start, stop),
-        cmocka_unit_test_setup_teardown(alone_it_hears_itself, start_alone, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_reach_their_receivers, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_need_callback, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_reply_is_received_in_next_iteration, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_invalid_arguments_are_rejected, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_of_an_iteration_share_a_packet, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_sent_at_iteration_end_leave_in_it, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_sent_before_first_iteration_leave_in_it, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_of_any_size_arrive_complete, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_malformed_packets_are_dropped, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_slow_receiver_gets_them_in_order, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_broadcast_skips_slow_receivers, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_flood_in_one_iteration_is_rejected, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_exiting_worker_receives_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_successor_receives_queued, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_replaced_worker_stops_receiving, start, stop),
+        cmocka_unit_test_setup_teardown(worker_messages_without_master_reach_only_self, start_alone, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages when memory runs out: each is sent whole, or refused. */
+/* Worker messages when memory runs out: each is sent completely or rejected. */
 #include "unit/oom.h"
 
 #include "setup/plugins.h"
@@ -50,7 +50,7 @@ static bool talk(void)
     return oom.n_failed == 0;
 }
 
-static void a_message_is_whole_or_refused(void **state)
+static void worker_messages_oom_complete_or_rejected(void **state)
 {
     (void)state;
     oom_at_each_allocation(talk);
@@ -59,7 +59,7 @@ static void a_message_is_whole_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_is_whole_or_refused),
+        cmocka_unit_test(worker_messages_oom_complete_or_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
