@@ -8,7 +8,7 @@
 
 #include "unit/test.h"
 
-static void pieces_are_aligned_and_apart(void **state)
+static void arena_allocations_are_aligned_and_do_not_overlap(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -25,7 +25,7 @@ static void pieces_are_aligned_and_apart(void **state)
     mk_arena_fini(&a);
 }
 
-static void a_large_piece_keeps_the_current_block(void **state)
+static void arena_large_allocation_keeps_the_current_block(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -37,7 +37,7 @@ static void a_large_piece_keeps_the_current_block(void **state)
     mk_arena_fini(&a);
 }
 
-static void blocks_come_back_from_the_cache(void **state)
+static void arena_blocks_are_reused_from_the_cache(void **state)
 {
     (void)state;
     struct mk_arena_cache cache;
@@ -56,7 +56,7 @@ static void blocks_come_back_from_the_cache(void **state)
     mk_arena_cache_fini(&cache);
 }
 
-static void the_first_block_may_be_small(void **state)
+static void arena_first_block_can_be_small(void **state)
 {
     struct mk_arena_cache cache;
     struct mk_arena a;
@@ -68,13 +68,13 @@ static void the_first_block_may_be_small(void **state)
     assert_true(first && second == first + 64 && third);
     memset(third, 1, 300);
     char *fourth = mk_arena_alloc(&a, 100), *fifth = mk_arena_alloc(&a, 2000);
-    assert_true(fourth == third + 304 && fifth); /* further blocks are small, or as large as one piece */
+    assert_true(fourth == third + 304 && fifth); /* further blocks are small, or as large as one allocation */
     memset(fifth, 1, 2000);
     mk_arena_fini(&a);
-    assert_int_equal(cache.n, 0); /* none of them is a usual one */
+    assert_int_equal(cache.n, 0); /* no block has the usual size */
     assert_non_null(mk_arena_alloc(&a, 10));
     mk_arena_fini(&a);
-    assert_int_equal(cache.n, 1); /* an arena that begins again is a usual one */
+    assert_int_equal(cache.n, 1); /* an initialized arena has the usual block size again */
     mk_arena_cache_fini(&cache);
 }
 
@@ -91,7 +91,7 @@ static void push_letter(void *data)
     text[1 + strlen(text + 1)] = 'x';
 }
 
-static void cleanups_run_last_first(void **state)
+static void arena_cleanups_run_in_reverse_order(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -103,7 +103,7 @@ static void cleanups_run_last_first(void **state)
     assert_string_equal(text + 1, "x0");
 }
 
-static void copies_end_with_nul(void **state)
+static void arena_copies_end_with_nul(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -116,7 +116,7 @@ static void copies_end_with_nul(void **state)
     mk_arena_fini(&a);
 }
 
-static void a_failure_is_kept_until_the_end(void **state)
+static void arena_failure_is_remembered(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -133,7 +133,7 @@ static void a_failure_is_kept_until_the_end(void **state)
     mk_arena_fini(&a);
 }
 
-static void a_vector_grows_item_by_item(void **state)
+static void arena_vector_grows_item_by_item(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -150,12 +150,12 @@ static void a_vector_grows_item_by_item(void **state)
     mk_arena_fini(&a);
 }
 
-static void a_vector_stays_when_it_cannot_grow(void **state)
+static void arena_vector_that_cannot_grow_is_unchanged(void **state)
 {
     (void)state;
     struct mk_arena a;
     uint32_t item = 1, *v = &item;
-    const size_t full = SIZE_MAX / 4 + 1; /* a power of two, whose double is too much for any memory */
+    const size_t full = SIZE_MAX / 4 + 1; /* a power of two; twice as much overflows */
     size_t n = full;
     mk_arena_init(&a, NULL);
     assert_false(mk_arena_append(&a, &v, &n, &item, sizeof item));
@@ -164,8 +164,8 @@ static void a_vector_stays_when_it_cannot_grow(void **state)
     mk_arena_fini(&a);
 }
 
-/* A pointer into a request that is over must not read the next request. */
-static void arena_cached_block_is_poisoned_until_taken(void **state)
+/* A pointer into memory of a finished request must not read the next request. */
+static void arena_cached_block_is_poisoned_until_reused(void **state)
 {
     (void)state;
 #ifdef MK_HAS_ASAN
@@ -192,16 +192,16 @@ static void arena_cached_block_is_poisoned_until_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_cached_block_is_poisoned_until_taken),
-        cmocka_unit_test(pieces_are_aligned_and_apart),
-        cmocka_unit_test(a_large_piece_keeps_the_current_block),
-        cmocka_unit_test(blocks_come_back_from_the_cache),
-        cmocka_unit_test(the_first_block_may_be_small),
-        cmocka_unit_test(cleanups_run_last_first),
-        cmocka_unit_test(copies_end_with_nul),
-        cmocka_unit_test(a_failure_is_kept_until_the_end),
-        cmocka_unit_test(a_vector_grows_item_by_item),
-        cmocka_unit_test(a_vector_stays_when_it_cannot_grow),
+        cmocka_unit_test(arena_cached_block_is_poisoned_until_reused),
+        cmocka_unit_test(arena_allocations_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(arena_large_allocation_keeps_the_current_block),
+        cmocka_unit_test(arena_blocks_are_reused_from_the_cache),
+        cmocka_unit_test(arena_first_block_can_be_small),
+        cmocka_unit_test(arena_cleanups_run_in_reverse_order),
+        cmocka_unit_test(arena_copies_end_with_nul),
+        cmocka_unit_test(arena_failure_is_remembered),
+        cmocka_unit_test(arena_vector_grows_item_by_item),
+        cmocka_unit_test(arena_vector_that_cannot_grow_is_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

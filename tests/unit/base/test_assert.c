@@ -10,7 +10,7 @@ static void die(void *ctx)
     MK_ASSERT(one == 2);
 }
 
-static void what_is_true_passes(void **state)
+static void assert_true_condition_passes(void **state)
 {
     (void)state;
     int n = 0;
@@ -18,7 +18,7 @@ static void what_is_true_passes(void **state)
     assert_int_equal(n, 1);
 }
 
-static void a_bug_ends_the_process_and_says_where(void **state)
+static void assert_false_condition_aborts_with_its_location(void **state)
 {
     (void)state;
     char said[512];
@@ -32,8 +32,8 @@ static void a_bug_ends_the_process_and_says_where(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_true_passes),
-        cmocka_unit_test(a_bug_ends_the_process_and_says_where),
+        cmocka_unit_test(assert_true_condition_passes),
+        cmocka_unit_test(assert_false_condition_aborts_with_its_location),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "unit/test.h"
 
-static void an_empty_buffer_owns_nothing(void **state)
+static void buf_empty_has_no_memory(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(100);
@@ -20,7 +20,7 @@ static void an_empty_buffer_owns_nothing(void **state)
     mk_buf_free(&b);
 }
 
-static void pieces_stand_one_after_the_other(void **state)
+static void buf_additions_are_concatenated(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(1000);
@@ -37,7 +37,7 @@ static void pieces_stand_one_after_the_other(void **state)
     mk_buf_free(&b);
 }
 
-static void it_grows_to_its_limit_and_no_further(void **state)
+static void buf_grows_up_to_its_limit(void **state)
 {
     (void)state;
     enum { LIMIT = 1000 };
@@ -55,7 +55,7 @@ static void it_grows_to_its_limit_and_no_further(void **state)
     mk_buf_free(&b);
 }
 
-static void overflow_is_sticky(void **state)
+static void buf_overflow_is_sticky(void **state)
 {
     (void)state;
     char room[8];
@@ -76,7 +76,7 @@ static void overflow_is_sticky(void **state)
     assert_str(mk_buf_str(&b), "12345678");
 }
 
-static void a_fixed_room_is_never_left_or_freed(void **state)
+static void buf_fixed_memory_is_not_replaced_or_freed(void **state)
 {
     (void)state;
     char *room = malloc(16);
@@ -101,7 +101,7 @@ static void a_fixed_room_is_never_left_or_freed(void **state)
     assert_true(none.failed);
 }
 
-static void impossible_sizes_fail_at_once(void **state)
+static void buf_impossible_size_fails(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(SIZE_MAX);
@@ -112,7 +112,7 @@ static void impossible_sizes_fail_at_once(void **state)
     mk_buf_free(&b);
 }
 
-static void reserved_room_is_really_there(void **state)
+static void buf_reserved_memory_is_usable(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(10000);
@@ -130,8 +130,8 @@ static void reserved_room_is_really_there(void **state)
     mk_buf_free(&b);
 }
 
-/* Every length around the one up to which printing needs a single pass. */
-static void printing_has_no_seam(void **state)
+/* Lengths around the limit of one-pass printing. */
+static void buf_addf_works_around_the_one_pass_limit(void **state)
 {
     (void)state;
     for (int len = 250; len < 262; len++) {
@@ -146,7 +146,7 @@ static void printing_has_no_seam(void **state)
     }
 }
 
-static void printing_fills_a_room_to_the_last_byte(void **state)
+static void buf_addf_can_fill_a_fixed_buffer(void **state)
 {
     (void)state;
     for (int len = 2; len < 600; len += 2) {
@@ -164,7 +164,7 @@ static void printing_fills_a_room_to_the_last_byte(void **state)
     }
 }
 
-static void dropping_moves_the_rest_forward(void **state)
+static void buf_consume_moves_the_rest_to_the_front(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(1000);
@@ -181,7 +181,7 @@ static void dropping_moves_the_rest_forward(void **state)
     mk_buf_free(&b);
 }
 
-static void a_freed_buffer_may_be_filled_again(void **state)
+static void buf_freed_can_be_filled_again(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(4);
@@ -199,17 +199,17 @@ static void a_freed_buffer_may_be_filled_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_buffer_owns_nothing),
-        cmocka_unit_test(pieces_stand_one_after_the_other),
-        cmocka_unit_test(it_grows_to_its_limit_and_no_further),
-        cmocka_unit_test(overflow_is_sticky),
-        cmocka_unit_test(a_fixed_room_is_never_left_or_freed),
-        cmocka_unit_test(impossible_sizes_fail_at_once),
-        cmocka_unit_test(reserved_room_is_really_there),
-        cmocka_unit_test(printing_has_no_seam),
-        cmocka_unit_test(printing_fills_a_room_to_the_last_byte),
-        cmocka_unit_test(dropping_moves_the_rest_forward),
-        cmocka_unit_test(a_freed_buffer_may_be_filled_again),
+        cmocka_unit_test(buf_empty_has_no_memory),
+        cmocka_unit_test(buf_additions_are_concatenated),
+        cmocka_unit_test(buf_grows_up_to_its_limit),
+        cmocka_unit_test(buf_overflow_is_sticky),
+        cmocka_unit_test(buf_fixed_memory_is_not_replaced_or_freed),
+        cmocka_unit_test(buf_impossible_size_fails),
+        cmocka_unit_test(buf_reserved_memory_is_usable),
+        cmocka_unit_test(buf_addf_works_around_the_one_pass_limit),
+        cmocka_unit_test(buf_addf_can_fill_a_fixed_buffer),
+        cmocka_unit_test(buf_consume_moves_the_rest_to_the_front),
+        cmocka_unit_test(buf_freed_can_be_filled_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

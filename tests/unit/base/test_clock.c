@@ -5,10 +5,10 @@
 
 #include "unit/test.h"
 
-/* The coarse clocks move with the kernel's tick, at most 10 ms. */
+/* The coarse clocks advance with the kernel tick: at most 10 ms. */
 enum { TICK_MS = 10 };
 
-static void it_only_goes_forward(void **state)
+static void clock_ms_is_monotonic(void **state)
 {
     (void)state;
     uint64_t last = mk_clock_ms();
@@ -19,7 +19,7 @@ static void it_only_goes_forward(void **state)
     }
 }
 
-static void it_measures_a_nap(void **state)
+static void clock_ms_measures_a_sleep(void **state)
 {
     (void)state;
     const struct timespec nap = {.tv_nsec = 60 * 1000000};
@@ -30,7 +30,7 @@ static void it_measures_a_nap(void **state)
     assert_true(slept < 10000);
 }
 
-static void it_is_precise_where_it_is_said_to_be(void **state)
+static void clock_us_is_precise(void **state)
 {
     (void)state;
     const struct timespec nap = {.tv_nsec = 2 * 1000000};
@@ -40,7 +40,7 @@ static void it_is_precise_where_it_is_said_to_be(void **state)
     assert_true(slept >= 2000 && slept < 10000000);
 }
 
-static void wall_time_is_the_systems(void **state)
+static void clock_unix_is_the_system_time(void **state)
 {
     (void)state;
     time_t before = time(NULL);
@@ -52,10 +52,10 @@ static void wall_time_is_the_systems(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_only_goes_forward),
-        cmocka_unit_test(it_measures_a_nap),
-        cmocka_unit_test(it_is_precise_where_it_is_said_to_be),
-        cmocka_unit_test(wall_time_is_the_systems),
+        cmocka_unit_test(clock_ms_is_monotonic),
+        cmocka_unit_test(clock_ms_measures_a_sleep),
+        cmocka_unit_test(clock_us_is_precise),
+        cmocka_unit_test(clock_unix_is_the_system_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void expect(escape_fn *escape, mk_str text, const char *expected)
     assert_str(mk_buf_str(&out), expected);
 }
 
-static void html(void **state)
+static void html_special_characters_are_escaped(void **state)
 {
     (void)state;
     expect(mk_html_escape, MK_STR(""), "");
@@ -35,7 +35,7 @@ static void html(void **state)
     expect(mk_html_escape, MK_STR("&&"), "&amp;&amp;");
 }
 
-static void urls(void **state)
+static void url_special_characters_are_escaped(void **state)
 {
     (void)state;
     expect(mk_url_escape, MK_STR("/a-b._~/C9"), "/a-b._~/C9");
@@ -43,7 +43,7 @@ static void urls(void **state)
     expect(mk_url_escape, MK_STR("+&=;:@!$,"), "%2B%26%3D%3B%3A%40%21%24%2C");
 }
 
-static void urls_and_back(void **state)
+static void url_unescape_decodes_or_fails(void **state)
 {
     (void)state;
     static const struct {
@@ -66,7 +66,7 @@ static void urls_and_back(void **state)
     assert_true(mk_str_eq(mk_buf_str(&out), MK_STR("\0")));
 }
 
-static void every_byte_survives_a_url(void **state)
+static void url_escape_and_unescape_keep_every_byte(void **state)
 {
     (void)state;
     char all[256], again[256], written[1024];
@@ -79,15 +79,15 @@ static void every_byte_survives_a_url(void **state)
     assert_memory_equal(again, all, sizeof all);
 }
 
-static void log_lines(void **state)
+static void log_escape_escapes_quotes_and_controls(void **state)
 {
     (void)state;
     expect(mk_log_escape, MK_STR("GET /a b~"), "GET /a b~");
     expect(mk_log_escape, MK_STR("\"\\\n\x1b[\x7f\xff"), "\\x22\\x5c\\x0a\\x1b[\\x7f\\xff");
 }
 
-/* One odd byte at every place of texts of every length: what is looked at in words is looked at whole. */
-static void every_byte_at_every_place(void **state)
+/* One special byte at each position of texts of all lengths: the word-wise search must check every byte. */
+static void escape_checks_every_byte_at_every_position(void **state)
 {
     (void)state;
     char text[26], expected[64];
@@ -105,12 +105,12 @@ static void every_byte_at_every_place(void **state)
     }
 }
 
-static void what_is_too_long_is_cut(void **state)
+static void escape_to_truncates_at_the_limit(void **state)
 {
     (void)state;
     mk_buf_add(&out, MK_STR("0123"));
     mk_log_escape_to(&out, MK_STR("aaaaaaaaaaaa"), 12);
-    assert_str(mk_buf_str(&out), "0123aaaa"); /* there must be room for any character */
+    assert_str(mk_buf_str(&out), "0123aaaa"); /* the longest escape must always fit */
     mk_log_escape_to(&out, MK_STR("a"), 12);
     assert_int_equal(out.len, 8);
     mk_buf_clear(&out);
@@ -118,7 +118,7 @@ static void what_is_too_long_is_cut(void **state)
     assert_str(mk_buf_str(&out), "aaaa");
 }
 
-static void a_room_that_is_too_small_is_noticed(void **state)
+static void escape_into_small_buffer_fails(void **state)
 {
     (void)state;
     static escape_fn *const all[] = {mk_html_escape, mk_url_escape, mk_log_escape, mk_base64_encode,
@@ -132,7 +132,7 @@ static void a_room_that_is_too_small_is_noticed(void **state)
     }
 }
 
-static void base64(void **state)
+static void base64_is_encoded_and_decoded(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {{"", ""},
@@ -157,7 +157,7 @@ static void base64(void **state)
     }
 }
 
-static void what_is_no_base64(void **state)
+static void base64_invalid_is_rejected(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -170,14 +170,14 @@ static void what_is_no_base64(void **state)
     }
 }
 
-static void hex(void **state)
+static void hex_is_encoded(void **state)
 {
     (void)state;
     expect(mk_hex_encode, MK_STR(""), "");
     expect(mk_hex_encode, MK_STR("\0\x0f\xf0\xff"), "000ff0ff");
 }
 
-static void secrets(void **state)
+static void consttime_eq_compares_every_byte(void **state)
 {
     (void)state;
     assert_true(mk_consttime_eq(MK_STR(""), MK_STR_NULL));
@@ -189,7 +189,7 @@ static void secrets(void **state)
     assert_false(mk_consttime_eq(MK_STR("\x01\x01"), MK_STR("\0\0")));
 }
 
-static void it_cannot_be_guessed(void **state)
+static void random_bytes_differ(void **state)
 {
     (void)state;
     static char one[1000], two[1000];
@@ -199,25 +199,25 @@ static void it_cannot_be_guessed(void **state)
     mk_random(two, 0);
     for (size_t i = 0; i < sizeof one; i++)
         same += one[i] == two[i];
-    assert_true(same < 50); /* four are to be expected */
+    assert_true(same < 50); /* 4 are expected */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(html, start),
-        cmocka_unit_test_setup(urls, start),
-        cmocka_unit_test_setup(urls_and_back, start),
-        cmocka_unit_test_setup(every_byte_survives_a_url, start),
-        cmocka_unit_test_setup(log_lines, start),
-        cmocka_unit_test_setup(every_byte_at_every_place, start),
-        cmocka_unit_test_setup(what_is_too_long_is_cut, start),
-        cmocka_unit_test_setup(a_room_that_is_too_small_is_noticed, start),
-        cmocka_unit_test_setup(base64, start),
-        cmocka_unit_test_setup(what_is_no_base64, start),
-        cmocka_unit_test_setup(hex, start),
-        cmocka_unit_test_setup(secrets, start),
-        cmocka_unit_test_setup(it_cannot_be_guessed, start),
+        cmocka_unit_test_setup(html_special_characters_are_escaped, start),
+        cmocka_unit_test_setup(url_special_characters_are_escaped, start),
+        cmocka_unit_test_setup(url_unescape_decodes_or_fails, start),
+        cmocka_unit_test_setup(url_escape_and_unescape_keep_every_byte, start),
+        cmocka_unit_test_setup(log_escape_escapes_quotes_and_controls, start),
+        cmocka_unit_test_setup(escape_checks_every_byte_at_every_position, start),
+        cmocka_unit_test_setup(escape_to_truncates_at_the_limit, start),
+        cmocka_unit_test_setup(escape_into_small_buffer_fails, start),
+        cmocka_unit_test_setup(base64_is_encoded_and_decoded, start),
+        cmocka_unit_test_setup(base64_invalid_is_rejected, start),
+        cmocka_unit_test_setup(hex_is_encoded, start),
+        cmocka_unit_test_setup(consttime_eq_compares_every_byte, start),
+        cmocka_unit_test_setup(random_bytes_differ, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

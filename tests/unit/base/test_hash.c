@@ -6,12 +6,12 @@
 
 #include "unit/test.h"
 
-/* The key of the SipHash paper: the bytes 00 to 0f. */
+/* The key from the SipHash paper: bytes 00 to 0f. */
 static const struct mk_hash_key KEY = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
-/* SipHash-1-3 of the bytes 00, 01, 02, ... of the given length, computed with a separate implementation that
- * also gives the published values of SipHash-2-4. */
-static void known_values_with_the_papers_key(void **state)
+/* SipHash-1-3 of the bytes 00, 01, 02, ... of the given length, from a separate implementation that also
+ * reproduces the published SipHash-2-4 values. */
+static void hash_with_paper_key_has_known_values(void **state)
 {
     (void)state;
     static const struct {
@@ -28,7 +28,7 @@ static void known_values_with_the_papers_key(void **state)
         {63, 0x9d199062b7bbb3a8},
     };
     for (size_t i = 0; i < MK_LEN(known); i++) {
-        /* Of exactly this size, and not aligned: no byte outside may be read. */
+        /* Of exactly this size and unaligned, so that reads outside are detected. */
         char *room = malloc(known[i].len + 1);
         assert_non_null(room);
         for (size_t k = 0; k < known[i].len; k++)
@@ -40,8 +40,8 @@ static void known_values_with_the_papers_key(void **state)
     }
 }
 
-/* What Python 3.11 and later answer for hash(b"...") when PYTHONHASHSEED is 0. */
-static void known_values_with_a_key_of_zero(void **state)
+/* The values of Python 3.11 and later for hash(b"...") with PYTHONHASHSEED=0. */
+static void hash_with_zero_key_has_known_values(void **state)
 {
     (void)state;
     static const struct mk_hash_key zero = {0, 0};
@@ -51,14 +51,14 @@ static void known_values_with_a_key_of_zero(void **state)
 
 static uint64_t known(const struct mk_hash_key *key, const char *text, size_t len)
 {
-    char *room = test_malloc(len + 1); /* of exactly this size, and not aligned */
+    char *room = test_malloc(len + 1); /* of exactly this size and unaligned */
     memcpy(room + 1, text, len);
     uint64_t hash = mk_hash_trusted(key, mk_str_of(room + 1, len));
     test_free(room);
     return hash;
 }
 
-static void every_bit_counts_where_texts_are_known(void **state)
+static void hash_known_depends_on_every_bit(void **state)
 {
     (void)state;
     char text[30] = "a text of 30 bytes, or of less";
@@ -76,7 +76,7 @@ static void every_bit_counts_where_texts_are_known(void **state)
 }
 
 /* In the low bits, which tables use. */
-static void known_texts_are_spread(void **state)
+static void hash_known_is_spread_evenly(void **state)
 {
     (void)state;
     enum { TEXTS = 4096, PLACES = 1024 };
@@ -91,7 +91,7 @@ static void known_texts_are_spread(void **state)
     assert_true(most <= 16); /* 4 on average */
 }
 
-static void every_bit_of_text_and_key_counts(void **state)
+static void hash_depends_on_every_bit_of_text_and_key(void **state)
 {
     (void)state;
     char text[20] = "a text of 20 bytes..";
@@ -108,7 +108,7 @@ static void every_bit_of_text_and_key_counts(void **state)
     }
 }
 
-static void trailing_zeros_are_text(void **state)
+static void hash_depends_on_trailing_zeros(void **state)
 {
     (void)state;
     static const char zeros[17] = {0};
@@ -118,7 +118,7 @@ static void trailing_zeros_are_text(void **state)
     assert_true(mk_hash(&KEY, MK_STR_NULL) == mk_hash(&KEY, MK_STR("")));
 }
 
-static void keys_are_not_repeated(void **state)
+static void hash_random_keys_differ(void **state)
 {
     (void)state;
     struct mk_hash_key a = mk_hash_key_random(), b = mk_hash_key_random();
@@ -129,13 +129,13 @@ static void keys_are_not_repeated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values_with_the_papers_key),
-        cmocka_unit_test(known_values_with_a_key_of_zero),
-        cmocka_unit_test(every_bit_of_text_and_key_counts),
-        cmocka_unit_test(every_bit_counts_where_texts_are_known),
-        cmocka_unit_test(known_texts_are_spread),
-        cmocka_unit_test(trailing_zeros_are_text),
-        cmocka_unit_test(keys_are_not_repeated),
+        cmocka_unit_test(hash_with_paper_key_has_known_values),
+        cmocka_unit_test(hash_with_zero_key_has_known_values),
+        cmocka_unit_test(hash_depends_on_every_bit_of_text_and_key),
+        cmocka_unit_test(hash_known_depends_on_every_bit),
+        cmocka_unit_test(hash_known_is_spread_evenly),
+        cmocka_unit_test(hash_depends_on_trailing_zeros),
+        cmocka_unit_test(hash_random_keys_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

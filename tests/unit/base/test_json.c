@@ -20,7 +20,7 @@ static int start(void **state)
     return 0;
 }
 
-/* What was written since the last call. */
+/* The text written since the last call. */
 static mk_str written(void)
 {
     mk_str text = mk_buf_str(&out);
@@ -64,14 +64,14 @@ static const char example[] =
     "\\\"b\\\"\\u00ff\",\"list\":[18446744073709551615,-9223372036854775808,-1,[],{},true,false,"
     "null,-1.25,1e+300,{\"a\": 1},\"c\",null,\"YWE=\"],\"\\u000a\":{\"\":0}}";
 
-static void commas_and_nesting(void **state)
+static void json_commas_and_nesting(void **state)
 {
     (void)state;
     write_example(&w);
     assert_str(written(), example);
 }
 
-static void a_value_may_stand_alone(void **state)
+static void json_value_can_stand_alone(void **state)
 {
     (void)state;
     mk_json_string(&w, MK_STR_NULL);
@@ -82,7 +82,7 @@ static void a_value_may_stand_alone(void **state)
     assert_str(written(), "null");
 }
 
-static void nesting_has_no_limit(void **state)
+static void json_nesting_is_unlimited(void **state)
 {
     (void)state;
     enum { DEPTH = 100000 };
@@ -98,7 +98,7 @@ static void nesting_has_no_limit(void **state)
     mk_buf_free(&large);
 }
 
-static void elements_on_lines_of_their_own(void **state)
+static void json_elements_on_separate_lines(void **state)
 {
     (void)state;
     mk_json_begin_array(&w);
@@ -114,7 +114,7 @@ static void elements_on_lines_of_their_own(void **state)
     assert_str(written(), "[\n{\n\"i\":0},\n{\n\"i\":1},\n{\n\"i\":2}\n]");
 }
 
-static void keys_that_are_written_again(void **state)
+static void json_key_again_writes_prepared_keys(void **state)
 {
     (void)state;
     mk_json_begin_array(&w);
@@ -137,26 +137,26 @@ static void check_string(mk_str text, const char *expected)
     assert_str(written(), expected);
 }
 
-static void strings(void **state)
+static void json_strings_are_escaped(void **state)
 {
     (void)state;
     check_string(MK_STR(""), "\"\"");
     check_string(MK_STR("a\"b\\c/"), "\"a\\\"b\\\\c/\"");
     check_string(MK_STR("\n\t\0\x1f\x7f"), "\"\\u000a\\u0009\\u0000\\u001f\\u007f\"");
     check_string(MK_STR("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
-    check_string(MK_STR("\xc2\x9b\x31m"), "\"\\u009b1m\""); /* a terminal's control */
+    check_string(MK_STR("\xc2\x9b\x31m"), "\"\\u009b1m\""); /* a terminal control character */
 }
 
-static void bytes_that_are_not_utf8_are_latin1(void **state)
+static void json_invalid_utf8_is_latin1(void **state)
 {
     (void)state;
-    check_string(MK_STR("\xe4\xc3"), "\"\\u00e4\\u00c3\""); /* Latin-1, and cut off */
+    check_string(MK_STR("\xe4\xc3"), "\"\\u00e4\\u00c3\""); /* Latin-1 and truncated UTF-8 */
     check_string(MK_STR("\xc0\x80\xed\xa0\x80"), "\"\\u00c0\\u0080\\u00ed\\u00a0\\u0080\"");
     check_string(MK_STR("\xf5\x80\x80\x80"), "\"\\u00f5\\u0080\\u0080\\u0080\"");
 }
 
-/* One byte to escape, at each place of strings of each length: words of eight bytes are tested at once. */
-static void a_byte_to_escape_at_each_place(void **state)
+/* One byte to escape at each position of strings of all lengths: the search checks 8 bytes at once. */
+static void json_escapes_a_byte_at_each_position(void **state)
 {
     (void)state;
     char text[20], expected[64];
@@ -178,11 +178,11 @@ static void check_double(double n, const char *expected)
     assert_str(written(), expected);
 }
 
-static void doubles(void **state)
+static void json_doubles_are_written(void **state)
 {
     (void)state;
     check_double(0, "0");
-    check_double(-0.0, "-0.0"); /* -0 is an integer */
+    check_double(-0.0, "-0.0"); /* -0 would be an integer */
     check_double(0.1, "0.1");
     check_double(1.0 / 3, "0.3333333333333333");
     check_double(0.30000000000000004, "0.30000000000000004");
@@ -199,7 +199,7 @@ static void doubles(void **state)
     check_double(DBL_MAX, "1.7976931348623157e+308");
 }
 
-static void no_number_is_null(void **state)
+static void json_nan_and_infinity_are_null(void **state)
 {
     (void)state;
     check_double((double)NAN, "null");
@@ -207,7 +207,7 @@ static void no_number_is_null(void **state)
     check_double(-(double)INFINITY, "null");
 }
 
-/* A generator of its own, so that each run is the same. */
+/* An own generator, so that each run is the same. */
 static uint64_t next_random(uint64_t *x)
 {
     *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -225,7 +225,7 @@ static void check_shortest(double n)
     check_double(n, text);
 }
 
-static void short_decimals_are_as_printf_writes_them(void **state)
+static void json_short_decimals_match_printf(void **state)
 {
     (void)state;
     uint64_t x = 1;
@@ -240,9 +240,9 @@ static void short_decimals_are_as_printf_writes_them(void **state)
         }
 }
 
-/* ---- Room ---- */
+/* ---- Buffers ---- */
 
-static void a_buffer_of_each_size(void **state)
+static void json_buffer_of_each_size(void **state)
 {
     (void)state;
     char small[sizeof example];
@@ -261,18 +261,18 @@ static void a_buffer_of_each_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(commas_and_nesting, start),
-        cmocka_unit_test_setup(a_value_may_stand_alone, start),
-        cmocka_unit_test_setup(nesting_has_no_limit, start),
-        cmocka_unit_test_setup(elements_on_lines_of_their_own, start),
-        cmocka_unit_test_setup(keys_that_are_written_again, start),
-        cmocka_unit_test_setup(strings, start),
-        cmocka_unit_test_setup(bytes_that_are_not_utf8_are_latin1, start),
-        cmocka_unit_test_setup(a_byte_to_escape_at_each_place, start),
-        cmocka_unit_test_setup(doubles, start),
-        cmocka_unit_test_setup(no_number_is_null, start),
-        cmocka_unit_test_setup(short_decimals_are_as_printf_writes_them, start),
-        cmocka_unit_test_setup(a_buffer_of_each_size, start),
+        cmocka_unit_test_setup(json_commas_and_nesting, start),
+        cmocka_unit_test_setup(json_value_can_stand_alone, start),
+        cmocka_unit_test_setup(json_nesting_is_unlimited, start),
+        cmocka_unit_test_setup(json_elements_on_separate_lines, start),
+        cmocka_unit_test_setup(json_key_again_writes_prepared_keys, start),
+        cmocka_unit_test_setup(json_strings_are_escaped, start),
+        cmocka_unit_test_setup(json_invalid_utf8_is_latin1, start),
+        cmocka_unit_test_setup(json_escapes_a_byte_at_each_position, start),
+        cmocka_unit_test_setup(json_doubles_are_written, start),
+        cmocka_unit_test_setup(json_nan_and_infinity_are_null, start),
+        cmocka_unit_test_setup(json_short_decimals_match_printf, start),
+        cmocka_unit_test_setup(json_buffer_of_each_size, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void fill(struct mk_list *head, struct thing *things, int n)
     }
 }
 
-static void a_new_list_is_empty(void **state)
+static void list_new_is_empty(void **state)
 {
     (void)state;
     struct mk_list head;
@@ -37,7 +37,7 @@ static void a_new_list_is_empty(void **state)
     expect_order(&head, "");
 }
 
-static void things_stay_in_order(void **state)
+static void list_keeps_the_order(void **state)
 {
     (void)state;
     struct mk_list head;
@@ -47,7 +47,7 @@ static void things_stay_in_order(void **state)
     expect_order(&head, "0123");
 }
 
-static void any_thing_can_leave_even_twice(void **state)
+static void list_remove_works_anywhere_and_twice(void **state)
 {
     (void)state;
     struct mk_list head;
@@ -67,7 +67,7 @@ static void any_thing_can_leave_even_twice(void **state)
     assert_true(mk_list_empty(&head));
 }
 
-static void a_walk_may_empty_the_list(void **state)
+static void list_each_safe_allows_removal(void **state)
 {
     (void)state;
     struct mk_list head, odd;
@@ -87,7 +87,7 @@ static void a_walk_may_empty_the_list(void **state)
     assert_true(mk_list_empty(&head));
 }
 
-static void walks_may_be_nested(void **state)
+static void list_each_safe_can_be_nested(void **state)
 {
     (void)state;
     struct mk_list outer, inner;
@@ -104,11 +104,11 @@ static void walks_may_be_nested(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_list_is_empty),
-        cmocka_unit_test(things_stay_in_order),
-        cmocka_unit_test(any_thing_can_leave_even_twice),
-        cmocka_unit_test(a_walk_may_empty_the_list),
-        cmocka_unit_test(walks_may_be_nested),
+        cmocka_unit_test(list_new_is_empty),
+        cmocka_unit_test(list_keeps_the_order),
+        cmocka_unit_test(list_remove_works_anywhere_and_twice),
+        cmocka_unit_test(list_each_safe_allows_removal),
+        cmocka_unit_test(list_each_safe_can_be_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

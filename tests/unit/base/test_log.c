@@ -30,7 +30,7 @@ static int start(void **state)
     return 0;
 }
 
-static void a_message_arrives_with_its_level(void **state)
+static void log_message_has_its_level(void **state)
 {
     struct mk_log *log = *state;
     mk_log_warn(log, "%s is %d", "answer", 42);
@@ -45,7 +45,7 @@ static void a_message_arrives_with_its_level(void **state)
     assert_int_equal(sink.n_lines, 4);
 }
 
-static void what_is_less_urgent_is_not_written(void **state)
+static void log_messages_above_the_level_are_dropped(void **state)
 {
     struct mk_log *log = *state;
     for (int wanted = MK_LOG_ERROR; wanted < MK_LOG_LEVELS; wanted++) {
@@ -57,14 +57,14 @@ static void what_is_less_urgent_is_not_written(void **state)
     }
 }
 
-static void no_log_is_fine(void **state)
+static void log_of_null_is_ignored(void **state)
 {
     (void)state;
     mk_log_error(NULL, "%s", "without a log");
     assert_int_equal(sink.n_lines, 0);
 }
 
-static void every_level_has_a_name(void **state)
+static void log_levels_have_names(void **state)
 {
     (void)state;
     for (int level = 0; level < MK_LOG_LEVELS; level++)
@@ -72,7 +72,7 @@ static void every_level_has_a_name(void **state)
     assert_string_equal(mk_log_level_names[MK_LOG_ERROR], "error");
 }
 
-static void a_quoted_client_cannot_end_the_line(void **state)
+static void log_controls_are_replaced(void **state)
 {
     struct mk_log *log = *state;
     mk_log_info(log, "GET %s", "/a\r\n2026 error: forged\t\x1b[2J\x7f");
@@ -86,8 +86,8 @@ static void a_quoted_client_cannot_end_the_line(void **state)
     assert_string_equal(sink.text, "a?b");
 }
 
-/* U+0080 to U+009F are control characters too; U+009B begins an escape sequence in many terminals. */
-static void controls_beyond_ascii_are_disarmed(void **state)
+/* U+0080 to U+009F are also control characters; U+009B starts an escape sequence in many terminals. */
+static void log_controls_beyond_ascii_are_replaced(void **state)
 {
     struct mk_log *log = *state;
     mk_log_info(log, "a\xc2\x9b"
@@ -97,7 +97,7 @@ static void controls_beyond_ascii_are_disarmed(void **state)
     assert_string_equal(sink.text, "gr\xc3\xbc\xc3\x9f \xc2\xa0 \xe2\x82\xac \xf0\x9f\x90\x92");
 }
 
-static void a_long_message_is_cut(void **state)
+static void log_long_message_is_truncated(void **state)
 {
     struct mk_log *log = *state;
     mk_log_info(log, "%5000d", 1);
@@ -111,13 +111,13 @@ static void a_long_message_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_message_arrives_with_its_level, start),
-        cmocka_unit_test_setup(what_is_less_urgent_is_not_written, start),
-        cmocka_unit_test_setup(no_log_is_fine, start),
-        cmocka_unit_test_setup(every_level_has_a_name, start),
-        cmocka_unit_test_setup(a_quoted_client_cannot_end_the_line, start),
-        cmocka_unit_test_setup(controls_beyond_ascii_are_disarmed, start),
-        cmocka_unit_test_setup(a_long_message_is_cut, start),
+        cmocka_unit_test_setup(log_message_has_its_level, start),
+        cmocka_unit_test_setup(log_messages_above_the_level_are_dropped, start),
+        cmocka_unit_test_setup(log_of_null_is_ignored, start),
+        cmocka_unit_test_setup(log_levels_have_names, start),
+        cmocka_unit_test_setup(log_controls_are_replaced, start),
+        cmocka_unit_test_setup(log_controls_beyond_ascii_are_replaced, start),
+        cmocka_unit_test_setup(log_long_message_is_truncated, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

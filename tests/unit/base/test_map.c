@@ -22,7 +22,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void an_empty_map_has_nothing(void **state)
+static void map_empty_finds_nothing(void **state)
 {
     struct mk_map *m = *state;
     assert_null(mk_map_get(m, MK_STR("a")));
@@ -30,7 +30,7 @@ static void an_empty_map_has_nothing(void **state)
     assert_null(m->slots);
 }
 
-static void what_was_put_is_there(void **state)
+static void map_put_values_are_found(void **state)
 {
     struct mk_map *m = *state;
     int a, b, none;
@@ -46,7 +46,7 @@ static void what_was_put_is_there(void **state)
     assert_int_equal(m->n, 3);
 }
 
-static void the_last_value_stays(void **state)
+static void map_put_replaces_a_value(void **state)
 {
     struct mk_map *m = *state;
     int values[100];
@@ -56,7 +56,7 @@ static void the_last_value_stays(void **state)
     assert_ptr_equal(mk_map_get(m, MK_STR("key")), &values[99]);
 }
 
-static void keys_may_differ_in_a_zero_byte_only(void **state)
+static void map_keys_can_contain_zero_bytes(void **state)
 {
     struct mk_map *m = *state;
     int a, b;
@@ -67,7 +67,7 @@ static void keys_may_differ_in_a_zero_byte_only(void **state)
     assert_null(mk_map_get(m, MK_STR("k")));
 }
 
-static void many_keys_survive_every_growth(void **state)
+static void map_keeps_keys_when_it_grows(void **state)
 {
     enum { N = 3000 };
     struct mk_map *m = *state;
@@ -88,11 +88,11 @@ static void many_keys_survive_every_growth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_empty_map_has_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(what_was_put_is_there, start, stop),
-        cmocka_unit_test_setup_teardown(the_last_value_stays, start, stop),
-        cmocka_unit_test_setup_teardown(keys_may_differ_in_a_zero_byte_only, start, stop),
-        cmocka_unit_test_setup_teardown(many_keys_survive_every_growth, start, stop),
+        cmocka_unit_test_setup_teardown(map_empty_finds_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(map_put_values_are_found, start, stop),
+        cmocka_unit_test_setup_teardown(map_put_replaces_a_value, start, stop),
+        cmocka_unit_test_setup_teardown(map_keys_can_contain_zero_bytes, start, stop),
+        cmocka_unit_test_setup_teardown(map_keeps_keys_when_it_grows, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void no_bytes_are_not_no_memory(void **state)
+static void mem_alloc_of_zero_bytes_is_not_null(void **state)
 {
     (void)state;
     void *a = mk_mem_alloc(0), *b = mk_mem_zalloc(0, 8), *c = mk_mem_zalloc(8, 0),
@@ -16,7 +16,7 @@ static void no_bytes_are_not_no_memory(void **state)
     mk_mem_free(NULL);
 }
 
-static void shrinking_to_nothing_keeps_the_piece(void **state)
+static void mem_realloc_to_zero_bytes_is_not_null(void **state)
 {
     (void)state;
     void *p = mk_mem_realloc(mk_mem_alloc(100), 0);
@@ -24,7 +24,7 @@ static void shrinking_to_nothing_keeps_the_piece(void **state)
     mk_mem_free(p);
 }
 
-static void zeroed_memory_is_zero(void **state)
+static void mem_zalloc_returns_zeros(void **state)
 {
     (void)state;
     static const char zeros[300];
@@ -34,7 +34,7 @@ static void zeroed_memory_is_zero(void **state)
     mk_mem_free(p);
 }
 
-static void growing_keeps_what_is_there(void **state)
+static void mem_realloc_keeps_the_data(void **state)
 {
     (void)state;
     char *p = mk_mem_alloc(4);
@@ -49,10 +49,10 @@ static void growing_keeps_what_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_bytes_are_not_no_memory),
-        cmocka_unit_test(shrinking_to_nothing_keeps_the_piece),
-        cmocka_unit_test(zeroed_memory_is_zero),
-        cmocka_unit_test(growing_keeps_what_is_there),
+        cmocka_unit_test(mem_alloc_of_zero_bytes_is_not_null),
+        cmocka_unit_test(mem_realloc_to_zero_bytes_is_not_null),
+        cmocka_unit_test(mem_zalloc_returns_zeros),
+        cmocka_unit_test(mem_realloc_keeps_the_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

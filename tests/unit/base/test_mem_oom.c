@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas, buffers and maps when memory runs out: they say so, lose nothing and stay usable. */
+/* Arenas, buffers and maps when memory runs out: calls fail, data is kept, and the objects stay usable. */
 #include <stdio.h>
 
 #include "unit/oom.h"
@@ -38,13 +38,13 @@ static bool use_arena(void)
     return ok && n_asked == 300;
 }
 
-static void an_arena_says_no(void **state)
+static void arena_oom_calls_fail(void **state)
 {
     (void)state;
     oom_at_each_allocation(use_arena);
 }
 
-static void an_arena_recovers(void **state)
+static void arena_oom_recovers(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -65,7 +65,7 @@ static bool use_buf(void)
         expected[i] = (char)('a' + i % 26);
         mk_buf_add_char(&b, expected[i]);
     }
-    /* What is there is always a beginning of what was written, also when the end is missing. */
+    /* The buffer always holds a prefix of what was written, even after a failure. */
     assert_true(b.len <= sizeof expected);
     assert_memory_equal(mk_buf_str(&b).p, expected, b.len);
     mk_buf_addf(&b, "%5000d", 1);
@@ -75,13 +75,13 @@ static bool use_buf(void)
     return ok;
 }
 
-static void a_buffer_says_no(void **state)
+static void buf_oom_calls_fail(void **state)
 {
     (void)state;
     oom_at_each_allocation(use_buf);
 }
 
-static void a_buffer_keeps_what_it_has(void **state)
+static void buf_oom_keeps_the_data(void **state)
 {
     (void)state;
     struct mk_buf b = mk_buf_growing(100000);
@@ -112,7 +112,7 @@ static bool use_json(void)
     return ok;
 }
 
-static void a_json_writer_says_no(void **state)
+static void json_writer_oom_fails(void **state)
 {
     (void)state;
     oom_at_each_allocation(use_json);
@@ -141,7 +141,7 @@ static bool use_map(void)
     return n == KEYS;
 }
 
-static void a_map_says_no(void **state)
+static void map_oom_calls_fail(void **state)
 {
     (void)state;
     oom_at_each_allocation(use_map);
@@ -150,9 +150,9 @@ static void a_map_says_no(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arena_says_no), cmocka_unit_test(an_arena_recovers),
-        cmocka_unit_test(a_buffer_says_no), cmocka_unit_test(a_buffer_keeps_what_it_has),
-        cmocka_unit_test(a_map_says_no),    cmocka_unit_test(a_json_writer_says_no),
+        cmocka_unit_test(arena_oom_calls_fail), cmocka_unit_test(arena_oom_recovers),
+        cmocka_unit_test(buf_oom_calls_fail),   cmocka_unit_test(buf_oom_keeps_the_data),
+        cmocka_unit_test(map_oom_calls_fail),   cmocka_unit_test(json_writer_oom_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

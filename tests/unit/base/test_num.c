@@ -10,7 +10,7 @@ static const uint64_t EDGES[] = {
     0,         1, 9, 10, 15, 16, 99, 100, UINT32_MAX, (uint64_t)UINT32_MAX + 1, INT64_MAX, UINT64_MAX - 1,
     UINT64_MAX};
 
-static void digits_become_numbers(void **state)
+static void num_parse_reads_digits(void **state)
 {
     (void)state;
     uint64_t n = 0;
@@ -21,7 +21,7 @@ static void digits_become_numbers(void **state)
     assert_true(mk_num_parse(mk_str_of("12345", 2), &n) && n == 12);
 }
 
-static void anything_else_is_refused_and_changes_nothing(void **state)
+static void num_parse_rejects_other_text_and_sets_nothing(void **state)
 {
     (void)state;
     static const char *const decimal[] = {"",
@@ -48,7 +48,7 @@ static void anything_else_is_refused_and_changes_nothing(void **state)
     assert_false(mk_num_parse(MK_STR("1\0"), &n));
 }
 
-static void numbers_come_back_as_printf_writes_them(void **state)
+static void num_write_matches_printf(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(EDGES); i++) {
@@ -64,7 +64,7 @@ static void numbers_come_back_as_printf_writes_them(void **state)
     }
 }
 
-static void padding_fills_exactly_its_width(void **state)
+static void num_write_padded_fills_the_width(void **state)
 {
     (void)state;
     char out[] = "xxxxx";
@@ -80,7 +80,7 @@ static void padding_fills_exactly_its_width(void **state)
     assert_string_equal(out, "4506x");
 }
 
-static void sums_that_do_not_fit_are_seen(void **state)
+static void num_add_detects_overflow(void **state)
 {
     (void)state;
     uint64_t sum;
@@ -93,11 +93,11 @@ static void sums_that_do_not_fit_are_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digits_become_numbers),
-        cmocka_unit_test(anything_else_is_refused_and_changes_nothing),
-        cmocka_unit_test(numbers_come_back_as_printf_writes_them),
-        cmocka_unit_test(padding_fills_exactly_its_width),
-        cmocka_unit_test(sums_that_do_not_fit_are_seen),
+        cmocka_unit_test(num_parse_reads_digits),
+        cmocka_unit_test(num_parse_rejects_other_text_and_sets_nothing),
+        cmocka_unit_test(num_write_matches_printf),
+        cmocka_unit_test(num_write_padded_fills_the_width),
+        cmocka_unit_test(num_add_detects_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,8 @@ static void expect(mk_str text, const char *hex)
     assert_str(mk_buf_str(&out), hex);
 }
 
-/* RFC 3174, section 7.3; the last but one is FIPS 180's. */
-static void the_examples_of_the_standard(void **state)
+/* RFC 3174 section 7.3; the second to last is from FIPS 180. */
+static void sha1_matches_the_rfc_examples(void **state)
 {
     (void)state;
     static char many[1000000];
@@ -32,8 +32,8 @@ static void the_examples_of_the_standard(void **state)
     expect(MK_STR_NULL, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 }
 
-/* Every place that the padding can begin at: the sum of the sums, as Python's hashlib has it. */
-static void every_length_around_a_block(void **state)
+/* Every position at which padding can start: the hash of all hashes, computed with Python's hashlib. */
+static void sha1_is_correct_for_all_lengths_around_a_block(void **state)
 {
     (void)state;
     char text[200];
@@ -44,8 +44,8 @@ static void every_length_around_a_block(void **state)
     expect(mk_str_of((const char *)sums, sizeof sums), "bbd580c3a0c872a603baa084a09981df9eb680e5");
 }
 
-/* However it is cut: in pieces of 1 to 150 bytes, with none at all between two of them. */
-static void a_text_in_pieces(void **state)
+/* In pieces of 1 to 150 bytes, with empty updates in between. */
+static void sha1_of_pieces_equals_that_of_the_whole(void **state)
 {
     (void)state;
     char text[1000];
@@ -68,9 +68,9 @@ static void a_text_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_examples_of_the_standard),
-        cmocka_unit_test(every_length_around_a_block),
-        cmocka_unit_test(a_text_in_pieces),
+        cmocka_unit_test(sha1_matches_the_rfc_examples),
+        cmocka_unit_test(sha1_is_correct_for_all_lengths_around_a_block),
+        cmocka_unit_test(sha1_of_pieces_equals_that_of_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static void expect(const unsigned char sum[MK_SHA256_LEN], const char *hex)
     assert_string_equal(room, hex);
 }
 
-static void sha256_of_texts_is_that_of_the_standard(void **state)
+static void sha256_matches_the_standard(void **state)
 {
     unsigned char sum[MK_SHA256_LEN];
     char many[1000];
@@ -27,14 +27,14 @@ static void sha256_of_texts_is_that_of_the_standard(void **state)
     memset(many, 'a', sizeof many);
     mk_sha256(mk_str_of(many, 1000), sum);
     expect(sum, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3");
-    mk_sha256(mk_str_of(many, 55), sum); /* the length still fits */
+    mk_sha256(mk_str_of(many, 55), sum); /* the length still fits in the block */
     expect(sum, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
     mk_sha256(mk_str_of(many, 64), sum);
     expect(sum, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 
-/* RFC 4231, test cases 1, 2, 6 and 7. */
-static void hmac_of_the_test_cases_is_that_of_the_rfc(void **state)
+/* RFC 4231 test cases 1, 2, 6 and 7. */
+static void hmac_sha256_matches_the_rfc(void **state)
 {
     char sum[MK_SHA256_LEN], key[131];
     (void)state;
@@ -57,7 +57,7 @@ static void hmac_of_the_test_cases_is_that_of_the_rfc(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sha256_of_texts_is_that_of_the_standard),
-                                       cmocka_unit_test(hmac_of_the_test_cases_is_that_of_the_rfc)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sha256_matches_the_standard),
+                                       cmocka_unit_test(hmac_sha256_matches_the_rfc)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void move(struct door *d, enum door_state to)
     mk_sm_move(&d->state, &machine, d, to);
 }
 
-static void sm_of_zeros_is_in_the_first_state(void **state)
+static void sm_zero_initialized_is_in_the_first_state(void **state)
 {
     (void)state;
     struct door d = {.has_key = true};
@@ -41,7 +41,7 @@ static void sm_of_zeros_is_in_the_first_state(void **state)
     assert_int_equal(d.state.is, LOCKED);
 }
 
-static void sm_move_in_the_table_changes_the_state(void **state)
+static void sm_allowed_move_changes_the_state(void **state)
 {
     (void)state;
     struct door d = {0};
@@ -72,7 +72,7 @@ static void move_gone(void *ctx)
     move(ctx, GONE);
 }
 
-static void sm_move_that_is_not_in_the_table_ends_the_process(void **state)
+static void sm_disallowed_move_aborts(void **state)
 {
     (void)state;
     static void (*const moves[STATES])(void *ctx) = {move_shut, move_open, move_locked, move_gone};
@@ -127,14 +127,14 @@ static void move_from_nowhere(void *ctx)
     move(d, SHUT);
 }
 
-static void sm_state_outside_of_the_table_ends_the_process(void **state)
+static void sm_invalid_state_aborts(void **state)
 {
     (void)state;
     struct door d = {0};
     assert_bug(move_from_nowhere, &d, "door, ?: it has a state");
 }
 
-static void sm_failure_shows_the_last_moves_of_that_object(void **state)
+static void sm_failure_shows_the_last_moves_of_the_object(void **state)
 {
     (void)state;
     struct door d = {0}, other = {0};
@@ -146,11 +146,11 @@ static void sm_failure_shows_the_last_moves_of_that_object(void **state)
     move(&d, GONE);
     static const struct mk_sm_machine gate = {"gate", &states, STATES, NULL};
     struct mk_sm *same = &d.state;
-    mk_sm_trace(same, &gate, LOCKED); /* what another object at that address did */
+    mk_sm_trace(same, &gate, LOCKED); /* a move of another object at the same address */
     assert_bug(move_open, &d, "door: gone may become open; its last moves: shut open shut gone is not true");
 }
 
-static void sm_failure_shows_16_moves_at_most(void **state)
+static void sm_failure_shows_at_most_16_moves(void **state)
 {
     (void)state;
     struct door d = {0};
@@ -166,13 +166,13 @@ static void sm_failure_shows_16_moves_at_most(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sm_of_zeros_is_in_the_first_state),
-        cmocka_unit_test(sm_move_in_the_table_changes_the_state),
-        cmocka_unit_test(sm_move_that_is_not_in_the_table_ends_the_process),
+        cmocka_unit_test(sm_zero_initialized_is_in_the_first_state),
+        cmocka_unit_test(sm_allowed_move_changes_the_state),
+        cmocka_unit_test(sm_disallowed_move_aborts),
         cmocka_unit_test(sm_invariant_is_checked_before_and_after_a_move),
-        cmocka_unit_test(sm_state_outside_of_the_table_ends_the_process),
-        cmocka_unit_test(sm_failure_shows_the_last_moves_of_that_object),
-        cmocka_unit_test(sm_failure_shows_16_moves_at_most),
+        cmocka_unit_test(sm_invalid_state_aborts),
+        cmocka_unit_test(sm_failure_shows_the_last_moves_of_the_object),
+        cmocka_unit_test(sm_failure_shows_at_most_16_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

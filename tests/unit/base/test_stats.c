@@ -47,7 +47,7 @@ static uint32_t numbered(struct mk_stat_registry *r, unsigned n)
 
 /* ---- Tables ---- */
 
-static void same_table_has_same_number(void **state)
+static void stats_same_table_has_the_same_number(void **state)
 {
     struct mk_stat_registry *r = *state;
     struct mk_stat_table found;
@@ -69,7 +69,7 @@ static void same_table_has_same_number(void **state)
     assert_false(mk_stat_table_at(r, 0, &found, of));
 }
 
-static void other_metrics_replace_a_table(void **state)
+static void stats_table_with_other_metrics_replaces_the_old_one(void **state)
 {
     struct mk_stat_registry *r = *state;
     struct mk_stat_table other = table, found;
@@ -82,7 +82,7 @@ static void other_metrics_replace_a_table(void **state)
     assert_null(found.name);
 }
 
-static void tables_that_do_not_fit_are_refused(void **state)
+static void stats_invalid_tables_are_rejected(void **state)
 {
     struct mk_stat_registry *r = *state;
     static const char long_name[] = "01234567890123456789012345678901";
@@ -90,12 +90,12 @@ static void tables_that_do_not_fit_are_refused(void **state)
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1}), 0);
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS + 1}), 0);
-    bad[0].kind = MK_STAT_HISTOGRAM; /* it is not the last one */
+    bad[0].kind = MK_STAT_HISTOGRAM; /* not the last metric */
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 2}), 0);
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 1}), 1);
 }
 
-static void more_tables_than_fit_are_counted(void **state)
+static void stats_excess_tables_are_counted(void **state)
 {
     struct mk_stat_registry *r = *state;
     char name[16];
@@ -115,7 +115,7 @@ static void more_tables_than_fit_are_counted(void **state)
 
 /* ---- Series ---- */
 
-static void series_are_found_by_their_labels(void **state)
+static void stats_series_are_found_by_their_labels(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t a = series_of(r, "kv", "main"), b = series_of(r, "k", "vmain"), c = series_of(r, "kv", "other");
@@ -131,11 +131,12 @@ static void series_are_found_by_their_labels(void **state)
     assert_int_equal(mk_stat_next(r, 2, 0), 0);
 }
 
-static void long_labels_are_cut_and_stay_different(void **state)
+static void stats_long_labels_are_truncated_and_stay_distinct(void **state)
 {
     struct mk_stat_registry *r = *state;
     char text[2][1000];
-    for (unsigned from = 0; from < 2; from++) { /* characters of two bytes, from an even or an odd place on */
+    /* two-byte characters that start at an even or an odd position */
+    for (unsigned from = 0; from < 2; from++) {
         memset(text[0], 'x', sizeof text[0]);
         for (size_t i = from; i < 900; i++)
             text[0][i] = (i - from) % 2 ? '\xa4' : '\xc3';
@@ -148,12 +149,12 @@ static void long_labels_are_cut_and_stay_different(void **state)
         assert_false(mk_str_eq(first, second));
         assert_true(first.len < MK_STAT_VALUES && first.len > MK_STAT_VALUES / 2);
         const char *mark = memchr(first.p, '~', first.len);
-        assert_true(mark && (size_t)(mark - first.p) % 2 == from); /* no half character */
+        assert_true(mark && (size_t)(mark - first.p) % 2 == from); /* no character is split */
         assert_str(mk_stat_label(r, a, 1), "x");
     }
 }
 
-static void three_labels_are_kept_apart(void **state)
+static void stats_three_labels_are_separate(void **state)
 {
     struct mk_stat_registry *r = *state;
     static const struct mk_stat_metric one[] = {{.name = "n"}};
@@ -165,7 +166,7 @@ static void three_labels_are_kept_apart(void **state)
     assert_str(mk_stat_label(r, s, MK_STAT_LABELS), "");
 }
 
-static void full_registry_counts_what_it_refuses(void **state)
+static void stats_full_registry_counts_rejected_series(void **state)
 {
     struct mk_stat_registry *r = *state;
     unsigned n = 0;
@@ -174,7 +175,7 @@ static void full_registry_counts_what_it_refuses(void **state)
         last = got;
     assert_in_range(n, MK_STAT_SERIES / 2, MK_STAT_SERIES);
     assert_int_equal(mk_stat_refused(r), 1);
-    assert_int_equal(numbered(r, n - 1), last); /* the others still count */
+    assert_int_equal(numbered(r, n - 1), last); /* existing series still count */
     assert_int_equal(numbered(r, n), 0);
     mk_stat_hide(r, last, true);
     for (unsigned i = 0; i < MK_STAT_SERIES; i++)
@@ -183,7 +184,7 @@ static void full_registry_counts_what_it_refuses(void **state)
     assert_int_equal(mk_stat_sum(r, 1, CALLS), 1);
 }
 
-static void hidden_series_make_room(void **state)
+static void stats_hidden_series_are_reused_when_full(void **state)
 {
     struct mk_stat_registry *r = *state;
     static const struct mk_stat_metric one[] = {{.name = "n"}};
@@ -202,11 +203,11 @@ static void hidden_series_make_room(void **state)
     assert_int_equal(mk_stat_series(r, small, &value), 100);
     assert_int_equal(mk_stat_sum(r, 100, 0), 0);
     assert_str(mk_stat_label(r, 100, 0), "new");
-    value = MK_STR("99"); /* its series was taken */
+    value = MK_STR("99"); /* its series was reused */
     assert_int_equal(mk_stat_series(r, small, &value), 0);
 }
 
-static void hidden_series_come_back_with_their_counts(void **state)
+static void stats_hidden_series_returns_with_its_counts(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t s = series_of(r, "a", "b");
@@ -221,7 +222,7 @@ static void hidden_series_come_back_with_their_counts(void **state)
     assert_int_equal(mk_stat_next(r, 1, 0), s);
 }
 
-/* The word of a series that hiding it changes. */
+/* The word of the series that changes when the series is hidden. */
 static uint32_t *state_of(struct mk_stat_registry *r, uint32_t series)
 {
     size_t n = mk_stat_size() / sizeof(uint32_t), i = 0;
@@ -243,7 +244,7 @@ static void *finish_making(void *state)
     return NULL;
 }
 
-static void series_that_another_worker_makes_is_there_later(void **state)
+static void stats_series_being_created_elsewhere_is_available_later(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t s = series_of(r, "a", "b"), *making = state_of(r, s);
@@ -265,7 +266,7 @@ static void series_that_another_worker_makes_is_there_later(void **state)
 
 /* ---- Cells ---- */
 
-static void sums_are_of_all_rows(void **state)
+static void stats_sum_covers_all_rows(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t s = series_of(r, "a", "b");
@@ -283,7 +284,7 @@ static void sums_are_of_all_rows(void **state)
     mk_stat_observe(NULL, 1);
 }
 
-static void cells_of_a_series_are_on_one_page(void **state)
+static void stats_cells_of_a_series_share_one_page(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t s[64];
@@ -297,7 +298,7 @@ static void cells_of_a_series_are_on_one_page(void **state)
             assert_int_equal(mk_stat_sum(r, s[i], c), 1000 * i + c);
 }
 
-static void dead_worker_leaves_counters_and_no_gauges(void **state)
+static void stats_dead_worker_keeps_counters_and_clears_gauges(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t s = series_of(r, "a", "b");
@@ -311,12 +312,12 @@ static void dead_worker_leaves_counters_and_no_gauges(void **state)
     assert_int_equal(mk_stat_sum(r, s, CALLS), 10);
     assert_int_equal(mk_stat_sum(r, s, OPEN), 3);
     assert_int_equal(mk_stat_sum(r, s, DURATION + mk_stat_bucket(100)), 2);
-    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker of the row goes on counting */
+    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker in the row continues counting */
     assert_int_equal(mk_stat_sum(r, s, CALLS), 11);
     mk_stat_clear_gauges(r, 7); /* it has counted nothing */
 }
 
-static void pages_run_out_and_are_counted(void **state)
+static void stats_missing_pages_are_counted(void **state)
 {
     struct mk_stat_registry *r = *state;
     static const struct mk_stat_metric fine[] = {{.name = "d", .kind = MK_STAT_FINE_HISTOGRAM}};
@@ -360,20 +361,20 @@ static void *read_all(void *ctx)
         for (uint32_t s = 0; (s = mk_stat_next(ctx, 1, s));)
             sum += mk_stat_sum(ctx, s, CALLS);
         if (sum < before)
-            return ctx; /* a counter fell */
+            return ctx; /* a counter decreased */
         before = sum;
     }
     return NULL;
 }
 
-static void no_series_is_made_twice_and_no_count_is_lost(void **state)
+static void stats_threads_lose_no_count_and_duplicate_no_series(void **state)
 {
     struct mk_stat_registry *r = *state;
     pthread_t t[THREADS], reader;
     void *fell;
     unsigned n = 0;
     (void)mk_stat_define(r, &table);
-    for (unsigned i = 0; i < NAMES; i++) /* a series that is being made is not counted by others yet */
+    for (unsigned i = 0; i < NAMES; i++) /* others do not count a series while it is created */
         if (i % 2)
             (void)numbered(r, i);
     for (unsigned i = 0; i < NAMES; i++)
@@ -398,7 +399,7 @@ static void *make_names(void *ctx)
     return ok ? NULL : ctx;
 }
 
-static void workers_that_make_the_same_series_make_one(void **state)
+static void stats_threads_creating_the_same_series_create_one(void **state)
 {
     struct mk_stat_registry *r = *state;
     pthread_t t[THREADS];
@@ -416,7 +417,7 @@ static void workers_that_make_the_same_series_make_one(void **state)
     assert_int_equal(n, 500);
 }
 
-static void processes_share_it(void **state)
+static void stats_registry_is_shared_by_processes(void **state)
 {
     struct mk_stat_registry *r = *state;
     uint32_t s = series_of(r, "a", "b");
@@ -434,9 +435,9 @@ static void processes_share_it(void **state)
     assert_str(mk_stat_label(r, mk_stat_next(r, 1, s), 1), "by a worker");
 }
 
-/* ---- Memory that a worker has overwritten ---- */
+/* ---- Memory overwritten by a worker ---- */
 
-/* Of the same kind in every run. */
+/* The same in every run. */
 static void overwrite(struct mk_stat_registry *r, uint64_t seed, unsigned one_in)
 {
     uint64_t *words = (uint64_t *)(void *)r;
@@ -500,13 +501,13 @@ static void write_all(struct mk_stat_registry *r, unsigned t)
     }
 }
 
-static void overwritten_memory_does_no_harm(void **state)
+static void stats_overwritten_memory_is_harmless(void **state)
 {
     (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (mk_stat_size() + page - 1) / page * page;
     char *mapping = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(mapping, MAP_FAILED);
-    for (unsigned round = 0; round < 3; round++) { /* all words, or some of them */
+    for (unsigned round = 0; round < 3; round++) { /* all words or some of them */
         struct mk_stat_registry *r = (void *)(mapping + page);
         assert_ptr_equal(
             mmap(r, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), r);
@@ -531,7 +532,7 @@ static void overwritten_memory_does_no_harm(void **state)
 
 /* ---- Histograms and columns ---- */
 
-static void buckets_end_where_the_next_begins(void **state)
+static void stats_buckets_are_contiguous(void **state)
 {
     (void)state;
     for (uint64_t us = 0; us < 1 << 20; us += 1 + us / 50) {
@@ -552,7 +553,7 @@ static void buckets_end_where_the_next_begins(void **state)
     assert_int_equal(mk_stat_bucket_end(MK_STAT_BUCKETS, MK_STAT_BUCKETS - 1), 0);
 }
 
-static void quantiles_are_within_their_bucket(void **state)
+static void stats_quantiles_are_within_their_bucket(void **state)
 {
     uint64_t cells[MK_STAT_FINE_BUCKETS + 1] = {0};
     (void)state;
@@ -565,11 +566,11 @@ static void quantiles_are_within_their_bucket(void **state)
     assert_in_range(mk_stat_quantile(cells, MK_STAT_FINE_BUCKETS, 0), 96, 104);
     assert_int_equal(cells[MK_STAT_FINE_BUCKETS], 50050000);
     memset(cells, 0, sizeof cells);
-    mk_stat_observe(cells, UINT64_C(1) << 40); /* beyond the last bound */
+    mk_stat_observe(cells, UINT64_C(1) << 40); /* above the last bound */
     assert_true(mk_stat_quantile(cells, MK_STAT_BUCKETS, 500) >= 1 << 26);
 }
 
-static void columns_show_means_words_and_nothing(void **state)
+static void stats_columns_have_means_words_and_gaps(void **state)
 {
     struct mk_stat_registry *r = *state;
     struct mk_stat_field f;
@@ -605,28 +606,28 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
     const struct CMUnitTest tests[] = {
-        T(same_table_has_same_number),
-        T(other_metrics_replace_a_table),
-        T(tables_that_do_not_fit_are_refused),
-        T(more_tables_than_fit_are_counted),
-        T(series_are_found_by_their_labels),
-        T(long_labels_are_cut_and_stay_different),
-        T(three_labels_are_kept_apart),
-        T(full_registry_counts_what_it_refuses),
-        T(hidden_series_make_room),
-        T(hidden_series_come_back_with_their_counts),
-        T(series_that_another_worker_makes_is_there_later),
-        T(sums_are_of_all_rows),
-        T(cells_of_a_series_are_on_one_page),
-        T(dead_worker_leaves_counters_and_no_gauges),
-        T(pages_run_out_and_are_counted),
-        T(no_series_is_made_twice_and_no_count_is_lost),
-        T(workers_that_make_the_same_series_make_one),
-        T(processes_share_it),
-        cmocka_unit_test(overwritten_memory_does_no_harm),
-        T(buckets_end_where_the_next_begins),
-        T(quantiles_are_within_their_bucket),
-        T(columns_show_means_words_and_nothing),
+        T(stats_same_table_has_the_same_number),
+        T(stats_table_with_other_metrics_replaces_the_old_one),
+        T(stats_invalid_tables_are_rejected),
+        T(stats_excess_tables_are_counted),
+        T(stats_series_are_found_by_their_labels),
+        T(stats_long_labels_are_truncated_and_stay_distinct),
+        T(stats_three_labels_are_separate),
+        T(stats_full_registry_counts_rejected_series),
+        T(stats_hidden_series_are_reused_when_full),
+        T(stats_hidden_series_returns_with_its_counts),
+        T(stats_series_being_created_elsewhere_is_available_later),
+        T(stats_sum_covers_all_rows),
+        T(stats_cells_of_a_series_share_one_page),
+        T(stats_dead_worker_keeps_counters_and_clears_gauges),
+        T(stats_missing_pages_are_counted),
+        T(stats_threads_lose_no_count_and_duplicate_no_series),
+        T(stats_threads_creating_the_same_series_create_one),
+        T(stats_registry_is_shared_by_processes),
+        cmocka_unit_test(stats_overwritten_memory_is_harmless),
+        T(stats_buckets_are_contiguous),
+        T(stats_quantiles_are_within_their_bucket),
+        T(stats_columns_have_means_words_and_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 static const mk_str ABSENT = {NULL, 0};
 
-/* The same text in memory of exactly its size: one byte too far and the sanitizer speaks. */
+/* The text in memory of exactly its size, so that the sanitizer reports reads past the end. */
 static mk_str tight(const char *text)
 {
     size_t len = strlen(text);
@@ -21,7 +21,7 @@ static void drop(mk_str s)
     free((void *)(uintptr_t)s.p);
 }
 
-static void absent_and_empty_are_apart(void **state)
+static void str_null_and_empty_are_distinct(void **state)
 {
     (void)state;
     assert_null(mk_str_from_c(NULL).p);
@@ -33,7 +33,7 @@ static void absent_and_empty_are_apart(void **state)
     assert_str(fixed, "fixed");
 }
 
-static void equality_looks_at_every_byte(void **state)
+static void str_eq_compares_every_byte(void **state)
 {
     (void)state;
     assert_true(mk_str_eq(MK_STR("a\0b"), mk_str_of("a\0b", 3)));
@@ -45,10 +45,10 @@ static void equality_looks_at_every_byte(void **state)
     assert_false(mk_str_eq_nocase(MK_STR("abc"), MK_STR("ab")));
 }
 
-static void case_is_a_matter_of_ascii_letters(void **state)
+static void str_case_is_ignored_for_ascii_letters_only(void **state)
 {
     (void)state;
-    /* Each pair differs by 0x20 only, and is not a letter. */
+    /* Each pair differs only by 0x20, but is not a letter. */
     assert_false(mk_str_eq_nocase(MK_STR("@"), MK_STR("`")));
     assert_false(mk_str_eq_nocase(MK_STR("["), MK_STR("{")));
     assert_false(mk_str_eq_nocase(MK_STR("\xc4"), MK_STR("\xe4")));
@@ -61,7 +61,7 @@ static void case_is_a_matter_of_ascii_letters(void **state)
     }
 }
 
-static void hex_digits_have_values(void **state)
+static void char_hex_returns_digit_values(void **state)
 {
     (void)state;
     const char digits[] = "0123456789abcdef";
@@ -71,7 +71,7 @@ static void hex_digits_have_values(void **state)
     }
 }
 
-static void both_ends_are_seen(void **state)
+static void str_starts_and_ends_compare_prefix_and_suffix(void **state)
 {
     (void)state;
     mk_str s = tight("index.HTML");
@@ -88,7 +88,7 @@ static void both_ends_are_seen(void **state)
     drop(s);
 }
 
-static void order_is_by_bytes_and_the_shorter_first(void **state)
+static void str_cmp_orders_by_bytes_then_by_length(void **state)
 {
     (void)state;
     const char *const sorted[] = {"", "A", "AB", "B", "a", "a ", "ab", "abc", "b", "\x80", "\xff"};
@@ -101,7 +101,7 @@ static void order_is_by_bytes_and_the_shorter_first(void **state)
     assert_int_equal(mk_str_cmp(ABSENT, MK_STR("")), 0);
 }
 
-static void bytes_are_found_from_both_sides(void **state)
+static void str_find_and_find_last_find_bytes(void **state)
 {
     (void)state;
     mk_str s = tight("a/b/c");
@@ -118,7 +118,7 @@ static void bytes_are_found_from_both_sides(void **state)
     drop(s);
 }
 
-static void positions_beyond_the_end_are_the_end(void **state)
+static void str_positions_beyond_the_end_are_clamped(void **state)
 {
     (void)state;
     mk_str s = MK_STR("abc");
@@ -133,7 +133,7 @@ static void positions_beyond_the_end_are_the_end(void **state)
     assert_null(mk_str_first(ABSENT, 5).p);
 }
 
-static void blanks_are_trimmed_at_both_ends_only(void **state)
+static void str_trim_removes_blanks_at_both_ends_only(void **state)
 {
     (void)state;
     assert_str(mk_str_trim(MK_STR(" \t a b\t ")), "a b");
@@ -144,7 +144,7 @@ static void blanks_are_trimmed_at_both_ends_only(void **state)
     assert_null(mk_str_trim(ABSENT).p);
 }
 
-static void cutting_answers_every_part_once(void **state)
+static void str_cut_returns_every_part_once(void **state)
 {
     (void)state;
     mk_str s = tight("a,,b,");
@@ -160,7 +160,7 @@ static void cutting_answers_every_part_once(void **state)
     drop(s);
 }
 
-static void cutting_nothing_ends_at_once(void **state)
+static void str_cut_of_empty_text_returns_one_part(void **state)
 {
     (void)state;
     mk_str s = MK_STR("");
@@ -172,7 +172,7 @@ static void cutting_nothing_ends_at_once(void **state)
     assert_null(whole.p);
 }
 
-static void words_stand_between_blanks(void **state)
+static void str_word_splits_at_blanks(void **state)
 {
     (void)state;
     mk_str text = tight("  Listen\t 8080  tls ");
@@ -187,7 +187,7 @@ static void words_stand_between_blanks(void **state)
     drop(text);
 }
 
-static void patterns_match_or_not(void **state)
+static void str_match_handles_wildcards(void **state)
 {
     (void)state;
     static const struct {
@@ -234,7 +234,7 @@ static void patterns_match_or_not(void **state)
     assert_true(mk_str_match(ABSENT, ABSENT));
 }
 
-/* The plain definition, exponential and obviously right. */
+/* The plain recursive definition: exponential, but obviously correct. */
 static bool match_slowly(const char *text, const char *pattern)
 {
     if (!*pattern)
@@ -244,7 +244,7 @@ static bool match_slowly(const char *text, const char *pattern)
     return *text && (*pattern == '?' || *pattern == *text) && match_slowly(text + 1, pattern + 1);
 }
 
-/* The i-th of all words over an alphabet, shortest first. */
+/* The `i`-th word over the alphabet, shortest first. */
 static const char *nth_word(char *word, size_t i, const char *alphabet)
 {
     size_t letters = strlen(alphabet), len = 0;
@@ -254,7 +254,7 @@ static const char *nth_word(char *word, size_t i, const char *alphabet)
     return word;
 }
 
-static void matching_agrees_with_its_definition(void **state)
+static void str_match_agrees_with_its_definition(void **state)
 {
     (void)state;
     char text[16], pattern[16];
@@ -269,7 +269,7 @@ static void matching_agrees_with_its_definition(void **state)
     }
 }
 
-static void a_hostile_pattern_costs_little(void **state)
+static void str_match_hostile_pattern_is_fast(void **state)
 {
     (void)state;
     enum { LEN = 5000 };
@@ -279,7 +279,7 @@ static void a_hostile_pattern_costs_little(void **state)
     for (size_t i = 0; i < LEN; i++)
         pattern[i] = i % 2 ? '*' : 'a';
     pattern[LEN - 1] = 'b';
-    /* With backtracking into every star this would not end in our lifetime. */
+    /* Backtracking into every star would practically never finish. */
     assert_false(mk_str_match(mk_str_of(text, LEN), mk_str_of(pattern, LEN)));
     free(text);
     free(pattern);
@@ -288,21 +288,21 @@ static void a_hostile_pattern_costs_little(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(absent_and_empty_are_apart),
-        cmocka_unit_test(equality_looks_at_every_byte),
-        cmocka_unit_test(case_is_a_matter_of_ascii_letters),
-        cmocka_unit_test(hex_digits_have_values),
-        cmocka_unit_test(both_ends_are_seen),
-        cmocka_unit_test(order_is_by_bytes_and_the_shorter_first),
-        cmocka_unit_test(bytes_are_found_from_both_sides),
-        cmocka_unit_test(positions_beyond_the_end_are_the_end),
-        cmocka_unit_test(blanks_are_trimmed_at_both_ends_only),
-        cmocka_unit_test(cutting_answers_every_part_once),
-        cmocka_unit_test(cutting_nothing_ends_at_once),
-        cmocka_unit_test(words_stand_between_blanks),
-        cmocka_unit_test(patterns_match_or_not),
-        cmocka_unit_test(matching_agrees_with_its_definition),
-        cmocka_unit_test(a_hostile_pattern_costs_little),
+        cmocka_unit_test(str_null_and_empty_are_distinct),
+        cmocka_unit_test(str_eq_compares_every_byte),
+        cmocka_unit_test(str_case_is_ignored_for_ascii_letters_only),
+        cmocka_unit_test(char_hex_returns_digit_values),
+        cmocka_unit_test(str_starts_and_ends_compare_prefix_and_suffix),
+        cmocka_unit_test(str_cmp_orders_by_bytes_then_by_length),
+        cmocka_unit_test(str_find_and_find_last_find_bytes),
+        cmocka_unit_test(str_positions_beyond_the_end_are_clamped),
+        cmocka_unit_test(str_trim_removes_blanks_at_both_ends_only),
+        cmocka_unit_test(str_cut_returns_every_part_once),
+        cmocka_unit_test(str_cut_of_empty_text_returns_one_part),
+        cmocka_unit_test(str_word_splits_at_blanks),
+        cmocka_unit_test(str_match_handles_wildcards),
+        cmocka_unit_test(str_match_agrees_with_its_definition),
+        cmocka_unit_test(str_match_hostile_pattern_is_fast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table with a key of every type, for tests of binding and printing. */
+/* A table with one key of each type, for tests of binding and printing. */
 #ifndef MK_UNIT_CONF_SAMPLE_H
 #define MK_UNIT_CONF_SAMPLE_H
 

@@ -15,7 +15,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Reads and binds one section; the report starts empty. */
+/* Reads and binds one section, with a new report. */
 static mk_err bind(const struct mk_conf_table *table, const char *text)
 {
     w.tree = (struct mk_conf_tree){0};
@@ -31,7 +31,7 @@ static void expect_problems(const char *text, const char *problems)
     assert_int_equal(err, w.report.n_errors ? -EINVAL : 0);
 }
 
-static void defaults_come_from_the_table(void **state)
+static void conf_bind_uses_defaults_of_the_table(void **state)
 {
     (void)state;
     s.level = 9;
@@ -52,7 +52,7 @@ static void defaults_come_from_the_table(void **state)
     assert_int_equal(s.ports.v[0], 80);
 }
 
-static void every_type_is_read(void **state)
+static void conf_bind_reads_every_type(void **state)
 {
     (void)state;
     expect_problems(
@@ -81,7 +81,7 @@ static void every_type_is_read(void **state)
     assert_int_equal(s.workers, 0);
 }
 
-static void unknown_keys_have_a_nearest_one(void **state)
+static void conf_bind_unknown_key_gets_a_suggestion(void **state)
 {
     (void)state;
     expect_problems(
@@ -97,7 +97,7 @@ static void unknown_keys_have_a_nearest_one(void **state)
         "t.conf:8:5: error: unknown key `MaxTim` in [SERVER]\n");
 }
 
-static void wrong_numbers(void **state)
+static void conf_bind_wrong_numbers_are_reported(void **state)
 {
     (void)state;
     expect_problems(
@@ -117,7 +117,7 @@ static void wrong_numbers(void **state)
     assert_int_equal(s.timeout_ms, 15000);
 }
 
-static void wrong_words(void **state)
+static void conf_bind_wrong_words_are_reported(void **state)
 {
     (void)state;
     expect_problems(
@@ -139,7 +139,7 @@ static void wrong_words(void **state)
         "t.conf:5:5: error: `KeepAlive` is already set in line 3\n");
 }
 
-static void empty_values(void **state)
+static void conf_bind_empty_values_are_reported(void **state)
 {
     (void)state;
     expect_problems(
@@ -151,7 +151,7 @@ static void empty_values(void **state)
         "t.conf:6:9: error: `Port` has no value: expected a port\n");
 }
 
-static void custom_values_speak_for_themselves(void **state)
+static void conf_bind_custom_parser_reports_its_errors(void **state)
 {
     (void)state;
     expect_problems("[SERVER]\n    DocumentRoot x\n    Port http\n    Port 99999\n    Port 80   tls\n",
@@ -161,7 +161,7 @@ static void custom_values_speak_for_themselves(void **state)
     assert_int_equal(s.ports.n, 0);
 }
 
-static void once_means_once(void **state)
+static void conf_bind_repeated_key_is_reported(void **state)
 {
     (void)state;
     expect_problems(
@@ -172,7 +172,7 @@ static void once_means_once(void **state)
     assert_int_equal(s.timeout_ms, 3000);
 }
 
-static void the_first_one_may_be_in_another_file(void **state)
+static void conf_bind_repeated_key_names_the_other_file(void **state)
 {
     (void)state;
     const struct mk_conf_entry one = {
@@ -187,7 +187,7 @@ static void the_first_one_may_be_in_another_file(void **state)
     assert_str(world_problems(&w), "b:2:0: error: `Level` is already set in a:7\n");
 }
 
-static void lists_may_be_too_long(void **state)
+static void conf_bind_too_long_list_is_reported(void **state)
 {
     (void)state;
     char text[512] = "[SERVER]\n    DocumentRoot x\n    ServerName ";
@@ -197,7 +197,7 @@ static void lists_may_be_too_long(void **state)
     assert_true(mk_str_ends(world_problems(&w), MK_STR("` is too long: expected up to 40 words\n")));
 }
 
-static void old_names_still_work(void **state)
+static void conf_bind_deprecated_names_work(void **state)
 {
     (void)state;
     expect_problems("[SERVER]\n    DocumentRoot x\n    MaxTime 5\n    FDT whatever\n    FDT\n    Host a\n",
@@ -208,7 +208,7 @@ static void old_names_still_work(void **state)
     assert_int_equal(s.names.n, 1);
 }
 
-static void required_keys(void **state)
+static void conf_bind_missing_required_key_is_reported(void **state)
 {
     (void)state;
     expect_problems("[OTHER]\n[SERVER]\n", "t.conf:1:1: error: [SERVER] must have `DocumentRoot`\n");
@@ -218,7 +218,7 @@ static void required_keys(void **state)
     assert_int_equal(s.timeout_ms, 15000);
 }
 
-static void a_broken_value_is_reported_once(void **state)
+static void conf_bind_invalid_value_is_reported_once(void **state)
 {
     (void)state;
     assert_int_equal(world_read_text(&w, "[SERVER]\n    DocumentRoot ${X}\n    Timeout ${X}\n    FDT ${X}\n"),
@@ -229,7 +229,7 @@ static void a_broken_value_is_reported_once(void **state)
     assert_int_equal(s.timeout_ms, 15000);
 }
 
-static void what_is_inherited_stays(void **state)
+static void conf_bind_without_defaults_keeps_inherited_values(void **state)
 {
     (void)state;
     expect_problems("[SERVER]\n DocumentRoot /srv\n Timeout 3\n ServerName a b\n Port 1\n Port 2\n", "");
@@ -248,7 +248,7 @@ static void what_is_inherited_stays(void **state)
     assert_int_equal(s.names.n, 2);
 }
 
-static void free_entries_go_to_their_function(void **state)
+static void conf_bind_free_entries_call_their_function(void **state)
 {
     (void)state;
     assert_int_equal(bind(&route_table, "[ROUTES]\n    /cgi/*  cgi\n    default x\n    *.php   php a b\n"),
@@ -270,7 +270,7 @@ static void free_entries_go_to_their_function(void **state)
     assert_int_equal(w.report.n_errors, 1);
 }
 
-static void a_wrong_default_is_reported(void **state)
+static void conf_bind_wrong_default_is_reported(void **state)
 {
     (void)state;
     const struct mk_conf_key keys[] = {{.name = "Mode",
@@ -288,22 +288,23 @@ static void a_wrong_default_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(defaults_come_from_the_table, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(every_type_is_read, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(unknown_keys_have_a_nearest_one, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(wrong_numbers, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(wrong_words, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(empty_values, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(custom_values_speak_for_themselves, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(once_means_once, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(the_first_one_may_be_in_another_file, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(lists_may_be_too_long, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(old_names_still_work, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(required_keys, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(a_broken_value_is_reported_once, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_inherited_stays, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(free_entries_go_to_their_function, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(a_wrong_default_is_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_uses_defaults_of_the_table, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_reads_every_type, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_unknown_key_gets_a_suggestion, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_wrong_numbers_are_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_wrong_words_are_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_empty_values_are_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_custom_parser_reports_its_errors, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_repeated_key_is_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_repeated_key_names_the_other_file, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_too_long_list_is_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_deprecated_names_work, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_missing_required_key_is_reported, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_invalid_value_is_reported_once, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_without_defaults_keeps_inherited_values, setup,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_free_entries_call_their_function, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_bind_wrong_default_is_reported, setup, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 static const struct mk_conf_table *const tables[] = {&sample_table, &route_table};
 
-static void unknown_and_repeated_sections_are_reported(void **state)
+static void conf_check_unknown_and_repeated_sections_are_reported(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -24,7 +24,7 @@ static void unknown_and_repeated_sections_are_reported(void **state)
     world_fini(&w);
 }
 
-static void known_sections_are_fine(void **state)
+static void conf_check_known_sections_pass(void **state)
 {
     (void)state;
     struct world w;
@@ -39,8 +39,8 @@ static void known_sections_are_fine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_and_repeated_sections_are_reported),
-        cmocka_unit_test(known_sections_are_fine),
+        cmocka_unit_test(conf_check_unknown_and_repeated_sections_are_reported),
+        cmocka_unit_test(conf_check_known_sections_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

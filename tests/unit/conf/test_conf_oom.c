@@ -26,7 +26,7 @@ static const struct world_file bad_files[] = {
 };
 static const struct mk_conf_table *const tables[] = {&sample_table, &route_table};
 
-/* Taken first, so that over all tests the arena's blocks end at each of its pieces. */
+/* Allocated first, so that over all tests the arena's blocks end at each of its allocations. */
 static size_t padding;
 
 static bool print_all(const struct sample *server, const struct sample *routes, struct world *w)
@@ -74,21 +74,21 @@ static bool use_bad(void)
     return use_all(bad_files, -EINVAL);
 }
 
-static void a_good_configuration(void **state)
+static void conf_oom_valid_configuration(void **state)
 {
     (void)state;
     for (padding = 0; padding < MK_ARENA_BLOCK; padding += 32)
         oom_at_each_allocation(use_good);
 }
 
-static void a_bad_configuration(void **state)
+static void conf_oom_invalid_configuration(void **state)
 {
     (void)state;
     for (padding = 0; padding < MK_ARENA_BLOCK; padding += 32)
         oom_at_each_allocation(use_bad);
 }
 
-/* An arena whose every single piece comes from the heap, so that each one may fail. */
+/* An arena that takes every allocation from the heap, so that each one can fail. */
 static bool use_small_pieces(void)
 {
     struct mk_arena a;
@@ -104,7 +104,7 @@ static bool use_small_pieces(void)
     return ok;
 }
 
-static void single_functions(void **state)
+static void conf_oom_single_functions(void **state)
 {
     (void)state;
     oom_at_each_allocation(use_small_pieces);
@@ -113,9 +113,9 @@ static void single_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_configuration),
-        cmocka_unit_test(a_bad_configuration),
-        cmocka_unit_test(single_functions),
+        cmocka_unit_test(conf_oom_valid_configuration),
+        cmocka_unit_test(conf_oom_invalid_configuration),
+        cmocka_unit_test(conf_oom_single_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

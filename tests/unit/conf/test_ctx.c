@@ -2,7 +2,7 @@
 #include "unit/conf/sample.h"
 #include "unit/test.h"
 
-/* The time that the text is; -1: an error was reported. */
+/* Returns the time in the text, -1 if an error was reported. */
 static int64_t time_of(const char *text)
 {
     static const struct mk_conf_table table = {.section = "S"};
@@ -19,7 +19,7 @@ static int64_t time_of(const char *text)
     return is_good ? (int64_t)ms : -1;
 }
 
-static void times_are_those_of_keys(void **state)
+static void conf_ctx_times_are_parsed_like_keys(void **state)
 {
     (void)state;
     assert_int_equal(time_of("30"), 30000);
@@ -31,7 +31,7 @@ static void times_are_those_of_keys(void **state)
     assert_int_equal(time_of("Off"), 0);
 }
 
-static void what_is_no_time_above_0_is_reported(void **state)
+static void conf_ctx_invalid_or_zero_time_is_reported(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"",     "0",  "0ms",          "s",  "1 s", "-1",
@@ -43,8 +43,8 @@ static void what_is_no_time_above_0_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_are_those_of_keys),
-        cmocka_unit_test(what_is_no_time_above_0_is_reported),
+        cmocka_unit_test(conf_ctx_times_are_parsed_like_keys),
+        cmocka_unit_test(conf_ctx_invalid_or_zero_time_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void set(struct numbers *n, const char *text, size_t n_errors)
     mk_arena_fini(&a);
 }
 
-static void numbers_are_stored_in_their_size_only(void **state)
+static void conf_field_numbers_are_stored_in_their_size(void **state)
 {
     (void)state;
     struct numbers n = {0};
@@ -65,7 +65,7 @@ static void numbers_are_stored_in_their_size_only(void **state)
     assert_true(mk_conf_field_load(&keys[3], &n) == UINT64_MAX);
 }
 
-static void fields_that_cannot_hold_their_type(void **state)
+static void conf_field_size_must_fit_its_type(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(sample_keys); i++)
@@ -83,8 +83,8 @@ static void fields_that_cannot_hold_their_type(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_stored_in_their_size_only),
-        cmocka_unit_test(fields_that_cannot_hold_their_type),
+        cmocka_unit_test(conf_field_numbers_are_stored_in_their_size),
+        cmocka_unit_test(conf_field_size_must_fit_its_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suggestions cost time, so they are searched for the problems that a report keeps, and for no others. */
+/* Suggestions are expensive: they are computed only for the problems that a report keeps. */
 #include "conf/bind.h"
 #include "conf/check.h"
 #include "conf/suggest.h"
@@ -9,7 +9,7 @@
 
 enum { MISTAKES = 5 * MK_CONF_REPORT_MAX };
 
-/* These take the place of conf/suggest.c, and count. */
+/* They replace conf/suggest.c and count the calls. */
 static size_t searches, tries;
 
 struct mk_conf_suggest mk_conf_suggest_for(mk_str word)
@@ -36,7 +36,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* `begin`, and behind it that many lines, each with a number between `left` and `right`. */
+/* `begin`, followed by MISTAKES lines, each with a number between `left` and `right`. */
 static const char *mistakes(const char *begin, const char *left, const char *right)
 {
     struct mk_buf b = mk_buf_fixed(text, sizeof text);
@@ -48,17 +48,17 @@ static const char *mistakes(const char *begin, const char *left, const char *rig
     return text;
 }
 
-static void unknown_keys(void **state)
+static void conf_hints_of_unknown_keys_are_limited(void **state)
 {
     (void)state;
     struct sample s = {0};
     assert_int_equal(world_read_text(&w, mistakes("[SAMPLE]\n", "    Unknown", " 1")), 0);
     assert_int_equal(mk_conf_bind(&sample_table, w.tree.first, &s, &w.arena, &w.report), -EINVAL);
-    assert_true(w.report.n_errors >= MISTAKES); /* and what a [SAMPLE] must have */
+    assert_true(w.report.n_errors >= MISTAKES); /* plus the required keys of [SAMPLE] */
     assert_in_range(searches, MK_CONF_REPORT_MAX, MK_CONF_REPORT_MAX + sample_table.n); /* defaults */
 }
 
-static void unknown_sections(void **state)
+static void conf_hints_of_unknown_sections_are_limited(void **state)
 {
     (void)state;
     const struct mk_conf_table *tables[] = {&sample_table};
@@ -68,7 +68,7 @@ static void unknown_sections(void **state)
     assert_int_equal(tries, MK_CONF_REPORT_MAX);
 }
 
-static void unknown_variables(void **state)
+static void conf_hints_of_unknown_variables_are_limited(void **state)
 {
     (void)state;
     assert_int_equal(world_read_text(&w, mistakes("[SAMPLE]\n", "    Key ${UNKNOWN", "}")), -EINVAL);
@@ -79,9 +79,9 @@ static void unknown_variables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unknown_keys, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(unknown_sections, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(unknown_variables, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_hints_of_unknown_keys_are_limited, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_hints_of_unknown_sections_are_limited, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(conf_hints_of_unknown_variables_are_limited, setup, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static void expect(const char *text, const char *tree, const char *problems)
     world_expect(NULL, NULL, text, tree, problems);
 }
 
-static void sections_and_entries_come_in_order(void **state)
+static void conf_lexer_keeps_sections_and_entries_in_order(void **state)
 {
     (void)state;
     expect("[SERVER]\n    Listen 80\n    Listen  [::]:443   tls\n[HOST]\n    Root /srv\n[HOST]\n",
@@ -20,7 +20,7 @@ static void sections_and_entries_come_in_order(void **state)
     expect("[A]\n\tk v", "[A] k=v", "");
 }
 
-static void keys_may_be_patterns_and_numbers(void **state)
+static void conf_lexer_keys_can_be_patterns_and_numbers(void **state)
 {
     (void)state;
     expect(
@@ -28,7 +28,7 @@ static void keys_may_be_patterns_and_numbers(void **state)
         "[ROUTES] /cgi-bin/*=cgi *.php=fastcgi unix:/run/x.sock 404=not-found.html /*=static", "");
 }
 
-static void comments_dashes_and_line_ends_are_tolerated(void **state)
+static void conf_lexer_accepts_comments_dashes_and_line_ends(void **state)
 {
     (void)state;
     expect("# first\r\n[A]\r\n    # a comment\r\n   # another indent\r\n    k v  \t\r\n    -----\r\n    l # "
@@ -38,7 +38,7 @@ static void comments_dashes_and_line_ends_are_tolerated(void **state)
     expect("[A]\n --\n", "[A] --=", "");
 }
 
-static void places_are_exact(void **state)
+static void conf_lexer_positions_are_exact(void **state)
 {
     (void)state;
     struct world w;
@@ -57,7 +57,7 @@ static void places_are_exact(void **state)
     world_fini(&w);
 }
 
-static void one_indent_for_a_file(void **state)
+static void conf_lexer_requires_one_indent_per_file(void **state)
 {
     (void)state;
     expect(
@@ -75,7 +75,7 @@ static void one_indent_for_a_file(void **state)
         "level only)\n");
 }
 
-static void misplaced_lines_are_reported(void **state)
+static void conf_lexer_misplaced_lines_are_reported(void **state)
 {
     (void)state;
     expect("[A]\nKey value\n", "[A]",
@@ -94,7 +94,7 @@ static void misplaced_lines_are_reported(void **state)
            "t.conf:1:5: error: `k` is not in a section (a line with `[SECTION]` must come first)\n");
 }
 
-static void broken_section_lines(void **state)
+static void conf_lexer_broken_section_lines_are_reported(void **state)
 {
     (void)state;
     expect("[A\n    k v\n", "[A] k=v", "t.conf:1:1: error: a section name must be closed by `]`\n");
@@ -106,7 +106,7 @@ static void broken_section_lines(void **state)
     expect("[\n    k v\n", "", "t.conf:1:1: error: a section name must be closed by `]`\n");
 }
 
-static void bytes_that_are_not_text(void **state)
+static void conf_lexer_control_bytes_are_reported(void **state)
 {
     (void)state;
     expect("[A]\n    k a\x1b[31m\n    l \x7f\n    m 1\r2\n    n \xc3\xa9\n", "[A] n=\xc3\xa9",
@@ -123,7 +123,7 @@ static void bytes_that_are_not_text(void **state)
     world_fini(&w);
 }
 
-static void long_lines_are_refused(void **state)
+static void conf_lexer_long_lines_are_rejected(void **state)
 {
     (void)state;
     static char text[MK_CONF_LINE_MAX + 100];
@@ -142,7 +142,7 @@ static void long_lines_are_refused(void **state)
     world_fini(&w);
 }
 
-static void a_million_mistakes_do_not_hurt(void **state)
+static void conf_lexer_many_mistakes_are_limited(void **state)
 {
     (void)state;
     struct world w;
@@ -159,16 +159,16 @@ static void a_million_mistakes_do_not_hurt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_and_entries_come_in_order),
-        cmocka_unit_test(keys_may_be_patterns_and_numbers),
-        cmocka_unit_test(comments_dashes_and_line_ends_are_tolerated),
-        cmocka_unit_test(places_are_exact),
-        cmocka_unit_test(one_indent_for_a_file),
-        cmocka_unit_test(misplaced_lines_are_reported),
-        cmocka_unit_test(broken_section_lines),
-        cmocka_unit_test(bytes_that_are_not_text),
-        cmocka_unit_test(long_lines_are_refused),
-        cmocka_unit_test(a_million_mistakes_do_not_hurt),
+        cmocka_unit_test(conf_lexer_keeps_sections_and_entries_in_order),
+        cmocka_unit_test(conf_lexer_keys_can_be_patterns_and_numbers),
+        cmocka_unit_test(conf_lexer_accepts_comments_dashes_and_line_ends),
+        cmocka_unit_test(conf_lexer_positions_are_exact),
+        cmocka_unit_test(conf_lexer_requires_one_indent_per_file),
+        cmocka_unit_test(conf_lexer_misplaced_lines_are_reported),
+        cmocka_unit_test(conf_lexer_broken_section_lines_are_reported),
+        cmocka_unit_test(conf_lexer_control_bytes_are_reported),
+        cmocka_unit_test(conf_lexer_long_lines_are_rejected),
+        cmocka_unit_test(conf_lexer_many_mistakes_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

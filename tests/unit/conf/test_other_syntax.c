@@ -2,7 +2,7 @@
 #include "conf/other_syntax.h"
 #include "unit/test.h"
 
-static void tails_are_found(void **state)
+static void conf_other_syntax_comment_after_value_is_found(void **state)
 {
     (void)state;
     static const struct {
@@ -30,7 +30,7 @@ static void tails_are_found(void **state)
     }
 }
 
-static void servers_are_recognised(void **state)
+static void conf_other_syntax_server_is_recognized(void **state)
 {
     (void)state;
     static const struct {
@@ -63,8 +63,8 @@ static void servers_are_recognised(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails_are_found),
-        cmocka_unit_test(servers_are_recognised),
+        cmocka_unit_test(conf_other_syntax_comment_after_value_is_found),
+        cmocka_unit_test(conf_other_syntax_server_is_recognized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void join(const char *from, const char *path, const char *expected)
     mk_arena_fini(&a);
 }
 
-static void paths_are_joined_and_cleaned(void **state)
+static void conf_path_is_joined_and_normalized(void **state)
 {
     (void)state;
     join("m.conf", "a", "a");
@@ -28,7 +28,7 @@ static void paths_are_joined_and_cleaned(void **state)
     join("//etc//m", ".hidden", "/etc/.hidden");
 }
 
-static void patterns_have_wildcards(void **state)
+static void conf_path_with_wildcards_is_a_pattern(void **state)
 {
     (void)state;
     assert_true(mk_conf_path_is_pattern(MK_STR("a/*")));
@@ -37,7 +37,7 @@ static void patterns_have_wildcards(void **state)
     assert_false(mk_conf_path_is_pattern(MK_STR("a/b.conf~")));
 }
 
-static void hidden_and_backup_files_must_be_asked_for(void **state)
+static void conf_path_glob_skips_hidden_and_backup_files(void **state)
 {
     (void)state;
     const struct world_file files[] = {{"a/.x", ""}, {"a/y~", ""}, {"a/b", ""}, {"a/a", ""}, {NULL, NULL}};
@@ -66,7 +66,7 @@ static mk_err find_endless(void *ctx, mk_str pattern, bool (*found)(void *data, 
     return 0;
 }
 
-static void lists_have_an_end(void **state)
+static void conf_path_glob_is_limited(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -80,7 +80,7 @@ static void lists_have_an_end(void **state)
     mk_arena_fini(&a);
 }
 
-static void a_path_is_seen_from_a_folder(void **state)
+static void conf_path_is_resolved_in_a_folder(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -95,11 +95,11 @@ static void a_path_is_seen_from_a_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_path_is_seen_from_a_folder),
-        cmocka_unit_test(paths_are_joined_and_cleaned),
-        cmocka_unit_test(patterns_have_wildcards),
-        cmocka_unit_test(hidden_and_backup_files_must_be_asked_for),
-        cmocka_unit_test(lists_have_an_end),
+        cmocka_unit_test(conf_path_is_resolved_in_a_folder),
+        cmocka_unit_test(conf_path_is_joined_and_normalized),
+        cmocka_unit_test(conf_path_with_wildcards_is_a_pattern),
+        cmocka_unit_test(conf_path_glob_skips_hidden_and_backup_files),
+        cmocka_unit_test(conf_path_glob_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

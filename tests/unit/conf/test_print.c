@@ -36,7 +36,7 @@ static mk_str print(const struct mk_conf_table *table, const struct sample *s)
     return text;
 }
 
-static void defaults_are_printed_in_the_same_format(void **state)
+static void conf_print_defaults_use_the_config_format(void **state)
 {
     (void)state;
     struct sample s;
@@ -96,7 +96,7 @@ static void round_trip(const char *text)
     assert_true(mk_str_eq(printed, print(&sample_table, &second)));
 }
 
-static void what_is_printed_reads_back(void **state)
+static void conf_print_output_can_be_read(void **state)
 {
     (void)state;
     round_trip("[SERVER]\n DocumentRoot /srv\n");
@@ -111,7 +111,7 @@ static void what_is_printed_reads_back(void **state)
         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb ccccccccccccccccccccccccccc dddddddddddddddd\n");
 }
 
-static void many_words_take_many_lines(void **state)
+static void conf_print_many_words_are_wrapped(void **state)
 {
     (void)state;
     struct sample s = {.root = MK_STR("x")};
@@ -132,7 +132,7 @@ static void many_words_take_many_lines(void **state)
     words_equal(&again.names, &s.names);
 }
 
-static void free_entries_are_printed(void **state)
+static void conf_print_includes_free_entries(void **state)
 {
     (void)state;
     struct sample s, again;
@@ -144,7 +144,7 @@ static void free_entries_are_printed(void **state)
     text_equal(again.values[1], s.values[1]);
 }
 
-static void entries_can_be_printed_alone(void **state)
+static void conf_print_entry_writes_one_entry(void **state)
 {
     (void)state;
     char room[64];
@@ -154,7 +154,7 @@ static void entries_can_be_printed_alone(void **state)
     assert_str(mk_buf_str(&b), "    Key a $${b}\n    Empty\n");
 }
 
-static void a_full_buffer_is_reported(void **state)
+static void conf_print_full_buffer_fails(void **state)
 {
     (void)state;
     struct sample s = {.root = MK_STR("/srv")};
@@ -166,7 +166,7 @@ static void a_full_buffer_is_reported(void **state)
     }
 }
 
-static void custom_keys_that_cannot_be_shown_are_left_out(void **state)
+static void conf_print_custom_key_without_printer_is_a_comment(void **state)
 {
     (void)state;
     const struct mk_conf_key keys[] = {
@@ -179,13 +179,13 @@ static void custom_keys_that_cannot_be_shown_are_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_printed_in_the_same_format),
-        cmocka_unit_test(what_is_printed_reads_back),
-        cmocka_unit_test(many_words_take_many_lines),
-        cmocka_unit_test(free_entries_are_printed),
-        cmocka_unit_test(entries_can_be_printed_alone),
-        cmocka_unit_test(a_full_buffer_is_reported),
-        cmocka_unit_test(custom_keys_that_cannot_be_shown_are_left_out),
+        cmocka_unit_test(conf_print_defaults_use_the_config_format),
+        cmocka_unit_test(conf_print_output_can_be_read),
+        cmocka_unit_test(conf_print_many_words_are_wrapped),
+        cmocka_unit_test(conf_print_includes_free_entries),
+        cmocka_unit_test(conf_print_entry_writes_one_entry),
+        cmocka_unit_test(conf_print_full_buffer_fails),
+        cmocka_unit_test(conf_print_custom_key_without_printer_is_a_comment),
     };
     return cmocka_run_group_tests(tests, setup, harness_stop);
 }

@@ -16,7 +16,7 @@ static void expect(const struct world_file *files, const char *tree, const char 
     world_fini(&w);
 }
 
-static void include_looks_beside_the_file(void **state)
+static void conf_include_path_is_relative_to_the_file(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -28,7 +28,7 @@ static void include_looks_beside_the_file(void **state)
     expect(files, "[A] k=1 [B] k=2 [D] [E] [C] k=3", "");
 }
 
-static void include_sorts_what_a_pattern_finds(void **state)
+static void conf_include_pattern_is_sorted(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -43,7 +43,7 @@ static void include_sorts_what_a_pattern_finds(void **state)
     expect(files, "[C] [A] [B] [D]", "");
 }
 
-static void include_replaces_references(void **state)
+static void conf_include_expands_variables(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -55,7 +55,7 @@ static void include_replaces_references(void **state)
            "${NO:-default})\n");
 }
 
-static void a_missing_file_is_an_error(void **state)
+static void conf_include_missing_file_is_an_error(void **state)
 {
     (void)state;
     const struct world_file files[] = {{"conf/m.conf", "[A]\n@INCLUDE a.conf\n@INCLUDE\n@INCLUDE \"a\n[B]\n"},
@@ -72,7 +72,7 @@ static void a_missing_file_is_an_error(void **state)
     world_fini(&w);
 }
 
-static void an_include_ends_the_section(void **state)
+static void conf_include_ends_the_section(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -86,7 +86,7 @@ static void an_include_ends_the_section(void **state)
     expect(parts, "[A]", "b:1:3: error: `k` is not in a section (a line with `[SECTION]` must come first)\n");
 }
 
-static void a_cycle_is_reported_with_its_path(void **state)
+static void conf_include_cycle_is_reported_with_its_path(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -99,7 +99,7 @@ static void a_cycle_is_reported_with_its_path(void **state)
     expect(twice, "[B] [B]", "");
 }
 
-/* Every file exists and includes another one by a name that is new each time. */
+/* Every file exists and includes another file with a new name. */
 static mk_err read_endless(void *ctx, mk_str path, struct mk_buf *out)
 {
     struct world *w = ctx;
@@ -109,7 +109,7 @@ static mk_err read_endless(void *ctx, mk_str path, struct mk_buf *out)
     return 0;
 }
 
-static void nesting_and_number_have_an_end(void **state)
+static void conf_include_depth_and_count_are_limited(void **state)
 {
     (void)state;
     struct world w;
@@ -140,7 +140,7 @@ static mk_err read_much(void *ctx, mk_str path, struct mk_buf *out)
     return 0;
 }
 
-static void bytes_have_an_end(void **state)
+static void conf_include_total_size_is_limited(void **state)
 {
     (void)state;
     struct world w;
@@ -159,7 +159,7 @@ static mk_err fail_glob(void *ctx, mk_str pattern, bool (*found)(void *data, mk_
     return -EACCES;
 }
 
-static void a_pattern_may_fail(void **state)
+static void conf_include_pattern_error_is_reported(void **state)
 {
     (void)state;
     struct world w;
@@ -176,7 +176,7 @@ static void a_pattern_may_fail(void **state)
     world_fini(&w);
 }
 
-static void unknown_directives(void **state)
+static void conf_read_unknown_directives_are_reported(void **state)
 {
     (void)state;
     world_expect(NULL, NULL, "@INCLDE x\n@SET_VAR a b\n@FOO\n@\n", "",
@@ -187,7 +187,7 @@ static void unknown_directives(void **state)
                  "t.conf:4:1: error: unknown directive `@`: expected @INCLUDE or @SET\n");
 }
 
-static void every_mistake_is_found_in_one_run(void **state)
+static void conf_read_finds_every_mistake_at_once(void **state)
 {
     (void)state;
     const struct world_file files[] = {{"m.conf", "Key 1\n[A\n    k ${X}\n  l 1\n@INCLUDE b\n@FOO\n"},
@@ -200,7 +200,7 @@ static void every_mistake_is_found_in_one_run(void **state)
     world_fini(&w);
 }
 
-static void text_survives_its_source(void **state)
+static void conf_read_copies_its_text(void **state)
 {
     (void)state;
     struct world w;
@@ -218,18 +218,18 @@ static void text_survives_its_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(include_looks_beside_the_file),
-        cmocka_unit_test(include_sorts_what_a_pattern_finds),
-        cmocka_unit_test(include_replaces_references),
-        cmocka_unit_test(a_missing_file_is_an_error),
-        cmocka_unit_test(an_include_ends_the_section),
-        cmocka_unit_test(a_cycle_is_reported_with_its_path),
-        cmocka_unit_test(nesting_and_number_have_an_end),
-        cmocka_unit_test(bytes_have_an_end),
-        cmocka_unit_test(a_pattern_may_fail),
-        cmocka_unit_test(unknown_directives),
-        cmocka_unit_test(every_mistake_is_found_in_one_run),
-        cmocka_unit_test(text_survives_its_source),
+        cmocka_unit_test(conf_include_path_is_relative_to_the_file),
+        cmocka_unit_test(conf_include_pattern_is_sorted),
+        cmocka_unit_test(conf_include_expands_variables),
+        cmocka_unit_test(conf_include_missing_file_is_an_error),
+        cmocka_unit_test(conf_include_ends_the_section),
+        cmocka_unit_test(conf_include_cycle_is_reported_with_its_path),
+        cmocka_unit_test(conf_include_depth_and_count_are_limited),
+        cmocka_unit_test(conf_include_total_size_is_limited),
+        cmocka_unit_test(conf_include_pattern_error_is_reported),
+        cmocka_unit_test(conf_read_unknown_directives_are_reported),
+        cmocka_unit_test(conf_read_finds_every_mistake_at_once),
+        cmocka_unit_test(conf_read_copies_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static const char *reference(const struct mk_conf_table *table)
     return room;
 }
 
-static void a_table_becomes_markdown(void **state)
+static void conf_reference_is_markdown(void **state)
 {
     (void)state;
     const char *text = reference(&sample_table);
@@ -40,7 +40,7 @@ static void a_table_becomes_markdown(void **state)
             fail_msg("no %s in\n%s", rows[i], text);
 }
 
-static void free_entries_are_described(void **state)
+static void conf_reference_describes_free_entries(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -50,7 +50,7 @@ static void free_entries_are_described(void **state)
         "| `Default` | text | `static` | For what no pattern matches. |\n\n");
 }
 
-static void units_of_bare_numbers_are_named(void **state)
+static void conf_reference_names_default_units(void **state)
 {
     (void)state;
     const struct mk_conf_key keys[] = {{.name = "T",
@@ -67,9 +67,9 @@ static void units_of_bare_numbers_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_becomes_markdown),
-        cmocka_unit_test(free_entries_are_described),
-        cmocka_unit_test(units_of_bare_numbers_are_named),
+        cmocka_unit_test(conf_reference_is_markdown),
+        cmocka_unit_test(conf_reference_describes_free_entries),
+        cmocka_unit_test(conf_reference_names_default_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static mk_str print_one(const struct mk_conf_problem *p)
     return mk_buf_str(&b);
 }
 
-static void a_problem_shows_its_line(void **state)
+static void conf_report_shows_the_line(void **state)
 {
     (void)state;
     struct mk_conf_problem p = {.at = {MK_STR("a.conf"), 7, 9, MK_STR("\tKey \xc3\xa4\tvalue")},
@@ -33,7 +33,7 @@ static void a_problem_shows_its_line(void **state)
     assert_str(print_one(&p), "warning: `value` is wrong\n");
 }
 
-static void nothing_speaks_to_the_terminal(void **state)
+static void conf_report_escapes_control_characters(void **state)
 {
     (void)state;
     struct mk_conf_problem p = {.at = {MK_STR("a\x1b.conf"), 1, 2, MK_STR("a\x1b[31m\0\x7f")},
@@ -42,7 +42,7 @@ static void nothing_speaks_to_the_terminal(void **state)
     assert_str(print_one(&p), "a?.conf:1:2: error: x?y\n    a?[31m??\n     ^\n    hint: ?\n");
 }
 
-static void long_lines_are_shown_in_part(void **state)
+static void conf_report_long_lines_are_shortened(void **state)
 {
     (void)state;
     static char line[4096];
@@ -63,7 +63,7 @@ static void long_lines_are_shown_in_part(void **state)
     print_one(&p);
 }
 
-static void problems_stay_in_order_and_are_counted(void **state)
+static void conf_report_keeps_order_and_counts(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -97,7 +97,7 @@ static void problems_stay_in_order_and_are_counted(void **state)
     mk_arena_fini(&a);
 }
 
-static void long_messages_are_cut(void **state)
+static void conf_report_long_messages_are_truncated(void **state)
 {
     (void)state;
     struct mk_arena a;
@@ -109,7 +109,7 @@ static void long_messages_are_cut(void **state)
     mk_arena_fini(&a);
 }
 
-static void a_report_outlives_the_configuration(void **state)
+static void conf_report_outlives_the_configuration(void **state)
 {
     (void)state;
     struct mk_arena arena;
@@ -127,12 +127,12 @@ static void a_report_outlives_the_configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_problem_shows_its_line),
-        cmocka_unit_test(nothing_speaks_to_the_terminal),
-        cmocka_unit_test(long_lines_are_shown_in_part),
-        cmocka_unit_test(problems_stay_in_order_and_are_counted),
-        cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(a_report_outlives_the_configuration),
+        cmocka_unit_test(conf_report_shows_the_line),
+        cmocka_unit_test(conf_report_escapes_control_characters),
+        cmocka_unit_test(conf_report_long_lines_are_shortened),
+        cmocka_unit_test(conf_report_keeps_order_and_counts),
+        cmocka_unit_test(conf_report_long_messages_are_truncated),
+        cmocka_unit_test(conf_report_outlives_the_configuration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

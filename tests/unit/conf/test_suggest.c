@@ -10,7 +10,7 @@ static unsigned distance(const char *a, const char *b)
     return there;
 }
 
-static void distances_count_single_slips(void **state)
+static void conf_suggest_distance_counts_edits(void **state)
 {
     (void)state;
     assert_int_equal(distance("", ""), 0);
@@ -26,7 +26,7 @@ static void distances_count_single_slips(void **state)
     assert_int_equal(distance("ab", "xyz"), 3);
 }
 
-static void long_words_are_far(void **state)
+static void conf_suggest_long_words_are_not_similar(void **state)
 {
     (void)state;
     char longest[MK_CONF_SUGGEST_LEN + 2] = {0};
@@ -48,7 +48,7 @@ static const char *nearest(const char *word)
     return near.best.p ? near.best.p : "-";
 }
 
-static void what_is_near_is_found_and_nothing_else(void **state)
+static void conf_suggest_finds_similar_words_only(void **state)
 {
     (void)state;
     assert_string_equal(nearest("Listn"), "Listen");
@@ -67,9 +67,9 @@ static void what_is_near_is_found_and_nothing_else(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distances_count_single_slips),
-        cmocka_unit_test(long_words_are_far),
-        cmocka_unit_test(what_is_near_is_found_and_nothing_else),
+        cmocka_unit_test(conf_suggest_distance_counts_edits),
+        cmocka_unit_test(conf_suggest_long_words_are_not_similar),
+        cmocka_unit_test(conf_suggest_finds_similar_words_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

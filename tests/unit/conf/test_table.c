@@ -4,7 +4,7 @@
 #include "unit/conf/sample.h"
 #include "unit/conf/world.h"
 
-static void keys_are_found_without_case(void **state)
+static void conf_table_keys_are_case_insensitive(void **state)
 {
     (void)state;
     assert_ptr_equal(mk_conf_table_find(&sample_table, MK_STR("workers"), false), &sample_keys[1]);
@@ -14,7 +14,7 @@ static void keys_are_found_without_case(void **state)
     assert_string_equal(mk_conf_table_find(&sample_table, MK_STR("HOST"), true)->name, "ServerName");
 }
 
-static void entry_with_an_alias_is_found(void **state)
+static void conf_table_entry_with_an_alias_is_found(void **state)
 {
     (void)state;
     struct world w;
@@ -29,7 +29,7 @@ static void entry_with_an_alias_is_found(void **state)
     world_fini(&w);
 }
 
-static void fields_bound_what_fits(void **state)
+static void conf_table_max_is_limited_by_the_field(void **state)
 {
     (void)state;
     struct mk_conf_key k = {.type = MK_CONF_NUM, .size = 1};
@@ -56,7 +56,7 @@ static void form_is(struct mk_conf_key k, const char *expected)
     assert_str(mk_buf_str(&b), expected);
 }
 
-static void forms_are_said_in_words(void **state)
+static void conf_table_form_is_described(void **state)
 {
     (void)state;
     form_is((struct mk_conf_key){.type = MK_CONF_BOOL}, "on or off");
@@ -79,10 +79,10 @@ static void forms_are_said_in_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_found_without_case),
-        cmocka_unit_test(entry_with_an_alias_is_found),
-        cmocka_unit_test(fields_bound_what_fits),
-        cmocka_unit_test(forms_are_said_in_words),
+        cmocka_unit_test(conf_table_keys_are_case_insensitive),
+        cmocka_unit_test(conf_table_entry_with_an_alias_is_found),
+        cmocka_unit_test(conf_table_max_is_limited_by_the_field),
+        cmocka_unit_test(conf_table_form_is_described),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/conf/world.h"
 
-static void sections_are_found_without_case(void **state)
+static void conf_tree_sections_are_case_insensitive(void **state)
 {
     (void)state;
     struct world w;
@@ -18,7 +18,7 @@ static void sections_are_found_without_case(void **state)
     world_fini(&w);
 }
 
-static void a_part_of_a_value_has_its_place(void **state)
+static void conf_tree_part_of_a_value_has_its_position(void **state)
 {
     (void)state;
     struct world w;
@@ -40,8 +40,8 @@ static void a_part_of_a_value_has_its_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_are_found_without_case),
-        cmocka_unit_test(a_part_of_a_value_has_its_place),
+        cmocka_unit_test(conf_tree_sections_are_case_insensitive),
+        cmocka_unit_test(conf_tree_part_of_a_value_has_its_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void switches(void **state)
+static void conf_value_booleans_are_parsed(void **state)
 {
     (void)state;
     static const char *const words[] = {"off", "on", "no", "yes", "FALSE", "TRUE", "Off", "oN"};
@@ -18,7 +18,7 @@ static void switches(void **state)
     assert_int_equal(mk_conf_value_parse_bool(MK_STR("onn"), &b), -EINVAL);
 }
 
-static void numbers(void **state)
+static void conf_value_numbers_are_parsed(void **state)
 {
     (void)state;
     uint64_t n = 7;
@@ -40,7 +40,7 @@ static void size_is(const char *text, uint64_t unit, uint64_t expected)
     assert_true(n == expected);
 }
 
-static void sizes(void **state)
+static void conf_value_sizes_are_parsed(void **state)
 {
     (void)state;
     uint64_t n;
@@ -69,7 +69,7 @@ static void time_is(const char *text, uint64_t unit, uint64_t expected)
     assert_true(n == expected);
 }
 
-static void times(void **state)
+static void conf_value_times_are_parsed(void **state)
 {
     (void)state;
     uint64_t n;
@@ -110,7 +110,7 @@ static void writes_time(uint64_t n, const char *expected)
     assert_true(again == n);
 }
 
-static void the_largest_exact_unit_is_written(void **state)
+static void conf_value_is_written_in_the_largest_exact_unit(void **state)
 {
     (void)state;
     writes_size(0, 0, "0");
@@ -133,11 +133,11 @@ static void the_largest_exact_unit_is_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(switches),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(times),
-        cmocka_unit_test(the_largest_exact_unit_is_written),
+        cmocka_unit_test(conf_value_booleans_are_parsed),
+        cmocka_unit_test(conf_value_numbers_are_parsed),
+        cmocka_unit_test(conf_value_sizes_are_parsed),
+        cmocka_unit_test(conf_value_times_are_parsed),
+        cmocka_unit_test(conf_value_is_written_in_the_largest_exact_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

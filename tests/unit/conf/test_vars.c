@@ -11,7 +11,7 @@ static void expect(const char *text, const char *tree, const char *problems)
     world_expect(NULL, env, text, tree, problems);
 }
 
-static void names_are_letters_digits_and_underscores(void **state)
+static void conf_vars_names_are_letters_digits_and_underscores(void **state)
 {
     (void)state;
     assert_true(mk_conf_vars_is_name(MK_STR("a")));
@@ -22,7 +22,7 @@ static void names_are_letters_digits_and_underscores(void **state)
     assert_false(mk_conf_vars_is_name(MK_STR("a b")));
 }
 
-static void set_comes_before_the_environment(void **state)
+static void conf_vars_set_overrides_the_environment(void **state)
 {
     (void)state;
     expect("@SET ROOT /srv/www\n@SET PORT  90 tls \n[A]\n k ${ROOT}/x\n l ${HOME}:${PORT}\n",
@@ -32,7 +32,7 @@ static void set_comes_before_the_environment(void **state)
     expect("@SET Port 1\n[A]\n k ${PORT} ${Port}\n", "[A] k=8080 1", "");
 }
 
-static void defaults_stand_in(void **state)
+static void conf_vars_default_replaces_a_missing_value(void **state)
 {
     (void)state;
     expect("[A]\n k ${NONE:-one two}\n l ${EMPTY:-three}\n m ${PORT:-four}\n n ${NONE:-}x\n",
@@ -40,14 +40,14 @@ static void defaults_stand_in(void **state)
     expect("[A]\n k ${EMPTY}\n l x${EMPTY}y\n m ${NONE:-a:-b}\n", "[A] k= l=xy m=a:-b", "");
 }
 
-static void a_plain_dollar_is_itself(void **state)
+static void conf_vars_plain_dollar_is_literal(void **state)
 {
     (void)state;
     expect("[A]\n k ^/a$\n l $HOME $$ $\n m $${HOME}\n n $$${HOME} ${D:-$}${HOME}\n",
            "[A] k=^/a$ l=$HOME $$ $ m=${HOME} n=$${HOME} $/home/ana", "");
 }
 
-static void mistakes_have_a_place(void **state)
+static void conf_vars_mistakes_have_a_position(void **state)
 {
     (void)state;
     expect("@SET SERVER_ROOT /srv\n[A]\n    k x ${SEVER_ROOT}/y\n    l ${NONE}\n", "[A] k=x /y l=",
@@ -66,7 +66,7 @@ static void mistakes_have_a_place(void **state)
            "t.conf:3:4: error: the value of `LINES` has a control byte\n");
 }
 
-static void set_wants_name_and_value(void **state)
+static void conf_vars_set_requires_name_and_value(void **state)
 {
     (void)state;
     expect("@SET\n@SET A\n@SET A=1\n@SET A ${NONE:-}\n@SET B ${NONE}\n[A]\n k ${B}x\n", "[A] k=x",
@@ -77,7 +77,7 @@ static void set_wants_name_and_value(void **state)
            "${NONE:-default})\n");
 }
 
-static void growth_has_an_end(void **state)
+static void conf_vars_expansion_is_limited(void **state)
 {
     (void)state;
     expect("@SET A 0123456789012345678901234567890123456789012345678901234567890123\n@SET B "
@@ -88,7 +88,7 @@ static void growth_has_an_end(void **state)
            "t.conf:5:8: error: the value has more than 65536 bytes once its references are replaced\n");
 }
 
-static void escaping_is_undone_by_expansion(void **state)
+static void conf_vars_expansion_reverses_escaping(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",   "a",  "${A}",   "$${A}", "$$${A}", "$",
@@ -111,14 +111,14 @@ static void escaping_is_undone_by_expansion(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_letters_digits_and_underscores),
-        cmocka_unit_test(set_comes_before_the_environment),
-        cmocka_unit_test(defaults_stand_in),
-        cmocka_unit_test(a_plain_dollar_is_itself),
-        cmocka_unit_test(mistakes_have_a_place),
-        cmocka_unit_test(set_wants_name_and_value),
-        cmocka_unit_test(growth_has_an_end),
-        cmocka_unit_test(escaping_is_undone_by_expansion),
+        cmocka_unit_test(conf_vars_names_are_letters_digits_and_underscores),
+        cmocka_unit_test(conf_vars_set_overrides_the_environment),
+        cmocka_unit_test(conf_vars_default_replaces_a_missing_value),
+        cmocka_unit_test(conf_vars_plain_dollar_is_literal),
+        cmocka_unit_test(conf_vars_mistakes_have_a_position),
+        cmocka_unit_test(conf_vars_set_requires_name_and_value),
+        cmocka_unit_test(conf_vars_expansion_is_limited),
+        cmocka_unit_test(conf_vars_expansion_reverses_escaping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

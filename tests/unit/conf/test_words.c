@@ -21,7 +21,7 @@ static void text_is(const char *in, const char *expected)
     assert_str(out, expected);
 }
 
-static void text_comes_plain_or_quoted(void **state)
+static void conf_words_text_is_plain_or_quoted(void **state)
 {
     (void)state;
     mk_str out;
@@ -57,7 +57,7 @@ static const char *words_of(const char *in, mk_err expected)
     return room;
 }
 
-static void words_come_plain_or_quoted(void **state)
+static void conf_words_are_plain_or_quoted(void **state)
 {
     (void)state;
     assert_string_equal(words_of("", 0), "");
@@ -72,7 +72,7 @@ static void words_come_plain_or_quoted(void **state)
     assert_string_equal(words_of("\"\\\"", -EINVAL), "!\"\\\"");
 }
 
-static void lists_grow(void **state)
+static void conf_words_list_grows(void **state)
 {
     (void)state;
     struct mk_conf_words words = {NULL, 0};
@@ -87,7 +87,7 @@ static void lists_grow(void **state)
         assert_int_equal(words.v[i].p[0], 'a' + i % 26);
 }
 
-static void what_is_written_reads_back(void **state)
+static void conf_words_output_can_be_read(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",      "a",    " a",   "a ",    "a b",     "\"",
@@ -116,10 +116,10 @@ static void what_is_written_reads_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_comes_plain_or_quoted),
-        cmocka_unit_test(words_come_plain_or_quoted),
-        cmocka_unit_test(lists_grow),
-        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(conf_words_text_is_plain_or_quoted),
+        cmocka_unit_test(conf_words_are_plain_or_quoted),
+        cmocka_unit_test(conf_words_list_grows),
+        cmocka_unit_test(conf_words_output_can_be_read),
     };
     return cmocka_run_group_tests(tests, setup, harness_stop);
 }

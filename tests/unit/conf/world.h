@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A world for configuration tests: files and an environment that exist in memory only. */
+/* A fake environment for configuration tests: in-memory files and environment variables. */
 #ifndef MK_UNIT_CONF_WORLD_H
 #define MK_UNIT_CONF_WORLD_H
 
@@ -12,8 +12,8 @@ struct world_file {
 };
 
 struct world {
-    const struct world_file *files; /* ended by a path of NULL */
-    const struct world_file *env;   /* names and values, ended alike */
+    const struct world_file *files; /* terminated by a path of NULL */
+    const struct world_file *env;   /* names and values, terminated alike */
     struct mk_conf_io io;
     struct mk_arena arena;
     struct mk_conf_report report;
@@ -69,7 +69,7 @@ static inline void world_end(void *p)
     world_fini(p);
 }
 
-/* A world without files, until the case has ended. */
+/* Sets up without files; freed when the test case ends. */
 static inline void world_begin(struct world *w)
 {
     world_init(w, NULL, NULL);
@@ -81,7 +81,7 @@ static inline mk_err world_read_text(struct world *w, const char *text)
     return mk_conf_read_text(&w->tree, &w->arena, &w->io, MK_STR("t.conf"), mk_str_from_c(text), &w->report);
 }
 
-/* Every problem in one line: "t.conf:3:5: error: text (hint)". */
+/* One problem per line: "t.conf:3:5: error: text (hint)". */
 static inline mk_str world_problems(struct world *w)
 {
     struct mk_buf b = mk_buf_growing(1 << 20);
@@ -111,7 +111,7 @@ static inline mk_str world_tree(struct world *w)
     return text;
 }
 
-/* Reads `text` and compares the tree and the problems with what is expected. */
+/* Reads `text` and compares the tree and the problems with the expected texts. */
 static inline void world_expect(const struct world_file *files, const struct world_file *env,
                                 const char *text, const char *tree, const char *problems)
 {

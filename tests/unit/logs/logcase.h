@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of logs: a folder, and a file `log` in it at `path`. */
+/* For log tests: a folder, with a file `log` in it at `path`. */
 #ifndef MK_UNIT_SETUP_LOGCASE_H
 #define MK_UNIT_SETUP_LOGCASE_H
 

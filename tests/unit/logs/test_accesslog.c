@@ -62,7 +62,7 @@ static void check_json(const char *expected)
     assert_str(text, expected);
 }
 
-static void the_combined_format(void **state)
+static void accesslog_combined_format(void **state)
 {
     (void)state;
     add_field("Referer", MK_STR("https://example.com/"));
@@ -72,7 +72,7 @@ static void the_combined_format(void **state)
                "\"https://example.com/\" \"Mozilla/5.0 (X11)\"\n");
 }
 
-static void users_are_one_word(void **state)
+static void accesslog_user_is_one_word(void **state)
 {
     struct mk_arena arena;
     char many[255];
@@ -93,7 +93,7 @@ static void users_are_one_word(void **state)
     mk_arena_fini(&arena);
 }
 
-static void what_is_not_there_is_a_dash(void **state)
+static void accesslog_missing_values_are_dashes(void **state)
 {
     (void)state;
     record.content_sent = 0;
@@ -102,7 +102,8 @@ static void what_is_not_there_is_a_dash(void **state)
     assert_str(write_line(MK_ACCESS_COMBINED),
                "192.0.2.1 - - [21/Nov/2026:08:34:56 +0000] \"GET /a?b HTTP/1.0\" 499 - \"-\" \"-\"\n");
     request =
-        (struct mk_request){.peer = &peer, .now = NOW, .version = 11}; /* nothing of it was understood */
+        /* the request could not be parsed at all */
+        (struct mk_request){.peer = &peer, .now = NOW, .version = 11};
     record.status = 400;
     assert_str(write_line(MK_ACCESS_COMBINED),
                "192.0.2.1 - - [21/Nov/2026:08:34:56 +0000] \"-\" 400 - \"-\" \"-\"\n");
@@ -113,7 +114,7 @@ static void what_is_not_there_is_a_dash(void **state)
         "\"referer\":\"\",\"agent\":\"\"}\n");
 }
 
-static void the_json_format(void **state)
+static void accesslog_json_format(void **state)
 {
     (void)state;
     add_field("User-Agent", MK_STR("curl"));
@@ -124,7 +125,7 @@ static void the_json_format(void **state)
         "\"ms\":7,\"end\":\"aborted\",\"referer\":\"\",\"agent\":\"curl\"}\n");
 }
 
-static void the_short_format(void **state)
+static void accesslog_short_format(void **state)
 {
     (void)state;
     assert_str(write_line(MK_ACCESS_SHORT), "08:34:56 200 GET /a?b  1234 bytes to 192.0.2.1\n");
@@ -132,7 +133,7 @@ static void the_short_format(void **state)
     assert_str(write_line(MK_ACCESS_SHORT), "08:34:56 200 GET /a?b  1234 bytes to 192.0.2.1, 100 ms\n");
 }
 
-static void time_goes_on(void **state)
+static void accesslog_time_follows_the_clock(void **state)
 {
     (void)state;
     write_line(MK_ACCESS_SHORT);
@@ -142,7 +143,7 @@ static void time_goes_on(void **state)
     assert_true(mk_str_starts(write_line(MK_ACCESS_SHORT), MK_STR("08:34:55 ")));
 }
 
-static void time_is_local(void **state)
+static void accesslog_time_is_local(void **state)
 {
     (void)state;
     setenv("TZ", "XXX-3:30", 1);
@@ -151,7 +152,7 @@ static void time_is_local(void **state)
     assert_contains(text, "[21/Nov/2026:12:04:56 +0330]");
 }
 
-/* ---- What clients do to logs ---- */
+/* ---- Hostile input ---- */
 
 static const mk_str hostile[] = {
     MK_STR_INIT("\" 200 1 \"x\" \"y\"\n127.0.0.1 - - [now] \"GET /"),
@@ -188,7 +189,7 @@ static size_t count(mk_str text, char c)
     return n;
 }
 
-/* One line, nothing in it that a terminal obeys, as many quotes as the format has. */
+/* One line without terminal control characters, with exactly the quotes of the format. */
 static void check_form(enum mk_access_format format)
 {
     mk_str text = write_line(format);
@@ -208,7 +209,7 @@ static void check_form(enum mk_access_format format)
     }
 }
 
-static void hostile_bytes_stay_in_their_place(void **state)
+static void accesslog_hostile_bytes_stay_in_their_field(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(hostile); i++)
@@ -218,7 +219,7 @@ static void hostile_bytes_stay_in_their_place(void **state)
         }
 }
 
-static void every_byte_is_escaped_as_it_should(void **state)
+static void accesslog_every_byte_is_escaped(void **state)
 {
     (void)state;
     for (unsigned c = 0; c < 256; c++) {
@@ -230,7 +231,7 @@ static void every_byte_is_escaped_as_it_should(void **state)
     }
 }
 
-static void texts_can_be_read_back(void **state)
+static void accesslog_escapes_are_reversible(void **state)
 {
     (void)state;
     request.target_text = MK_STR("/\"\\\x1b\xff\xc3\xa4");
@@ -240,7 +241,7 @@ static void texts_can_be_read_back(void **state)
     assert_contains(text, "\"target\":\"/\\\"\\\\\\u001b\\u00ff\xc3\xa4\"");
 }
 
-static void long_texts_are_cut_and_the_form_is_kept(void **state)
+static void accesslog_long_texts_are_truncated_within_the_format(void **state)
 {
     (void)state;
     static const char *const fillings[] = {"x", "\"", "\n", "\xff", "\xf0\x9f\x90\x92", "\xc2\x80"};
@@ -258,7 +259,7 @@ static void long_texts_are_cut_and_the_form_is_kept(void **state)
     }
 }
 
-static void a_little_room_is_enough_for_what_fits(void **state)
+static void accesslog_short_line_needs_a_small_buffer(void **state)
 {
     (void)state;
     struct mk_buf out = mk_buf_growing(MK_ACCESS_LINE);
@@ -271,18 +272,18 @@ static void a_little_room_is_enough_for_what_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_combined_format, start),
-        cmocka_unit_test_setup(users_are_one_word, start),
-        cmocka_unit_test_setup(what_is_not_there_is_a_dash, start),
-        cmocka_unit_test_setup(the_json_format, start),
-        cmocka_unit_test_setup(the_short_format, start),
-        cmocka_unit_test_setup(time_goes_on, start),
-        cmocka_unit_test_setup(time_is_local, start),
-        cmocka_unit_test_setup(hostile_bytes_stay_in_their_place, start),
-        cmocka_unit_test_setup(every_byte_is_escaped_as_it_should, start),
-        cmocka_unit_test_setup(texts_can_be_read_back, start),
-        cmocka_unit_test_setup(long_texts_are_cut_and_the_form_is_kept, start),
-        cmocka_unit_test_setup(a_little_room_is_enough_for_what_fits, start),
+        cmocka_unit_test_setup(accesslog_combined_format, start),
+        cmocka_unit_test_setup(accesslog_user_is_one_word, start),
+        cmocka_unit_test_setup(accesslog_missing_values_are_dashes, start),
+        cmocka_unit_test_setup(accesslog_json_format, start),
+        cmocka_unit_test_setup(accesslog_short_format, start),
+        cmocka_unit_test_setup(accesslog_time_follows_the_clock, start),
+        cmocka_unit_test_setup(accesslog_time_is_local, start),
+        cmocka_unit_test_setup(accesslog_hostile_bytes_stay_in_their_field, start),
+        cmocka_unit_test_setup(accesslog_every_byte_is_escaped, start),
+        cmocka_unit_test_setup(accesslog_escapes_are_reversible, start),
+        cmocka_unit_test_setup(accesslog_long_texts_are_truncated_within_the_format, start),
+        cmocka_unit_test_setup(accesslog_short_line_needs_a_small_buffer, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void check_line(mk_str line, const char *level, const char *text)
     assert_str(line, text);
 }
 
-static void messages_are_written_at_once(void **state)
+static void errorlog_writes_messages_immediately(void **state)
 {
     (void)state;
     char room[8192];
@@ -67,7 +67,7 @@ static void messages_are_written_at_once(void **state)
     assert_int_equal(rest.len, 0);
 }
 
-static void what_clients_say_stays_in_its_line(void **state)
+static void errorlog_client_text_stays_in_its_line(void **state)
 {
     (void)state;
     char room[8192];
@@ -80,7 +80,7 @@ static void what_clients_say_stays_in_its_line(void **state)
         assert_true((unsigned char)line.p[i] >= 0x20);
 }
 
-static void a_long_message_is_one_line_all_the_same(void **state)
+static void errorlog_long_message_is_one_line(void **state)
 {
     (void)state;
     char room[8192];
@@ -100,7 +100,7 @@ static void a_long_message_is_one_line_all_the_same(void **state)
     assert_int_equal(lines, 500);
 }
 
-/* What a function writes to standard error. */
+/* Returns what the function writes to stderr. */
 static mk_str on_stderr(void (*say)(void), char room[8192])
 {
     int ends[2], before = dup(STDERR_FILENO);
@@ -121,7 +121,7 @@ static void say_it(void)
     mk_log_error(&e.log, "heard");
 }
 
-static void without_a_file_it_goes_to_standard_error(void **state)
+static void errorlog_without_a_file_writes_to_stderr(void **state)
 {
     (void)state;
     char room[8192];
@@ -134,8 +134,8 @@ static void without_a_file_it_goes_to_standard_error(void **state)
     check_line(mk_str_first(said, said.len - 1), "error", "heard");
 }
 
-/* Line by line, in the order of what was said, and counted where it is lost. */
-static void a_worker_lends_its_writer(void **state)
+/* Lines are written in order and counted when they are lost. */
+static void errorlog_uses_the_writer_of_the_worker(void **state)
 {
     (void)state;
     char room[8192];
@@ -160,7 +160,7 @@ static void a_worker_lends_its_writer(void **state)
     assert_int_equal(mk_errorlog_set_writer(&e.log, NULL), 0);
     assert_int_equal(workers.lost, 0);
     assert_int_equal(e.own.lost, 1);
-    assert_int_equal(mk_errorlog_set_writer(&other, &workers), 0); /* which is no error log */
+    assert_int_equal(mk_errorlog_set_writer(&other, &workers), 0); /* not an error log */
     mk_logwriter_fini(&workers);
     mk_logfile_close(&full);
     mk_errorlog_report_lost(&e.log);
@@ -168,8 +168,8 @@ static void a_worker_lends_its_writer(void **state)
     assert_contains(rest, "1 lines of this log were lost: No space left on device");
 }
 
-/* They add time, level and process themselves, and read the priority. */
-static void journal_gets_priorities_instead_of_heads(void **state)
+/* The journal adds time, level and process itself, and reads the priority. */
+static void errorlog_journal_gets_priorities_instead_of_prefixes(void **state)
 {
     (void)state;
     char room[8192];
@@ -183,8 +183,8 @@ static void journal_gets_priorities_instead_of_heads(void **state)
     assert_str(read_log(room), "<3>one\n<4>two\n<6><0>three\n<7>four\n");
 }
 
-/* What pended when the count was reported, and could not be written either. */
-static void lines_lost_during_the_report_stay_counted(void **state)
+/* Lines that were pending when the count was reported and could not be written either. */
+static void errorlog_lines_lost_during_the_report_stay_counted(void **state)
 {
     (void)state;
     struct mk_logfile full;
@@ -204,13 +204,13 @@ static void lines_lost_during_the_report_stay_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(messages_are_written_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(what_clients_say_stays_in_its_line, start, stop),
-        cmocka_unit_test_setup_teardown(a_long_message_is_one_line_all_the_same, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_lends_its_writer, start, stop),
-        cmocka_unit_test_setup_teardown(journal_gets_priorities_instead_of_heads, start, stop),
-        cmocka_unit_test_setup_teardown(lines_lost_during_the_report_stay_counted, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_file_it_goes_to_standard_error, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_writes_messages_immediately, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_client_text_stays_in_its_line, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_long_message_is_one_line, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_uses_the_writer_of_the_worker, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_journal_gets_priorities_instead_of_prefixes, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_lines_lost_during_the_report_stay_counted, start, stop),
+        cmocka_unit_test_setup_teardown(errorlog_without_a_file_writes_to_stderr, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

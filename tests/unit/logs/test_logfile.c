@@ -19,7 +19,7 @@ static void put(const char *line)
     assert_int_equal(write(f.fd, line, strlen(line)), strlen(line));
 }
 
-static void a_log_may_be_off(void **state)
+static void logfile_can_be_off(void **state)
 {
     (void)state;
     static const char *const off[] = {"off", "OFF", ""};
@@ -32,7 +32,7 @@ static void a_log_may_be_off(void **state)
     }
 }
 
-static void a_file_is_made_only_where_nothing_is(void **state)
+static void logfile_create_does_not_replace_files(void **state)
 {
     (void)state;
     char link[PATH_MAX], target[PATH_MAX];
@@ -52,7 +52,7 @@ static void a_file_is_made_only_where_nothing_is(void **state)
     mk_logfile_close(&f);
 }
 
-static void places_where_no_log_can_be(void **state)
+static void logfile_invalid_paths_fail(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -64,7 +64,7 @@ static void places_where_no_log_can_be(void **state)
 
 /* ---- Rotation ---- */
 
-static void a_log_is_full_when_it_has_its_size(void **state)
+static void logfile_is_full_at_its_maximum_size(void **state)
 {
     (void)state;
     open_log(path);
@@ -87,7 +87,7 @@ static bool has(const char *name)
     return access(folder_path(&folder, name, room), F_OK) == 0;
 }
 
-/* Puts another file in its place, as the master does. */
+/* Replaces the file with a new one, as the supervisor does. */
 static void next(void)
 {
     assert_int_equal(mk_logfile_rename_rotated(&f), 0);
@@ -98,7 +98,7 @@ static void next(void)
     close(fd);
 }
 
-static void files_move_on(void **state)
+static void logfile_rotation_renames_files(void **state)
 {
     (void)state;
     open_log(path);
@@ -119,7 +119,7 @@ static void files_move_on(void **state)
     check("log.4", "old"); /* there was a gap before it */
 }
 
-static void none_may_be_kept(void **state)
+static void logfile_rotation_can_keep_none(void **state)
 {
     (void)state;
     open_log(path);
@@ -129,7 +129,7 @@ static void none_may_be_kept(void **state)
     check("log", "");
 }
 
-static void a_file_that_is_not_ours_stays(void **state)
+static void logfile_rotation_leaves_foreign_files(void **state)
 {
     (void)state;
     char room[PATH_MAX];
@@ -143,7 +143,7 @@ static void a_file_that_is_not_ours_stays(void **state)
     assert_false(has("log.1"));
 }
 
-static void what_is_in_the_way_stays(void **state)
+static void logfile_rotation_leaves_a_folder_in_the_way(void **state)
 {
     (void)state;
     open_log(path);
@@ -153,7 +153,7 @@ static void what_is_in_the_way_stays(void **state)
     assert_true(has("log"));
 }
 
-static void words_are_no_files(void **state)
+static void logfile_special_names_are_not_files(void **state)
 {
     (void)state;
     static const char *const words[] = {"stdout", "stderr", "syslog", "off", "Off", ""};
@@ -166,15 +166,15 @@ static void words_are_no_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_log_may_be_off, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_is_made_only_where_nothing_is, start, stop),
-        cmocka_unit_test_setup_teardown(places_where_no_log_can_be, start, stop),
-        cmocka_unit_test_setup_teardown(a_log_is_full_when_it_has_its_size, start, stop),
-        cmocka_unit_test_setup_teardown(files_move_on, start, stop),
-        cmocka_unit_test_setup_teardown(none_may_be_kept, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_that_is_not_ours_stays, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_in_the_way_stays, start, stop),
-        cmocka_unit_test_setup_teardown(words_are_no_files, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_can_be_off, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_create_does_not_replace_files, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_invalid_paths_fail, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_is_full_at_its_maximum_size, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_rotation_renames_files, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_rotation_can_keep_none, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_rotation_leaves_foreign_files, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_rotation_leaves_a_folder_in_the_way, start, stop),
+        cmocka_unit_test_setup_teardown(logfile_special_names_are_not_files, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static bool add(const char *line)
     return mk_logwriter_commit(&w);
 }
 
-static void lines_are_gathered_and_appended(void **state)
+static void logwriter_lines_are_buffered_and_appended(void **state)
 {
     (void)state;
     struct stat st;
@@ -56,7 +56,7 @@ static void lines_are_gathered_and_appended(void **state)
     assert_int_equal(st.st_mode & 0777 & ~0640u, 0);
 }
 
-static void a_full_block_is_written(void **state)
+static void logwriter_full_block_is_written(void **state)
 {
     (void)state;
     struct stat st;
@@ -77,7 +77,7 @@ static void a_full_block_is_written(void **state)
     assert_int_equal(w.lost, 0);
 }
 
-static void what_cannot_be_written_is_counted(void **state)
+static void logwriter_lost_lines_are_counted(void **state)
 {
     (void)state;
     open_log("/dev/full");
@@ -100,7 +100,7 @@ static void limit_file_size(rlim_t size)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &r), 0);
 }
 
-static void a_line_is_whole_or_lost(void **state)
+static void logwriter_line_is_complete_or_lost(void **state)
 {
     (void)state;
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -123,8 +123,8 @@ static void a_line_is_whole_or_lost(void **state)
     check("log", "one\nfour\n");
 }
 
-/* A pipe takes nothing back. */
-static void the_rest_of_a_line_follows_its_beginning(void **state)
+/* Unlike a file, a pipe cannot be truncated. */
+static void logwriter_rest_of_a_partial_line_follows(void **state)
 {
     (void)state;
     static char line[3 * 4096], room[sizeof line];
@@ -138,7 +138,7 @@ static void the_rest_of_a_line_follows_its_beginning(void **state)
     mk_logwriter_flush(&w);
     add("next\n");
     mk_logwriter_flush(&w);
-    assert_int_equal(w.lost, 1); /* the next one: the long one goes on */
+    assert_int_equal(w.lost, 1); /* the next line; the long line is continued */
     size_t got = 0;
     for (int i = 0; i < 3; i++) {
         ssize_t n = read(reader, room + got, sizeof room - got);
@@ -155,8 +155,8 @@ static void the_rest_of_a_line_follows_its_beginning(void **state)
     close(reader);
 }
 
-/* The stream belongs to other processes as well: its flags stay as they are. */
-static void a_shared_stream_that_is_full_stops_nothing(void **state)
+/* Other processes share the stream, so its flags must not change. */
+static void logwriter_full_shared_stream_does_not_block(void **state)
 {
     (void)state;
     int ends[2], out = dup(STDOUT_FILENO);
@@ -170,8 +170,7 @@ static void a_shared_stream_that_is_full_stops_nothing(void **state)
     assert_int_equal(fcntl(STDOUT_FILENO, F_GETFL) & O_NONBLOCK, 0);
     close_log();
     open_log("stdout");
-    assert_int_equal(dup3(ends[1], f.fd, O_CLOEXEC),
-                     f.fd); /* as if the kernel gave no descriptor of our own */
+    assert_int_equal(dup3(ends[1], f.fd, O_CLOEXEC), f.fd); /* as if the kernel gave us no own descriptor */
     assert_int_equal(mk_logwriter_replace_fd(&w, ends[1]), 0);
     add("a line\n");
     mk_logwriter_flush(&w);
@@ -180,7 +179,7 @@ static void a_shared_stream_that_is_full_stops_nothing(void **state)
     assert_string_equal(mk_logwriter_loss_reason(&w), "its reader is too slow");
     char room[4096];
     ssize_t n = read(ends[0], room, sizeof room);
-    assert_true(n > 0 && n % 7 == 0); /* whole lines */
+    assert_true(n > 0 && n % 7 == 0); /* complete lines */
     add("last\n");
     mk_logwriter_flush(&w);
     assert_int_equal(read(ends[0], room, sizeof room), 5);
@@ -189,7 +188,7 @@ static void a_shared_stream_that_is_full_stops_nothing(void **state)
     close(out);
 }
 
-static void a_pipe_without_a_reader_stops_nothing(void **state)
+static void logwriter_pipe_without_a_reader_does_not_block(void **state)
 {
     (void)state;
     char line[101];
@@ -218,7 +217,7 @@ static void a_pipe_without_a_reader_stops_nothing(void **state)
     assert_string_equal(mk_logwriter_loss_reason(&w), "it has no reader");
 }
 
-static void after_a_rotation_there_is_a_new_file(void **state)
+static void logwriter_writes_to_a_new_file_after_rotation(void **state)
 {
     (void)state;
     char moved[PATH_MAX];
@@ -236,7 +235,7 @@ static void after_a_rotation_there_is_a_new_file(void **state)
     check("log", "behind\n");
 }
 
-static void standard_streams_are_written_to(void **state)
+static void logwriter_writes_to_standard_streams(void **state)
 {
     (void)state;
     int ends[2], before = dup(STDOUT_FILENO);
@@ -257,7 +256,7 @@ static void standard_streams_are_written_to(void **state)
     close(ends[1]);
 }
 
-static void a_terminal_gets_every_line_at_once(void **state)
+static void logwriter_terminal_gets_every_line_immediately(void **state)
 {
     (void)state;
     int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -265,14 +264,14 @@ static void a_terminal_gets_every_line_at_once(void **state)
     assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
     open_log(ptsname(master));
     assert_true(f.at_once);
-    assert_false(add("line\n")); /* nothing waits */
+    assert_false(add("line\n")); /* nothing is buffered */
     ssize_t n = read(master, room, sizeof room);
     assert_true(n >= 5);
     assert_memory_equal(room, "line", 4);
     close(master);
 }
 
-static void what_is_said_is_written_behind_what_waits(void **state)
+static void logwriter_write_now_flushes_buffered_lines_first(void **state)
 {
     (void)state;
     open_log(path);
@@ -282,8 +281,8 @@ static void what_is_said_is_written_behind_what_waits(void **state)
     assert_int_equal(w.lines.len, 0);
 }
 
-/* The text of a client must not be taken for a priority. */
-static void every_line_for_the_journal_has_its_priority(void **state)
+/* Client text must not be taken for a priority. */
+static void logwriter_journal_lines_have_a_priority(void **state)
 {
     (void)state;
     open_log(path);
@@ -296,18 +295,18 @@ static void every_line_for_the_journal_has_its_priority(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_are_gathered_and_appended, start, stop),
-        cmocka_unit_test_setup_teardown(a_full_block_is_written, start, stop),
-        cmocka_unit_test_setup_teardown(what_cannot_be_written_is_counted, start, stop),
-        cmocka_unit_test_setup_teardown(a_line_is_whole_or_lost, start, stop),
-        cmocka_unit_test_setup_teardown(the_rest_of_a_line_follows_its_beginning, start, stop),
-        cmocka_unit_test_setup_teardown(a_shared_stream_that_is_full_stops_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(a_pipe_without_a_reader_stops_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(after_a_rotation_there_is_a_new_file, start, stop),
-        cmocka_unit_test_setup_teardown(standard_streams_are_written_to, start, stop),
-        cmocka_unit_test_setup_teardown(a_terminal_gets_every_line_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_said_is_written_behind_what_waits, start, stop),
-        cmocka_unit_test_setup_teardown(every_line_for_the_journal_has_its_priority, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_lines_are_buffered_and_appended, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_full_block_is_written, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_lost_lines_are_counted, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_line_is_complete_or_lost, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_rest_of_a_partial_line_follows, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_full_shared_stream_does_not_block, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_pipe_without_a_reader_does_not_block, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_writes_to_a_new_file_after_rotation, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_writes_to_standard_streams, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_terminal_gets_every_line_immediately, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_write_now_flushes_buffered_lines_first, start, stop),
+        cmocka_unit_test_setup_teardown(logwriter_journal_lines_have_a_priority, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two workers as threads of one process write to the logs of one configuration. Built with the thread
- * sanitizer, which ends the program with an error if they share anything that one of them changes. */
+ * sanitizer, which fails the program if they share mutable data. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -13,12 +13,12 @@ enum { LINES = 2000, LOGS = 3, WORKERS = 2 };
 static const char *const names[LOGS] = {"error.log", "access.log", "/dev/full"};
 static struct mk_logfile logs[LOGS];
 
-/* As a worker has them. */
+/* The logs of a worker. */
 struct worker {
     char name;
     struct mk_errorlog errors;
     struct mk_logwriter writers[LOGS];
-    size_t n_full; /* how often the access log was */
+    size_t n_full; /* how often the access log was full */
     pthread_t thread;
 };
 
@@ -49,7 +49,7 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-/* How many lines of that worker the text holds, in their order. */
+/* Returns the number of lines of the worker in the text, which must be in order. */
 static int count(mk_str text, char name, int step)
 {
     char line[16];
