@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loop that is not served by a thread: tests turn it. */
+/* A loop without a thread: tests run its iterations. */
 #ifndef MK_UNIT_EVENT_LOOP_H
 #define MK_UNIT_EVENT_LOOP_H
 

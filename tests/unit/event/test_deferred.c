@@ -11,7 +11,7 @@ static unsigned n_ends, n_tasks, again;
 static void on_end(void *ctx)
 {
     assert_ptr_equal(ctx, &n_ends);
-    assert_int_equal(n_tasks, n_ends + 1); /* what was deferred in this turn has run */
+    assert_int_equal(n_tasks, n_ends + 1); /* what was deferred in this iteration has run */
     n_ends++;
     if (again > 0) {
         again--;
@@ -44,7 +44,7 @@ static void set_it(struct mk_loop_task *t)
 
 static struct mk_loop_task task = {.run = set_it};
 
-static void it_is_called_once_behind_the_tasks(void **state)
+static void deferred_is_called_once_after_the_tasks(void **state)
 {
     (void)state;
     turn();
@@ -58,7 +58,7 @@ static void it_is_called_once_behind_the_tasks(void **state)
     mk_deferred_free(end);
 }
 
-static void set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait(void **state)
+static void deferred_posted_by_itself_runs_in_the_next_iteration_without_waiting(void **state)
 {
     (void)state;
     again = 1;
@@ -79,7 +79,7 @@ static void free_it(void *ctx)
     mk_deferred_free(end);
 }
 
-static void freed_it_is_not_called(void **state)
+static void deferred_freed_is_not_called(void **state)
 {
     (void)state;
     mk_deferred_post(end);
@@ -111,7 +111,7 @@ static void defer_last(void *ctx)
     mk_loop_defer_last(&loop, &last);
 }
 
-static void what_is_last_follows_in_the_same_turn(void **state)
+static void deferred_last_task_runs_in_the_same_iteration(void **state)
 {
     (void)state;
     mk_deferred_free(end);
@@ -121,7 +121,7 @@ static void what_is_last_follows_in_the_same_turn(void **state)
     assert_int_equal(n_tasks, 7);
     n_tasks = 0;
     mk_loop_defer_last(&loop, &last);
-    assert_int_equal(mk_loop_run_once(&loop, -1), 0); /* which does not wait */
+    assert_int_equal(mk_loop_run_once(&loop, -1), 0); /* does not wait */
     assert_int_equal(n_tasks, 7);
     mk_deferred_free(end);
 }
@@ -129,11 +129,11 @@ static void what_is_last_follows_in_the_same_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_called_once_behind_the_tasks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait,
+        cmocka_unit_test_setup_teardown(deferred_is_called_once_after_the_tasks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(deferred_posted_by_itself_runs_in_the_next_iteration_without_waiting,
                                         start, harness_stop),
-        cmocka_unit_test_setup_teardown(freed_it_is_not_called, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_last_follows_in_the_same_turn, start, harness_stop),
+        cmocka_unit_test_setup_teardown(deferred_freed_is_not_called, start, harness_stop),
+        cmocka_unit_test_setup_teardown(deferred_last_task_runs_in_the_same_iteration, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static int start(void **state)
     return 0;
 }
 
-/* A pipe whose reading end is watched. */
+/* A pipe whose read end is watched. */
 struct ear {
     struct mk_fd_watch watch;
     int ends[2];
@@ -77,7 +77,7 @@ static void turn(int max_wait_ms)
     assert_int_equal(mk_loop_run_once(&loop, max_wait_ms), 0);
 }
 
-static void what_is_ready_is_called(void **state)
+static void loop_ready_descriptor_is_reported(void **state)
 {
     (void)state;
     struct ear a;
@@ -96,7 +96,7 @@ static void what_is_ready_is_called(void **state)
     close_ear(&a);
 }
 
-static void an_edge_is_reported_once(void **state)
+static void loop_edge_is_reported_once(void **state)
 {
     (void)state;
     struct ear a;
@@ -116,7 +116,7 @@ static void an_edge_is_reported_once(void **state)
     assert_string_equal(said, "aaa");
 }
 
-static void a_descriptor_is_added_once(void **state)
+static void loop_descriptor_cannot_be_added_twice(void **state)
 {
     (void)state;
     struct ear a;
@@ -126,12 +126,12 @@ static void a_descriptor_is_added_once(void **state)
     assert_int_equal(mk_loop_add(&loop, a.ends[0], &a.watch, EPOLLIN), -EBADF);
 }
 
-/* ---- What is put off ---- */
+/* ---- Deferred tasks ---- */
 
 struct chore {
     struct mk_loop_task task;
     char name;
-    unsigned again; /* so many times it puts itself off */
+    unsigned again; /* how often it defers itself again */
     struct mk_loop_task *defers;
 };
 
@@ -152,7 +152,7 @@ static struct chore chore(char name)
     return (struct chore){.task.run = run, .name = name};
 }
 
-static void what_is_put_off_runs_behind_all_events(void **state)
+static void loop_deferred_tasks_run_after_all_events(void **state)
 {
     (void)state;
     struct ear a, b;
@@ -171,7 +171,7 @@ static void what_is_put_off_runs_behind_all_events(void **state)
     close_ear(&b);
 }
 
-static void a_task_deferred_by_a_task_runs_after_the_others(void **state)
+static void loop_task_deferred_by_a_task_runs_after_the_others(void **state)
 {
     (void)state;
     struct ear a;
@@ -198,7 +198,7 @@ static void a_task_deferred_by_a_task_runs_after_the_others(void **state)
     close_ear(&a);
 }
 
-static void at_the_end_all_of_it_runs(void **state)
+static void loop_run_tasks_runs_all_tasks(void **state)
 {
     (void)state;
     struct chore stubborn = chore('1');
@@ -216,7 +216,7 @@ static void on_due(struct mk_timer *t)
     say('t');
 }
 
-static void a_loop_sleeps_until_the_next_timer(void **state)
+static void loop_sleeps_until_the_next_timer(void **state)
 {
     (void)state;
     struct mk_timer timer;
@@ -229,8 +229,8 @@ static void a_loop_sleeps_until_the_next_timer(void **state)
     assert_true(loop.now_ms >= before + 49);
 }
 
-/* However much the clock is behind. */
-static void a_timer_wakes_its_loop_once(void **state)
+/* Regardless of how late the clock is. */
+static void loop_timer_wakes_the_loop_once(void **state)
 {
     (void)state;
     struct mk_timer timer;
@@ -242,12 +242,12 @@ static void a_timer_wakes_its_loop_once(void **state)
     }
 }
 
-static void a_turn_waits_no_longer_than_its_limit(void **state)
+static void loop_iteration_waits_at_most_its_limit(void **state)
 {
     (void)state;
     struct mk_timer timer;
     mk_timer_init(&timer, on_due);
-    uint64_t before = mk_clock_us(); /* the other clock goes in steps */
+    uint64_t before = mk_clock_us(); /* the other clock is coarse */
     turn(20);
     assert_in_range(mk_clock_us() - before, 19000, LONG_MS * 500);
     mk_loop_set_timer(&loop, &timer, LONG_MS);
@@ -258,7 +258,7 @@ static void a_turn_waits_no_longer_than_its_limit(void **state)
     mk_timer_stop(&timer);
 }
 
-/* ---- The bell ---- */
+/* ---- Wakeup ---- */
 
 static void on_wakeup(struct mk_loop *l)
 {
@@ -274,7 +274,7 @@ static void *ring_later(void *arg)
     return NULL;
 }
 
-static void another_thread_wakes_the_loop(void **state)
+static void loop_is_woken_by_another_thread(void **state)
 {
     (void)state;
     pthread_t thread;
@@ -287,7 +287,7 @@ static void another_thread_wakes_the_loop(void **state)
     assert_string_equal(said, "!");
 }
 
-static void many_rings_are_one(void **state)
+static void loop_wakeups_are_merged(void **state)
 {
     (void)state;
     loop.on_wakeup = on_wakeup;
@@ -298,14 +298,14 @@ static void many_rings_are_one(void **state)
     assert_string_equal(said, "!");
 }
 
-static void an_unanswered_bell(void **state)
+static void loop_wakeup_without_callback_is_consumed(void **state)
 {
     (void)state;
     mk_loop_wakeup(&loop);
     turn(LONG_MS);
     uint64_t before = mk_clock_us();
     turn(20);
-    assert_true(mk_clock_us() - before >= 19000); /* it rings no more */
+    assert_true(mk_clock_us() - before >= 19000); /* the wakeup is consumed */
 }
 
 /* ---- Running ---- */
@@ -315,7 +315,7 @@ static void on_alarm(int number)
     (void)number;
 }
 
-static void a_signal_ends_a_turn_without_harm(void **state)
+static void loop_signal_ends_an_iteration(void **state)
 {
     (void)state;
     struct sigaction act = {.sa_handler = on_alarm}, old;
@@ -335,7 +335,7 @@ static void stop_loop(struct mk_loop_task *t)
     mk_loop_stop(&loop);
 }
 
-static void a_loop_runs_until_it_is_stopped(void **state)
+static void loop_runs_until_stopped(void **state)
 {
     (void)state;
     struct ear a;
@@ -347,7 +347,7 @@ static void a_loop_runs_until_it_is_stopped(void **state)
     close_ear(&a);
 }
 
-static void a_broken_loop_says_so(void **state)
+static void loop_epoll_error_is_returned(void **state)
 {
     (void)state;
     int real = loop.epoll_fd;
@@ -364,11 +364,11 @@ static void note_pulse(struct mk_loop_task *t)
     pulse_at_work = pulse;
 }
 
-static void its_pulse_counts_work_outside_of_turns(void **state)
+static void loop_pulse_counts_work_outside_iterations(void **state)
 {
     (void)state;
     pulse = 0;
-    mk_loop_heartbeat(&loop, true); /* without a place for it */
+    mk_loop_heartbeat(&loop, true); /* without a pulse */
     loop.pulse = &pulse;
     mk_loop_heartbeat(&loop, true);
     assert_int_equal(pulse, 1);
@@ -382,7 +382,7 @@ static void its_pulse_counts_work_outside_of_turns(void **state)
     assert_int_equal(pulse, 6);
 }
 
-static void its_pulse_says_whether_it_works(void **state)
+static void loop_pulse_tells_if_it_works(void **state)
 {
     (void)state;
     struct mk_loop_task task = {.run = note_pulse};
@@ -393,7 +393,7 @@ static void its_pulse_says_whether_it_works(void **state)
         mk_loop_defer(&loop, &task);
         assert_int_equal(mk_loop_run_once(&loop, 0), 0);
         assert_int_equal(pulse_at_work % 2, 1);
-        assert_true(pulse_at_work > before); /* another one for each turn */
+        assert_true(pulse_at_work > before); /* another value for each iteration */
         before = pulse_at_work;
     }
 }
@@ -401,23 +401,24 @@ static void its_pulse_says_whether_it_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_ready_is_called, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_edge_is_reported_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_descriptor_is_added_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_put_off_runs_behind_all_events, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_task_deferred_by_a_task_runs_after_the_others, start, harness_stop),
-        cmocka_unit_test_setup_teardown(at_the_end_all_of_it_runs, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_loop_sleeps_until_the_next_timer, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_timer_wakes_its_loop_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_turn_waits_no_longer_than_its_limit, start, harness_stop),
-        cmocka_unit_test_setup_teardown(another_thread_wakes_the_loop, start, harness_stop),
-        cmocka_unit_test_setup_teardown(many_rings_are_one, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_unanswered_bell, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_signal_ends_a_turn_without_harm, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_loop_runs_until_it_is_stopped, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_broken_loop_says_so, start, harness_stop),
-        cmocka_unit_test_setup_teardown(its_pulse_says_whether_it_works, start, harness_stop),
-        cmocka_unit_test_setup_teardown(its_pulse_counts_work_outside_of_turns, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_ready_descriptor_is_reported, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_edge_is_reported_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_descriptor_cannot_be_added_twice, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_deferred_tasks_run_after_all_events, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_task_deferred_by_a_task_runs_after_the_others, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(loop_run_tasks_runs_all_tasks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_sleeps_until_the_next_timer, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_timer_wakes_the_loop_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_iteration_waits_at_most_its_limit, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_is_woken_by_another_thread, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_wakeups_are_merged, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_wakeup_without_callback_is_consumed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_signal_ends_an_iteration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_runs_until_stopped, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_epoll_error_is_returned, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_pulse_tells_if_it_works, start, harness_stop),
+        cmocka_unit_test_setup_teardown(loop_pulse_counts_work_outside_iterations, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ struct count {
     struct mk_offload_job job;
     pthread_t ran_in;
     unsigned ran, *done;
-    struct mk_loop *loop; /* to be stopped by the last one */
+    struct mk_loop *loop; /* stopped by the last job */
 };
 
 static void run(struct mk_offload_job *job)
@@ -36,7 +36,7 @@ static void submit_all(struct mk_offload *h, struct count *jobs, unsigned *n_don
     }
 }
 
-static void jobs_run_elsewhere_and_end_in_the_loop(void **state)
+static void offload_jobs_run_in_threads_and_end_in_the_loop(void **state)
 {
     struct mk_loop loop;
     struct mk_offload helper;
@@ -45,9 +45,9 @@ static void jobs_run_elsewhere_and_end_in_the_loop(void **state)
     (void)state;
     assert_int_equal(mk_loop_init(&loop), 0);
     assert_int_equal(mk_offload_init(&helper, &loop), 0);
-    assert_int_equal(helper.n_threads, 0); /* no thread waits for work that may never come */
+    assert_int_equal(helper.n_threads, 0); /* threads start only when there is work */
     submit_all(&helper, jobs, &n_done, &loop);
-    assert_int_equal(n_done, 0); /* done() is never called from within submit */
+    assert_int_equal(n_done, 0); /* done() never runs inside submit */
     assert_int_equal(mk_loop_run(&loop), 0);
     assert_int_equal(n_done, JOBS);
     for (unsigned i = 0; i < JOBS; i++) {
@@ -59,7 +59,7 @@ static void jobs_run_elsewhere_and_end_in_the_loop(void **state)
     mk_loop_fini(&loop);
 }
 
-static void the_end_waits_for_all_of_them(void **state)
+static void offload_fini_waits_for_all_jobs(void **state)
 {
     struct mk_loop loop;
     struct mk_offload helper;
@@ -77,8 +77,8 @@ static void the_end_waits_for_all_of_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_run_elsewhere_and_end_in_the_loop),
-        cmocka_unit_test(the_end_waits_for_all_of_them),
+        cmocka_unit_test(offload_jobs_run_in_threads_and_end_in_the_loop),
+        cmocka_unit_test(offload_fini_waits_for_all_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void expect_order(void *ctx)
     n_calls++;
 }
 
-static void calls_are_made_in_their_order_in_the_next_turn(void **state)
+static void post_queue_calls_run_in_order_in_the_next_iteration(void **state)
 {
     (void)state;
     for (uintptr_t i = 0; i < 10; i++)
@@ -54,7 +54,7 @@ static void post_again(void *ctx)
         assert_int_equal(mk_post_queue_push(&inbox, post_again, ctx), 0);
 }
 
-static void an_endless_poster_keeps_no_other_waiting(void **state)
+static void post_queue_endless_poster_does_not_starve_the_loop(void **state)
 {
     (void)state;
     assert_int_equal(mk_post_queue_push(&inbox, post_again, NULL), 0);
@@ -93,7 +93,7 @@ static void *post_all(void *data)
     return t;
 }
 
-static void all_threads_may_post(void **state)
+static void post_queue_accepts_calls_from_all_threads(void **state)
 {
     (void)state;
     static struct thread threads[THREADS];
@@ -116,7 +116,7 @@ static void post_in_vain(void *ctx)
     assert_int_equal(mk_post_queue_push(&inbox, post_in_vain, NULL), -ESHUTDOWN);
 }
 
-static void closing_makes_the_calls_that_were_promised_and_no_others(void **state)
+static void post_queue_close_runs_pending_calls_only(void **state)
 {
     (void)state;
     assert_int_equal(mk_post_queue_push(&inbox, post_in_vain, NULL), 0);
@@ -130,11 +130,12 @@ static void closing_makes_the_calls_that_were_promised_and_no_others(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(calls_are_made_in_their_order_in_the_next_turn, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_endless_poster_keeps_no_other_waiting, start, harness_stop),
-        cmocka_unit_test_setup_teardown(all_threads_may_post, start, harness_stop),
-        cmocka_unit_test_setup_teardown(closing_makes_the_calls_that_were_promised_and_no_others, start,
+        cmocka_unit_test_setup_teardown(post_queue_calls_run_in_order_in_the_next_iteration, start,
                                         harness_stop),
+        cmocka_unit_test_setup_teardown(post_queue_endless_poster_does_not_starve_the_loop, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(post_queue_accepts_calls_from_all_threads, start, harness_stop),
+        cmocka_unit_test_setup_teardown(post_queue_close_runs_pending_calls_only, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

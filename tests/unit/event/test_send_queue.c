@@ -47,7 +47,7 @@ static void check(const char *out)
     assert_int_equal(sent, strlen(out));
 }
 
-static void what_fits_is_gone_at_once(void **state)
+static void send_queue_writes_immediately_if_possible(void **state)
 {
     (void)state;
     assert_int_equal(flush("hello", false), 0);
@@ -61,7 +61,7 @@ static void what_fits_is_gone_at_once(void **state)
     assert_true(mk_send_queue_is_empty(&q));
 }
 
-static void nothing_is_not_written(void **state)
+static void send_queue_does_not_write_empty_data(void **state)
 {
     (void)state;
     assert_int_equal(flush("", false), 0);
@@ -70,7 +70,7 @@ static void nothing_is_not_written(void **state)
     assert_true(mk_send_queue_is_empty(&q));
 }
 
-static void a_stream_that_takes_a_little_is_asked_again(void **state)
+static void send_queue_partial_write_is_continued(void **state)
 {
     (void)state;
     static const ssize_t plan[] = {1, 2, -EINTR, 3, 0};
@@ -80,7 +80,7 @@ static void a_stream_that_takes_a_little_is_asked_again(void **state)
     assert_int_equal(stream.n_writes, 5);
 }
 
-static void what_does_not_fit_is_kept(void **state)
+static void send_queue_keeps_unwritten_data(void **state)
 {
     (void)state;
     static const ssize_t plan[] = {4, -EAGAIN, 0}, again[] = {-EAGAIN, 0}, part[] = {3, -EAGAIN, 0};
@@ -88,7 +88,7 @@ static void what_does_not_fit_is_kept(void **state)
     assert_int_equal(flush("hello world", false), -EAGAIN);
     check("hell");
     assert_false(mk_send_queue_is_empty(&q));
-    memset(room, '?', sizeof room); /* others use the scratch now */
+    memset(room, '?', sizeof room); /* the scratch buffer is reused by others */
     stream.plan = again;
     assert_int_equal(push(), -EAGAIN);
     check("hell");
@@ -103,7 +103,7 @@ static void what_does_not_fit_is_kept(void **state)
     check("hello world");
 }
 
-static void more_is_kept_behind_what_is_left(void **state)
+static void send_queue_appends_to_pending_data(void **state)
 {
     (void)state;
     static const ssize_t none[] = {-EAGAIN, -EAGAIN, 0}, little[] = {4, -EAGAIN, 0};
@@ -118,7 +118,7 @@ static void more_is_kept_behind_what_is_left(void **state)
     assert_true(mk_send_queue_is_empty(&q));
 }
 
-static void what_is_left_goes_first_and_without_more(void **state)
+static void send_queue_pending_data_is_sent_first_without_more_flag(void **state)
 {
     (void)state;
     static const ssize_t none[] = {-EAGAIN, 0};
@@ -126,10 +126,10 @@ static void what_is_left_goes_first_and_without_more(void **state)
     assert_int_equal(flush("one", true), -EAGAIN);
     assert_int_equal(flush("", true), 0);
     check("one");
-    assert_false(stream.more); /* else it would wait in the kernel for what never comes */
+    assert_false(stream.more); /* otherwise the kernel would hold it back for data that never comes */
 }
 
-static void an_error_is_final(void **state)
+static void send_queue_error_is_final(void **state)
 {
     (void)state;
     static const ssize_t plan[] = {2, -EPIPE, 0}, left[] = {-EAGAIN, -ECONNRESET, 0};
@@ -148,13 +148,13 @@ static void an_error_is_final(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_fits_is_gone_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(nothing_is_not_written, start, stop),
-        cmocka_unit_test_setup_teardown(a_stream_that_takes_a_little_is_asked_again, start, stop),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_kept, start, stop),
-        cmocka_unit_test_setup_teardown(more_is_kept_behind_what_is_left, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_left_goes_first_and_without_more, start, stop),
-        cmocka_unit_test_setup_teardown(an_error_is_final, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_writes_immediately_if_possible, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_does_not_write_empty_data, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_partial_write_is_continued, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_keeps_unwritten_data, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_appends_to_pending_data, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_pending_data_is_sent_first_without_more_flag, start, stop),
+        cmocka_unit_test_setup_teardown(send_queue_error_is_final, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A slow connection when memory runs out: it says so, and what was kept before is still in order. */
+/* A slow connection when memory runs out: pushing fails, and data queued before stays in order. */
 #include "unit/oom.h"
 #include "unit/stream.h"
 
@@ -33,7 +33,7 @@ static bool queue_and_send(void)
     return ok;
 }
 
-static void a_slow_connection_says_no(void **state)
+static void send_queue_oom_on_slow_connection_fails(void **state)
 {
     (void)state;
     oom_at_each_allocation(queue_and_send);
@@ -41,6 +41,6 @@ static void a_slow_connection_says_no(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_slow_connection_says_no)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(send_queue_oom_on_slow_connection_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void check_peer(const char *text)
     assert_str(mk_str_of(room, (size_t)n), text);
 }
 
-static void bytes_go_both_ways(void **state)
+static void stream_plain_reads_and_writes(void **state)
 {
     (void)state;
     char room[16];
@@ -52,7 +52,7 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(s.ops->read(&s, room, sizeof room), 2);
 }
 
-static void a_full_socket_says_so(void **state)
+static void stream_plain_full_socket_returns_eagain(void **state)
 {
     (void)state;
     static char much[1 << 20];
@@ -61,7 +61,7 @@ static void a_full_socket_says_so(void **state)
     assert_int_equal(s.ops->write(&s, mk_str_of(much, sizeof much), false), -EAGAIN);
 }
 
-static void it_says_how_much_room_it_has(void **state)
+static void stream_plain_room_is_the_free_space(void **state)
 {
     (void)state;
     static const char some[4096];
@@ -72,7 +72,7 @@ static void it_says_how_much_room_it_has(void **state)
     assert_int_equal(s.ops->room(&s), 0);
 }
 
-static void the_end_of_the_peer_is_zero(void **state)
+static void stream_plain_read_returns_0_at_the_end(void **state)
 {
     (void)state;
     char room[16];
@@ -84,14 +84,14 @@ static void the_end_of_the_peer_is_zero(void **state)
     check_peer("still heard");
 }
 
-static void a_peer_that_is_gone_is_an_error_and_no_signal(void **state)
+static void stream_plain_write_to_closed_peer_fails_without_signal(void **state)
 {
     (void)state;
     mk_fd_close(&peer);
     assert_int_equal(s.ops->write(&s, MK_STR("x"), false), -EPIPE);
 }
 
-static void our_end_reaches_the_peer(void **state)
+static void stream_plain_shutdown_reaches_the_peer(void **state)
 {
     (void)state;
     char room[16];
@@ -105,7 +105,7 @@ static void our_end_reaches_the_peer(void **state)
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-static void a_file_is_sent_from_its_offset(void **state)
+static void stream_plain_send_file_starts_at_the_offset(void **state)
 {
     (void)state;
     struct folder f;
@@ -116,10 +116,10 @@ static void a_file_is_sent_from_its_offset(void **state)
     check_peer("3456");
     assert_int_equal(s.ops->send_file(&s, file, 0, 2), 2);
     check_peer("01");
-    assert_int_equal(s.ops->send_file(&s, file, 8, 100), 2); /* it ends before */
+    assert_int_equal(s.ops->send_file(&s, file, 8, 100), 2); /* the file ends earlier */
     check_peer("89");
     assert_int_equal(s.ops->send_file(&s, file, 10, 100), 0);
-    assert_int_equal(lseek(file, 0, SEEK_CUR), 0); /* others send it too */
+    assert_int_equal(lseek(file, 0, SEEK_CUR), 0); /* the file offset is shared */
     close(file);
     assert_int_equal(s.ops->send_file(&s, file, 0, 2), -EBADF);
     folder_fini(&f);
@@ -128,13 +128,13 @@ static void a_file_is_sent_from_its_offset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
-        cmocka_unit_test_setup_teardown(a_full_socket_says_so, start, stop),
-        cmocka_unit_test_setup_teardown(it_says_how_much_room_it_has, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_of_the_peer_is_zero, start, stop),
-        cmocka_unit_test_setup_teardown(a_peer_that_is_gone_is_an_error_and_no_signal, start, stop),
-        cmocka_unit_test_setup_teardown(our_end_reaches_the_peer, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_is_sent_from_its_offset, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_reads_and_writes, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_full_socket_returns_eagain, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_room_is_the_free_space, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_read_returns_0_at_the_end, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_write_to_closed_peer_fails_without_signal, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_shutdown_reaches_the_peer, start, stop),
+        cmocka_unit_test_setup_teardown(stream_plain_send_file_starts_at_the_offset, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

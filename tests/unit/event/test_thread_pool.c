@@ -42,7 +42,7 @@ static void done(void *ctx)
     n_done++;
 }
 
-static void as_many_run_at_once_as_it_has_threads(void **state)
+static void thread_pool_runs_one_job_per_thread(void **state)
 {
     (void)state;
     enum { N = 7 };
@@ -51,16 +51,16 @@ static void as_many_run_at_once_as_it_has_threads(void **state)
     for (int i = 0; i < N + 2; i++)
         assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), 0);
     for (int i = 0; i < N; i++)
-        sem_wait(&begun); /* all of them, though none has ended */
+        sem_wait(&begun); /* all have started, although none has ended */
     assert_int_equal(sem_trywait(&begun), -1);
-    assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), -EAGAIN); /* two wait */
+    assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), -EAGAIN); /* two jobs wait */
     sem_post(&go);
     while (n_done == 0)
         assert_int_equal(mk_loop_run_once(&loop, 100), 0);
     assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), 0);
     for (int i = 0; i < N + 2; i++)
         sem_post(&go);
-    mk_thread_pool_free(t); /* waits for them */
+    mk_thread_pool_free(t); /* waits for the jobs */
     assert_int_equal(n_done, N + 3);
 }
 
@@ -73,7 +73,7 @@ static void run_again(void *ctx)
     assert_int_equal(mk_thread_pool_submit(again, work, run_again, NULL), -EAGAIN);
 }
 
-static void while_it_ends_it_takes_no_more(void **state)
+static void thread_pool_being_freed_rejects_jobs(void **state)
 {
     (void)state;
     again = mk_thread_pool_new_on(&loop, 1, 0);
@@ -84,7 +84,7 @@ static void while_it_ends_it_takes_no_more(void **state)
     mk_thread_pool_free(NULL);
 }
 
-static void numbers_of_threads_have_bounds(void **state)
+static void thread_pool_thread_count_is_limited(void **state)
 {
     (void)state;
     assert_null(mk_thread_pool_new_on(&loop, 0, 1));
@@ -97,9 +97,9 @@ static void numbers_of_threads_have_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(as_many_run_at_once_as_it_has_threads, start, stop),
-        cmocka_unit_test_setup_teardown(while_it_ends_it_takes_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(numbers_of_threads_have_bounds, start, stop),
+        cmocka_unit_test_setup_teardown(thread_pool_runs_one_job_per_thread, start, stop),
+        cmocka_unit_test_setup_teardown(thread_pool_being_freed_rejects_jobs, start, stop),
+        cmocka_unit_test_setup_teardown(thread_pool_thread_count_is_limited, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ enum { FIRED_MAX = 64 };
 
 static const uint64_t starts[] = {0, 31, 1000000, UINT32_MAX - 700, UINT32_MAX, ((uint64_t)7 << 32) - 1};
 
-/* A timer that tells when it fired, and may do something then. */
+/* A timer that records when it fired, and may stop or set another one then. */
 struct bell {
     struct mk_timer timer;
     char name;
@@ -71,8 +71,8 @@ static void turn_at(uint64_t time)
     mk_timer_wheel_turn(&wheel, now);
 }
 
-/* As a loop does: sleeps as long as the wheel says, `steps` times at most. False: there was nothing to wait
- * for. */
+/* Sleeps like a loop, as long as the wheel says, at most `steps` times. Returns false if there was nothing
+ * to wait for. */
 static bool sleep_until(const struct bell *b, unsigned steps)
 {
     while (!b->n_fired && steps-- > 0) {
@@ -84,7 +84,7 @@ static bool sleep_until(const struct bell *b, unsigned steps)
     return b->n_fired > 0;
 }
 
-static void a_timer_fires_at_its_time_or_a_tick_later(void **state)
+static void timer_fires_on_time_or_one_tick_later(void **state)
 {
     (void)state;
     static const uint32_t spans[] = {0, 1, 31, 32, 33, 1000, 16000, 16383, 16384, 16385, 60000, 86400000};
@@ -102,7 +102,7 @@ static void a_timer_fires_at_its_time_or_a_tick_later(void **state)
         }
 }
 
-static void a_timer_may_be_24_days_ahead(void **state)
+static void timer_can_be_24_days_ahead(void **state)
 {
     (void)state;
     const uint32_t farthest = INT32_MAX;
@@ -115,7 +115,7 @@ static void a_timer_may_be_24_days_ahead(void **state)
     }
 }
 
-static void nothing_to_wait_for(void **state)
+static void timer_wheel_empty_waits_forever(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -126,7 +126,7 @@ static void nothing_to_wait_for(void **state)
     }
 }
 
-static void the_wait_ends_where_the_first_timer_is(void **state)
+static void timer_wheel_wait_ends_at_the_first_timer(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -141,8 +141,8 @@ static void the_wait_ends_where_the_first_timer_is(void **state)
     }
 }
 
-/* A timer that is set when the wheel has slept long, as it does while nothing runs. */
-static void a_wheel_that_slept_long(void **state)
+/* A timer set after the wheel slept for a long time, as it does while there are no timers. */
+static void timer_wheel_works_after_a_long_sleep(void **state)
 {
     (void)state;
     static const uint64_t sleeps[] = {100, 20000, 3600000, (uint64_t)1 << 31, (uint64_t)40 * 86400000};
@@ -153,14 +153,14 @@ static void a_wheel_that_slept_long(void **state)
             now += sleeps[j];
             uint64_t due = now + 1000;
             set(&b, 1000);
-            turn_at(now); /* an event set the timer, its turn ends */
+            turn_at(now); /* an event set the timer, and the iteration ends */
             assert_int_equal(b.n_fired, 0);
             assert_true(sleep_until(&b, 10));
             assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
         }
 }
 
-static void all_that_is_due_fires_in_order(void **state)
+static void timer_wheel_due_timers_fire_in_order(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -181,7 +181,7 @@ static void all_that_is_due_fires_in_order(void **state)
     }
 }
 
-static void after_a_long_turn_none_is_left(void **state)
+static void timer_wheel_all_due_timers_fire_after_a_long_iteration(void **state)
 {
     (void)state;
     static struct mk_timer timers[MK_TIMER_SLOTS];
@@ -203,7 +203,7 @@ enum { CROWD = 3 * MK_TIMER_WHEEL_AT_ONCE };
 
 static struct mk_timer crowd[CROWD];
 
-/* All are due at the same moment. */
+/* All are due at the same time. */
 static void crowd_due_in(uint32_t ms)
 {
     n_silent = 0;
@@ -213,7 +213,7 @@ static void crowd_due_in(uint32_t ms)
     }
 }
 
-static void many_at_once_fire_in_several_turns(void **state)
+static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -224,7 +224,7 @@ static void many_at_once_fire_in_several_turns(void **state)
         turn_at(now + 200);
         assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
         assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0); /* the loop does not sleep */
-        turn_at(now);                                          /* and its clock may stand still */
+        turn_at(now);                                          /* even if its clock does not advance */
         assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
         turn_at(now + 1);
         assert_int_equal(n_silent, CROWD);
@@ -233,8 +233,8 @@ static void many_at_once_fire_in_several_turns(void **state)
     }
 }
 
-/* What is late is on the wheel as anything else. */
-static void late_ones_are_stopped_and_set_again(void **state)
+/* Overdue timers stay on the wheel like any others. */
+static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
 {
     (void)state;
     struct bell stopped = bell('s'), postponed = bell('p'), again = bell('a');
@@ -257,8 +257,8 @@ static void late_ones_are_stopped_and_set_again(void **state)
     assert_string_equal(fired, "ap");
 }
 
-/* Connections that live put their timers off: moving these does not count. */
-static void postponed_ones_take_nobodys_turn(void **state)
+/* Active connections postpone their timers: moving these does not count towards the limit. */
+static void timer_wheel_postponed_timers_do_not_count_towards_the_limit(void **state)
 {
     (void)state;
     struct bell b = bell('b');
@@ -272,7 +272,7 @@ static void postponed_ones_take_nobodys_turn(void **state)
     assert_int_equal(n_silent, 0);
 }
 
-static void what_is_overdue_fires_soon(void **state)
+static void timer_set_in_the_past_fires_soon(void **state)
 {
     (void)state;
     struct mk_timer timer;
@@ -284,7 +284,7 @@ static void what_is_overdue_fires_soon(void **state)
     assert_int_equal(n_silent, 1);
 }
 
-static void pushing_back_only_notes_the_time(void **state)
+static void timer_postponing_only_stores_the_time(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -309,7 +309,7 @@ static void pushing_back_only_notes_the_time(void **state)
     }
 }
 
-static void pulling_forward_counts_at_once(void **state)
+static void timer_moved_earlier_fires_earlier(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -326,7 +326,7 @@ static void pulling_forward_counts_at_once(void **state)
     }
 }
 
-static void a_stopped_timer_is_silent(void **state)
+static void timer_stopped_does_not_fire(void **state)
 {
     (void)state;
     struct bell b = bell('b');
@@ -342,7 +342,7 @@ static void a_stopped_timer_is_silent(void **state)
     mk_timer_stop(&b.timer);
 }
 
-static void a_timer_of_zeros_is_not_set(void **state)
+static void timer_zero_initialized_is_not_set(void **state)
 {
     (void)state;
     struct mk_timer t = {.on_due = on_due};
@@ -355,7 +355,7 @@ static void a_timer_of_zeros_is_not_set(void **state)
     assert_false(mk_timer_is_set(&t));
 }
 
-static void a_handler_stops_others(void **state)
+static void timer_callback_can_stop_others(void **state)
 {
     (void)state;
     struct bell a = bell('a'), same_slot = bell('s'), later = bell('l');
@@ -376,7 +376,7 @@ static void a_handler_stops_others(void **state)
     assert_string_equal(fired, "aaa");
 }
 
-static void a_handler_sets_itself_again(void **state)
+static void timer_callback_can_set_itself(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
@@ -384,7 +384,7 @@ static void a_handler_sets_itself_again(void **state)
         begin_at(starts[i]);
         set(&a, 100);
         a.sets = &a.timer;
-        a.after_ms = 0; /* in the next turn, not without end in this one */
+        a.after_ms = 0; /* in the next iteration, not endlessly in this one */
         turn_at(now + 200);
         assert_string_equal(fired, "a");
         turn_at(now + MK_TIMER_TICK_MS);
@@ -398,20 +398,20 @@ static void a_handler_sets_itself_again(void **state)
     }
 }
 
-static void a_handler_sets_others(void **state)
+static void timer_callback_can_set_others(void **state)
 {
     (void)state;
     struct bell a = bell('a'), b = bell('b'), c = bell('c');
     begin_at(0);
     set(&a, 100);
     set(&b, 100);
-    a.sets = &b.timer; /* due in this very turn, and put off */
+    a.sets = &b.timer; /* due in this iteration, and postponed */
     a.after_ms = 1000;
     turn_at(200);
     assert_string_equal(fired, "a");
     turn_at(1200 + MK_TIMER_TICK_MS);
     assert_string_equal(fired, "ab");
-    a.sets = &c.timer; /* not on the wheel so far */
+    a.sets = &c.timer; /* not set so far */
     mk_timer_init(&c.timer, on_due);
     a.after_ms = 50;
     set(&a, 10);
@@ -421,7 +421,7 @@ static void a_handler_sets_others(void **state)
     assert_string_equal(fired, "abac");
 }
 
-/* What the wheel does, told by a list of times. */
+/* A model of the wheel: a list of times. */
 enum { BELLS = 40, STEPS = 20000 };
 
 struct model {
@@ -459,7 +459,7 @@ static void move_something(struct model *m)
     m->due[i] = now + span;
 }
 
-static void whatever_happens_each_fires_once_and_in_time(void **state)
+static void timer_wheel_random_timers_fire_once_on_time(void **state)
 {
     (void)state;
     for (size_t start = 0; start < MK_LEN(starts); start++) {
@@ -480,25 +480,25 @@ static void whatever_happens_each_fires_once_and_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_fires_at_its_time_or_a_tick_later),
-        cmocka_unit_test(a_timer_may_be_24_days_ahead),
-        cmocka_unit_test(nothing_to_wait_for),
-        cmocka_unit_test(the_wait_ends_where_the_first_timer_is),
-        cmocka_unit_test(a_wheel_that_slept_long),
-        cmocka_unit_test(all_that_is_due_fires_in_order),
-        cmocka_unit_test(after_a_long_turn_none_is_left),
-        cmocka_unit_test(many_at_once_fire_in_several_turns),
-        cmocka_unit_test(late_ones_are_stopped_and_set_again),
-        cmocka_unit_test(postponed_ones_take_nobodys_turn),
-        cmocka_unit_test(what_is_overdue_fires_soon),
-        cmocka_unit_test(pushing_back_only_notes_the_time),
-        cmocka_unit_test(pulling_forward_counts_at_once),
-        cmocka_unit_test(a_stopped_timer_is_silent),
-        cmocka_unit_test(a_timer_of_zeros_is_not_set),
-        cmocka_unit_test(a_handler_stops_others),
-        cmocka_unit_test(a_handler_sets_itself_again),
-        cmocka_unit_test(a_handler_sets_others),
-        cmocka_unit_test(whatever_happens_each_fires_once_and_in_time),
+        cmocka_unit_test(timer_fires_on_time_or_one_tick_later),
+        cmocka_unit_test(timer_can_be_24_days_ahead),
+        cmocka_unit_test(timer_wheel_empty_waits_forever),
+        cmocka_unit_test(timer_wheel_wait_ends_at_the_first_timer),
+        cmocka_unit_test(timer_wheel_works_after_a_long_sleep),
+        cmocka_unit_test(timer_wheel_due_timers_fire_in_order),
+        cmocka_unit_test(timer_wheel_all_due_timers_fire_after_a_long_iteration),
+        cmocka_unit_test(timer_wheel_many_due_timers_fire_in_several_iterations),
+        cmocka_unit_test(timer_wheel_overdue_timers_can_be_stopped_and_set),
+        cmocka_unit_test(timer_wheel_postponed_timers_do_not_count_towards_the_limit),
+        cmocka_unit_test(timer_set_in_the_past_fires_soon),
+        cmocka_unit_test(timer_postponing_only_stores_the_time),
+        cmocka_unit_test(timer_moved_earlier_fires_earlier),
+        cmocka_unit_test(timer_stopped_does_not_fire),
+        cmocka_unit_test(timer_zero_initialized_is_not_set),
+        cmocka_unit_test(timer_callback_can_stop_others),
+        cmocka_unit_test(timer_callback_can_set_itself),
+        cmocka_unit_test(timer_callback_can_set_others),
+        cmocka_unit_test(timer_wheel_random_timers_fire_once_on_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 
 #include "unit/test.h"
 
-/* Beside this program there is none; it is unknown whether one is installed. */
-static void it_is_there_or_says_why_not(void **state)
+/* There is no module beside this program; one may be installed. */
+static void tls_load_returns_the_module_or_a_reason(void **state)
 {
     (void)state;
     const char *why = "";
@@ -20,6 +20,6 @@ static void it_is_there_or_says_why_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_there_or_says_why_not)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tls_load_returns_the_module_or_a_reason)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,25 +58,25 @@ static struct mk_watcher *watch(int fd, unsigned events)
     return w;
 }
 
-static void wanted_events_are_reported(void **state)
+static void watcher_reports_wanted_events(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     turn();
-    assert_int_equal(n_calls, 0); /* that it could write is not its business */
+    assert_int_equal(n_calls, 0); /* writability was not requested */
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
     turn();
     assert_int_equal(n_calls, 1);
     assert_int_equal(last, MK_READABLE);
     turn();
-    assert_int_equal(n_calls, 1); /* edges: told once, though it was not read */
+    assert_int_equal(n_calls, 1); /* edge-triggered: reported once, although unread */
     assert_int_equal(send(theirs[0], "b", 1, 0), 1);
     turn();
     assert_int_equal(n_calls, 2);
     mk_watcher_free(w);
 }
 
-static void pending_events_are_reported(void **state)
+static void watcher_reports_pending_events(void **state)
 {
     (void)state;
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
@@ -87,17 +87,17 @@ static void pending_events_are_reported(void **state)
     mk_watcher_free(w);
 }
 
-static void the_end_of_input_is_read(void **state)
+static void watcher_reports_end_of_input(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     shutdown(theirs[0], SHUT_WR);
     turn();
-    assert_int_equal(last, MK_READABLE | MK_ENDED); /* we may still answer */
+    assert_int_equal(last, MK_READABLE | MK_ENDED); /* we can still write */
     mk_watcher_free(w);
 }
 
-static void a_hang_up_is_always_reported(void **state)
+static void watcher_reports_hang_up_always(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], 0), *r = watch(ours[1], MK_READABLE);
@@ -115,7 +115,7 @@ static void a_hang_up_is_always_reported(void **state)
     mk_watcher_free(r);
 }
 
-static void a_level_is_reported_until_it_is_read(void **state)
+static void watcher_level_is_reported_until_read(void **state)
 {
     (void)state;
     char room[2];
@@ -131,7 +131,7 @@ static void a_level_is_reported_until_it_is_read(void **state)
     mk_watcher_free(w);
 }
 
-static void its_events_can_change(void **state)
+static void watcher_events_can_change(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
@@ -141,18 +141,18 @@ static void its_events_can_change(void **state)
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
     assert_int_equal(mk_watcher_change(w, 0), 0);
     turn();
-    assert_int_equal(n_calls, 1); /* nothing is asked for */
+    assert_int_equal(n_calls, 1); /* no events are requested */
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
     turn();
-    assert_int_equal(n_calls, 2); /* what came meanwhile */
+    assert_int_equal(n_calls, 2); /* the data that came meanwhile */
     assert_int_equal(last, MK_READABLE);
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
     turn();
-    assert_int_equal(n_calls, 3); /* again, since it was not read */
+    assert_int_equal(n_calls, 3); /* again, as it is unread */
     mk_watcher_free(w);
 }
 
-static void not_everything_can_be_watched(void **state)
+static void watcher_rejects_invalid_descriptors(void **state)
 {
     (void)state;
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -162,7 +162,7 @@ static void not_everything_can_be_watched(void **state)
     assert_null(mk_watcher_new_on(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
     turn();
-    w = watch(ours[0], MK_READABLE); /* again, now that it is free */
+    w = watch(ours[0], MK_READABLE); /* again, after the free */
     mk_watcher_free(w);
     mk_watcher_free(NULL);
     mk_fd_close(&file);
@@ -177,8 +177,8 @@ static void free_both(void *ctx, unsigned which)
     mk_watcher_free(watchers[1]);
 }
 
-/* The event of the other one is on its way by then. */
-static void one_that_is_called_may_free_itself_and_others(void **state)
+/* The event of the other watcher is already pending. */
+static void watcher_callback_can_free_itself_and_others(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
@@ -187,10 +187,10 @@ static void one_that_is_called_may_free_itself_and_others(void **state)
     assert_int_equal(n_calls, 1);
     turn();
     assert_int_equal(n_calls, 1);
-    assert_null(loop.tasks); /* their memory is gone */
+    assert_null(loop.tasks); /* their memory is freed */
 }
 
-static void freed_between_turns_it_is_not_called(void **state)
+static void watcher_freed_between_iterations_is_not_called(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_WRITABLE);
@@ -199,7 +199,7 @@ static void freed_between_turns_it_is_not_called(void **state)
     assert_int_equal(n_calls, 0);
 }
 
-/* Its descriptor is closed first. The number may be another's by the end of the turn. */
+/* The descriptor is closed first; its number may be reused before the iteration ends. */
 static void close_and_drop_both(void *ctx, unsigned which)
 {
     note(ctx, which);
@@ -209,7 +209,7 @@ static void close_and_drop_both(void *ctx, unsigned which)
     }
 }
 
-static void dropped_ones_report_nothing_more(void **state)
+static void watcher_dropped_reports_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -233,16 +233,16 @@ static void dropped_ones_report_nothing_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(wanted_events_are_reported, start, stop),
-        cmocka_unit_test_setup_teardown(pending_events_are_reported, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_of_input_is_read, start, stop),
-        cmocka_unit_test_setup_teardown(a_hang_up_is_always_reported, start, stop),
-        cmocka_unit_test_setup_teardown(a_level_is_reported_until_it_is_read, start, stop),
-        cmocka_unit_test_setup_teardown(its_events_can_change, start, stop),
-        cmocka_unit_test_setup_teardown(not_everything_can_be_watched, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_is_called_may_free_itself_and_others, start, stop),
-        cmocka_unit_test_setup_teardown(freed_between_turns_it_is_not_called, start, stop),
-        cmocka_unit_test_setup_teardown(dropped_ones_report_nothing_more, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_reports_wanted_events, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_reports_pending_events, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_reports_end_of_input, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_reports_hang_up_always, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_level_is_reported_until_read, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_events_can_change, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_rejects_invalid_descriptors, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_callback_can_free_itself_and_others, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_freed_between_iterations_is_not_called, start, stop),
+        cmocka_unit_test_setup_teardown(watcher_dropped_reports_nothing, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the readers share: outputs of real clients, and what holds whatever was read. */
+/* Helpers for tests of the output parsers: recorded outputs of real clients, and checks that hold for any
+ * input. */
 #ifndef MK_UNIT_WR_OUTPUT_H
 #define MK_UNIT_WR_OUTPUT_H
 
@@ -12,7 +13,7 @@
 
 typedef bool reader(mk_str output, struct wr_result *out, const char **why);
 
-/* The file of that name in outputs/; valid until the next call. */
+/* The file `name` in outputs/; valid until the next call. */
 static inline mk_str output_of(const char *name)
 {
     static char text[1 << 16];
@@ -27,7 +28,7 @@ static inline mk_str output_of(const char *name)
     return mk_str_of(text, len);
 }
 
-/* It can be read. */
+/* Expects that the text can be parsed. */
 static inline struct wr_result read_text(reader *read, mk_str text)
 {
     struct wr_result r;
@@ -42,7 +43,7 @@ static inline struct wr_result read_output(reader *read, const char *name)
     return read_text(read, output_of(name));
 }
 
-/* Its first and its last value as numbers are enough to see that all of them were set to nothing. */
+/* The first and the last number are enough to see that all were reset. */
 static inline void assert_nothing_known(const struct wr_result *r)
 {
     struct wr_result none;
@@ -50,7 +51,7 @@ static inline void assert_nothing_known(const struct wr_result *r)
     assert_memory_equal(&none, r, sizeof none);
 }
 
-/* It cannot, for a reason that holds these words. */
+/* Expects that parsing fails, with a reason that contains `words`. */
 static inline void refuse_text(reader *read, mk_str text, const char *words)
 {
     struct wr_result r = {0};
@@ -73,7 +74,7 @@ static inline void refuse_output(reader *read, const char *name, const char *wor
             fail_msg(#actual " is %.17g, not %.17g", mk_a, mk_e);                                            \
     } while (0)
 
-/* All classes but `other`, in the order in which wrk prints them. */
+/* All classes except `other`, in the order in which wrk prints them. */
 #define assert_errors(r, connect_, read_, write_, timeout_, status_, other_)                                 \
     do {                                                                                                     \
         assert_int_equal((r).errors.connect, connect_);                                                      \
@@ -97,7 +98,7 @@ static inline void refuse_output(reader *read, const char *name, const char *wor
         assert_close(mk_l->max, max_);                                                                       \
     } while (0)
 
-/* However much of it arrives: it is refused, or its requests and its errors are those of the whole. */
+/* Cuts the output at any length: it is rejected, or requests and errors equal those of the whole. */
 static inline void cut_anywhere(reader *read, const char *name)
 {
     mk_str all = output_of(name);

@@ -4,7 +4,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void a_table_of_whole_milliseconds_does_not_tell_what_is_below(void **state)
+static void ab_table_in_milliseconds_has_no_finer_times(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_ab_read, "ab-2.3-keepalive.txt");
@@ -20,7 +20,7 @@ static void a_table_of_whole_milliseconds_does_not_tell_what_is_below(void **sta
     assert_latency(r, 513, NO, 1000, 1000, 1000, 1000, NO, 1000);
 }
 
-static void the_finer_times_of_e_go_before_the_table(void **state)
+static void ab_times_of_e_option_override_the_table(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_ab_read, "ab-2.3-csv.txt");
@@ -33,19 +33,18 @@ static void the_finer_times_of_e_go_before_the_table(void **state)
     assert_true(r.latency_us.p50 > 90 && r.latency_us.p50 <= r.latency_us.p75 && r.latency_us.p75 < 155);
 }
 
-static void bad_statuses_and_other_lengths_are_errors(void **state)
+static void ab_bad_statuses_and_lengths_are_errors(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_ab_read, "ab-2.3-status.txt");
     assert_int_equal(r.requests, 1000);
     assert_errors(r, 0, 0, 0, NO, 493, 507);
     r = read_output(wr_ab_read, "ab-2.3-failures.txt");
-    assert_int_equal(r.requests,
-                     1000); /* ab takes a connection that is closed for an answer of another length */
+    assert_int_equal(r.requests, 1000); /* ab counts a closed connection as a response of another length */
     assert_errors(r, 0, 0, 0, NO, 249, 751);
 }
 
-static void what_was_refused_was_not_answered(void **state)
+static void ab_refused_connections_are_not_responses(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_ab_read, "ab-2.3-refused-r.txt");
@@ -55,14 +54,14 @@ static void what_was_refused_was_not_answered(void **state)
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
 }
 
-static void a_run_that_was_given_up_is_refused(void **state)
+static void ab_aborted_run_is_rejected(void **state)
 {
     (void)state;
     refuse_output(wr_ab_read, "ab-2.3-refused.txt", "Complete requests");
     refuse_output(wr_ab_read, "ab-2.3-timeout.txt", "without -r");
 }
 
-static void output_that_is_cut_is_refused(void **state)
+static void ab_truncated_output_is_rejected(void **state)
 {
     (void)state;
     cut_anywhere(wr_ab_read, "ab-2.3-failures.txt");
@@ -70,7 +69,7 @@ static void output_that_is_cut_is_refused(void **state)
     refuse_text(wr_ab_read, MK_STR("Complete requests:      10\n"), "Requests per second");
 }
 
-static void errors_of_writing_are_reported(void **state)
+static void ab_write_errors_are_reported(void **state)
 {
     (void)state;
     struct wr_result r =
@@ -89,13 +88,13 @@ static void errors_of_writing_are_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_of_whole_milliseconds_does_not_tell_what_is_below),
-        cmocka_unit_test(the_finer_times_of_e_go_before_the_table),
-        cmocka_unit_test(bad_statuses_and_other_lengths_are_errors),
-        cmocka_unit_test(what_was_refused_was_not_answered),
-        cmocka_unit_test(a_run_that_was_given_up_is_refused),
-        cmocka_unit_test(output_that_is_cut_is_refused),
-        cmocka_unit_test(errors_of_writing_are_reported),
+        cmocka_unit_test(ab_table_in_milliseconds_has_no_finer_times),
+        cmocka_unit_test(ab_times_of_e_option_override_the_table),
+        cmocka_unit_test(ab_bad_statuses_and_lengths_are_errors),
+        cmocka_unit_test(ab_refused_connections_are_not_responses),
+        cmocka_unit_test(ab_aborted_run_is_rejected),
+        cmocka_unit_test(ab_truncated_output_is_rejected),
+        cmocka_unit_test(ab_write_errors_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void kinds_are_found_by_the_last_part_of_a_path(void **state)
+static void client_type_is_found_by_the_file_name(void **state)
 {
     (void)state;
     static const char *const known[] = {"wrk",      "/usr/bin/wrk", "./wrk", "wrk2",          "h2load",
@@ -21,7 +21,7 @@ static void kinds_are_found_by_the_last_part_of_a_path(void **state)
             fail_msg("%s is known", unknown[i]);
 }
 
-static void each_kind_is_complete_and_its_lists_end(void **state)
+static void client_types_are_complete(void **state)
 {
     (void)state;
     size_t n = 0;
@@ -31,7 +31,7 @@ static void each_kind_is_complete_and_its_lists_end(void **state)
         assert_non_null(k->read);
         assert_null(k->adds[MK_LEN(k->adds) - 1]);
         assert_null(k->has[MK_LEN(k->has) - 1]);
-        if (k->adds[0]) /* what is added is known when it is there already */
+        if (k->adds[0]) /* the added option is recognized when it is already there */
             assert_string_equal(k->adds[0], k->has[0]);
     }
     assert_int_equal(n, 7);
@@ -40,8 +40,8 @@ static void each_kind_is_complete_and_its_lists_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_are_found_by_the_last_part_of_a_path),
-        cmocka_unit_test(each_kind_is_complete_and_its_lists_end),
+        cmocka_unit_test(client_type_is_found_by_the_file_name),
+        cmocka_unit_test(client_types_are_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

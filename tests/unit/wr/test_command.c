@@ -7,7 +7,7 @@
 
 enum { WORDS = 16, LINE = 256 };
 
-/* The command that `line` becomes with that concurrency. */
+/* Expects the command that `line` becomes with the concurrency. */
 static void expect(const char *line, unsigned concurrency, const char *expected)
 {
     char text[LINE], room[LINE], *words[WORDS] = {NULL};
@@ -30,7 +30,7 @@ static void expect(const char *line, unsigned concurrency, const char *expected)
     mk_arena_fini(&arena);
 }
 
-static void the_concurrency_finds_its_place(void **state)
+static void command_concurrency_is_inserted(void **state)
 {
     (void)state;
     expect("h2load -n 10 URL", 20, "h2load -c 20 -n 10 URL");
@@ -42,7 +42,7 @@ static void the_concurrency_finds_its_place(void **state)
     expect("/usr/bin/h2load URL", 1, "/usr/bin/h2load -c 1 URL");
 }
 
-static void what_wr_needs_is_added_unless_it_is_there(void **state)
+static void command_required_option_is_added_once(void **state)
 {
     (void)state;
     expect("wrk -d 1 URL", 20, "wrk -c 20 --latency -d 1 URL");
@@ -50,7 +50,7 @@ static void what_wr_needs_is_added_unless_it_is_there(void **state)
     expect("wrk URL", 0, "wrk --latency URL");
 }
 
-static void an_uncounted_warm_up_is_refused(void **state)
+static void command_uncounted_warm_up_is_rejected(void **state)
 {
     (void)state;
     char h2load[] = "h2load", warm[] = "--warm-up-time=1", url[] = "http://h/";
@@ -62,13 +62,13 @@ static void an_uncounted_warm_up_is_refused(void **state)
     mk_arena_fini(&arena);
 }
 
-static void words_are_quoted_for_a_shell(void **state)
+static void command_words_are_quoted_for_a_shell(void **state)
 {
     (void)state;
     expect("siege it's &c", 0, "siege -j 'it'\\''s' '&c'");
 }
 
-static void its_own_concurrency_and_fields_are_known(void **state)
+static void command_own_concurrency_and_headers_are_known(void **state)
 {
     (void)state;
     char wrk[] = "wrk", c10[] = "-c10", h[] = "-H", field[] = "Host: a", url[] = "http://h/",
@@ -105,7 +105,7 @@ static const char *conflict(const char *first, const char *second)
     return word;
 }
 
-static void connections_in_other_clothes_are_refused(void **state)
+static void command_other_concurrency_options_are_rejected(void **state)
 {
     (void)state;
     static const char *const own[] = {"-kc",       "-kc100",         "-rkc5",
@@ -123,7 +123,7 @@ static void connections_in_other_clothes_are_refused(void **state)
     assert_null(conflict("-H", "-kc5"));
 }
 
-static void the_first_form_runs_weighttp(void **state)
+static void command_from_url_runs_weighttp(void **state)
 {
     (void)state;
     char url[] = "http://h/", room[LINE];
@@ -138,13 +138,13 @@ static void the_first_form_runs_weighttp(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_concurrency_finds_its_place),
-        cmocka_unit_test(what_wr_needs_is_added_unless_it_is_there),
-        cmocka_unit_test(an_uncounted_warm_up_is_refused),
-        cmocka_unit_test(words_are_quoted_for_a_shell),
-        cmocka_unit_test(its_own_concurrency_and_fields_are_known),
-        cmocka_unit_test(connections_in_other_clothes_are_refused),
-        cmocka_unit_test(the_first_form_runs_weighttp),
+        cmocka_unit_test(command_concurrency_is_inserted),
+        cmocka_unit_test(command_required_option_is_added_once),
+        cmocka_unit_test(command_uncounted_warm_up_is_rejected),
+        cmocka_unit_test(command_words_are_quoted_for_a_shell),
+        cmocka_unit_test(command_own_concurrency_and_headers_are_known),
+        cmocka_unit_test(command_other_concurrency_options_are_rejected),
+        cmocka_unit_test(command_from_url_runs_weighttp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static bool find_it(void)
     return found;
 }
 
-static void finding_by_port_needs_memory_and_says_so(void **state)
+static void find_server_oom_by_port_fails(void **state)
 {
     (void)state;
     port = holders_reserve();
@@ -29,7 +29,7 @@ static void finding_by_port_needs_memory_and_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finding_by_port_needs_memory_and_says_so),
+        cmocka_unit_test(find_server_oom_by_port_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void http2_and_http1_and_tls_are_reported_alike(void **state)
+static void h2load_http2_http1_and_tls_are_read_alike(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-h2.txt");
@@ -23,7 +23,7 @@ static void http2_and_http1_and_tls_are_reported_alike(void **state)
     assert_latency(r, 149, NO, NO, NO, NO, NO, NO, 296);
 }
 
-static void a_run_by_time_counts_what_was_done(void **state)
+static void h2load_timed_run_counts_completed_requests(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-timed.txt");
@@ -32,7 +32,7 @@ static void a_run_by_time_counts_what_was_done(void **state)
     assert_close(r.latency_us.max, 2080);
 }
 
-static void bad_statuses_are_answers_and_resets_are_not(void **state)
+static void h2load_bad_statuses_are_responses_and_resets_are_not(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-status.txt");
@@ -46,7 +46,7 @@ static void bad_statuses_are_answers_and_resets_are_not(void **state)
     assert_errors(r, NO, NO, NO, 0, 7, 78);
 }
 
-static void timeouts_are_counted_once(void **state)
+static void h2load_timeouts_are_counted_once(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-timeout.txt");
@@ -55,7 +55,7 @@ static void timeouts_are_counted_once(void **state)
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
 }
 
-static void a_server_that_is_not_there_gives_errors_alone(void **state)
+static void h2load_missing_server_gives_only_errors(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-refused.txt");
@@ -64,8 +64,8 @@ static void a_server_that_is_not_there_gives_errors_alone(void **state)
     assert_close(r.rate, 0);
 }
 
-/* Later versions have more columns; the numbers are made up. */
-static void columns_are_found_by_their_names(void **state)
+/* Later versions have more columns; the numbers are invented. */
+static void h2load_columns_are_found_by_name(void **state)
 {
     (void)state;
     struct wr_result r = read_text(
@@ -82,7 +82,7 @@ static void columns_are_found_by_their_names(void **state)
     assert_latency(r, 50, 30, NO, NO, 1500, 1600, NO, 2e6);
 }
 
-static void output_that_is_cut_is_refused(void **state)
+static void h2load_truncated_output_is_rejected(void **state)
 {
     (void)state;
     cut_anywhere(wr_h2load_read, "h2load-1.52.0-failures.txt");
@@ -94,7 +94,7 @@ static void output_that_is_cut_is_refused(void **state)
                 "status codes");
 }
 
-static void more_errors_than_requests_are_no_result(void **state)
+static void h2load_more_errors_than_requests_are_rejected(void **state)
 {
     (void)state;
     refuse_text(wr_h2load_read,
@@ -104,7 +104,7 @@ static void more_errors_than_requests_are_no_result(void **state)
                 "number of responses");
 }
 
-static void a_table_of_any_width_is_harmless(void **state)
+static void h2load_wide_table_is_harmless(void **state)
 {
     (void)state;
     static const char text[] =
@@ -120,15 +120,15 @@ static void a_table_of_any_width_is_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(http2_and_http1_and_tls_are_reported_alike),
-        cmocka_unit_test(a_run_by_time_counts_what_was_done),
-        cmocka_unit_test(bad_statuses_are_answers_and_resets_are_not),
-        cmocka_unit_test(timeouts_are_counted_once),
-        cmocka_unit_test(a_server_that_is_not_there_gives_errors_alone),
-        cmocka_unit_test(columns_are_found_by_their_names),
-        cmocka_unit_test(output_that_is_cut_is_refused),
-        cmocka_unit_test(more_errors_than_requests_are_no_result),
-        cmocka_unit_test(a_table_of_any_width_is_harmless),
+        cmocka_unit_test(h2load_http2_http1_and_tls_are_read_alike),
+        cmocka_unit_test(h2load_timed_run_counts_completed_requests),
+        cmocka_unit_test(h2load_bad_statuses_are_responses_and_resets_are_not),
+        cmocka_unit_test(h2load_timeouts_are_counted_once),
+        cmocka_unit_test(h2load_missing_server_gives_only_errors),
+        cmocka_unit_test(h2load_columns_are_found_by_name),
+        cmocka_unit_test(h2load_truncated_output_is_rejected),
+        cmocka_unit_test(h2load_more_errors_than_requests_are_rejected),
+        cmocka_unit_test(h2load_wide_table_is_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

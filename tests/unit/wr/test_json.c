@@ -9,7 +9,7 @@ static bool is_json(const char *text)
     return wr_json_find(s, &object) && object.p == s.p && object.len == s.len;
 }
 
-static void objects_to_the_letter_are_taken(void **state)
+static void json_only_valid_objects_are_accepted(void **state)
 {
     (void)state;
     static const char *const right[] = {
@@ -56,7 +56,7 @@ static void objects_to_the_letter_are_taken(void **state)
             fail_msg("%s is not JSON", wrong[i]);
 }
 
-static void depth_is_bounded(void **state)
+static void json_depth_is_limited(void **state)
 {
     (void)state;
     char text[2 * WR_JSON_DEPTH + 16];
@@ -75,7 +75,7 @@ static void depth_is_bounded(void **state)
     }
 }
 
-static void an_object_is_found_among_lines(void **state)
+static void json_object_is_found_among_lines(void **state)
 {
     (void)state;
     mk_str object;
@@ -86,7 +86,7 @@ static void an_object_is_found_among_lines(void **state)
     assert_false(wr_json_find(MK_STR("[1]\n {\"a\":1}\n"), &object));
 }
 
-static void hostile_lines_do_not_take_long(void **state)
+static void json_hostile_lines_are_fast(void **state)
 {
     (void)state;
     static char text[1 << 18];
@@ -96,7 +96,7 @@ static void hostile_lines_do_not_take_long(void **state)
     assert_false(wr_json_find(mk_str_of(text, sizeof text), &object));
 }
 
-static void members_are_found_by_name(void **state)
+static void json_members_are_found_by_name(void **state)
 {
     (void)state;
     mk_str value, object = MK_STR("{\"a\" : 1 ,\"b\":{\"a\":2,\"c\":[3]}, \"a\":4, \"d\":\"x\"}");
@@ -111,7 +111,7 @@ static void members_are_found_by_name(void **state)
     assert_false(wr_json_member(MK_STR("{}"), MK_STR("a"), &value));
 }
 
-static void numbers_are_found_by_path(void **state)
+static void json_numbers_are_found_by_path(void **state)
 {
     (void)state;
     mk_str object =
@@ -130,9 +130,12 @@ static void numbers_are_found_by_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects_to_the_letter_are_taken), cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(an_object_is_found_among_lines),  cmocka_unit_test(hostile_lines_do_not_take_long),
-        cmocka_unit_test(members_are_found_by_name),       cmocka_unit_test(numbers_are_found_by_path),
+        cmocka_unit_test(json_only_valid_objects_are_accepted),
+        cmocka_unit_test(json_depth_is_limited),
+        cmocka_unit_test(json_object_is_found_among_lines),
+        cmocka_unit_test(json_hostile_lines_are_fast),
+        cmocka_unit_test(json_members_are_found_by_name),
+        cmocka_unit_test(json_numbers_are_found_by_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 enum { PORT = 8080 };
 
-/* Which of the sockets at these hosts a client of `to` reaches: their letters, a for the first. */
+/* Expects which of the sockets at the hosts a client of `to` reaches, as letters: a for the first. */
 static void expect_kept(const char *hosts, const char *to, const char *letters)
 {
     struct wr_listener sockets[8];
@@ -33,7 +33,7 @@ static void expect_kept(const char *hosts, const char *to, const char *letters)
     assert_string_equal(kept, letters);
 }
 
-static void the_address_of_its_own_comes_first(void **state)
+static void listeners_exact_address_has_priority(void **state)
 {
     (void)state;
     expect_kept("127.0.0.1 127.0.0.2", "127.0.0.1", "a");
@@ -46,7 +46,7 @@ static void the_address_of_its_own_comes_first(void **state)
     expect_kept("[::] [::1]", "[::1]", "b");
 }
 
-static void addresses_are_tried_in_order(void **state)
+static void listeners_addresses_are_tried_in_order(void **state)
 {
     (void)state;
     expect_kept("127.0.0.1", "[::1] 127.0.0.1", "a");
@@ -54,14 +54,14 @@ static void addresses_are_tried_in_order(void **state)
     expect_kept("0.0.0.0 127.0.0.3", "[::1] 127.0.0.1", "a");
 }
 
-static void elsewhere_is_not_here(void **state)
+static void listeners_at_other_addresses_are_ignored(void **state)
 {
     (void)state;
     expect_kept("127.0.0.2 [::1]", "127.0.0.1", "");
     expect_kept("0.0.0.0", "[::1]", "");
 }
 
-/* How many servers hold the port, and how many processes. */
+/* Expects the number of servers and of processes that hold the port. */
 static void expect_found(const struct reserved *r, size_t n_servers, size_t n_holders)
 {
     struct wr_listeners l;
@@ -79,7 +79,7 @@ static void expect_found(const struct reserved *r, size_t n_servers, size_t n_ho
     wr_listeners_fini(&l);
 }
 
-static void two_addresses_are_two_servers(void **state)
+static void listeners_at_two_addresses_are_two_servers(void **state)
 {
     (void)state;
     struct reserved r = holders_reserve();
@@ -93,7 +93,7 @@ static void two_addresses_are_two_servers(void **state)
     close(r.fd);
 }
 
-static void one_name_at_one_address_is_one_server(void **state)
+static void listeners_of_one_name_and_address_are_one_server(void **state)
 {
     (void)state;
     struct reserved r = holders_reserve();
@@ -108,7 +108,7 @@ static void one_name_at_one_address_is_one_server(void **state)
     close(r.fd);
 }
 
-static void a_child_is_of_its_parents_server(void **state)
+static void listeners_of_a_child_belong_to_the_parent(void **state)
 {
     (void)state;
     struct reserved r = holders_reserve();
@@ -121,12 +121,12 @@ static void a_child_is_of_its_parents_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_address_of_its_own_comes_first),
-        cmocka_unit_test(addresses_are_tried_in_order),
-        cmocka_unit_test(elsewhere_is_not_here),
-        cmocka_unit_test(two_addresses_are_two_servers),
-        cmocka_unit_test(one_name_at_one_address_is_one_server),
-        cmocka_unit_test(a_child_is_of_its_parents_server),
+        cmocka_unit_test(listeners_exact_address_has_priority),
+        cmocka_unit_test(listeners_addresses_are_tried_in_order),
+        cmocka_unit_test(listeners_at_other_addresses_are_ignored),
+        cmocka_unit_test(listeners_at_two_addresses_are_two_servers),
+        cmocka_unit_test(listeners_of_one_name_and_address_are_one_server),
+        cmocka_unit_test(listeners_of_a_child_belong_to_the_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static enum wr_bottleneck judge(double client, double server)
     return s.bottleneck;
 }
 
-static void the_full_side_is_the_bottleneck_if_the_other_has_room(void **state)
+static void bottleneck_is_the_busy_side_if_the_other_is_not(void **state)
 {
     (void)state;
     assert_int_equal(judge(0.99, 0.50), WR_BOTTLENECK_CLIENT);
@@ -27,14 +27,14 @@ static void the_full_side_is_the_bottleneck_if_the_other_has_room(void **state)
     assert_int_equal(judge(0, 0), WR_BOTTLENECK_NEITHER);
 }
 
-static void one_full_thread_of_many_holds_the_server_back(void **state)
+static void bottleneck_can_be_one_busy_thread(void **state)
 {
     (void)state;
     struct wr_measurement s;
     wr_measurement_init(&s);
     s.server.user_us = 1;
     s.client.busy = 0.99;
-    s.server.busy = 0.40; /* four threads, one of which accepts for all */
+    s.server.busy = 0.40; /* 4 threads, one of which accepts for all */
     s.server.busiest = 0.93;
     wr_measurement_find_bottleneck(&s);
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
@@ -43,7 +43,7 @@ static void one_full_thread_of_many_holds_the_server_back(void **state)
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_CLIENT);
 }
 
-static void a_client_that_spins_knows_how_much_of_it_was_work(void **state)
+static void bottleneck_of_a_spinning_client_uses_its_reported_work(void **state)
 {
     (void)state;
     struct wr_measurement s;
@@ -63,7 +63,7 @@ static void a_client_that_spins_knows_how_much_of_it_was_work(void **state)
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_CLIENT);
 }
 
-static void answers_without_processor_time_were_not_seen(void **state)
+static void measurement_responses_without_cpu_time_are_unknown(void **state)
 {
     (void)state;
     struct wr_measurement s;
@@ -83,7 +83,7 @@ static struct wr_load weigh(double used_s, double wall_s, unsigned allowed, unsi
     return l;
 }
 
-static void one_thread_cannot_use_two_cores(void **state)
+static void load_of_one_thread_has_one_core(void **state)
 {
     (void)state;
     struct wr_load l = weigh(2, 2, 2, 1);
@@ -94,7 +94,7 @@ static void one_thread_cannot_use_two_cores(void **state)
     assert_true(l.busy > 0.499 && l.busy < 0.501);
 }
 
-static void many_threads_cannot_use_more_than_their_cores(void **state)
+static void load_of_many_threads_is_limited_by_cores(void **state)
 {
     (void)state;
     struct wr_load l = weigh(1.9, 2, 1, 8);
@@ -102,7 +102,7 @@ static void many_threads_cannot_use_more_than_their_cores(void **state)
     assert_true(l.busy > 0.949 && l.busy < 0.951);
 }
 
-static void unseen_processes_used_cores_too(void **state)
+static void load_includes_unseen_processes(void **state)
 {
     (void)state;
     struct wr_load l = weigh(3, 2, 4, 0);
@@ -110,7 +110,7 @@ static void unseen_processes_used_cores_too(void **state)
     assert_true(l.busy > 0.749 && l.busy < 0.751);
 }
 
-static void idle_and_unknown_is_one_core_not_busy(void **state)
+static void load_unknown_is_one_idle_core(void **state)
 {
     (void)state;
     struct wr_load l = weigh(0, 0, 0, 0);
@@ -118,13 +118,13 @@ static void idle_and_unknown_is_one_core_not_busy(void **state)
     assert_true(l.busy <= 0);
 }
 
-static void a_clock_that_runs_ahead_is_no_more_than_all(void **state)
+static void load_is_at_most_1(void **state)
 {
     (void)state;
     assert_true(weigh(2.1, 2, 1, 1).busy <= 1);
 }
 
-static void time_for_a_request_needs_requests(void **state)
+static void measurement_time_per_request_needs_requests(void **state)
 {
     (void)state;
     struct wr_measurement s;
@@ -138,7 +138,7 @@ static void time_for_a_request_needs_requests(void **state)
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }
 
-static void requests_that_are_no_part_of_the_rate_are_counted(void **state)
+static void measurement_served_requests_are_counted(void **state)
 {
     (void)state;
     struct wr_measurement s;
@@ -148,12 +148,12 @@ static void requests_that_are_no_part_of_the_rate_are_counted(void **state)
     s.reported.served = 150;
     wr_measurement_find_bottleneck(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
-    s.reported.requests = 0; /* all were wrong, and cost as much */
+    s.reported.requests = 0; /* all were wrong, but cost the same */
     wr_measurement_find_bottleneck(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }
 
-static void the_memory_is_the_middle_of_the_samples(void **state)
+static void measurement_memory_is_the_median(void **state)
 {
     (void)state;
     struct wr_sample samples[] = {{0.1, 1, 300}, {0.2, 1, WR_UNKNOWN}, {0.3, 1, 100}, {0.4, 1, 200}};
@@ -165,7 +165,7 @@ static void the_memory_is_the_middle_of_the_samples(void **state)
     assert_int_equal((int)wr_measurement_median_pss(&s), 200);
 }
 
-static void least_middle_and_most(void **state)
+static void samples_have_minimum_median_and_maximum(void **state)
 {
     (void)state;
     struct wr_samples s;
@@ -184,19 +184,19 @@ static void least_middle_and_most(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_full_side_is_the_bottleneck_if_the_other_has_room),
-        cmocka_unit_test(one_full_thread_of_many_holds_the_server_back),
-        cmocka_unit_test(a_client_that_spins_knows_how_much_of_it_was_work),
-        cmocka_unit_test(answers_without_processor_time_were_not_seen),
-        cmocka_unit_test(one_thread_cannot_use_two_cores),
-        cmocka_unit_test(many_threads_cannot_use_more_than_their_cores),
-        cmocka_unit_test(unseen_processes_used_cores_too),
-        cmocka_unit_test(idle_and_unknown_is_one_core_not_busy),
-        cmocka_unit_test(a_clock_that_runs_ahead_is_no_more_than_all),
-        cmocka_unit_test(time_for_a_request_needs_requests),
-        cmocka_unit_test(requests_that_are_no_part_of_the_rate_are_counted),
-        cmocka_unit_test(the_memory_is_the_middle_of_the_samples),
-        cmocka_unit_test(least_middle_and_most),
+        cmocka_unit_test(bottleneck_is_the_busy_side_if_the_other_is_not),
+        cmocka_unit_test(bottleneck_can_be_one_busy_thread),
+        cmocka_unit_test(bottleneck_of_a_spinning_client_uses_its_reported_work),
+        cmocka_unit_test(measurement_responses_without_cpu_time_are_unknown),
+        cmocka_unit_test(load_of_one_thread_has_one_core),
+        cmocka_unit_test(load_of_many_threads_is_limited_by_cores),
+        cmocka_unit_test(load_includes_unseen_processes),
+        cmocka_unit_test(load_unknown_is_one_idle_core),
+        cmocka_unit_test(load_is_at_most_1),
+        cmocka_unit_test(measurement_time_per_request_needs_requests),
+        cmocka_unit_test(measurement_served_requests_are_counted),
+        cmocka_unit_test(measurement_memory_is_the_median),
+        cmocka_unit_test(samples_have_minimum_median_and_maximum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

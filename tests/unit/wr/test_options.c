@@ -11,7 +11,7 @@ static struct wr_options o;
 static bool parse(const char *line)
 {
     static char text[LINE];
-    static char *words[WORDS]; /* the options point to them */
+    static char *words[WORDS]; /* referenced by the options */
     int n = 0;
     struct mk_buf in = mk_buf_fixed(text, sizeof text);
     for (mk_str rest = mk_str_from_c(line); rest.p; n++) {
@@ -19,11 +19,11 @@ static bool parse(const char *line)
         mk_buf_add(&in, mk_str_cut(&rest, ' '));
         mk_buf_add_char(&in, '\0');
     }
-    words[n] = NULL; /* getopt may put words in order */
+    words[n] = NULL; /* getopt may reorder the words */
     return wr_options_parse(n, words, &o);
 }
 
-static void the_original_sweep(void **state)
+static void options_original_sweep(void **state)
 {
     (void)state;
     assert_true(parse("wr -p 12 -c 100 -l 500 -s 200 -r 1000 -k http://h/"));
@@ -35,7 +35,7 @@ static void the_original_sweep(void **state)
     assert_true(o.keep_alive);
 }
 
-static void a_last_step_that_is_not_met_is_not_passed(void **state)
+static void options_steps_do_not_exceed_the_last(void **state)
 {
     (void)state;
     assert_true(parse("wr -c 1 -l 10 -s 4 -- wrk URL"));
@@ -48,7 +48,7 @@ static void a_last_step_that_is_not_met_is_not_passed(void **state)
     assert_int_equal(o.n_steps, 1);
 }
 
-static void a_warm_up_is_shots_or_seconds(void **state)
+static void options_warm_up_is_shots_or_seconds(void **state)
 {
     (void)state;
     assert_true(parse("wr --warm-up 2 -- wrk URL"));
@@ -60,7 +60,7 @@ static void a_warm_up_is_shots_or_seconds(void **state)
     assert_false(parse("wr --warm-up nans -- wrk URL"));
 }
 
-static void json_takes_a_file_or_none(void **state)
+static void options_json_file_is_optional(void **state)
 {
     (void)state;
     assert_true(parse("wr --json -- wrk URL"));
@@ -76,7 +76,7 @@ static void json_takes_a_file_or_none(void **state)
     assert_true(o.quiet);
 }
 
-static void the_clients_options_are_its_own(void **state)
+static void options_of_the_client_are_kept(void **state)
 {
     (void)state;
     assert_true(parse("wr -c 5 wrk -c 8 --latency URL"));
@@ -84,7 +84,7 @@ static void the_clients_options_are_its_own(void **state)
     assert_string_equal(o.command[1], "-c");
 }
 
-static void mistakes_are_refused(void **state)
+static void options_mistakes_are_rejected(void **state)
 {
     (void)state;
     static const char *const lines[] = {
@@ -115,7 +115,7 @@ static void mistakes_are_refused(void **state)
             fail_msg("%s was taken", lines[i]);
 }
 
-static void expectations(void **state)
+static void options_expectations(void **state)
 {
     (void)state;
     assert_true(
@@ -140,13 +140,13 @@ static void expectations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_original_sweep),
-        cmocka_unit_test(a_last_step_that_is_not_met_is_not_passed),
-        cmocka_unit_test(a_warm_up_is_shots_or_seconds),
-        cmocka_unit_test(json_takes_a_file_or_none),
-        cmocka_unit_test(the_clients_options_are_its_own),
-        cmocka_unit_test(mistakes_are_refused),
-        cmocka_unit_test(expectations),
+        cmocka_unit_test(options_original_sweep),
+        cmocka_unit_test(options_steps_do_not_exceed_the_last),
+        cmocka_unit_test(options_warm_up_is_shots_or_seconds),
+        cmocka_unit_test(options_json_file_is_optional),
+        cmocka_unit_test(options_of_the_client_are_kept),
+        cmocka_unit_test(options_mistakes_are_rejected),
+        cmocka_unit_test(options_expectations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

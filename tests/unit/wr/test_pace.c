@@ -4,7 +4,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void a_run_tells_everything(void **state)
+static void pace_run_reports_everything(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-plain.txt");
@@ -18,7 +18,7 @@ static void a_run_tells_everything(void **state)
     assert_null(r.doubt);
 }
 
-static void only_right_answers_are_requests(void **state)
+static void pace_only_correct_responses_are_requests(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-failures.txt");
@@ -30,7 +30,7 @@ static void only_right_answers_are_requests(void **state)
     assert_close(r.latency_us.p99, NO); /* null: too few */
 }
 
-static void what_the_server_did_is_more_than_right_answers(void **state)
+static void pace_served_includes_other_responses(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -44,7 +44,7 @@ static void what_the_server_did_is_more_than_right_answers(void **state)
     assert_int_equal(wr_result_served(&r), 90);
 }
 
-static void a_client_that_was_late_is_doubted(void **state)
+static void pace_late_client_is_doubtful(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-late.txt");
@@ -53,7 +53,7 @@ static void a_client_that_was_late_is_doubted(void **state)
     assert_int_equal(r.requests, 500);
 }
 
-static void it_may_doubt_some_latencies_alone(void **state)
+static void pace_single_latencies_can_be_doubtful(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -70,7 +70,7 @@ static void it_may_doubt_some_latencies_alone(void **state)
     assert_int_equal(r.doubtful, 0);
 }
 
-static void what_did_not_begin_is_refused(void **state)
+static void pace_run_that_did_not_start_is_rejected(void **state)
 {
     (void)state;
     refuse_output(wr_pace_read, "pace-2.0.0-refused.txt", "JSON");
@@ -79,7 +79,7 @@ static void what_did_not_begin_is_refused(void **state)
     refuse_text(wr_pace_read, MK_STR("{\"requests\":1e99,\"seconds\":1}"), "number of responses");
 }
 
-static void output_that_is_cut_is_refused(void **state)
+static void pace_truncated_output_is_rejected(void **state)
 {
     (void)state;
     cut_anywhere(wr_pace_read, "pace-2.0.0-failures.txt");
@@ -88,13 +88,13 @@ static void output_that_is_cut_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_tells_everything),
-        cmocka_unit_test(only_right_answers_are_requests),
-        cmocka_unit_test(what_the_server_did_is_more_than_right_answers),
-        cmocka_unit_test(a_client_that_was_late_is_doubted),
-        cmocka_unit_test(it_may_doubt_some_latencies_alone),
-        cmocka_unit_test(what_did_not_begin_is_refused),
-        cmocka_unit_test(output_that_is_cut_is_refused),
+        cmocka_unit_test(pace_run_reports_everything),
+        cmocka_unit_test(pace_only_correct_responses_are_requests),
+        cmocka_unit_test(pace_served_includes_other_responses),
+        cmocka_unit_test(pace_late_client_is_doubtful),
+        cmocka_unit_test(pace_single_latencies_can_be_doubtful),
+        cmocka_unit_test(pace_run_that_did_not_start_is_rejected),
+        cmocka_unit_test(pace_truncated_output_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

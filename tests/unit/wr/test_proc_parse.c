@@ -7,7 +7,7 @@
     MK_STR("1292 " name " S 1279 1292 23574 0 -1 4194304 101 5 0 0 31 42 7 9 20 0 1 0 3469620 3133440 418 "  \
            "18446744073709551615 94343788593152 0 0 0 0 0 0\n")
 
-static void stat_has_what_is_needed(void **state)
+static void proc_stat_is_parsed(void **state)
 {
     (void)state;
     struct wr_stat s;
@@ -23,7 +23,7 @@ static void stat_has_what_is_needed(void **state)
     assert_false(wr_stat_is_dead(&s));
 }
 
-static void a_name_may_hold_brackets_and_blanks(void **state)
+static void proc_stat_name_can_contain_brackets_and_blanks(void **state)
 {
     (void)state;
     struct wr_stat s;
@@ -39,7 +39,7 @@ static void a_name_may_hold_brackets_and_blanks(void **state)
     assert_string_equal(s.name, "");
 }
 
-static void a_name_that_is_too_long_is_cut(void **state)
+static void proc_stat_long_name_is_truncated(void **state)
 {
     (void)state;
     struct wr_stat s;
@@ -49,7 +49,7 @@ static void a_name_that_is_too_long_is_cut(void **state)
     assert_int_equal(s.system, 42);
 }
 
-static void what_is_no_stat_is_none(void **state)
+static void proc_stat_invalid_is_rejected(void **state)
 {
     (void)state;
     struct wr_stat s;
@@ -61,7 +61,7 @@ static void what_is_no_stat_is_none(void **state)
     assert_false(wr_stat_parse(MK_STR("1 (nginx) S 1279 1292 1 0 -1 4 1 5 0 0 x 2 7 9 20 0 1 0 3\n"), &s));
 }
 
-static void zombies_are_dead(void **state)
+static void proc_stat_zombie_is_dead(void **state)
 {
     (void)state;
     struct wr_stat s = {.state = 'Z'};
@@ -70,7 +70,7 @@ static void zombies_are_dead(void **state)
     assert_false(wr_stat_is_dead(&s));
 }
 
-static void numbers_of_status_and_smaps(void **state)
+static void proc_numbers_of_status_and_smaps_are_parsed(void **state)
 {
     (void)state;
     uint64_t n;
@@ -91,7 +91,7 @@ static void numbers_of_status_and_smaps(void **state)
     assert_false(wr_proc_parse_number(MK_STR("Pss: lots\n"), MK_STR("Pss"), &n));
 }
 
-static void schedstat_runs_and_waits(void **state)
+static void proc_schedstat_is_parsed(void **state)
 {
     (void)state;
     struct wr_schedstat s;
@@ -101,7 +101,7 @@ static void schedstat_runs_and_waits(void **state)
     assert_false(wr_schedstat_parse(MK_STR("279457\n"), &s));
 }
 
-static void the_cgroup_of_version_2_among_others(void **state)
+static void proc_cgroup_of_version_2_is_found(void **state)
 {
     (void)state;
     assert_str(wr_proc_parse_cgroup(MK_STR("9:name=systemd:/a\n3:cpu:/b\n0::/contest/nginx\n")),
@@ -112,7 +112,7 @@ static void the_cgroup_of_version_2_among_others(void **state)
     assert_null(wr_proc_parse_cgroup(MK_STR("")).p);
 }
 
-static void cpu_stat_of_a_cgroup(void **state)
+static void proc_cpu_stat_is_parsed(void **state)
 {
     (void)state;
     struct wr_cpu_stat s;
@@ -125,7 +125,7 @@ static void cpu_stat_of_a_cgroup(void **state)
     assert_false(wr_cpu_stat_parse(MK_STR("usage_usec 300\nuser_usec many\nsystem_usec 200\n"), &s));
 }
 
-static void listeners_by_port(void **state)
+static void proc_listeners_are_found_by_port(void **state)
 {
     (void)state;
     struct wr_listener l;
@@ -156,7 +156,7 @@ static void listeners_by_port(void **state)
     assert_false(wr_proc_parse_listener(MK_STR(""), 8080, &l));
 }
 
-static void mounts_by_type(void **state)
+static void proc_mounts_are_found_by_type(void **state)
 {
     (void)state;
     char room[64];
@@ -168,7 +168,7 @@ static void mounts_by_type(void **state)
     assert_false(wr_proc_parse_mount(mounts, MK_STR("tracefs"), &path));
 }
 
-static void lists_of_cores(void **state)
+static void proc_core_lists_are_parsed(void **state)
 {
     (void)state;
     cpu_set_t set;
@@ -186,18 +186,18 @@ static void lists_of_cores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stat_has_what_is_needed),
-        cmocka_unit_test(a_name_may_hold_brackets_and_blanks),
-        cmocka_unit_test(a_name_that_is_too_long_is_cut),
-        cmocka_unit_test(what_is_no_stat_is_none),
-        cmocka_unit_test(zombies_are_dead),
-        cmocka_unit_test(numbers_of_status_and_smaps),
-        cmocka_unit_test(schedstat_runs_and_waits),
-        cmocka_unit_test(the_cgroup_of_version_2_among_others),
-        cmocka_unit_test(cpu_stat_of_a_cgroup),
-        cmocka_unit_test(listeners_by_port),
-        cmocka_unit_test(mounts_by_type),
-        cmocka_unit_test(lists_of_cores),
+        cmocka_unit_test(proc_stat_is_parsed),
+        cmocka_unit_test(proc_stat_name_can_contain_brackets_and_blanks),
+        cmocka_unit_test(proc_stat_long_name_is_truncated),
+        cmocka_unit_test(proc_stat_invalid_is_rejected),
+        cmocka_unit_test(proc_stat_zombie_is_dead),
+        cmocka_unit_test(proc_numbers_of_status_and_smaps_are_parsed),
+        cmocka_unit_test(proc_schedstat_is_parsed),
+        cmocka_unit_test(proc_cgroup_of_version_2_is_found),
+        cmocka_unit_test(proc_cpu_stat_is_parsed),
+        cmocka_unit_test(proc_listeners_are_found_by_port),
+        cmocka_unit_test(proc_mounts_are_found_by_type),
+        cmocka_unit_test(proc_core_lists_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

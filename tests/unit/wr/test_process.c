@@ -12,7 +12,7 @@
 
 enum { MS = 1000000 };
 
-/* Uses that much processor time, however busy the machine is. */
+/* Uses that much CPU time, even on a busy machine. */
 static void burn(long ms)
 {
     struct timespec t;
@@ -26,7 +26,7 @@ struct worker {
     int ready, go;
 };
 
-/* A process that burns, says so, and waits until it is let go. */
+/* A process that burns CPU time, reports it, and waits until it may exit. */
 static struct worker start_worker(long ms)
 {
     int ready[2], go[2];
@@ -54,13 +54,13 @@ static void await(struct worker *w)
 
 static void end_worker(struct worker *w)
 {
-    assert_int_equal(write(w->go, "", 1), 1); /* its end is held by later children too */
+    assert_int_equal(write(w->go, "", 1), 1); /* later children hold its other end too */
     close(w->go);
     assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);
     close(w->ready);
 }
 
-static void the_time_of_another_process_is_exact(void **state)
+static void process_time_is_exact(void **state)
 {
     (void)state;
     struct worker w = start_worker(35);
@@ -71,13 +71,13 @@ static void the_time_of_another_process_is_exact(void **state)
     assert_int_equal(p.parent, getpid());
     assert_true(p.self.total >= (uint64_t)35 * MS);
     assert_true(p.self.total < (uint64_t)5000 * MS);
-    assert_true(p.self.total % (10 * MS) != 0); /* no ticks of 10 ms */
+    assert_true(p.self.total % (10 * MS) != 0); /* not in ticks of 10 ms */
     wr_process_fini(&p);
     end_worker(&w);
     assert_false(wr_process_init(&p, w.pid));
 }
 
-static void threads_and_memory_are_read(void **state)
+static void process_threads_and_memory_are_read(void **state)
 {
     (void)state;
     struct worker w = start_worker(5);
@@ -93,13 +93,13 @@ static void threads_and_memory_are_read(void **state)
     end_worker(&w);
     wr_process_read_cpu(&p);
     assert_true(p.is_gone);
-    assert_true(wr_process_read_threads(&p)); /* what was seen last stays */
+    assert_true(wr_process_read_threads(&p)); /* the last values are kept */
     assert_int_equal(p.n_threads, 1);
     wr_process_fini(&p);
 }
 
-/* The family is this test, which is the father. */
-static void children_are_of_the_family_and_summed(void **state)
+/* The root of the tree is this test, the parent. */
+static void process_tree_includes_and_sums_children(void **state)
 {
     (void)state;
     struct worker all[3];
@@ -124,13 +124,13 @@ static void children_are_of_the_family_and_summed(void **state)
     end_worker(&all[1]);
     wr_process_tree_read_process_cpu(&f, &before);
     assert_ptr_equal(wr_process_tree_find_dead_root(&f), wr_process_tree_find(&f, all[1].pid));
-    assert_true(before.total >= with.total); /* what it used stays counted */
+    assert_true(before.total >= with.total); /* the time it used stays counted */
     end_worker(&all[0]);
     end_worker(&all[2]);
     wr_process_tree_fini(&f);
 }
 
-/* A leader with two children: one that it waits for, and one that it does not. */
+/* A parent with two children: it waits for one and ignores the other. */
 static void lead(int ready, int go, bool ignores)
 {
     struct worker w;
@@ -143,7 +143,7 @@ static void lead(int ready, int go, bool ignores)
         _exit(1);
     if (write(w.go, "", 1) != 1)
         _exit(1);
-    (void)waitpid(w.pid, NULL, 0); /* fails where they are ignored, but waits until it ended */
+    (void)waitpid(w.pid, NULL, 0); /* fails if children are ignored, but waits until it ended */
     if (write(ready, "", 1) != 1 || read(go, &c, 1) != 0)
         _exit(1);
     _exit(0);
@@ -174,7 +174,7 @@ static void an_ended_child_is_counted_once(bool ignores)
     assert_int_equal(read(ready[0], &c, 1), 1);
     wr_process_tree_read_process_cpu(&f, &after);
     assert_int_equal(f.n, 1);
-    /* Neither lost, but for the ticks that times of waited children are counted in, nor counted twice. */
+    /* No time is counted twice or lost, except that waited children are counted in ticks. */
     assert_true(after.total + (uint64_t)25 * MS >= before.total);
     assert_true(after.total < before.total + (uint64_t)45 * MS);
     close(go[1]);
@@ -184,19 +184,19 @@ static void an_ended_child_is_counted_once(bool ignores)
     wr_process_tree_fini(&f);
 }
 
-static void a_waited_child_is_counted_once(void **state)
+static void process_tree_waited_child_is_counted_once(void **state)
 {
     (void)state;
     an_ended_child_is_counted_once(false);
 }
 
-static void a_child_without_a_waiter_is_counted_once(void **state)
+static void process_tree_ignored_child_is_counted_once(void **state)
 {
     (void)state;
     an_ended_child_is_counted_once(true);
 }
 
-static void a_part_of_the_memory_is_no_total(void **state)
+static void process_tree_pss_needs_all_processes(void **state)
 {
     (void)state;
     struct wr_process all[] = {{.pid = 1, .pss_is_known = true, .pss_kb = 100},
@@ -204,7 +204,7 @@ static void a_part_of_the_memory_is_no_total(void **state)
                                {.pid = 3}};
     struct wr_process_tree f = {.all = all, .n = MK_LEN(all)};
     uint64_t kb;
-    assert_false(wr_process_tree_pss_kb(&f, &kb)); /* the third lives, and may not be looked into */
+    assert_false(wr_process_tree_pss_kb(&f, &kb)); /* the third is alive, but unreadable */
     all[2].is_dead = true;
     assert_true(wr_process_tree_pss_kb(&f, &kb));
     assert_int_equal(kb, 120);
@@ -212,7 +212,7 @@ static void a_part_of_the_memory_is_no_total(void **state)
     assert_false(wr_process_tree_pss_kb(&f, &kb));
 }
 
-static void user_and_system_share_the_exact_total(void **state)
+static void process_user_and_system_share_the_exact_total(void **state)
 {
     (void)state;
     double user, system;
@@ -227,13 +227,13 @@ static void user_and_system_share_the_exact_total(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_time_of_another_process_is_exact),
-        cmocka_unit_test(threads_and_memory_are_read),
-        cmocka_unit_test(children_are_of_the_family_and_summed),
-        cmocka_unit_test(a_waited_child_is_counted_once),
-        cmocka_unit_test(a_child_without_a_waiter_is_counted_once),
-        cmocka_unit_test(a_part_of_the_memory_is_no_total),
-        cmocka_unit_test(user_and_system_share_the_exact_total),
+        cmocka_unit_test(process_time_is_exact),
+        cmocka_unit_test(process_threads_and_memory_are_read),
+        cmocka_unit_test(process_tree_includes_and_sums_children),
+        cmocka_unit_test(process_tree_waited_child_is_counted_once),
+        cmocka_unit_test(process_tree_ignored_child_is_counted_once),
+        cmocka_unit_test(process_tree_pss_needs_all_processes),
+        cmocka_unit_test(process_user_and_system_share_the_exact_total),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

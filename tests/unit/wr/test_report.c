@@ -43,7 +43,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void the_table_has_least_middle_and_most(void **state)
+static void report_table_has_minimum_median_and_maximum(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
@@ -53,7 +53,7 @@ static void the_table_has_least_middle_and_most(void **state)
                                  "        -         -        1         -         -      20      99 client\n");
 }
 
-static void titles_stand_above_their_columns(void **state)
+static void report_titles_are_above_their_columns(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
@@ -79,7 +79,7 @@ static void titles_stand_above_their_columns(void **state)
     assert_contains(mk_buf_str(&out), "Range        100, 200, 1000 connections, 1 shot each\n");
 }
 
-static void the_time_is_days_and_less(void **state)
+static void report_elapsed_time_has_days_to_seconds(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
@@ -87,7 +87,7 @@ static void the_time_is_days_and_less(void **state)
     assert_str(mk_buf_str(&out), "\nElapsed      1 day, 2 hours, 3 minutes, 4 seconds\n");
 }
 
-static void csv_has_a_cell_for_each_name(void **state)
+static void report_csv_has_a_cell_for_each_column(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
@@ -107,7 +107,7 @@ static void csv_has_a_cell_for_each_name(void **state)
     assert_int_equal(text.len, 0);
 }
 
-static void json_says_null_for_what_is_not_known(void **state)
+static void report_json_has_null_for_unknown_values(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
@@ -122,7 +122,7 @@ static void json_says_null_for_what_is_not_known(void **state)
     assert_contains(text, "\"cpu_counted_by\":\"processes\"");
 }
 
-static void a_client_that_doubts_itself_is_seen_everywhere(void **state)
+static void report_doubt_is_in_all_formats(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
@@ -144,12 +144,12 @@ static void a_client_that_doubts_itself_is_seen_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_table_has_least_middle_and_most, set_up),
-        cmocka_unit_test_setup(titles_stand_above_their_columns, set_up),
-        cmocka_unit_test_setup(the_time_is_days_and_less, set_up),
-        cmocka_unit_test_setup(csv_has_a_cell_for_each_name, set_up),
-        cmocka_unit_test_setup(json_says_null_for_what_is_not_known, set_up),
-        cmocka_unit_test_setup(a_client_that_doubts_itself_is_seen_everywhere, set_up),
+        cmocka_unit_test_setup(report_table_has_minimum_median_and_maximum, set_up),
+        cmocka_unit_test_setup(report_titles_are_above_their_columns, set_up),
+        cmocka_unit_test_setup(report_elapsed_time_has_days_to_seconds, set_up),
+        cmocka_unit_test_setup(report_csv_has_a_cell_for_each_column, set_up),
+        cmocka_unit_test_setup(report_json_has_null_for_unknown_values, set_up),
+        cmocka_unit_test_setup(report_doubt_is_in_all_formats, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

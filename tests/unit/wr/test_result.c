@@ -3,7 +3,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void nothing_is_reported_at_first(void **state)
+static void result_initially_knows_nothing(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -15,7 +15,7 @@ static void nothing_is_reported_at_first(void **state)
     assert_null(r.doubt);
 }
 
-static void reported_errors_are_summed(void **state)
+static void result_errors_are_summed(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -42,7 +42,7 @@ static bool finish(struct wr_result *r, int64_t requests, double seconds, double
     return ok;
 }
 
-static void rate_or_seconds_are_worked_out(void **state)
+static void result_rate_or_seconds_are_computed(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -52,7 +52,7 @@ static void rate_or_seconds_are_worked_out(void **state)
     assert_true(finish(&r, 10, 2, 5.1) && r.rate == 5.1 && r.latency_us.mean == 5);
 }
 
-static void without_them_there_is_no_result(void **state)
+static void result_without_rate_and_seconds_is_rejected(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -64,7 +64,7 @@ static void without_them_there_is_no_result(void **state)
     assert_false(finish(&r, 0, NO, 5));
 }
 
-static void no_request_takes_no_time(void **state)
+static void result_without_requests_has_no_latency(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -75,9 +75,11 @@ static void no_request_takes_no_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_reported_at_first),   cmocka_unit_test(reported_errors_are_summed),
-        cmocka_unit_test(rate_or_seconds_are_worked_out), cmocka_unit_test(without_them_there_is_no_result),
-        cmocka_unit_test(no_request_takes_no_time),
+        cmocka_unit_test(result_initially_knows_nothing),
+        cmocka_unit_test(result_errors_are_summed),
+        cmocka_unit_test(result_rate_or_seconds_are_computed),
+        cmocka_unit_test(result_without_rate_and_seconds_is_rejected),
+        cmocka_unit_test(result_without_requests_has_no_latency),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void json_tells_mean_and_greatest(void **state)
+static void siege_json_has_mean_and_maximum(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-json.txt");
@@ -16,19 +16,19 @@ static void json_tells_mean_and_greatest(void **state)
     assert_latency(r, 9.32 * 1.67 / 23490 * 1e6, NO, NO, NO, NO, NO, NO, 30000);
 }
 
-static void text_tells_the_same(void **state)
+static void siege_text_equals_json(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-text.txt");
     assert_int_equal(r.connections, 5);
     assert_int_equal(r.requests, 50);
     assert_close(r.seconds, 0.01);
-    assert_int_equal(r.bytes, NO); /* less than a hundredth of a megabyte */
+    assert_int_equal(r.bytes, NO); /* less than 0.01 MB */
     assert_errors(r, NO, NO, NO, NO, 0, 0);
     assert_latency(r, 5.0 * 0.01 / 50 * 1e6, NO, NO, NO, NO, NO, NO, 10000);
 }
 
-static void failures_were_not_answered_and_bad_statuses_were(void **state)
+static void siege_failures_are_not_responses_but_bad_statuses_are(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-text-failures.txt");
@@ -42,14 +42,14 @@ static void failures_were_not_answered_and_bad_statuses_were(void **state)
     assert_errors(r, NO, NO, NO, NO, 200 - 92, 0);
 }
 
-static void fewer_clients_than_asked_for_are_no_result(void **state)
+static void siege_fewer_clients_than_requested_are_rejected(void **state)
 {
     (void)state;
     refuse_output(wr_siege_read, "siege-4.0.7-json-capped.txt", "fewer clients");
     refuse_output(wr_siege_read, "siege-4.0.7-text-capped.txt", "`limit`");
 }
 
-static void what_took_no_time_is_refused(void **state)
+static void siege_run_without_time_is_rejected(void **state)
 {
     (void)state;
     refuse_output(wr_siege_read, "siege-4.0.7-json-refused.txt", "how long");
@@ -57,7 +57,7 @@ static void what_took_no_time_is_refused(void **state)
     refuse_text(wr_siege_read, MK_STR("Transactions:\t 5 hits\nElapsed time:\t 1.00 secs\n"), "lacks");
 }
 
-static void output_that_is_cut_is_refused(void **state)
+static void siege_truncated_output_is_rejected(void **state)
 {
     (void)state;
     cut_anywhere(wr_siege_read, "siege-4.0.7-text-failures.txt");
@@ -67,12 +67,12 @@ static void output_that_is_cut_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_tells_mean_and_greatest),
-        cmocka_unit_test(text_tells_the_same),
-        cmocka_unit_test(failures_were_not_answered_and_bad_statuses_were),
-        cmocka_unit_test(fewer_clients_than_asked_for_are_no_result),
-        cmocka_unit_test(what_took_no_time_is_refused),
-        cmocka_unit_test(output_that_is_cut_is_refused),
+        cmocka_unit_test(siege_json_has_mean_and_maximum),
+        cmocka_unit_test(siege_text_equals_json),
+        cmocka_unit_test(siege_failures_are_not_responses_but_bad_statuses_are),
+        cmocka_unit_test(siege_fewer_clients_than_requested_are_rejected),
+        cmocka_unit_test(siege_run_without_time_is_rejected),
+        cmocka_unit_test(siege_truncated_output_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

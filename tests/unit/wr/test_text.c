@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-static void lines_come_one_by_one(void **state)
+static void text_next_line_returns_each_line(void **state)
 {
     (void)state;
     mk_str line, rest = MK_STR("one\ntwo\r\n\n10%\r20%\rthree\nfo");
@@ -12,13 +12,13 @@ static void lines_come_one_by_one(void **state)
         assert_true(wr_text_next_line(&rest, &line));
         assert_str(line, expected[i]);
     }
-    assert_false(wr_text_next_line(&rest, &line)); /* the rest may be cut */
+    assert_false(wr_text_next_line(&rest, &line)); /* the rest may be truncated */
     rest = MK_STR("only\n");
     assert_true(wr_text_next_line(&rest, &line));
     assert_false(wr_text_next_line(&rest, &line));
 }
 
-static void patterns_take_numbers_out(void **state)
+static void text_scan_extracts_numbers(void **state)
 {
     (void)state;
     double v[3] = {0};
@@ -34,7 +34,7 @@ static void patterns_take_numbers_out(void **state)
     assert_true(wr_text_scan(MK_STR("a 1."), "a %f.", v) && v[0] == 1);
 }
 
-static void times_are_microseconds_and_sizes_bytes(void **state)
+static void text_units_become_microseconds_and_bytes(void **state)
 {
     (void)state;
     static const struct {
@@ -58,7 +58,7 @@ static void times_are_microseconds_and_sizes_bytes(void **state)
     assert_false(wr_text_scan(MK_STR("9007199254740992h"), "%t", &value));
 }
 
-static void numbers_stay_in_their_bounds(void **state)
+static void text_numbers_are_limited(void **state)
 {
     (void)state;
     double value = 7;
@@ -88,10 +88,10 @@ static void numbers_stay_in_their_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_one_by_one),
-        cmocka_unit_test(patterns_take_numbers_out),
-        cmocka_unit_test(times_are_microseconds_and_sizes_bytes),
-        cmocka_unit_test(numbers_stay_in_their_bounds),
+        cmocka_unit_test(text_next_line_returns_each_line),
+        cmocka_unit_test(text_scan_extracts_numbers),
+        cmocka_unit_test(text_units_become_microseconds_and_bytes),
+        cmocka_unit_test(text_numbers_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void expect(const char *text)
     assert_str(mk_buf_str(&out), text);
 }
 
-static void a_client_that_cannot_do_more_is_said_with_its_numbers(void **state)
+static void warnings_client_bottleneck_is_reported_with_numbers(void **state)
 {
     (void)state;
     fill(0, 0.98, 1, 0.41, 2);
@@ -44,7 +44,7 @@ static void a_client_that_cannot_do_more_is_said_with_its_numbers(void **state)
            "of 2): this measures the client; give it more cores or threads, or use a faster one");
 }
 
-static void a_server_that_cannot_do_more_too(void **state)
+static void warnings_server_bottleneck_is_reported_with_numbers(void **state)
 {
     (void)state;
     fill(0, 0.30, 1, 0.97, 4);
@@ -55,8 +55,8 @@ static void a_server_that_cannot_do_more_too(void **state)
            "of 1)");
 }
 
-/* One shot that measured the client is the worse news. */
-static void the_client_comes_before_the_server(void **state)
+/* One shot that measured the client is worse. */
+static void warnings_client_has_priority_over_server(void **state)
 {
     (void)state;
     fill(0, 0.30, 1, 0.97, 1);
@@ -67,7 +67,7 @@ static void the_client_comes_before_the_server(void **state)
            "of 1): this measures the client; give it more cores or threads, or use a faster one");
 }
 
-static void no_bottleneck_below_the_limit(void **state)
+static void warnings_no_bottleneck_below_the_limit(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SHOTS; i++)
@@ -78,10 +78,10 @@ static void no_bottleneck_below_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_client_that_cannot_do_more_is_said_with_its_numbers, set_up),
-        cmocka_unit_test_setup(a_server_that_cannot_do_more_too, set_up),
-        cmocka_unit_test_setup(the_client_comes_before_the_server, set_up),
-        cmocka_unit_test_setup(no_bottleneck_below_the_limit, set_up),
+        cmocka_unit_test_setup(warnings_client_bottleneck_is_reported_with_numbers, set_up),
+        cmocka_unit_test_setup(warnings_server_bottleneck_is_reported_with_numbers, set_up),
+        cmocka_unit_test_setup(warnings_client_has_priority_over_server, set_up),
+        cmocka_unit_test_setup(warnings_no_bottleneck_below_the_limit, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void the_old_text_tells_no_latency(void **state)
+static void weighttp_old_text_has_no_latency(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.3-keepalive.txt");
@@ -17,7 +17,7 @@ static void the_old_text_tells_no_latency(void **state)
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
 }
 
-static void the_old_text_forgets_its_errors_but_we_do_not(void **state)
+static void weighttp_old_text_errors_are_computed(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.3-failures.txt");
@@ -33,7 +33,7 @@ static void the_old_text_forgets_its_errors_but_we_do_not(void **state)
     assert_close(r.rate, 0);
 }
 
-static void json_tells_times_in_microseconds(void **state)
+static void weighttp_json_times_are_microseconds(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.5-keepalive.txt");
@@ -48,7 +48,7 @@ static void json_tells_times_in_microseconds(void **state)
     assert_latency(r, 886, 444, 546, 2964, 4560, 5889, NO, 6105);
 }
 
-static void json_has_failures_of_both_kinds(void **state)
+static void weighttp_json_has_both_kinds_of_failures(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.5-failures.txt");
@@ -59,8 +59,8 @@ static void json_has_failures_of_both_kinds(void **state)
     assert_errors(r, NO, NO, NO, NO, 509, 0);
 }
 
-/* Versions between the two, and lwan's; the numbers are made up. */
-static void the_text_in_between_is_read_too(void **state)
+/* Intermediate versions, and lwan's; the numbers are invented. */
+static void weighttp_text_of_intermediate_versions_is_read(void **state)
 {
     (void)state;
     struct wr_result r =
@@ -74,7 +74,7 @@ static void the_text_in_between_is_read_too(void **state)
     assert_errors(r, NO, NO, NO, NO, 6, 4);
 }
 
-static void output_that_is_cut_is_refused(void **state)
+static void weighttp_truncated_output_is_rejected(void **state)
 {
     (void)state;
     cut_anywhere(wr_weighttp_read, "weighttp-0.3-failures.txt");
@@ -87,7 +87,7 @@ static void output_that_is_cut_is_refused(void **state)
     refuse_text(wr_weighttp_read, MK_STR("error: request_count 0\n"), "neither JSON");
 }
 
-static void json_of_something_else_is_refused(void **state)
+static void weighttp_other_json_is_rejected(void **state)
 {
     (void)state;
     refuse_text(wr_weighttp_read, MK_STR("{}"), "lacks");
@@ -101,7 +101,7 @@ static void json_of_something_else_is_refused(void **state)
                 "how long");
 }
 
-static void times_in_another_unit_are_not_reported(void **state)
+static void weighttp_times_in_other_units_are_ignored(void **state)
 {
     (void)state;
     struct wr_result r = read_text(
@@ -114,14 +114,14 @@ static void times_in_another_unit_are_not_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_old_text_tells_no_latency),
-        cmocka_unit_test(the_old_text_forgets_its_errors_but_we_do_not),
-        cmocka_unit_test(json_tells_times_in_microseconds),
-        cmocka_unit_test(json_has_failures_of_both_kinds),
-        cmocka_unit_test(the_text_in_between_is_read_too),
-        cmocka_unit_test(output_that_is_cut_is_refused),
-        cmocka_unit_test(json_of_something_else_is_refused),
-        cmocka_unit_test(times_in_another_unit_are_not_reported),
+        cmocka_unit_test(weighttp_old_text_has_no_latency),
+        cmocka_unit_test(weighttp_old_text_errors_are_computed),
+        cmocka_unit_test(weighttp_json_times_are_microseconds),
+        cmocka_unit_test(weighttp_json_has_both_kinds_of_failures),
+        cmocka_unit_test(weighttp_text_of_intermediate_versions_is_read),
+        cmocka_unit_test(weighttp_truncated_output_is_rejected),
+        cmocka_unit_test(weighttp_other_json_is_rejected),
+        cmocka_unit_test(weighttp_times_in_other_units_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 enum { NO = WR_UNKNOWN };
 
-static void a_run_without_errors_tells_percentiles(void **state)
+static void wrk_run_without_errors_has_percentiles(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-plain.txt");
@@ -18,7 +18,7 @@ static void a_run_without_errors_tells_percentiles(void **state)
     assert_int_equal(wr_result_errors(&r), 0);
 }
 
-static void percentiles_that_were_not_requested_are_not_reported(void **state)
+static void wrk_without_latency_option_has_no_percentiles(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-no-latency.txt");
@@ -26,7 +26,7 @@ static void percentiles_that_were_not_requested_are_not_reported(void **state)
     assert_latency(r, 195.57, NO, NO, NO, NO, NO, NO, 4440);
 }
 
-static void broken_connections_and_bad_statuses_are_errors(void **state)
+static void wrk_broken_connections_and_bad_statuses_are_errors(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-errors.txt");
@@ -36,7 +36,7 @@ static void broken_connections_and_bad_statuses_are_errors(void **state)
     assert_close(r.latency_us.p99, 1090);
 }
 
-static void no_answer_takes_no_time(void **state)
+static void wrk_run_without_responses_has_no_latency(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-slow.txt");
@@ -47,7 +47,7 @@ static void no_answer_takes_no_time(void **state)
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
 }
 
-static void what_did_not_run_is_refused(void **state)
+static void wrk_failed_run_is_rejected(void **state)
 {
     (void)state;
     refuse_output(wr_wrk_read, "wrk-4.1.0-refused.txt", "requests in");
@@ -55,14 +55,14 @@ static void what_did_not_run_is_refused(void **state)
     refuse_text(wr_wrk_read, MK_STR(""), "requests in");
 }
 
-static void output_that_is_cut_before_its_errors_is_refused(void **state)
+static void wrk_truncated_output_is_rejected(void **state)
 {
     (void)state;
     cut_anywhere(wr_wrk_read, "wrk-4.1.0-errors.txt");
     refuse_text(wr_wrk_read, MK_STR("  10 requests in 1.00s, 1.00KB read\n"), "Requests/sec");
 }
 
-static void all_units_are_known(void **state)
+static void wrk_units_are_parsed(void **state)
 {
     (void)state;
     struct wr_result r = read_text(wr_wrk_read, MK_STR("    Latency     1.50s    10.00ms    1.10m    90.00%\n"
@@ -77,8 +77,8 @@ static void all_units_are_known(void **state)
     assert_int_equal(r.bytes, 1610612736);
 }
 
-/* The form of wrk2 with --latency; its numbers are made up. */
-static void only_corrected_times_of_wrk2_count(void **state)
+/* The format of wrk2 with --latency; the numbers are invented. */
+static void wrk_only_corrected_times_of_wrk2_count(void **state)
 {
     (void)state;
     struct wr_result r = read_text(
@@ -100,7 +100,7 @@ static void only_corrected_times_of_wrk2_count(void **state)
     assert_latency(r, 1100, 1000, 1200, 1400, NO, 2000, 8000, 9100);
 }
 
-static void numbers_that_are_none_are_refused(void **state)
+static void wrk_invalid_numbers_are_rejected(void **state)
 {
     (void)state;
     refuse_text(wr_wrk_read, MK_STR("  nan requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
@@ -119,15 +119,15 @@ static void numbers_that_are_none_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_without_errors_tells_percentiles),
-        cmocka_unit_test(percentiles_that_were_not_requested_are_not_reported),
-        cmocka_unit_test(broken_connections_and_bad_statuses_are_errors),
-        cmocka_unit_test(no_answer_takes_no_time),
-        cmocka_unit_test(what_did_not_run_is_refused),
-        cmocka_unit_test(output_that_is_cut_before_its_errors_is_refused),
-        cmocka_unit_test(all_units_are_known),
-        cmocka_unit_test(only_corrected_times_of_wrk2_count),
-        cmocka_unit_test(numbers_that_are_none_are_refused),
+        cmocka_unit_test(wrk_run_without_errors_has_percentiles),
+        cmocka_unit_test(wrk_without_latency_option_has_no_percentiles),
+        cmocka_unit_test(wrk_broken_connections_and_bad_statuses_are_errors),
+        cmocka_unit_test(wrk_run_without_responses_has_no_latency),
+        cmocka_unit_test(wrk_failed_run_is_rejected),
+        cmocka_unit_test(wrk_truncated_output_is_rejected),
+        cmocka_unit_test(wrk_units_are_parsed),
+        cmocka_unit_test(wrk_only_corrected_times_of_wrk2_count),
+        cmocka_unit_test(wrk_invalid_numbers_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
