@@ -10,19 +10,19 @@ packages=(libcmocka-dev libnghttp2-dev libssl-dev zlib1g-dev libcrypt-dev nettle
 
 # Tests that fail under qemu-user 7.2, and why.
 known='
-links_inside_of_the_root                the root of the emulator (-L) differs from the root of the system
-links_in_the_middle_of_a_path           the root of the emulator (-L) differs from the root of the system
-links_out_of_the_root                   the root of the emulator (-L) differs from the root of the system
-looking_again_costs_no_descriptor       no openat2: the fallback needs one more descriptor
-without_descriptors_idle_ones_are_used  no openat2: the fallback needs one more descriptor
-unit/web/test_request_file              no openat2: the fallback needs one more descriptor, and the test aborts without it
-limits_hold                             qemu-user ignores RLIMIT_AS
-what_cannot_be_started_says_why         vfork is emulated by fork: parent and child share no memory
-a_failed_start_is_reported_later        vfork is emulated by fork: parent and child share no memory
-a_signal_reaches_the_whole_group        vfork is emulated by fork: a signal may arrive before the exec of the child
-signals_wait_for_room                   vfork is emulated by fork: a signal may arrive before the exec of the child
-a_dropped_child_dies_silently           vfork is emulated by fork: a signal may arrive before the exec of the child
-threads_and_memory_are_read             the emulator itself runs a thread
+file_links_inside_root                            the root of the emulator (-L) differs from the root of the system
+file_links_in_middle_of_path                      the root of the emulator (-L) differs from the root of the system
+file_links_leaving_root                           the root of the emulator (-L) differs from the root of the system
+file_cache_recheck_needs_no_descriptor            no openat2: the fallback needs one more descriptor
+file_cache_without_descriptors_closes_idle_files  no openat2: the fallback needs one more descriptor
+unit/web/test_request_file                        no openat2: the fallback needs one more descriptor, and the test aborts without it
+spawn_applies_limits                              qemu-user ignores RLIMIT_AS
+spawn_failure_reports_error                       vfork is emulated by fork: parent and child share no memory
+subprocess_failed_start_is_reported_later         vfork is emulated by fork: parent and child share no memory
+subprocess_signal_reaches_process_group           vfork is emulated by fork: a signal may arrive before the exec of the child
+subprocess_signal_waits_for_buffer_space          vfork is emulated by fork: a signal may arrive before the exec of the child
+subprocess_killed_child_is_not_reported           vfork is emulated by fork: a signal may arrive before the exec of the child
+process_threads_and_memory_are_read               the emulator itself runs a thread
 '
 
 say() { echo "arm: $*"; }

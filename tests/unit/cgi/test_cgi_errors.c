@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs write to their standard error, as lines for a log. */
+/* The stderr of CGI programs, split into lines for a log. */
 #include <monkey/cgi.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static void say(void *ctx, mk_str line)
     snprintf(h->last, sizeof h->last, "%.*s", MK_STR_ARG(line));
 }
 
-static void lines_come_in_pieces(void **state)
+static void cgi_errors_joins_pieces_to_lines(void **state)
 {
     struct heard h = {.n_lines = 0};
     struct mk_cgi_errors e = {.say = say, .ctx = &h, .left = LEFT, .full = "full"};
@@ -38,7 +38,7 @@ static void lines_come_in_pieces(void **state)
     assert_string_equal(h.last, "two");
 }
 
-static void they_are_bounded(void **state)
+static void cgi_errors_are_limited(void **state)
 {
     static char much[3000];
     struct heard h = {.n_lines = 0};
@@ -50,7 +50,7 @@ static void they_are_bounded(void **state)
     mk_cgi_errors_end(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");
-    e.left = h.n_lines = 0; /* none at all are wanted, and nothing needs to be said about it */
+    e.left = h.n_lines = 0; /* no output is wanted, and no message is needed */
     mk_cgi_errors_add(&e, MK_STR("line\n"));
     mk_cgi_errors_end(&e);
     assert_int_equal(h.n_lines, 0);
@@ -59,8 +59,8 @@ static void they_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_in_pieces),
-        cmocka_unit_test(they_are_bounded),
+        cmocka_unit_test(cgi_errors_joins_pieces_to_lines),
+        cmocka_unit_test(cgi_errors_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

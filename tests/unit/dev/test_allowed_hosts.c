@@ -8,7 +8,7 @@ static bool allows(const char *host, const char *more)
     return dev_allowed_hosts_contain(mk_str_from_c(host), mk_str_from_c(more));
 }
 
-static void test_this_machine_is_answered(void **state)
+static void allowed_hosts_include_this_machine(void **state)
 {
     static const char *const hosts[] = {"localhost",      "LocalHost", "localhost.",
                                         "shop.localhost", "127.0.0.1", "192.168.1.7",
@@ -16,10 +16,10 @@ static void test_this_machine_is_answered(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(hosts); i++)
         assert_true(allows(hosts[i], ""));
-    assert_true(dev_allowed_hosts_contain(MK_STR_NULL, MK_STR_NULL)); /* HTTP/1.0: no browser */
+    assert_true(dev_allowed_hosts_contain(MK_STR_NULL, MK_STR_NULL)); /* HTTP/1.0: not a browser */
 }
 
-static void test_a_name_of_others_is_not(void **state)
+static void allowed_hosts_exclude_other_names(void **state)
 {
     static const char *const hosts[] = {"evil.example", "localhost.evil.example", "notlocalhost",
                                         ".localhos",    "127.0.0.1.evil.example", "xn--localhost"};
@@ -28,14 +28,14 @@ static void test_a_name_of_others_is_not(void **state)
         assert_false(allows(hosts[i], ""));
 }
 
-static void test_names_can_be_added(void **state)
+static void allowed_hosts_can_be_added(void **state)
 {
     (void)state;
     assert_true(allows("a.test", "a.test"));
     assert_true(allows("B.test", "a.test, b.test"));
     assert_true(allows("pi.local", "x pi pi.local"));
     assert_false(allows("a.tes", "a.test"));
-    assert_false(allows("a.test.", "")); /* the root is no reason */
+    assert_false(allows("a.test.", "")); /* a trailing dot alone does not allow it */
     assert_true(allows("a.test.", "a.test"));
     assert_false(allows("c.test", ",, ,a.test"));
 }
@@ -43,9 +43,9 @@ static void test_names_can_be_added(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_this_machine_is_answered),
-        cmocka_unit_test(test_a_name_of_others_is_not),
-        cmocka_unit_test(test_names_can_be_added),
+        cmocka_unit_test(allowed_hosts_include_this_machine),
+        cmocka_unit_test(allowed_hosts_exclude_other_names),
+        cmocka_unit_test(allowed_hosts_can_be_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ struct room {
     struct dev_ipc_server office;
     char path[PATH_MAX];
     unsigned asked, faults;
-    bool elsewhere; /* another process answers */
+    bool elsewhere; /* another process responds */
 };
 
 static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer)
@@ -97,7 +97,7 @@ static bool is_closed(int fd)
     return recv(fd, &c, 1, MSG_DONTWAIT) == 0;
 }
 
-static void test_questions_are_answered(void **state)
+static void ipc_server_answers_requests(void **state)
 {
     struct room *r = *state;
     int fd = say(r, "ask html GET /a?b\n");
@@ -105,14 +105,14 @@ static void test_questions_are_answered(void **state)
     assert_true(is_closed(fd));
     close(fd);
     fd = say(r, "fault text PO");
-    assert_int_equal(r->faults, 0); /* not whole yet */
+    assert_int_equal(r->faults, 0); /* incomplete */
     assert_int_equal(send(fd, "ST /\n", 5, 0), 5);
     dev_ipc_server_process(&r->office);
     assert_str(hear(fd), "fault 0 POST /");
     close(fd);
 }
 
-static void test_another_process_may_answer(void **state)
+static void ipc_server_another_process_can_answer(void **state)
 {
     struct room *r = *state;
     r->elsewhere = true;
@@ -122,7 +122,7 @@ static void test_another_process_may_answer(void **state)
     close(fd);
 }
 
-static void test_a_question_without_end_is_none(void **state)
+static void ipc_server_too_long_request_is_rejected(void **state)
 {
     struct room *r = *state;
     static char much[DEV_LINE_MAX + 4096];
@@ -135,7 +135,7 @@ static void test_a_question_without_end_is_none(void **state)
     close(fd);
 }
 
-static void test_streams_leave_room_for_questions(void **state)
+static void ipc_server_streams_leave_slots_for_requests(void **state)
 {
     struct room *r = *state;
     enum { N = DEV_IPC_CLIENTS_MAX + 10 };
@@ -146,7 +146,7 @@ static void test_streams_leave_room_for_questions(void **state)
         fds[i] = say(r, "events\n");
     assert_str(hear(fds[N - 1]), "data: 0\n\n");
     assert_str(hear(fds[0]), "data: 0\n\n");
-    assert_true(is_closed(fds[0])); /* the oldest have made room */
+    assert_true(is_closed(fds[0])); /* the oldest were closed */
     dev_ipc_server_publish_state(&r->office, 7);
     assert_str(hear(fds[N - 1]), "data: 7\n\n");
     int fd = say(r, "ask text GET /\n");
@@ -160,7 +160,7 @@ static void test_streams_leave_room_for_questions(void **state)
     dev_ipc_server_process(&r->office);
 }
 
-static void test_a_full_office_waits_for_a_place(void **state)
+static void ipc_server_full_waits_for_a_slot(void **state)
 {
     struct room *r = *state;
     static int fds[DEV_IPC_CLIENTS_MAX + 1];
@@ -181,11 +181,11 @@ static void test_a_full_office_waits_for_a_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_questions_are_answered, enter, leave),
-        cmocka_unit_test_setup_teardown(test_another_process_may_answer, enter, leave),
-        cmocka_unit_test_setup_teardown(test_a_question_without_end_is_none, enter, leave),
-        cmocka_unit_test_setup_teardown(test_streams_leave_room_for_questions, enter, leave),
-        cmocka_unit_test_setup_teardown(test_a_full_office_waits_for_a_place, enter, leave),
+        cmocka_unit_test_setup_teardown(ipc_server_answers_requests, enter, leave),
+        cmocka_unit_test_setup_teardown(ipc_server_another_process_can_answer, enter, leave),
+        cmocka_unit_test_setup_teardown(ipc_server_too_long_request_is_rejected, enter, leave),
+        cmocka_unit_test_setup_teardown(ipc_server_streams_leave_slots_for_requests, enter, leave),
+        cmocka_unit_test_setup_teardown(ipc_server_full_waits_for_a_slot, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages lose places of files that a developer did not write. */
+/* Messages must not name positions in files that the developer did not write. */
 #include "messages.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static const char *clean(const char *text)
     return room;
 }
 
-static void test_inner_place_becomes_that_of_the_source(void **state)
+static void messages_generated_position_becomes_that_of_the_source(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -28,7 +28,7 @@ static void test_inner_place_becomes_that_of_the_source(void **state)
     assert_string_equal(clean("/tmp/run/back.conf: error: /s/a.c:x: odd\n"), "error: /s/a.c:x: odd\n");
 }
 
-static void test_other_lines_stay(void **state)
+static void messages_other_lines_are_unchanged(void **state)
 {
     static const char *const same[] = {"/s/more.conf:3:5: error: unknown key\n        Kee 1\n        ^\n",
                                        "/tmp/runner/back.conf:2: error: x\n",
@@ -57,7 +57,7 @@ static const char *check(const char *text, bool *ok)
     return room;
 }
 
-static void test_symbols_of_the_program_are_no_news(void **state)
+static void messages_symbols_of_the_program_are_removed(void **state)
 {
     bool ok;
     (void)state;
@@ -70,7 +70,7 @@ static void test_symbols_of_the_program_are_no_news(void **state)
     assert_true(ok);
 }
 
-static void test_unknown_symbol_is_an_error(void **state)
+static void messages_unknown_symbol_is_an_error(void **state)
 {
     bool ok;
     (void)state;
@@ -87,10 +87,10 @@ static void test_unknown_symbol_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inner_place_becomes_that_of_the_source),
-        cmocka_unit_test(test_other_lines_stay),
-        cmocka_unit_test(test_symbols_of_the_program_are_no_news),
-        cmocka_unit_test(test_unknown_symbol_is_an_error),
+        cmocka_unit_test(messages_generated_position_becomes_that_of_the_source),
+        cmocka_unit_test(messages_other_lines_are_unchanged),
+        cmocka_unit_test(messages_symbols_of_the_program_are_removed),
+        cmocka_unit_test(messages_unknown_symbol_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

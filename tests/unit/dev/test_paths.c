@@ -6,14 +6,14 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-static void test_a_private_folder_is_ours_alone(void **state)
+static void paths_private_dir_requires_owner_and_mode(void **state)
 {
     struct folder f;
     char path[PATH_MAX];
     (void)state;
     folder_init(&f);
     assert_true(dev_paths_make_private_dir(folder_path(&f, "new", path)));
-    assert_true(dev_paths_make_private_dir(path)); /* again */
+    assert_true(dev_paths_make_private_dir(path)); /* existing */
     assert_int_equal(chmod(path, 0777), 0);
     assert_false(dev_paths_make_private_dir(path));
     assert_int_equal(chmod(path, 0700), 0);
@@ -28,7 +28,7 @@ static void test_a_private_folder_is_ours_alone(void **state)
     folder_fini(&f);
 }
 
-static void test_a_path_fits_or_is_none(void **state)
+static void paths_format_rejects_too_long_or_empty(void **state)
 {
     char path[PATH_MAX];
     (void)state;
@@ -42,8 +42,8 @@ static void test_a_path_fits_or_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_private_folder_is_ours_alone),
-        cmocka_unit_test(test_a_path_fits_or_is_none),
+        cmocka_unit_test(paths_private_dir_requires_owner_and_mode),
+        cmocka_unit_test(paths_format_rejects_too_long_or_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What compilers, addr2line, crashed processes and sources say. */
+/* Parsers for the output of compilers, addr2line and crashed processes, and for sources. */
 #include "compile.h"
 #include "crash.h"
 #include "error_page.h"
@@ -8,7 +8,7 @@
 
 #include "unit/test.h"
 
-/* ---- Rules for make(1) ---- */
+/* ---- Make rules ---- */
 
 static const char *files_of(const char *rule)
 {
@@ -19,7 +19,7 @@ static const char *files_of(const char *rule)
     return room;
 }
 
-static void test_a_rule_lists_files(void **state)
+static void make_rule_lists_files(void **state)
 {
     (void)state;
     assert_string_equal(files_of("a.so: /s/a.c /s/a.h\n"), "/s/a.c\n/s/a.h\n");
@@ -46,7 +46,7 @@ static void expect_message(const char *line, const char *path, uint64_t row, uin
     assert_int_equal(c, column);
 }
 
-static void test_messages_of_compilers_are_read(void **state)
+static void compiler_messages_are_parsed(void **state)
 {
     static const char *const others[] = {"",
                                          ":1:2: error: x",
@@ -69,7 +69,7 @@ static void test_messages_of_compilers_are_read(void **state)
             fail_msg("%s", others[i]);
 }
 
-static void test_text_is_escaped_and_without_colors(void **state)
+static void error_page_text_is_escaped_and_without_colors(void **state)
 {
     char room[512];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -84,7 +84,7 @@ static void test_text_is_escaped_and_without_colors(void **state)
 
 /* ---- Crashes ---- */
 
-static void test_frames_are_read(void **state)
+static void crash_frames_are_parsed(void **state)
 {
     struct dev_frame f;
     (void)state;
@@ -99,7 +99,7 @@ static void test_frames_are_read(void **state)
     assert_false(dev_symbolize_parse_frame(MK_STR(DEV_CRASH_HEAD "11 (nil)"), &f));
 }
 
-static void test_places_are_read(void **state)
+static void source_locations_are_parsed(void **state)
 {
     mk_str path;
     uint64_t row;
@@ -116,7 +116,7 @@ static void test_places_are_read(void **state)
     assert_false(dev_symbolize_parse_location(MK_STR(""), &path, &row));
 }
 
-static void test_causes_are_named(void **state)
+static void crash_cause_is_described(void **state)
 {
     char room[256];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -151,7 +151,7 @@ static void expect_source(const char *text, const char *name, const char *packag
     dev_source_free(&s);
 }
 
-static void test_a_source_says_its_name_and_libraries(void **state)
+static void source_name_and_libraries_are_parsed(void **state)
 {
     (void)state;
     expect_source("DUDA_SERVICE(shop, x)", "shop", "", "");
@@ -183,7 +183,7 @@ static void expect_segment(mk_str *rest, const char *text, const char *name, con
     assert_str(p.type, type);
 }
 
-static void test_segments_of_patterns(void **state)
+static void pattern_segments_are_parsed(void **state)
 {
     mk_str rest = MK_STR("/items/:id<int>/:word/*rest"), text;
     struct dev_param p;
@@ -202,14 +202,14 @@ static void test_segments_of_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_rule_lists_files),
-        cmocka_unit_test(test_messages_of_compilers_are_read),
-        cmocka_unit_test(test_text_is_escaped_and_without_colors),
-        cmocka_unit_test(test_frames_are_read),
-        cmocka_unit_test(test_places_are_read),
-        cmocka_unit_test(test_causes_are_named),
-        cmocka_unit_test(test_a_source_says_its_name_and_libraries),
-        cmocka_unit_test(test_segments_of_patterns),
+        cmocka_unit_test(make_rule_lists_files),
+        cmocka_unit_test(compiler_messages_are_parsed),
+        cmocka_unit_test(error_page_text_is_escaped_and_without_colors),
+        cmocka_unit_test(crash_frames_are_parsed),
+        cmocka_unit_test(source_locations_are_parsed),
+        cmocka_unit_test(crash_cause_is_described),
+        cmocka_unit_test(source_name_and_libraries_are_parsed),
+        cmocka_unit_test(pattern_segments_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is heard of processes on pipes. */
+/* Reading the stderr of processes from pipes. */
 #include "stderr_reader.h"
 
 #include "crash.h"
@@ -28,8 +28,8 @@ static void on_crash(void *ctx)
     h->crashes++;
 }
 
-/* /dev/zero is the process that never pauses. */
-static void test_a_flood_ends_a_call(void **state)
+/* /dev/zero acts as a process that never pauses. */
+static void stderr_reader_limits_a_single_call(void **state)
 {
     struct heard heard = {0};
     struct dev_stderr_reader h;
@@ -55,8 +55,8 @@ static void write_all(int fd)
     close(fd);
 }
 
-/* More than a buffer of lines holds, and at its end a report. */
-static void test_a_burst_is_heard_whole(void **state)
+/* More than the line buffer holds, with a crash report at the end. */
+static void stderr_reader_reads_a_burst_completely(void **state)
 {
     struct heard heard = {0};
     struct dev_stderr_reader h;
@@ -85,7 +85,7 @@ static void hear(struct dev_stderr_reader *h, const char *text)
         close(ends[0]);
 }
 
-static void test_death_without_report_forgets_earlier_report(void **state)
+static void stderr_reader_death_without_report_drops_earlier_report(void **state)
 {
     static const char report[] = DEV_CRASH_HEAD "11 0\n" DEV_CRASH_FRAME "a.so 1\n" DEV_CRASH_END "\n";
     struct heard heard = {0};
@@ -95,7 +95,7 @@ static void test_death_without_report_forgets_earlier_report(void **state)
     hear(&h, report);
     assert_true(h.has_crashed && !h.has_died);
     dev_stderr_reader_worker_died(&h);
-    assert_true(h.has_crashed && h.has_died); /* the report is of that worker */
+    assert_true(h.has_crashed && h.has_died); /* the report belongs to that worker */
     dev_stderr_reader_worker_died(&h);
     assert_false(h.has_crashed);
     hear(&h, report);
@@ -106,9 +106,9 @@ static void test_death_without_report_forgets_earlier_report(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_flood_ends_a_call),
-        cmocka_unit_test(test_a_burst_is_heard_whole),
-        cmocka_unit_test(test_death_without_report_forgets_earlier_report),
+        cmocka_unit_test(stderr_reader_limits_a_single_call),
+        cmocka_unit_test(stderr_reader_reads_a_burst_completely),
+        cmocka_unit_test(stderr_reader_death_without_report_drops_earlier_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/death.h"
 
-static void small_files_are_in_memory(void **state)
+static void file_cache_keeps_small_files_in_memory(void **state)
 {
     (void)state;
     struct mk_open_file *f = take("small");
@@ -19,7 +19,7 @@ static void small_files_are_in_memory(void **state)
     mk_open_file_release(f);
 }
 
-static void large_files_are_open(void **state)
+static void file_cache_keeps_large_files_open(void **state)
 {
     (void)state;
     struct mk_open_file *f = take("large");
@@ -31,7 +31,7 @@ static void large_files_are_open(void **state)
     assert_int_equal(cache.memory, 0);
 }
 
-static void what_is_no_file_has_its_kind(void **state)
+static void file_cache_reports_the_kind_of_non_files(void **state)
 {
     (void)state;
     assert_int_equal(mkfifoat(folder.fd, "fifo", 0600), 0);
@@ -46,7 +46,7 @@ static void what_is_no_file_has_its_kind(void **state)
     mk_open_file_release(fifo);
 }
 
-static void errors_are_reported_and_forgotten(void **state)
+static void file_cache_does_not_cache_errors(void **state)
 {
     (void)state;
     static char longest[PATH_MAX + 1];
@@ -61,9 +61,9 @@ static void errors_are_reported_and_forgotten(void **state)
     mk_open_file_release(f);
 }
 
-/* ---- Believing, and looking again ---- */
+/* ---- Rechecking ---- */
 
-static void it_is_believed_for_a_while(void **state)
+static void file_cache_entry_is_not_rechecked_within_the_interval(void **state)
 {
     (void)state;
     const struct mk_open_file *f = look("small");
@@ -78,7 +78,7 @@ static void it_is_believed_for_a_while(void **state)
     assert_int_equal(cache.memory, 7);
 }
 
-static void the_same_file_is_kept(void **state)
+static void file_cache_recheck_keeps_an_unchanged_file(void **state)
 {
     (void)state;
     static const char *const names[] = {"small", "large", "dir", ""};
@@ -109,7 +109,7 @@ static void check_seen(const char *what)
         folder_set_time(&folder, "large", 1234567890);
     else if (strcmp(what, "inode") == 0)
         folder_add(&folder, "large", MK_STR("0123456789012345678901234567890123456789"));
-    else /* touched by chmod only: the change time tells */
+    else /* only chmod was called: the change time differs */
         assert_int_equal(chmod(room, 0600), 0);
     now += RECHECK_MS;
     struct mk_open_file *after = take("large");
@@ -119,10 +119,10 @@ static void check_seen(const char *what)
     mk_open_file_release(before);
 }
 
-static void every_change_is_seen(void **state)
+static void file_cache_recheck_detects_every_change(void **state)
 {
     (void)state;
-    usleep(20000); /* the clock of the file system is coarse */
+    usleep(20000); /* the file system clock is coarse */
     check_seen("size");
     check_seen("time");
     check_seen("inode");
@@ -130,7 +130,7 @@ static void every_change_is_seen(void **state)
     check_seen("mode");
 }
 
-static void looking_again_costs_no_descriptor(void **state)
+static void file_cache_recheck_needs_no_descriptor(void **state)
 {
     (void)state;
     static const char *const names[] = {"small", "large", "dir", "nothing"};
@@ -144,10 +144,10 @@ static void looking_again_costs_no_descriptor(void **state)
         }
     int after = dup(0);
     close(after);
-    assert_int_equal(after, before + 1); /* the large one is open */
+    assert_int_equal(after, before + 1); /* the large file is open */
 }
 
-static void what_is_gone_is_gone(void **state)
+static void file_cache_recheck_drops_a_deleted_file(void **state)
 {
     (void)state;
     struct mk_open_file *f = take("large");
@@ -156,11 +156,11 @@ static void what_is_gone_is_gone(void **state)
     assert_int_equal(take_error("large"), -ENOENT);
     assert_int_equal(cache.n, 0);
     char room[64];
-    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* its holder keeps it */
+    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* its user can still read it */
     mk_open_file_release(f);
 }
 
-static void two_roots_do_not_mix(void **state)
+static void file_cache_separates_roots(void **state)
 {
     (void)state;
     struct mk_root other = {.path = "other"};
@@ -179,7 +179,7 @@ static void two_roots_do_not_mix(void **state)
 
 /* ---- Limits ---- */
 
-static void the_least_recently_used_goes_first(void **state)
+static void file_cache_evicts_the_least_recently_used(void **state)
 {
     (void)state;
     add_many(6);
@@ -196,7 +196,7 @@ static void the_least_recently_used_goes_first(void **state)
     assert_true(is_listed("f0") && is_listed("f3") && is_listed("f4") && is_listed("f5"));
 }
 
-static void being_looked_at_again_is_use(void **state)
+static void file_cache_recheck_counts_as_use(void **state)
 {
     (void)state;
     add_many(5);
@@ -211,7 +211,7 @@ static void being_looked_at_again_is_use(void **state)
     assert_false(is_listed("f1"));
 }
 
-static void memory_goes_to_the_first_files(void **state)
+static void file_cache_memory_goes_to_the_first_files(void **state)
 {
     (void)state;
     init_with(
@@ -229,7 +229,7 @@ static void memory_goes_to_the_first_files(void **state)
     assert_int_equal(cache.memory, 30);
 }
 
-static void files_in_turn_keep_it_when_all_are_checked_again(void **state)
+static void file_cache_cyclic_use_keeps_memory_on_recheck(void **state)
 {
     (void)state;
     init_with(
@@ -242,7 +242,7 @@ static void files_in_turn_keep_it_when_all_are_checked_again(void **state)
     }
 }
 
-static void what_is_asked_for_takes_the_memory_of_what_is_not(void **state)
+static void file_cache_used_file_takes_memory_of_unused_files(void **state)
 {
     (void)state;
     init_with(
@@ -258,12 +258,12 @@ static void what_is_asked_for_takes_the_memory_of_what_is_not(void **state)
     assert_false(is_listed("f0"));
     assert_true(is_listed("f1") && is_listed("f2"));
     assert_non_null(look("f5")->content.p);
-    assert_null(look("f3")->content.p); /* all that are there are in use */
+    assert_null(look("f3")->content.p); /* all files in memory are in use */
     assert_int_equal(cache.memory, 30);
 }
 
-/* However long what is known of a file is believed. */
-static void files_in_frequent_use_stay_in_memory(void **state)
+/* Regardless of the recheck interval. */
+static void file_cache_frequently_used_files_stay_in_memory(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = 3600000});
@@ -277,7 +277,7 @@ static void files_in_frequent_use_stay_in_memory(void **state)
     assert_int_equal(cache.memory, 30);
 }
 
-static void a_changed_file_keeps_its_memory(void **state)
+static void file_cache_changed_file_keeps_its_memory(void **state)
 {
     (void)state;
     init_with(
@@ -294,11 +294,11 @@ static void a_changed_file_keeps_its_memory(void **state)
     now += RECHECK_MS;
     look("f0");
     look("f2");
-    assert_null(look("f1")->content.p); /* the others are in use, and it does not fit any more */
+    assert_null(look("f1")->content.p); /* the others are in use, and it no longer fits */
     assert_int_equal(cache.memory, 20);
 }
 
-static void what_alone_is_too_much_is_open(void **state)
+static void file_cache_file_above_the_memory_limit_is_open(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 100, .memory = 15, .small = 20});
@@ -308,10 +308,10 @@ static void what_alone_is_too_much_is_open(void **state)
     assert_null(f->content.p);
     assert_true(f->fd >= 0);
     assert_int_equal(cache.memory, 10);
-    assert_true(is_listed("small")); /* nothing was thrown out for it */
+    assert_true(is_listed("small")); /* nothing was evicted for it */
 }
 
-static void more_than_fit_in_turn_do_not_throw_out_each_other(void **state)
+static void file_cache_cyclic_use_beyond_capacity_does_not_thrash(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 20, .memory = 0, .recheck_ms = RECHECK_MS});
@@ -321,10 +321,10 @@ static void more_than_fit_in_turn_do_not_throw_out_each_other(void **state)
     for (unsigned round = 0; round < 5; round++)
         found += found_of(60);
     assert_int_equal(cache.n, 20);
-    assert_true(found >= 5 * 10); /* of 5 * 20 at best; none if the least recently used always went */
+    assert_true(found >= 5 * 10); /* of at most 5 * 20; 0 with strict LRU eviction */
 }
 
-static void a_newcomer_soon_has_a_place(void **state)
+static void file_cache_new_file_is_soon_cached(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 4, .memory = 0, .recheck_ms = RECHECK_MS});
@@ -345,7 +345,7 @@ static mk_err take_kept(const char *path)
     return e;
 }
 
-static void what_would_not_be_kept_need_not_be_opened(void **state)
+static void file_cache_uncacheable_file_is_not_opened(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 2, .recheck_ms = RECHECK_MS});
@@ -360,7 +360,7 @@ static void what_would_not_be_kept_need_not_be_opened(void **state)
     assert_int_equal(take_kept("large"), -EAGAIN);
 }
 
-static void a_cache_of_none_keeps_none(void **state)
+static void file_cache_of_size_0_keeps_nothing(void **state)
 {
     (void)state;
     static const struct mk_file_cache_limits limits = {
@@ -374,7 +374,7 @@ static void a_cache_of_none_keeps_none(void **state)
     mk_open_file_release(b);
 }
 
-static void references_outlive_their_place(void **state)
+static void file_cache_references_outlive_eviction(void **state)
 {
     (void)state;
     add_many(6);
@@ -393,7 +393,7 @@ static void references_outlive_their_place(void **state)
     mk_open_file_release(large);
 }
 
-static void references_outlive_the_cache(void **state)
+static void file_cache_references_outlive_the_cache(void **state)
 {
     (void)state;
     struct mk_open_file *f = take("small"), *large = take("large");
@@ -411,16 +411,16 @@ static void drop(void *f)
     mk_open_file_release(f);
 }
 
-static void a_reference_too_few_is_a_bug(void **state)
+static void file_cache_release_without_reference_aborts(void **state)
 {
     (void)state;
     struct mk_open_file f = {.refs = 0};
     assert_bug(drop, &f, "refs > 0");
 }
 
-/* ---- Forgetting and shedding ---- */
+/* ---- Invalidating and evicting ---- */
 
-static void a_forgotten_file_is_reopened(void **state)
+static void file_cache_invalidated_file_is_reopened(void **state)
 {
     (void)state;
     struct mk_open_file *f = take("small");
@@ -435,7 +435,7 @@ static void a_forgotten_file_is_reopened(void **state)
     assert_int_equal(cache.n, 1);
 }
 
-static void idle_descriptors_are_shed(void **state)
+static void file_cache_close_idle_closes_idle_descriptors(void **state)
 {
     (void)state;
     folder_add(&folder, "large2", MK_STR("0123456789012345678901234567890123456789"));
@@ -450,7 +450,7 @@ static void idle_descriptors_are_shed(void **state)
     assert_int_equal(mk_file_cache_close_idle(&cache), 1);
 }
 
-static void clearing_keeps_what_is_used(void **state)
+static void file_cache_evict_idle_keeps_used_files(void **state)
 {
     (void)state;
     look("small");
@@ -465,7 +465,7 @@ static void clearing_keeps_what_is_used(void **state)
     assert_int_equal(cache.memory, 0);
 }
 
-static void without_descriptors_idle_ones_are_used(void **state)
+static void file_cache_without_descriptors_closes_idle_files(void **state)
 {
     (void)state;
     struct rlimit before, none;
@@ -488,8 +488,8 @@ static void without_descriptors_idle_ones_are_used(void **state)
     mk_open_file_release(f);
 }
 
-/* More files than there were buckets at first. */
-static void many_files_are_found(void **state)
+/* More files than initial buckets. */
+static void file_cache_finds_many_files(void **state)
 {
     (void)state;
     enum { MANY = 300 };
@@ -504,7 +504,7 @@ static void many_files_are_found(void **state)
             folder_add(&folder, name, mk_str_from_c(name));
         struct mk_open_file *f = take(name);
         assert_str(f->content, name);
-        assert_int_equal(f->refs, 2); /* it is in the cache, too */
+        assert_int_equal(f->refs, 2); /* the other one is the cache's */
         mk_open_file_release(f);
     }
     assert_int_equal(cache.n, MANY);
@@ -516,36 +516,36 @@ static void many_files_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(small_files_are_in_memory, start, stop),
-        cmocka_unit_test_setup_teardown(many_files_are_found, start, stop),
-        cmocka_unit_test_setup_teardown(large_files_are_open, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_file_has_its_kind, start, stop),
-        cmocka_unit_test_setup_teardown(errors_are_reported_and_forgotten, start, stop),
-        cmocka_unit_test_setup_teardown(it_is_believed_for_a_while, start, stop),
-        cmocka_unit_test_setup_teardown(the_same_file_is_kept, start, stop),
-        cmocka_unit_test_setup_teardown(every_change_is_seen, start, stop),
-        cmocka_unit_test_setup_teardown(looking_again_costs_no_descriptor, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_gone_is_gone, start, stop),
-        cmocka_unit_test_setup_teardown(two_roots_do_not_mix, start, stop),
-        cmocka_unit_test_setup_teardown(the_least_recently_used_goes_first, start, stop),
-        cmocka_unit_test_setup_teardown(being_looked_at_again_is_use, start, stop),
-        cmocka_unit_test_setup_teardown(memory_goes_to_the_first_files, start, stop),
-        cmocka_unit_test_setup_teardown(files_in_turn_keep_it_when_all_are_checked_again, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_asked_for_takes_the_memory_of_what_is_not, start, stop),
-        cmocka_unit_test_setup_teardown(files_in_frequent_use_stay_in_memory, start, stop),
-        cmocka_unit_test_setup_teardown(a_changed_file_keeps_its_memory, start, stop),
-        cmocka_unit_test_setup_teardown(what_alone_is_too_much_is_open, start, stop),
-        cmocka_unit_test_setup_teardown(more_than_fit_in_turn_do_not_throw_out_each_other, start, stop),
-        cmocka_unit_test_setup_teardown(a_newcomer_soon_has_a_place, start, stop),
-        cmocka_unit_test_setup_teardown(what_would_not_be_kept_need_not_be_opened, start, stop),
-        cmocka_unit_test_setup_teardown(a_cache_of_none_keeps_none, start, stop),
-        cmocka_unit_test_setup_teardown(references_outlive_their_place, start, stop),
-        cmocka_unit_test_setup_teardown(references_outlive_the_cache, start, stop),
-        cmocka_unit_test_setup_teardown(a_reference_too_few_is_a_bug, start, stop),
-        cmocka_unit_test_setup_teardown(a_forgotten_file_is_reopened, start, stop),
-        cmocka_unit_test_setup_teardown(idle_descriptors_are_shed, start, stop),
-        cmocka_unit_test_setup_teardown(clearing_keeps_what_is_used, start, stop),
-        cmocka_unit_test_setup_teardown(without_descriptors_idle_ones_are_used, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_keeps_small_files_in_memory, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_finds_many_files, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_keeps_large_files_open, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_reports_the_kind_of_non_files, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_does_not_cache_errors, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_entry_is_not_rechecked_within_the_interval, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_recheck_keeps_an_unchanged_file, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_recheck_detects_every_change, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_recheck_needs_no_descriptor, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_recheck_drops_a_deleted_file, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_separates_roots, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_evicts_the_least_recently_used, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_recheck_counts_as_use, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_memory_goes_to_the_first_files, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_cyclic_use_keeps_memory_on_recheck, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_used_file_takes_memory_of_unused_files, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_frequently_used_files_stay_in_memory, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_changed_file_keeps_its_memory, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_file_above_the_memory_limit_is_open, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_cyclic_use_beyond_capacity_does_not_thrash, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_new_file_is_soon_cached, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_uncacheable_file_is_not_opened, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_of_size_0_keeps_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_references_outlive_eviction, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_references_outlive_the_cache, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_release_without_reference_aborts, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_invalidated_file_is_reopened, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_close_idle_closes_idle_descriptors, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_evict_idle_keeps_used_files, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_without_descriptors_closes_idle_files, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

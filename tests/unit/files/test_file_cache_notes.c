@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cache of open files keeps besides its entries: notes, and how many entries it may have. */
+/* Attachments of cached files, and the limit of entries. */
 #include "unit/opened.h"
 
 static unsigned n_freed;
@@ -10,7 +10,7 @@ static void free_note(struct mk_open_file_attachment *note)
     n_freed++;
 }
 
-static void a_note_goes_with_its_file(void **state)
+static void file_cache_attachment_is_freed_with_its_file(void **state)
 {
     (void)state;
     static struct mk_open_file_attachment note = {.free = free_note};
@@ -29,7 +29,7 @@ static void a_note_goes_with_its_file(void **state)
 
 static struct mk_open_file_attachment notes[8];
 
-/* True if it has room for a note, which it gets. */
+/* Adds an attachment if there is memory for it; returns whether it did. */
 static bool add_note(struct mk_open_file *f, size_t i, size_t size)
 {
     if (!mk_file_cache_may_attach(f, size, now))
@@ -39,7 +39,7 @@ static bool add_note(struct mk_open_file *f, size_t i, size_t size)
     return true;
 }
 
-static void a_note_without_a_size_goes_with_the_last_request(void **state)
+static void file_cache_attachment_without_size_is_freed_with_the_last_user(void **state)
 {
     (void)state;
     static struct mk_open_file_attachment note = {.free = free_note};
@@ -56,7 +56,7 @@ static void a_note_without_a_size_goes_with_the_last_request(void **state)
     mk_open_file_release(b);
 }
 
-static void notes_count_as_memory(void **state)
+static void file_cache_attachments_count_as_memory(void **state)
 {
     (void)state;
     n_freed = 0;
@@ -75,7 +75,7 @@ static void notes_count_as_memory(void **state)
     assert_int_equal(cache.memory, 0);
 }
 
-static void a_note_takes_the_memory_of_unused_entries(void **state)
+static void file_cache_attachment_takes_memory_of_unused_entries(void **state)
 {
     (void)state;
     struct mk_open_file *large = take("large");
@@ -93,7 +93,7 @@ static void a_note_takes_the_memory_of_unused_entries(void **state)
     mk_open_file_release(file);
 }
 
-static void what_is_in_no_table_has_no_room(void **state)
+static void file_cache_uncached_file_cannot_have_attachments(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 0, .memory = 100, .small = 20});
@@ -102,7 +102,7 @@ static void what_is_in_no_table_has_no_room(void **state)
     mk_open_file_release(f);
 }
 
-static void fewer_may_be_allowed(void **state)
+static void file_cache_max_entries_can_be_reduced(void **state)
 {
     (void)state;
     add_many(4);
@@ -130,12 +130,13 @@ static void fewer_may_be_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_note_goes_with_its_file, start, stop),
-        cmocka_unit_test_setup_teardown(a_note_without_a_size_goes_with_the_last_request, start, stop),
-        cmocka_unit_test_setup_teardown(notes_count_as_memory, start, stop),
-        cmocka_unit_test_setup_teardown(a_note_takes_the_memory_of_unused_entries, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_in_no_table_has_no_room, start, stop),
-        cmocka_unit_test_setup_teardown(fewer_may_be_allowed, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_attachment_is_freed_with_its_file, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_attachment_without_size_is_freed_with_the_last_user, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(file_cache_attachments_count_as_memory, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_attachment_takes_memory_of_unused_entries, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_uncached_file_cannot_have_attachments, start, stop),
+        cmocka_unit_test_setup_teardown(file_cache_max_entries_can_be_reduced, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void expect(const char *name, const char *type)
         fail_msg("%s is %.*s, not %s", name, MK_STR_ARG(found), type);
 }
 
-static void usual_files_have_their_types(void **state)
+static void mime_common_files_have_their_type(void **state)
 {
     (void)state;
     expect("index.html", "text/html");
@@ -32,12 +32,12 @@ static void usual_files_have_their_types(void **state)
     expect("x.woff2", "font/woff2");
     expect("x.PNG", "image/png");
     expect("x.JpG", "image/jpeg");
-    expect("x.3g2", "video/3gpp2"); /* the first of all */
+    expect("x.3g2", "video/3gpp2"); /* the first entry */
     expect(".html", "text/html");
     expect("x.tar.gz", "application/gzip");
 }
 
-static void an_unknown_type_has_the_default(void **state)
+static void mime_unknown_extension_has_the_default(void **state)
 {
     (void)state;
     static const char *const names[] = {"",        "x",           "html",
@@ -50,7 +50,7 @@ static void an_unknown_type_has_the_default(void **state)
         expect(names[i], "x/default");
 }
 
-static void every_builtin_type_is_found(void **state)
+static void mime_builtin_types_are_found(void **state)
 {
     (void)state;
     mk_str rest = mk_str_skip(mk_str_from_c(mk_mime_builtin), 1);
@@ -68,7 +68,7 @@ static void every_builtin_type_is_found(void **state)
     assert_true(n > 100);
 }
 
-static void a_configuration_says_over_it(void **state)
+static void mime_configured_type_overrides_the_builtin(void **state)
 {
     (void)state;
     char extension[] = "HTML", type[] = "x/own";
@@ -83,7 +83,7 @@ static void a_configuration_says_over_it(void **state)
     expect("a.nosuch", "x/new");
 }
 
-static void extensions_have_a_limit(void **state)
+static void mime_extension_length_is_limited(void **state)
 {
     (void)state;
     assert_true(mk_mime_add(&mime, MK_STR("0123456789abcdef"), MK_STR("x/long")));
@@ -93,7 +93,7 @@ static void extensions_have_a_limit(void **state)
     expect("a.0123456789abcdefg", "x/default");
 }
 
-static void types_have_a_type_and_a_subtype(void **state)
+static void mime_type_needs_type_and_subtype(void **state)
 {
     (void)state;
     static const char *const good[] = {"text/html", "image/svg+xml", "text/html;charset=utf-8",
@@ -110,7 +110,7 @@ static void types_have_a_type_and_a_subtype(void **state)
             fail_msg("`%s` is not a type", bad[i]);
 }
 
-static void text_wants_a_charset(void **state)
+static void mime_text_types_get_a_charset(void **state)
 {
     (void)state;
     assert_true(mk_mime_wants_charset(MK_STR("text/html")));
@@ -124,13 +124,13 @@ static void text_wants_a_charset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(usual_files_have_their_types, start, harness_stop),
-        cmocka_unit_test_setup_teardown(an_unknown_type_has_the_default, start, harness_stop),
-        cmocka_unit_test_setup_teardown(every_builtin_type_is_found, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_configuration_says_over_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(extensions_have_a_limit, start, harness_stop),
-        cmocka_unit_test(types_have_a_type_and_a_subtype),
-        cmocka_unit_test_setup_teardown(text_wants_a_charset, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mime_common_files_have_their_type, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mime_unknown_extension_has_the_default, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mime_builtin_types_are_found, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mime_configured_type_overrides_the_builtin, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mime_extension_length_is_limited, start, harness_stop),
+        cmocka_unit_test(mime_type_needs_type_and_subtype),
+        cmocka_unit_test_setup_teardown(mime_text_types_get_a_charset, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static int start(void **state)
     root = (struct mk_root){.fd = folder.fd, .path = folder.path};
     assert_int_equal(mk_file_cache_init(&cache, &limits), 0);
     now_ms = 5000;
-    now = time(NULL) + 3600; /* nothing here has changed for an hour */
+    now = time(NULL) + 3600; /* an hour after the last change here */
     return 0;
 }
 
@@ -47,14 +47,14 @@ static uint32_t beside(const char *path)
     return found;
 }
 
-static void a_folder_is_read_when_it_is_asked_for_again(void **state)
+static void siblings_folder_is_read_on_the_second_request(void **state)
 {
     (void)state;
     assert_int_equal(beside("page"), UINT32_MAX);
     assert_int_equal(beside("page"), 0);
 }
 
-static void names_tell_their_endings(void **state)
+static void siblings_suffixes_are_found_by_name(void **state)
 {
     (void)state;
     folder_add(&folder, "other.gz", MK_STR(""));
@@ -68,7 +68,7 @@ static void names_tell_their_endings(void **state)
     assert_int_equal(beside("in/page"), BR);
 }
 
-static void a_change_is_seen_when_the_folder_is_looked_at_again(void **state)
+static void siblings_change_is_detected_on_recheck(void **state)
 {
     (void)state;
     beside("in/page");
@@ -80,7 +80,7 @@ static void a_change_is_seen_when_the_folder_is_looked_at_again(void **state)
     assert_int_equal(beside("in/page"), GZ);
 }
 
-static void a_folder_that_has_just_changed_is_not_read(void **state)
+static void siblings_recently_changed_folder_is_not_read(void **state)
 {
     (void)state;
     now = time(NULL);
@@ -90,8 +90,8 @@ static void a_folder_that_has_just_changed_is_not_read(void **state)
     assert_int_equal(beside("page"), 0);
 }
 
-/* Archives and copied folders bring their times with them. */
-static void a_folder_of_old_may_have_changed_just_now(void **state)
+/* Archives and copied folders keep their old times. */
+static void siblings_old_mtime_with_recent_change_is_not_read(void **state)
 {
     (void)state;
     const struct timespec old[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
@@ -101,7 +101,7 @@ static void a_folder_of_old_may_have_changed_just_now(void **state)
         assert_int_equal(beside("in/page"), UINT32_MAX);
 }
 
-static void a_folder_from_the_future_is_not_read(void **state)
+static void siblings_folder_from_the_future_is_not_read(void **state)
 {
     (void)state;
     const struct timespec future[] = {{.tv_sec = time(NULL) + 86400}, {.tv_sec = time(NULL) + 86400}};
@@ -110,8 +110,8 @@ static void a_folder_from_the_future_is_not_read(void **state)
         assert_int_equal(beside("in/page"), UINT32_MAX);
 }
 
-/* Some file systems do not report that a folder has changed. */
-static void nothing_is_believed_for_ever(void **state)
+/* Some file systems do not update the time of a changed folder. */
+static void siblings_result_expires(void **state)
 {
     (void)state;
     beside("in/page");
@@ -120,12 +120,12 @@ static void nothing_is_believed_for_ever(void **state)
     assert_int_equal(mk_file_cache_acquire(&cache, &root, MK_STR("in"), now_ms, &f), 0);
     folder_add(&folder, "in/page.gz", MK_STR(""));
     now_ms += 60 * 1000;
-    f->checked_ms = now_ms; /* as if it looked unchanged */
+    f->checked_ms = now_ms; /* as if it were unchanged */
     assert_int_equal(beside("in/page"), GZ);
     mk_open_file_release(f);
 }
 
-static void a_large_folder_is_not_read(void **state)
+static void siblings_large_folder_is_not_read(void **state)
 {
     (void)state;
     for (int i = 0; i < 1024; i++) {
@@ -137,7 +137,7 @@ static void a_large_folder_is_not_read(void **state)
         assert_int_equal(beside("in/page"), UINT32_MAX);
 }
 
-static void upper_and_lower_case_may_be_the_same(void **state)
+static void siblings_suffix_case_is_ignored(void **state)
 {
     (void)state;
     folder_add(&folder, "in/PAGE.GZ", MK_STR(""));
@@ -145,8 +145,8 @@ static void upper_and_lower_case_may_be_the_same(void **state)
     assert_int_equal(beside("in/page"), GZ);
 }
 
-/* The names are not those of the folder that the entry is of. */
-static void a_folder_that_was_replaced_is_not_read(void **state)
+/* The names belong to another folder than the cached one. */
+static void siblings_replaced_folder_is_not_read(void **state)
 {
     (void)state;
     beside("in/page");
@@ -155,7 +155,7 @@ static void a_folder_that_was_replaced_is_not_read(void **state)
     assert_int_equal(beside("in/page"), UINT32_MAX);
 }
 
-static void what_is_not_kept_is_not_looked_at(void **state)
+static void siblings_uncached_folder_is_not_read(void **state)
 {
     (void)state;
     static const struct mk_file_cache_limits none = {.recheck_ms = RECHECK_MS};
@@ -165,7 +165,7 @@ static void what_is_not_kept_is_not_looked_at(void **state)
         assert_int_equal(beside("in/page"), UINT32_MAX);
 }
 
-static void a_file_in_no_cache_has_no_folder(void **state)
+static void siblings_of_uncached_file_are_unknown(void **state)
 {
     (void)state;
     struct mk_open_file *f = mk_open_file_from_fd(dup(folder.fd), 0);
@@ -177,18 +177,18 @@ static void a_file_in_no_cache_has_no_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_folder_is_read_when_it_is_asked_for_again, start, stop),
-        cmocka_unit_test_setup_teardown(names_tell_their_endings, start, stop),
-        cmocka_unit_test_setup_teardown(a_change_is_seen_when_the_folder_is_looked_at_again, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_that_has_just_changed_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_of_old_may_have_changed_just_now, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_from_the_future_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(nothing_is_believed_for_ever, start, stop),
-        cmocka_unit_test_setup_teardown(a_large_folder_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(upper_and_lower_case_may_be_the_same, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_that_was_replaced_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_not_kept_is_not_looked_at, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_in_no_cache_has_no_folder, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_folder_is_read_on_the_second_request, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_suffixes_are_found_by_name, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_change_is_detected_on_recheck, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_recently_changed_folder_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_old_mtime_with_recent_change_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_folder_from_the_future_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_result_expires, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_large_folder_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_suffix_case_is_ignored, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_replaced_folder_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_uncached_folder_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(siblings_of_uncached_file_are_unknown, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A router that looks at all routes, written as simply as can be: what the real one is compared with. It
- * knows routes of one method at most, and no escapes. */
+/* A router that tries all routes, as simple as possible, to compare the real one with. It supports routes
+ * with at most one method, and no escapes. */
 #ifndef MK_UNIT_HTTP_NAIVE_H
 #define MK_UNIT_HTTP_NAIVE_H
 
@@ -8,7 +8,7 @@
 #include <regex.h>
 #include <stdlib.h>
 
-/* From the most to the least specific; a segment that is text comes before them. */
+/* From the most to the least specific type; literal segments come before them. */
 static const struct {
     const char *written, *expression;
 } naive_types[] = {
@@ -48,7 +48,7 @@ static inline bool naive_is(size_t type, mk_str s)
     return regexec(&naive_regexes[type], room, 0, NULL, 0) == 0;
 }
 
-/* 0: text; then by type; the last: the rest of the path. */
+/* 0: literal; then by type; the last: the rest of the path. */
 static inline size_t naive_rank(mk_str segment)
 {
     if (segment.len == 0 || (segment.p[0] != ':' && segment.p[0] != '*'))
@@ -77,7 +77,7 @@ static inline bool naive_matches(mk_str pattern, mk_str path)
     return !pattern.p && !path.p;
 }
 
-/* Is `a` more specific than `b`? Both match one path. */
+/* Whether `a` is more specific than `b`, if both match. */
 static inline bool naive_is_better(mk_str a, mk_str b)
 {
     while (a.p && b.p) {
@@ -88,7 +88,7 @@ static inline bool naive_is_better(mk_str a, mk_str b)
     return false;
 }
 
-/* How well a route's methods suit: 3 as written, 2 HEAD by GET, 1 any, 0 not at all. */
+/* How well the methods of a route match: 3 exactly, 2 HEAD by GET, 1 any, 0 not at all. */
 static inline int naive_suits(mk_str methods, mk_str method)
 {
     if (methods.len == 0)
@@ -106,7 +106,7 @@ static inline mk_str naive_methods(mk_str *route)
     return methods;
 }
 
-/* The number of the route that answers; -405 or -404 if there is none. */
+/* Returns the number of the matching route, or -405 or -404. */
 static inline int naive_find(const mk_str *routes, int n, mk_str method, mk_str path)
 {
     int best = -404, best_suits = 0;

@@ -23,7 +23,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* A route's data is its own text. */
+/* The data of a route is its text. */
 static void add(const char *route)
 {
     if (mk_router_add(router, mk_str_from_c(route), (void *)(uintptr_t)route, MK_STR_NULL))
@@ -70,7 +70,7 @@ static void refuses(const char *route, int err, const char *why)
     assert_contains(mk_router_error(router), "b.c:2");
 }
 
-static void nothing_leads_nowhere(void **state)
+static void router_empty_finds_nothing(void **state)
 {
     (void)state;
     expect("GET", "/", NULL);
@@ -79,7 +79,7 @@ static void nothing_leads_nowhere(void **state)
     mk_router_free(NULL);
 }
 
-static void paths_of_text(void **state)
+static void router_literal_paths(void **state)
 {
     (void)state;
     add("GET /");
@@ -99,7 +99,7 @@ static void paths_of_text(void **state)
     expect("GET", "//a", NULL);
 }
 
-static void parameters(void **state)
+static void router_parameters(void **state)
 {
     (void)state;
     add("GET /users/:id");
@@ -116,7 +116,7 @@ static void parameters(void **state)
     expect("GET", "/users//notes/1", NULL);
 }
 
-static void the_rest(void **state)
+static void router_rest_parameters(void **state)
 {
     (void)state;
     add("/files/*path");
@@ -134,7 +134,7 @@ static void the_rest(void **state)
     expect_param(0, "all", "");
 }
 
-static void the_most_specific_wins(void **state)
+static void router_most_specific_route_wins(void **state)
 {
     (void)state;
     add("GET /*all");
@@ -170,7 +170,7 @@ static void the_most_specific_wins(void **state)
     expect("GET", "/v/", "GET /*all");
 }
 
-static void numbers_that_do_not_fit_do_not_match(void **state)
+static void router_overflowing_numbers_do_not_match(void **state)
 {
     (void)state;
     add("GET /u/:n<uint>");
@@ -188,7 +188,7 @@ static void numbers_that_do_not_fit_do_not_match(void **state)
     expect("GET", "/i/--1", NULL);
 }
 
-static void a_way_that_ends_is_left(void **state)
+static void router_backtracks_from_dead_ends(void **state)
 {
     (void)state;
     add("GET /a/b/c");
@@ -204,7 +204,7 @@ static void a_way_that_ends_is_left(void **state)
     assert_int_equal(found.n, 1);
 }
 
-static void methods(void **state)
+static void router_methods(void **state)
 {
     (void)state;
     add("GET /x");
@@ -224,7 +224,7 @@ static void methods(void **state)
     expect_allow("POST", "/x/old", "GET, HEAD");
 }
 
-static void routes_without_methods_take_what_is_left(void **state)
+static void router_routes_without_methods_match_other_methods(void **state)
 {
     (void)state;
     add("/x");
@@ -240,7 +240,7 @@ static void routes_without_methods_take_what_is_left(void **state)
     expect("POST", "/y", "/y");
 }
 
-static void conflicts_name_both(void **state)
+static void router_conflict_names_both_routes(void **state)
 {
     (void)state;
     assert_int_equal(mk_router_add(router, MK_STR("GET,POST /u/:id<int>"), NULL, MK_STR("a.c:1")), 0);
@@ -254,7 +254,7 @@ static void conflicts_name_both(void **state)
     assert_int_equal(mk_router_error(router).len, 0);
 }
 
-static void mistakes_are_explained(void **state)
+static void router_mistakes_are_explained(void **state)
 {
     (void)state;
     refuses("", -EINVAL, "does not begin with a slash");
@@ -295,7 +295,7 @@ static int add_text(const struct mk_buf *text)
     return mk_router_add(router, mk_buf_str(text), NULL, MK_STR_NULL);
 }
 
-static void limits(void **state)
+static void router_limits(void **state)
 {
     struct mk_buf text = mk_buf_growing(10000);
     (void)state;
@@ -329,7 +329,7 @@ static void limits(void **state)
     mk_buf_free(&text);
 }
 
-static void routes_have_numbers(void **state)
+static void router_routes_have_numbers(void **state)
 {
     (void)state;
     assert_int_equal(mk_router_add(router, MK_STR("  GET   /x "), router, MK_STR("a.c:1")), 0);
@@ -339,25 +339,25 @@ static void routes_have_numbers(void **state)
     assert_int_equal(found.route, 0);
     assert_ptr_equal(found.data, router);
     mk_router_find(router, MK_STR("GET"), MK_STR("/y"), &found);
-    assert_int_equal(found.route, 1); /* one that was refused has none */
+    assert_int_equal(found.route, 1); /* rejected routes have no number */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_leads_nowhere, start, stop),
-        cmocka_unit_test_setup_teardown(paths_of_text, start, stop),
-        cmocka_unit_test_setup_teardown(parameters, start, stop),
-        cmocka_unit_test_setup_teardown(the_rest, start, stop),
-        cmocka_unit_test_setup_teardown(the_most_specific_wins, start, stop),
-        cmocka_unit_test_setup_teardown(numbers_that_do_not_fit_do_not_match, start, stop),
-        cmocka_unit_test_setup_teardown(a_way_that_ends_is_left, start, stop),
-        cmocka_unit_test_setup_teardown(methods, start, stop),
-        cmocka_unit_test_setup_teardown(routes_without_methods_take_what_is_left, start, stop),
-        cmocka_unit_test_setup_teardown(conflicts_name_both, start, stop),
-        cmocka_unit_test_setup_teardown(mistakes_are_explained, start, stop),
-        cmocka_unit_test_setup_teardown(limits, start, stop),
-        cmocka_unit_test_setup_teardown(routes_have_numbers, start, stop),
+        cmocka_unit_test_setup_teardown(router_empty_finds_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(router_literal_paths, start, stop),
+        cmocka_unit_test_setup_teardown(router_parameters, start, stop),
+        cmocka_unit_test_setup_teardown(router_rest_parameters, start, stop),
+        cmocka_unit_test_setup_teardown(router_most_specific_route_wins, start, stop),
+        cmocka_unit_test_setup_teardown(router_overflowing_numbers_do_not_match, start, stop),
+        cmocka_unit_test_setup_teardown(router_backtracks_from_dead_ends, start, stop),
+        cmocka_unit_test_setup_teardown(router_methods, start, stop),
+        cmocka_unit_test_setup_teardown(router_routes_without_methods_match_other_methods, start, stop),
+        cmocka_unit_test_setup_teardown(router_conflict_names_both_routes, start, stop),
+        cmocka_unit_test_setup_teardown(router_mistakes_are_explained, start, stop),
+        cmocka_unit_test_setup_teardown(router_limits, start, stop),
+        cmocka_unit_test_setup_teardown(router_routes_have_numbers, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

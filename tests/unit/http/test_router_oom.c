@@ -13,7 +13,7 @@ static int find(const struct mk_router *router, const char *method, const char *
     return (int)mk_router_find(router, mk_str_from_c(method), mk_str_from_c(path), &match);
 }
 
-/* What was refused is not there, what was taken is. */
+/* Rejected routes are absent, accepted ones present. */
 static void check(struct mk_router *router, const bool *taken)
 {
     assert_int_equal(find(router, "GET", "/users/7"), taken[0] ? 0 : 404);
@@ -23,7 +23,7 @@ static void check(struct mk_router *router, const bool *taken)
     assert_int_equal(find(router, "GET", "/a/1/c/2"), taken[4] ? 0 : 404);
 }
 
-/* So many that the tables grow. */
+/* Enough routes to make the tables grow. */
 static bool add_more(struct mk_router *router)
 {
     bool all_well = true;
@@ -51,7 +51,7 @@ static bool fill(void)
     return all_well;
 }
 
-static void routes_need_memory(void **state)
+static void router_oom_add_fails(void **state)
 {
     (void)state;
     oom_at_each_allocation(fill);
@@ -59,6 +59,6 @@ static void routes_need_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(routes_need_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(router_oom_add_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

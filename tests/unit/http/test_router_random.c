@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random routes and paths, and a router that looks at all routes as the judge. */
+/* Random routes and paths, compared with a router that tries all routes. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -65,7 +65,7 @@ static int fill(struct mk_router *router, char texts[][TEXT], mk_str *routes)
     return n;
 }
 
-/* Names in their order, and values that put together are a path again. */
+/* The parameters must be named in order, and their values must form the path again. */
 static void check_params(const struct mk_router_match *match, mk_str route, mk_str path)
 {
     size_t k = 0;
@@ -84,7 +84,7 @@ static void check_params(const struct mk_router_match *match, mk_str route, mk_s
     assert_int_equal(k, match->n);
 }
 
-static void it_finds_what_a_look_at_all_finds(void **state)
+static void router_agrees_with_the_naive_router(void **state)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "PURGE", "OTHER"};
     static char texts[ROUTES][TEXT];
@@ -113,7 +113,7 @@ static void it_finds_what_a_look_at_all_finds(void **state)
     naive_fini();
 }
 
-static void thousands_of_routes(void **state)
+static void router_handles_thousands_of_routes(void **state)
 {
     enum { N = 5000 };
     char text[TEXT];
@@ -136,8 +136,8 @@ static void thousands_of_routes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_finds_what_a_look_at_all_finds),
-        cmocka_unit_test(thousands_of_routes),
+        cmocka_unit_test(router_agrees_with_the_naive_router),
+        cmocka_unit_test(router_handles_thousands_of_routes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

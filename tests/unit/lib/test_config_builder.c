@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines in any order become a configuration in its order. */
+/* Lines added in any order become a configuration in the right order. */
 #include "lib/config_builder.h"
 
 #include "unit/test.h"
@@ -26,7 +26,7 @@ static void expect(const char *text)
     mk_buf_free(&out);
 }
 
-static void sections_of_the_server_come_first(void **state)
+static void config_builder_puts_server_sections_first(void **state)
 {
     (void)state;
     assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("HOST")), 0);
@@ -37,10 +37,10 @@ static void sections_of_the_server_come_first(void **state)
     expect("[SERVER]\n    Port 1\n    Timeout 2\n[PLUGINS]\n    Load x\n[HOST]\n    ServerName a b\n");
 }
 
-static void sections_of_hosts_stay_with_them(void **state)
+static void config_builder_keeps_sections_with_their_host(void **state)
 {
     (void)state;
-    assert_int_equal(add("OTHER", "A", "1"), 0); /* of a plugin, for all hosts */
+    assert_int_equal(add("OTHER", "A", "1"), 0); /* a plugin section, for all hosts */
     assert_int_equal(add("ROUTES", "/a", "x"), 0);
     assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("HOST")), 0);
     assert_int_equal(add("ROUTES", "/b", "y"), 0);
@@ -50,7 +50,7 @@ static void sections_of_hosts_stay_with_them(void **state)
            "[OTHER]\n    A 2\n");
 }
 
-static void a_section_may_begin_again(void **state)
+static void config_builder_can_repeat_a_section(void **state)
 {
     (void)state;
     assert_int_equal(add("LOCATION", "Path", "/a"), 0);
@@ -59,7 +59,7 @@ static void a_section_may_begin_again(void **state)
     expect("[HOST]\n[LOCATION]\n    Path /a\n[LOCATION]\n    Path /b\n");
 }
 
-static void what_is_no_line_is_refused(void **state)
+static void config_builder_rejects_invalid_lines(void **state)
 {
     static const char *const keys[] = {"", "a b", "#a", "[a]", "@INCLUDE", "@set", "----", "a\tb", "a\nb"};
     static const char *const sections[] = {"", " A", "A]", "A\nB"};
@@ -77,10 +77,10 @@ static void what_is_no_line_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(sections_of_the_server_come_first, clear),
-        cmocka_unit_test_teardown(sections_of_hosts_stay_with_them, clear),
-        cmocka_unit_test_teardown(a_section_may_begin_again, clear),
-        cmocka_unit_test_teardown(what_is_no_line_is_refused, clear),
+        cmocka_unit_test_teardown(config_builder_puts_server_sections_first, clear),
+        cmocka_unit_test_teardown(config_builder_keeps_sections_with_their_host, clear),
+        cmocka_unit_test_teardown(config_builder_can_repeat_a_section, clear),
+        cmocka_unit_test_teardown(config_builder_rejects_invalid_lines, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

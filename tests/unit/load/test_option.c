@@ -19,7 +19,7 @@ static bool refuse(const char *fmt, ...)
     return false;
 }
 
-static void a_number_has_its_bounds(void **state)
+static void option_number_is_limited(void **state)
 {
     uint64_t n;
     (void)state;
@@ -36,7 +36,7 @@ static void a_number_has_its_bounds(void **state)
     assert_string_equal(said, "-c expects a number from 5 to 7, not \"8\"");
 }
 
-static void what_is_expected_of_an_answer(void **state)
+static void option_expectations_are_parsed(void **state)
 {
     struct load_expected e = {.status = 0};
     (void)state;
@@ -50,8 +50,8 @@ static void what_is_expected_of_an_answer(void **state)
     assert_int_equal(e.sha1[19], 0xed);
 }
 
-/* An interim answer is never the answer. */
-static void what_no_answer_has_is_refused(void **state)
+/* An interim response is never the final one. */
+static void option_impossible_expectations_are_rejected(void **state)
 {
     struct load_expected e = {.status = 0};
     (void)state;
@@ -69,9 +69,9 @@ static void what_no_answer_has_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_has_its_bounds),
-        cmocka_unit_test(what_is_expected_of_an_answer),
-        cmocka_unit_test(what_no_answer_has_is_refused),
+        cmocka_unit_test(option_number_is_limited),
+        cmocka_unit_test(option_expectations_are_parsed),
+        cmocka_unit_test(option_impossible_expectations_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

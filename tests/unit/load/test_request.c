@@ -13,7 +13,7 @@ static void expect(char *const *fields, bool closes, const char *text)
     assert_str(mk_buf_str(&out), text);
 }
 
-static void a_request_names_its_client_and_host(void **state)
+static void request_has_client_and_host(void **state)
 {
     char *none[] = {NULL};
     (void)state;
@@ -22,7 +22,7 @@ static void a_request_names_its_client_and_host(void **state)
            "GET /a?b HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: pace/1\r\nConnection: close\r\n\r\n");
 }
 
-static void fields_take_the_place_of_ours(void **state)
+static void request_headers_replace_defaults(void **state)
 {
     char host[] = "host: other", agent[] = "User-agent:", more[] = "A: b";
     char *fields[] = {host, more, agent, NULL};
@@ -30,7 +30,7 @@ static void fields_take_the_place_of_ours(void **state)
     expect(fields, false, "GET /a?b HTTP/1.1\r\nhost: other\r\nA: b\r\nUser-agent:\r\n\r\n");
 }
 
-static void the_connection_closes_whatever_they_say(void **state)
+static void request_close_overrides_headers(void **state)
 {
     char keep[] = "connection: keep-alive", host[] = "Host: h", agent[] = "User-Agent: a";
     char *fields[] = {keep, host, agent, NULL};
@@ -42,9 +42,9 @@ static void the_connection_closes_whatever_they_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_names_its_client_and_host),
-        cmocka_unit_test(fields_take_the_place_of_ours),
-        cmocka_unit_test(the_connection_closes_whatever_they_say),
+        cmocka_unit_test(request_has_client_and_host),
+        cmocka_unit_test(request_headers_replace_defaults),
+        cmocka_unit_test(request_close_overrides_headers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

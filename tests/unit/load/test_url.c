@@ -16,7 +16,7 @@ static void expect(const char *text, const char *authority, const char *host, un
     assert_int_equal(u.tls, text[4] == 's');
 }
 
-static void a_url_has_host_port_and_target(void **state)
+static void url_has_host_port_and_target(void **state)
 {
     (void)state;
     expect("http://a.example", "a.example", "a.example", 80, "/");
@@ -27,7 +27,7 @@ static void a_url_has_host_port_and_target(void **state)
     expect("https://a:1/", "a:1", "a", 1, "/");
 }
 
-static void a_fragment_is_not_asked_for(void **state)
+static void url_fragment_is_not_requested(void **state)
 {
     (void)state;
     expect("http://a/b?c#d", "a", "a", 80, "/b?c");
@@ -35,7 +35,7 @@ static void a_fragment_is_not_asked_for(void **state)
     expect("http://a#b/c", "a", "a", 80, "/");
 }
 
-static void anything_else_is_refused(void **state)
+static void url_invalid_is_rejected(void **state)
 {
     static const char *const texts[] = {"",
                                         "a.example",
@@ -68,7 +68,7 @@ static void anything_else_is_refused(void **state)
             fail_msg("%s was taken", texts[i]);
 }
 
-static void addresses_need_no_resolver(void **state)
+static void url_addresses_need_no_resolver(void **state)
 {
     struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX];
     struct load_url u;
@@ -79,7 +79,7 @@ static void addresses_need_no_resolver(void **state)
     assert_int_equal(mk_sockaddr_port(&at[0]), 8080);
 }
 
-static void a_host_has_at_most_255_bytes(void **state)
+static void url_host_has_at_most_255_bytes(void **state)
 {
     char text[300];
     struct load_url u;
@@ -94,9 +94,9 @@ static void a_host_has_at_most_255_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_url_has_host_port_and_target), cmocka_unit_test(a_fragment_is_not_asked_for),
-        cmocka_unit_test(anything_else_is_refused),       cmocka_unit_test(a_host_has_at_most_255_bytes),
-        cmocka_unit_test(addresses_need_no_resolver),
+        cmocka_unit_test(url_has_host_port_and_target),   cmocka_unit_test(url_fragment_is_not_requested),
+        cmocka_unit_test(url_invalid_is_rejected),        cmocka_unit_test(url_host_has_at_most_255_bytes),
+        cmocka_unit_test(url_addresses_need_no_resolver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included by the tests of os/regex_pcre2.c. */
+/* Helpers for the tests of os/regex_pcre2.c. */
 #ifndef MK_UNIT_OS_REGEX_CASE_H
 #define MK_UNIT_OS_REGEX_CASE_H
 

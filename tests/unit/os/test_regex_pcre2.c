@@ -13,7 +13,7 @@ static enum mk_regex_result found_in(const char *pattern, const char *text)
     return result;
 }
 
-static void what_is_linked_is_not_looked_for(void **state)
+static void regex_linked_library_is_not_searched(void **state)
 {
     (void)state;
     struct mk_regex_error why = {0};
@@ -22,7 +22,7 @@ static void what_is_linked_is_not_looked_for(void **state)
     mk_regex_free(r);
 }
 
-static void it_is_found_anywhere_but_for_anchors(void **state)
+static void regex_without_anchors_matches_anywhere(void **state)
 {
     (void)state;
     assert_int_equal(found_in("\\.php$", "/a/b.php"), MK_REGEX_MATCH);
@@ -38,7 +38,7 @@ static void it_is_found_anywhere_but_for_anchors(void **state)
     assert_int_equal(found_in("b", "aBc"), MK_REGEX_NO_MATCH);
 }
 
-static void text_may_be_absent_and_hold_a_nul(void **state)
+static void regex_text_can_be_null_or_contain_nul(void **state)
 {
     (void)state;
     struct mk_regex *r = make("^a?.?b?$", false);
@@ -52,7 +52,7 @@ static void text_may_be_absent_and_hold_a_nul(void **state)
     mk_regex_free(r);
 }
 
-static void case_can_be_ignored(void **state)
+static void regex_case_can_be_ignored(void **state)
 {
     (void)state;
     struct mk_regex *r = make("^www\\d+\\.example$", true);
@@ -61,7 +61,7 @@ static void case_can_be_ignored(void **state)
     mk_regex_free(r);
 }
 
-static void captures_have_numbers_and_names(void **state)
+static void regex_captures_have_numbers_and_names(void **state)
 {
     (void)state;
     struct mk_regex_captures found;
@@ -79,7 +79,7 @@ static void captures_have_numbers_and_names(void **state)
     mk_regex_free(r);
 }
 
-static void more_groups_than_captures_still_match(void **state)
+static void regex_with_more_groups_than_captures_matches(void **state)
 {
     (void)state;
     char pattern[3 * 40 + 1];
@@ -95,8 +95,8 @@ static void more_groups_than_captures_still_match(void **state)
     mk_regex_free(r);
 }
 
-/* \K in a look-ahead may end a match before its beginning. */
-static void a_match_that_runs_backwards_captures_nothing(void **state)
+/* \K in a lookahead can end a match before its start. */
+static void regex_backwards_match_captures_nothing(void **state)
 {
     (void)state;
     struct mk_regex_error why;
@@ -107,7 +107,7 @@ static void a_match_that_runs_backwards_captures_nothing(void **state)
     mk_regex_free(r);
 }
 
-static void mistakes_have_a_place(void **state)
+static void regex_errors_have_a_position(void **state)
 {
     (void)state;
     static const struct {
@@ -159,8 +159,8 @@ static bool gives_up_while_it_sleeps(struct mk_regex *r, mk_str text)
     return result == MK_REGEX_LIMIT;
 }
 
-/* On a busy machine other processes run meanwhile. */
-static void only_processor_time_counts(void **state)
+/* Other processes may run meanwhile on a busy machine. */
+static void regex_limit_counts_cpu_time_only(void **state)
 {
     (void)state;
     char text[2000];
@@ -173,35 +173,36 @@ static void only_processor_time_counts(void **state)
     mk_regex_free(r);
 }
 
-static void a_search_that_goes_astray_is_given_up(void **state)
+static void regex_excessive_backtracking_is_aborted(void **state)
 {
     (void)state;
     char *evil = repeat('a', 3000, "!"), *open = repeat('(', 20000, ")");
     assert_int_equal(found_in("^(a+)+$", evil), MK_REGEX_LIMIT);
     assert_int_equal(found_in("(a+)+$", evil), MK_REGEX_LIMIT);
     assert_int_equal(found_in("^(\\((?:[^()]|(?1))*\\))$", open), MK_REGEX_LIMIT);
-    assert_int_equal(found_in("^(a+)+$", "aaaa"), MK_REGEX_MATCH); /* and the next one goes on */
+    assert_int_equal(found_in("^(a+)+$", "aaaa"), MK_REGEX_MATCH); /* and later searches work */
     free(evil);
     free(open);
 }
 
-/* The limit of PCRE2 is for each byte where a match may begin: with 20,000 steps for each of them, this
- * search would take 8000 times that. */
-static void a_pattern_without_an_anchor_has_no_more_steps(void **state)
+/* The limit of PCRE2 applies to each possible start of a match: with 20,000 steps for each, this search
+ * would take 8000 times that. */
+static void regex_step_limit_includes_all_start_positions(void **state)
 {
     (void)state;
     char *evil = repeat('a', 8000, "!X!");
     assert_int_equal(found_in("(?:b|a)*X$", evil), MK_REGEX_LIMIT);
     assert_int_equal(found_in("(?:b|a)*X$", evil + 7980), MK_REGEX_NO_MATCH);
     memcpy(evil, "/files/", 7);
-    assert_int_equal(found_in("/files.*[.]php$", evil), MK_REGEX_NO_MATCH); /* a step for each byte is fine */
+    assert_int_equal(found_in("/files.*[.]php$", evil), MK_REGEX_NO_MATCH); /* one step per byte is fine */
     assert_int_equal(found_in("\\.php$", evil), MK_REGEX_NO_MATCH);
     assert_int_equal(found_in("a!X!$", evil), MK_REGEX_MATCH);
     free(evil);
 }
 
-/* The stack of compiled code is small: the interpreter continues, and steps limit it before memory does. */
-static void a_long_text_fits(void **state)
+/* The JIT stack is small: the interpreter continues, and the step limit is reached before the memory limit.
+ */
+static void regex_long_text_is_matched(void **state)
 {
     (void)state;
     char *text = repeat('a', 8000, "!"), *longer = repeat('a', 12000, "!");
@@ -215,18 +216,18 @@ static void a_long_text_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_linked_is_not_looked_for),
-        cmocka_unit_test(it_is_found_anywhere_but_for_anchors),
-        cmocka_unit_test(text_may_be_absent_and_hold_a_nul),
-        cmocka_unit_test(case_can_be_ignored),
-        cmocka_unit_test(captures_have_numbers_and_names),
-        cmocka_unit_test(more_groups_than_captures_still_match),
-        cmocka_unit_test(a_match_that_runs_backwards_captures_nothing),
-        cmocka_unit_test(mistakes_have_a_place),
-        cmocka_unit_test(a_search_that_goes_astray_is_given_up),
-        cmocka_unit_test(only_processor_time_counts),
-        cmocka_unit_test(a_pattern_without_an_anchor_has_no_more_steps),
-        cmocka_unit_test(a_long_text_fits),
+        cmocka_unit_test(regex_linked_library_is_not_searched),
+        cmocka_unit_test(regex_without_anchors_matches_anywhere),
+        cmocka_unit_test(regex_text_can_be_null_or_contain_nul),
+        cmocka_unit_test(regex_case_can_be_ignored),
+        cmocka_unit_test(regex_captures_have_numbers_and_names),
+        cmocka_unit_test(regex_with_more_groups_than_captures_matches),
+        cmocka_unit_test(regex_backwards_match_captures_nothing),
+        cmocka_unit_test(regex_errors_have_a_position),
+        cmocka_unit_test(regex_excessive_backtracking_is_aborted),
+        cmocka_unit_test(regex_limit_counts_cpu_time_only),
+        cmocka_unit_test(regex_step_limit_includes_all_start_positions),
+        cmocka_unit_test(regex_long_text_is_matched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

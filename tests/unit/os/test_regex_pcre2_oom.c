@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out while a pattern is compiled, and while the first text is matched. */
+/* Memory runs out while compiling a pattern and while matching the first text. */
 #include <pthread.h>
 
 #include "unit/oom.h"
@@ -7,7 +7,7 @@
 
 static const mk_str pattern = MK_STR_INIT("^/(?<a>a+)(?:b|(c))+$");
 
-static void compiling(void **state)
+static void regex_oom_compile_fails(void **state)
 {
     (void)state;
     for (size_t n = 1;; n++) {
@@ -17,7 +17,7 @@ static void compiling(void **state)
         oom.fail_at = n;
         struct mk_regex *r = mk_regex_pcre2_compile(pattern, false, &why);
         oom.fail_at = 0;
-        if (r) { /* one that was not needed, or none failed */
+        if (r) { /* the allocation was not needed, or none failed */
             assert_int_equal(mk_regex_match(r, MK_STR("/aab"), NULL), MK_REGEX_MATCH);
             mk_regex_free(r);
             if (!oom.n_failed)
@@ -30,8 +30,8 @@ static void compiling(void **state)
     }
 }
 
-/* The first match of a thread takes what all others use. */
-static void matching(void **state)
+/* The first match in a thread allocates what its later matches use. */
+static void regex_oom_match_fails(void **state)
 {
     (void)state;
     struct mk_regex *r = make("^(?:a|(b))+$", false);
@@ -56,7 +56,7 @@ static void *match_once(void *regex)
     return (void *)(uintptr_t)(mk_regex_match(regex, MK_STR("ab"), NULL) == MK_REGEX_MATCH);
 }
 
-static void a_thread_frees_what_it_matches_with(void **state)
+static void regex_match_data_is_freed_with_the_thread(void **state)
 {
     (void)state;
     struct mk_regex *r = make("^ab$", false);
@@ -72,7 +72,8 @@ static void a_thread_frees_what_it_matches_with(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matching), cmocka_unit_test(compiling),
-                                       cmocka_unit_test(a_thread_frees_what_it_matches_with)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(regex_oom_match_fails),
+                                       cmocka_unit_test(regex_oom_compile_fails),
+                                       cmocka_unit_test(regex_match_data_is_freed_with_the_thread)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static uint64_t quantile(double share)
     return value;
 }
 
-static void small_values_are_exact(void **state)
+static void histogram_small_values_are_exact(void **state)
 {
     (void)state;
     for (uint64_t i = 1; i <= 100; i++)
@@ -32,10 +32,10 @@ static void small_values_are_exact(void **state)
     assert_true(pace_histogram_mean(&h) == 50.5);
 }
 
-static void no_value_of_any_size_is_off_by_more_than_one_percent(void **state)
+static void histogram_error_is_at_most_one_percent(void **state)
 {
     (void)state;
-    /* The last step is shared with all that is beyond. */
+    /* The last step includes all values beyond it. */
     for (uint64_t value = 1; value < UINT64_C(255) << (PACE_HISTOGRAM_BITS - 8); value += 1 + value / 997) {
         pace_histogram_init(&h);
         pace_histogram_add(&h, value);
@@ -46,8 +46,8 @@ static void no_value_of_any_size_is_off_by_more_than_one_percent(void **state)
     }
 }
 
-/* A known sample: i * i for i of 1 to 100000, so the quantile is known too. */
-static void quantiles_of_a_known_sample_are_within_one_percent(void **state)
+/* A known sample: i * i for i from 1 to 100000, so the quantiles are known. */
+static void histogram_quantiles_of_known_sample_are_within_one_percent(void **state)
 {
     static const double shares[] = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
     (void)state;
@@ -59,7 +59,7 @@ static void quantiles_of_a_known_sample_are_within_one_percent(void **state)
     }
 }
 
-static void a_quantile_with_nothing_beyond_it_is_unknown(void **state)
+static void histogram_quantile_with_nothing_beyond_is_unknown(void **state)
 {
     uint64_t value;
     (void)state;
@@ -74,7 +74,7 @@ static void a_quantile_with_nothing_beyond_it_is_unknown(void **state)
     assert_int_equal(quantile(0.999), 7);
 }
 
-static void a_quantile_is_never_above_the_greatest(void **state)
+static void histogram_quantile_is_at_most_the_maximum(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 10; i++)
@@ -82,7 +82,7 @@ static void a_quantile_is_never_above_the_greatest(void **state)
     assert_int_equal(quantile(0.5), 1000001);
 }
 
-static void values_beyond_all_steps_are_counted_too(void **state)
+static void histogram_values_beyond_all_steps_are_counted(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 10; i++)
@@ -91,7 +91,7 @@ static void values_beyond_all_steps_are_counted_too(void **state)
     assert_true(quantile(0.5) == UINT64_MAX);
 }
 
-static void what_failed_is_beyond_all(void **state)
+static void histogram_failures_are_beyond_all_values(void **state)
 {
     uint64_t value;
     (void)state;
@@ -111,13 +111,13 @@ static void what_failed_is_beyond_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(small_values_are_exact, empty),
-        cmocka_unit_test_setup(no_value_of_any_size_is_off_by_more_than_one_percent, empty),
-        cmocka_unit_test_setup(quantiles_of_a_known_sample_are_within_one_percent, empty),
-        cmocka_unit_test_setup(a_quantile_with_nothing_beyond_it_is_unknown, empty),
-        cmocka_unit_test_setup(a_quantile_is_never_above_the_greatest, empty),
-        cmocka_unit_test_setup(values_beyond_all_steps_are_counted_too, empty),
-        cmocka_unit_test(what_failed_is_beyond_all),
+        cmocka_unit_test_setup(histogram_small_values_are_exact, empty),
+        cmocka_unit_test_setup(histogram_error_is_at_most_one_percent, empty),
+        cmocka_unit_test_setup(histogram_quantiles_of_known_sample_are_within_one_percent, empty),
+        cmocka_unit_test_setup(histogram_quantile_with_nothing_beyond_is_unknown, empty),
+        cmocka_unit_test_setup(histogram_quantile_is_at_most_the_maximum, empty),
+        cmocka_unit_test_setup(histogram_values_beyond_all_steps_are_counted, empty),
+        cmocka_unit_test(histogram_failures_are_beyond_all_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

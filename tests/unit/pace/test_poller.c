@@ -14,7 +14,7 @@ static void wait_in_any_way(bool spins, bool timer)
     int ends[2], owner = 0;
     assert_int_equal(pace_poller_init(&w, spins, timer), 0);
     uint64_t now = pace_now(), until = now + PACE_SECOND / 200;
-    while (pace_now() < until) /* a spinning waiter returns at once */
+    while (pace_now() < until) /* a spinning poller returns immediately */
         assert_int_equal(pace_poller_wait(&w, pace_now(), until), 0);
     assert_int_equal(pace_poller_wait(&w, until, until), 0);
     assert_int_equal(pipe(ends), 0);
@@ -27,25 +27,25 @@ static void wait_in_any_way(bool spins, bool timer)
     pace_poller_fini(&w);
 }
 
-static void it_sleeps_until_the_instant_or_the_event(void **state)
+static void poller_sleeps_until_the_time_or_an_event(void **state)
 {
     (void)state;
     wait_in_any_way(false, false);
 }
 
-static void an_older_kernel_has_a_timer(void **state)
+static void poller_on_older_kernel_uses_a_timer(void **state)
 {
     (void)state;
     wait_in_any_way(false, true);
 }
 
-static void it_may_spin(void **state)
+static void poller_can_spin(void **state)
 {
     (void)state;
     wait_in_any_way(true, false);
 }
 
-static void it_does_not_return_long_before_the_instant(void **state)
+static void poller_does_not_return_early(void **state)
 {
     struct pace_poller w;
     (void)state;
@@ -61,10 +61,10 @@ static void it_does_not_return_long_before_the_instant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_sleeps_until_the_instant_or_the_event),
-        cmocka_unit_test(an_older_kernel_has_a_timer),
-        cmocka_unit_test(it_may_spin),
-        cmocka_unit_test(it_does_not_return_long_before_the_instant),
+        cmocka_unit_test(poller_sleeps_until_the_time_or_an_event),
+        cmocka_unit_test(poller_on_older_kernel_uses_a_timer),
+        cmocka_unit_test(poller_can_spin),
+        cmocka_unit_test(poller_does_not_return_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static enum pace_verdict judge(struct pace_response_check *r, unsigned status, c
     return pace_response_check_verify(r, &c, &a, why);
 }
 
-static void all_answers_are_held_against_the_first(void **state)
+static void response_check_compares_with_the_first(void **state)
 {
     char why[PACE_RESPONSE_CHECK_ERROR_MAX];
     struct pace_response_check r = {.expected.status = 200};
@@ -48,7 +48,7 @@ static void all_answers_are_held_against_the_first(void **state)
     pace_response_check_fini(&r);
 }
 
-static void the_first_is_held_against_what_was_asked(void **state)
+static void response_check_first_must_meet_expectations(void **state)
 {
     char why[PACE_RESPONSE_CHECK_ERROR_MAX];
     struct pace_response_check length = {
@@ -69,7 +69,7 @@ static void the_first_is_held_against_what_was_asked(void **state)
     pace_response_check_fini(&right);
 }
 
-static void what_varies_has_its_status_and_perhaps_its_length(void **state)
+static void response_check_varying_body_checks_status_and_length(void **state)
 {
     char why[PACE_RESPONSE_CHECK_ERROR_MAX];
     struct pace_response_check any = {.expected.status = 200, .varies = true};
@@ -86,8 +86,8 @@ static void what_varies_has_its_status_and_perhaps_its_length(void **state)
     assert_int_equal(judge(&five, 200, "longer", why), PACE_RESPONSE_WRONG_BODY);
 }
 
-/* Whatever is still to come. */
-static void what_is_longer_than_it_may_be_is_not_kept(void **state)
+/* Regardless of what follows. */
+static void response_check_too_long_body_is_not_stored(void **state)
 {
     char why[PACE_RESPONSE_CHECK_ERROR_MAX];
     struct pace_response_check r = {.expected = {.status = 200, .has_length = true, .length = 5}};
@@ -106,10 +106,10 @@ static void what_is_longer_than_it_may_be_is_not_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_answers_are_held_against_the_first),
-        cmocka_unit_test(the_first_is_held_against_what_was_asked),
-        cmocka_unit_test(what_varies_has_its_status_and_perhaps_its_length),
-        cmocka_unit_test(what_is_longer_than_it_may_be_is_not_kept),
+        cmocka_unit_test(response_check_compares_with_the_first),
+        cmocka_unit_test(response_check_first_must_meet_expectations),
+        cmocka_unit_test(response_check_varying_body_checks_status_and_length),
+        cmocka_unit_test(response_check_too_long_body_is_not_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

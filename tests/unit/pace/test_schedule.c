@@ -15,7 +15,7 @@ static uint64_t take(struct pace_schedule *s)
     return due;
 }
 
-static void equal_gaps_do_not_drift(void **state)
+static void schedule_constant_rate_does_not_drift(void **state)
 {
     struct pace_schedule s;
     (void)state;
@@ -29,7 +29,7 @@ static void equal_gaps_do_not_drift(void **state)
                     101 + 999 * PACE_SECOND + PACE_SECOND / 3);
 }
 
-static void as_many_are_due_as_rate_and_time_say(void **state)
+static void schedule_count_matches_rate_and_duration(void **state)
 {
     static const double rates[] = {0.5, 1, 7, 999, 1000, 12345.5};
     (void)state;
@@ -44,7 +44,7 @@ static void as_many_are_due_as_rate_and_time_say(void **state)
     }
 }
 
-static void a_rate_that_is_next_to_nothing_asks_once_or_never(void **state)
+static void schedule_tiny_rate_sends_at_most_one_request(void **state)
 {
     static const double rates[] = {1e-6, 1e-12, 1e-300, 5e-324};
     (void)state;
@@ -61,7 +61,7 @@ static void a_rate_that_is_next_to_nothing_asks_once_or_never(void **state)
     }
 }
 
-static void what_waits_is_not_sent_after_a_stop(void **state)
+static void schedule_stop_drops_pending_requests(void **state)
 {
     struct pace_schedule s;
     uint64_t due;
@@ -74,7 +74,7 @@ static void what_waits_is_not_sent_after_a_stop(void **state)
     assert_false(pace_schedule_next(&s, PACE_SECOND / 2, &due));
 }
 
-static void one_that_is_not_taken_stays_due(void **state)
+static void schedule_request_stays_due_until_taken(void **state)
 {
     struct pace_schedule s;
     uint64_t due;
@@ -88,7 +88,7 @@ static void one_that_is_not_taken_stays_due(void **state)
     }
 }
 
-static void gaps_of_poisson_have_its_mean_and_spread(void **state)
+static void schedule_poisson_gaps_have_its_mean_and_variance(void **state)
 {
     static const unsigned N = 200000;
     struct pace_schedule s;
@@ -106,10 +106,10 @@ static void gaps_of_poisson_have_its_mean_and_spread(void **state)
         last = due;
     }
     assert_true(fabs(sum / N - 1) < 0.02);
-    assert_true(fabs(squares / N - 2) < 0.08); /* an exponential distribution's */
+    assert_true(fabs(squares / N - 2) < 0.08); /* that of an exponential distribution */
 }
 
-static void the_same_seed_gives_the_same_gaps(void **state)
+static void schedule_same_seed_gives_the_same_gaps(void **state)
 {
     struct pace_schedule a, b, c;
     bool differs = false;
@@ -128,7 +128,7 @@ static void the_same_seed_gives_the_same_gaps(void **state)
     assert_true(differs);
 }
 
-static void a_closed_loop_is_always_due(void **state)
+static void schedule_closed_loop_is_always_due(void **state)
 {
     struct pace_schedule s;
     uint64_t due;
@@ -147,14 +147,14 @@ static void a_closed_loop_is_always_due(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_gaps_do_not_drift),
-        cmocka_unit_test(as_many_are_due_as_rate_and_time_say),
-        cmocka_unit_test(a_rate_that_is_next_to_nothing_asks_once_or_never),
-        cmocka_unit_test(what_waits_is_not_sent_after_a_stop),
-        cmocka_unit_test(one_that_is_not_taken_stays_due),
-        cmocka_unit_test(gaps_of_poisson_have_its_mean_and_spread),
-        cmocka_unit_test(the_same_seed_gives_the_same_gaps),
-        cmocka_unit_test(a_closed_loop_is_always_due),
+        cmocka_unit_test(schedule_constant_rate_does_not_drift),
+        cmocka_unit_test(schedule_count_matches_rate_and_duration),
+        cmocka_unit_test(schedule_tiny_rate_sends_at_most_one_request),
+        cmocka_unit_test(schedule_stop_drops_pending_requests),
+        cmocka_unit_test(schedule_request_stays_due_until_taken),
+        cmocka_unit_test(schedule_poisson_gaps_have_its_mean_and_variance),
+        cmocka_unit_test(schedule_same_seed_gives_the_same_gaps),
+        cmocka_unit_test(schedule_closed_loop_is_always_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ enum { MS = 1000000 };
 
 static struct pace_tally tally;
 
-/* `n` answers of which each took so long, and of that so much may be the client's own. */
+/* Adds `n` responses, each with the latency, of which `own` may be the client's own delay. */
 static void answer(uint64_t n, uint64_t latency, uint64_t own)
 {
     for (uint64_t i = 0; i < n; i++)
@@ -32,7 +32,7 @@ static bool doubts(const char *name)
     return false;
 }
 
-static void a_little_of_its_own_is_no_doubt(void **state)
+static void tally_small_own_delay_is_not_doubtful(void **state)
 {
     (void)state;
     start();
@@ -40,7 +40,7 @@ static void a_little_of_its_own_is_no_doubt(void **state)
     assert_null(pace_tally_client_problem(&tally));
 }
 
-static void more_than_a_tenth_of_its_own_is_one(void **state)
+static void tally_own_delay_above_a_tenth_is_doubtful(void **state)
 {
     (void)state;
     start();
@@ -49,15 +49,15 @@ static void more_than_a_tenth_of_its_own_is_one(void **state)
     assert_true(doubts("p50") && doubts("p999") && pace_tally_is_mean_doubtful(&tally));
 }
 
-static void lateness_counts_by_its_size_and_not_by_how_often_it_is(void **state)
+static void tally_own_delay_counts_by_size_not_frequency(void **state)
 {
     (void)state;
     start();
-    answer(10000, 10 * MS, 2000); /* 2 us of each: much more than one hundredth of the time at high rates */
+    answer(10000, 10 * MS, 2000); /* 2 us each: at high rates much more than 1 % of the time */
     assert_null(pace_tally_client_problem(&tally));
 }
 
-static void only_the_quantiles_that_it_changes_are_in_doubt(void **state)
+static void tally_only_affected_quantiles_are_doubtful(void **state)
 {
     (void)state;
     start();
@@ -68,17 +68,17 @@ static void only_the_quantiles_that_it_changes_are_in_doubt(void **state)
     assert_false(doubts("p50") || doubts("p99"));
 }
 
-static void late_requests_below_a_slow_tail_change_nothing(void **state)
+static void tally_late_requests_below_a_slow_tail_are_harmless(void **state)
 {
     (void)state;
     start();
     answer(9700, MS, 0);
-    answer(100, 2 * MS, MS); /* late, and still not among the slowest */
+    answer(100, 2 * MS, MS); /* late, but not among the slowest */
     answer(200, 100 * MS, 0);
     assert_null(pace_tally_client_problem(&tally));
 }
 
-static void a_client_that_never_waits_doubts_all(void **state)
+static void tally_client_that_never_waits_is_doubtful(void **state)
 {
     (void)state;
     start();
@@ -88,7 +88,7 @@ static void a_client_that_never_waits_doubts_all(void **state)
     assert_true(doubts("p50") && doubts("p99") && pace_tally_is_mean_doubtful(&tally));
 }
 
-static void what_ran_out_of_time_while_it_did_not_run_is_in_doubt(void **state)
+static void tally_timeout_while_client_was_delayed_is_doubtful(void **state)
 {
     (void)state;
     start();
@@ -99,7 +99,7 @@ static void what_ran_out_of_time_while_it_did_not_run_is_in_doubt(void **state)
     assert_non_null(pace_tally_client_problem(&tally));
 }
 
-static void unknown_quantiles_are_not_doubted(void **state)
+static void tally_unknown_quantiles_are_not_doubtful(void **state)
 {
     (void)state;
     start();
@@ -112,14 +112,14 @@ static void unknown_quantiles_are_not_doubted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_little_of_its_own_is_no_doubt),
-        cmocka_unit_test(more_than_a_tenth_of_its_own_is_one),
-        cmocka_unit_test(lateness_counts_by_its_size_and_not_by_how_often_it_is),
-        cmocka_unit_test(only_the_quantiles_that_it_changes_are_in_doubt),
-        cmocka_unit_test(late_requests_below_a_slow_tail_change_nothing),
-        cmocka_unit_test(a_client_that_never_waits_doubts_all),
-        cmocka_unit_test(what_ran_out_of_time_while_it_did_not_run_is_in_doubt),
-        cmocka_unit_test(unknown_quantiles_are_not_doubted),
+        cmocka_unit_test(tally_small_own_delay_is_not_doubtful),
+        cmocka_unit_test(tally_own_delay_above_a_tenth_is_doubtful),
+        cmocka_unit_test(tally_own_delay_counts_by_size_not_frequency),
+        cmocka_unit_test(tally_only_affected_quantiles_are_doubtful),
+        cmocka_unit_test(tally_late_requests_below_a_slow_tail_are_harmless),
+        cmocka_unit_test(tally_client_that_never_waits_is_doubtful),
+        cmocka_unit_test(tally_timeout_while_client_was_delayed_is_doubtful),
+        cmocka_unit_test(tally_unknown_quantiles_are_not_doubtful),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

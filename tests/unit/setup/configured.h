@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder with a configuration in it, loaded as the program does. */
+/* A folder with a configuration, loaded like the program does. */
 #ifndef MK_UNIT_SETUP_CONFIGURED_H
 #define MK_UNIT_SETUP_CONFIGURED_H
 
@@ -16,7 +16,7 @@ struct configured {
     struct mk_config_generation *g;
 };
 
-/* A folder `site` with an index.html. */
+/* With a folder `site` that contains an index.html. */
 static inline void configured_init(struct configured *c)
 {
     memset(c, 0, sizeof *c);
@@ -42,7 +42,7 @@ static inline void configured_fini(struct configured *c)
 
 HARNESS_FIXTURE(configured, struct configured);
 
-/* Loads the file of that name, or the folder (""); false if it is refused. */
+/* Loads the file `name`, or the folder (""); returns false if it is rejected. */
 static inline bool configured_load_file(struct configured *c, const char *name)
 {
     char path[PATH_MAX];
@@ -52,7 +52,7 @@ static inline bool configured_load_file(struct configured *c, const char *name)
     return c->g != NULL;
 }
 
-/* The same for a file monkey.conf that holds this text. */
+/* The same for a file monkey.conf with the text. */
 static inline bool configured_load(struct configured *c, const char *text)
 {
     folder_add(&c->folder, "monkey.conf", mk_str_from_c(text));
@@ -68,8 +68,8 @@ static inline void configured_expect(struct configured *c, const char *text)
     fail_msg("refused: %.*s", MK_STR_ARG(mk_buf_str(&out)));
 }
 
-/* The n-th problem (from 0) as "file:line: text", the file without its folder; "" when there are fewer. In
- * `room`. */
+/* Writes the `n`-th problem (from 0) to `room` as "file:line: text", without the folder of the file; "" if
+ * there are fewer. */
 static inline mk_str configured_problem(const struct configured *c, size_t n, char room[512])
 {
     struct mk_buf out = mk_buf_fixed(room, 512);
@@ -85,7 +85,7 @@ static inline mk_str configured_problem(const struct configured *c, size_t n, ch
     return mk_buf_str(&out);
 }
 
-/* It is refused, and the first problem begins like that. */
+/* Expects that it is rejected, and that the first problem starts with `problem`. */
 static inline void configured_refuse(struct configured *c, const char *text, const char *problem)
 {
     char room[512];

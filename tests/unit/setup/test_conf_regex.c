@@ -7,7 +7,7 @@
 #include "os/regex.h"
 #include "unit/test.h"
 
-/* In place of PCRE2: "bad" is wrong, "big" finds no memory, and "no" no library. */
+/* Replaces PCRE2: "bad" is invalid, "big" runs out of memory, and for "no" there is no library. */
 static unsigned n_live;
 
 static void drop(struct mk_regex *r)
@@ -55,7 +55,7 @@ static int end(void **state)
     return 0;
 }
 
-static void it_ends_with_the_arena(void **state)
+static void conf_regex_is_freed_with_the_arena(void **state)
 {
     (void)state;
     assert_non_null(mk_conf_regex_new(&arena, &report, &at, MK_STR("good"), false));
@@ -63,7 +63,7 @@ static void it_ends_with_the_arena(void **state)
     assert_int_equal(report.n_errors, 0);
 }
 
-static void what_is_wrong_is_reported(void **state)
+static void conf_regex_error_is_reported(void **state)
 {
     (void)state;
     assert_null(mk_conf_regex_new(&arena, &report, &at, MK_STR("bad"), false));
@@ -74,7 +74,7 @@ static void what_is_wrong_is_reported(void **state)
     assert_false(report.no_memory);
 }
 
-static void a_missing_library_is_named(void **state)
+static void conf_regex_missing_library_is_reported(void **state)
 {
     (void)state;
     assert_null(mk_conf_regex_new(&arena, &report, &at, MK_STR("no"), false));
@@ -82,7 +82,7 @@ static void a_missing_library_is_named(void **state)
     assert_contains(report.last->hint, "libpcre2-dev");
 }
 
-static void no_memory_is_no_mistake(void **state)
+static void conf_regex_oom_is_not_a_mistake(void **state)
 {
     (void)state;
     assert_null(mk_conf_regex_new(&arena, &report, &at, MK_STR("big"), false));
@@ -90,7 +90,7 @@ static void no_memory_is_no_mistake(void **state)
     assert_true(mk_conf_report_out_of_memory(&report));
 }
 
-static void those_of_monkey_1_match_anywhere(void **state)
+static void conf_regex_posix_matches_anywhere(void **state)
 {
     (void)state;
     struct mk_regex *r = mk_conf_regex_new_posix(&arena, &report, &at, MK_STR("cgi-bin/.*\\.pl$"));
@@ -105,11 +105,11 @@ static void those_of_monkey_1_match_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_ends_with_the_arena, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_wrong_is_reported, begin, end),
-        cmocka_unit_test_setup_teardown(a_missing_library_is_named, begin, end),
-        cmocka_unit_test_setup_teardown(no_memory_is_no_mistake, begin, end),
-        cmocka_unit_test_setup_teardown(those_of_monkey_1_match_anywhere, begin, end),
+        cmocka_unit_test_setup_teardown(conf_regex_is_freed_with_the_arena, begin, end),
+        cmocka_unit_test_setup_teardown(conf_regex_error_is_reported, begin, end),
+        cmocka_unit_test_setup_teardown(conf_regex_missing_library_is_reported, begin, end),
+        cmocka_unit_test_setup_teardown(conf_regex_oom_is_not_a_mistake, begin, end),
+        cmocka_unit_test_setup_teardown(conf_regex_posix_matches_anywhere, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

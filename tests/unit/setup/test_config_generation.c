@@ -31,9 +31,9 @@ static const struct mk_vhost *host(const char *name)
     return mk_vhosts_find(&c.g->hosts, mk_str_from_c(name));
 }
 
-/* ---- What is fine ---- */
+/* ---- Valid configurations ---- */
 
-static void a_host_with_a_folder_is_enough(void **state)
+static void config_host_with_a_folder_is_enough(void **state)
 {
     (void)state;
     configured_expect(&c, HOST);
@@ -54,7 +54,7 @@ static void a_host_with_a_folder_is_enough(void **state)
     assert_true(mk_str_ends(h->written_at, MK_STR("monkey.conf:1")));
 }
 
-static void hosts_inherit_and_differ(void **state)
+static void config_hosts_inherit_and_override_settings(void **state)
 {
     (void)state;
     configured_expect(&c, "[SERVER]\n    Ranges off\n    Index a b c\n    FollowSymlinks on\n"
@@ -74,7 +74,7 @@ static void hosts_inherit_and_differ(void **state)
     assert_ptr_equal(host("nobody"), host("one"));
 }
 
-static void the_default_host_can_be_chosen(void **state)
+static void config_default_host_can_be_selected(void **state)
 {
     (void)state;
     configured_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n"
@@ -82,7 +82,7 @@ static void the_default_host_can_be_chosen(void **state)
     assert_ptr_equal(host("nobody"), host("two"));
 }
 
-static void hosts_of_one_name_are_told_apart(void **state)
+static void config_hosts_with_the_same_name_have_distinct_ids(void **state)
 {
     (void)state;
     static const char *const ids[] = {"one@8001", "one@8002", "ONE@8001#1", "one@8001#2", "other"};
@@ -96,7 +96,7 @@ static void hosts_of_one_name_are_told_apart(void **state)
         assert_str(s->host.id, ids[i]);
 }
 
-static void routes_come_in_their_order(void **state)
+static void config_routes_keep_their_order(void **state)
 {
     (void)state;
     configured_expect(&c,
@@ -115,7 +115,7 @@ static void routes_come_in_their_order(void **state)
     assert_str(h->routes[1].written, "redirect 302 https://example.org");
 }
 
-static void sections_belong_to_the_host_above_them(void **state)
+static void config_sections_belong_to_the_preceding_host(void **state)
 {
     (void)state;
     configured_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n"
@@ -132,7 +132,7 @@ static void sections_belong_to_the_host_above_them(void **state)
     expect_route(host("one"), 0, "/*", &mk_static);
 }
 
-static void media_types_are_added(void **state)
+static void config_media_types_are_added(void **state)
 {
     (void)state;
     configured_expect(&c, "[SERVER]\n    DefaultMimeType x/y\n" HOST "[MIMETYPES]\n    foo text/foo\n");
@@ -140,7 +140,7 @@ static void media_types_are_added(void **state)
     assert_str(mk_mime_find(&c.g->mime, MK_STR("a.bar")), "x/y");
 }
 
-static void logs_are_opened_once(void **state)
+static void config_logs_are_opened_once(void **state)
 {
     (void)state;
     configured_expect(&c, "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
@@ -153,7 +153,7 @@ static void logs_are_opened_once(void **state)
     assert_true(c.g->error_log && c.g->error_log->fd >= 0);
 }
 
-static void limits_are_those_of_the_nearest_section(void **state)
+static void config_limits_are_those_of_the_nearest_section(void **state)
 {
     (void)state;
     configured_expect(&c, "[SERVER]\n    MaxBodySize 1K\n    HandlerTimeout 9\n    MinRate 100\n"
@@ -180,7 +180,7 @@ static void limits_are_those_of_the_nearest_section(void **state)
     assert_false(c.g->logs_access);
 }
 
-static void hosts_and_locations_have_their_own_logs(void **state)
+static void config_hosts_and_locations_have_own_logs(void **state)
 {
     (void)state;
     configured_expect(&c, "[SERVER]\n    AccessLog all.log\n"
@@ -199,7 +199,7 @@ static void hosts_and_locations_have_their_own_logs(void **state)
     assert_true(c.g->logs_access);
 }
 
-static void the_command_line_says_over_it(void **state)
+static void config_command_line_overrides_it(void **state)
 {
     (void)state;
     static const char *const listens[] = {"8080", "[::1]:81", NULL};
@@ -217,7 +217,7 @@ static void the_command_line_says_over_it(void **state)
     assert_false(c.g->listens_by_default);
 }
 
-static void a_folder_is_a_configuration(void **state)
+static void config_can_be_a_folder(void **state)
 {
     (void)state;
     folder_add_folder(&c.folder, "sites");
@@ -232,7 +232,7 @@ static void a_folder_is_a_configuration(void **state)
     assert_str(mk_mime_find(&c.g->mime, MK_STR("a.foo")), "text/foo");
 }
 
-static void text_is_a_configuration_too(void **state)
+static void config_can_be_a_text(void **state)
 {
     (void)state;
     char text[256];
@@ -243,7 +243,7 @@ static void text_is_a_configuration_too(void **state)
     assert_true(mk_str_starts(host("a")->written_at, MK_STR("command line:1")));
 }
 
-static void what_is_printed_loads_again(void **state)
+static void config_printed_can_be_loaded(void **state)
 {
     (void)state;
     struct mk_buf once = mk_buf_growing(1 << 18), again = mk_buf_growing(1 << 18);
@@ -267,9 +267,9 @@ static void what_is_printed_loads_again(void **state)
     mk_buf_free(&again);
 }
 
-/* ---- What is not ---- */
+/* ---- Invalid configurations ---- */
 
-static void mistakes_are_reported_with_their_line(void **state)
+static void config_mistakes_are_reported_with_their_line(void **state)
 {
     (void)state;
     static const struct {
@@ -327,7 +327,7 @@ static void mistakes_are_reported_with_their_line(void **state)
         configured_refuse(&c, cases[i].text, cases[i].problem);
 }
 
-static void all_mistakes_are_reported_in_one_run(void **state)
+static void config_all_mistakes_are_reported_at_once(void **state)
 {
     (void)state;
     char room[512];
@@ -342,14 +342,14 @@ static void all_mistakes_are_reported_in_one_run(void **state)
             fail_msg("%.*s", MK_STR_ARG(configured_problem(&c, i, room)));
 }
 
-static void a_file_that_is_not_there(void **state)
+static void config_missing_file_is_reported(void **state)
 {
     (void)state;
     assert_false(configured_load_file(&c, "nothing.conf"));
     assert_true(c.report.n_errors > 0);
 }
 
-static void a_report_outlives_what_it_is_about(void **state)
+static void config_report_outlives_the_configuration(void **state)
 {
     (void)state;
     struct mk_buf out = mk_buf_growing(1 << 16);
@@ -360,7 +360,7 @@ static void a_report_outlives_what_it_is_about(void **state)
     mk_buf_free(&out);
 }
 
-static void no_descriptor_is_lost(void **state)
+static void config_load_leaks_no_descriptor(void **state)
 {
     (void)state;
     int before = dup(0);
@@ -376,7 +376,7 @@ static void no_descriptor_is_lost(void **state)
 
 /* ---- Monkey 1.6 ---- */
 
-static void handlers_that_are_not_there_answer_501(void **state)
+static void config_unavailable_handlers_answer_501(void **state)
 {
     (void)state;
     configured_expect(&c, HOST "[HANDLERS]\n    Match /.*\\.php fastcgi\n    Match /l/ dirlisting\n"
@@ -394,26 +394,27 @@ static void handlers_that_are_not_there_answer_501(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_host_with_a_folder_is_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(hosts_inherit_and_differ, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_default_host_can_be_chosen, start, harness_stop),
-        cmocka_unit_test_setup_teardown(hosts_of_one_name_are_told_apart, start, harness_stop),
-        cmocka_unit_test_setup_teardown(routes_come_in_their_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(sections_belong_to_the_host_above_them, start, harness_stop),
-        cmocka_unit_test_setup_teardown(media_types_are_added, start, harness_stop),
-        cmocka_unit_test_setup_teardown(logs_are_opened_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(limits_are_those_of_the_nearest_section, start, harness_stop),
-        cmocka_unit_test_setup_teardown(hosts_and_locations_have_their_own_logs, start, harness_stop),
-        cmocka_unit_test_setup_teardown(the_command_line_says_over_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_folder_is_a_configuration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(text_is_a_configuration_too, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_printed_loads_again, start, harness_stop),
-        cmocka_unit_test_setup_teardown(mistakes_are_reported_with_their_line, start, harness_stop),
-        cmocka_unit_test_setup_teardown(all_mistakes_are_reported_in_one_run, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_file_that_is_not_there, start, harness_stop),
-        cmocka_unit_test_setup_teardown(a_report_outlives_what_it_is_about, start, harness_stop),
-        cmocka_unit_test_setup_teardown(no_descriptor_is_lost, start, harness_stop),
-        cmocka_unit_test_setup_teardown(handlers_that_are_not_there_answer_501, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_host_with_a_folder_is_enough, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_hosts_inherit_and_override_settings, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_default_host_can_be_selected, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_hosts_with_the_same_name_have_distinct_ids, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(config_routes_keep_their_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_sections_belong_to_the_preceding_host, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_media_types_are_added, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_logs_are_opened_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_limits_are_those_of_the_nearest_section, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_hosts_and_locations_have_own_logs, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_command_line_overrides_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_can_be_a_folder, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_can_be_a_text, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_printed_can_be_loaded, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_mistakes_are_reported_with_their_line, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_all_mistakes_are_reported_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_missing_file_is_reported, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_report_outlives_the_configuration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_load_leaks_no_descriptor, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_unavailable_handlers_answer_501, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading a configuration when memory runs out: it is refused, never taken in part, and nothing is lost. */
+/* Loading a configuration when memory runs out: it is rejected, never loaded in part, and nothing leaks. */
 #include <errno.h>
 
 #include "os/regex.h"
 #include "unit/oom.h"
 #include "unit/setup/configured.h"
 
-/* In place of PCRE2. */
+/* Replaces PCRE2. */
 static void drop(struct mk_regex *r)
 {
     mk_mem_free(r);
@@ -52,7 +52,7 @@ static int start(void **state)
     return 0;
 }
 
-/* What counts is there: nothing of it may be missing from a configuration that was taken. */
+/* An accepted configuration must be complete. */
 static void check_whole(void)
 {
     const struct mk_vhost *two = mk_vhosts_find(&c.g->hosts, MK_STR("two"));
@@ -87,7 +87,7 @@ static bool load(void)
     return ok;
 }
 
-static void a_configuration_is_whole_or_refused(void **state)
+static void config_oom_is_complete_or_rejected(void **state)
 {
     (void)state;
     file = "monkey.conf";
@@ -106,7 +106,7 @@ static bool refuse(void)
     return whole && oom.n_failed == 0;
 }
 
-static void mistakes_are_refused_in_any_case(void **state)
+static void config_oom_mistakes_are_rejected(void **state)
 {
     (void)state;
     file = "bad.conf";
@@ -116,8 +116,8 @@ static void mistakes_are_refused_in_any_case(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_configuration_is_whole_or_refused, start, harness_stop),
-        cmocka_unit_test_setup_teardown(mistakes_are_refused_in_any_case, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_oom_is_complete_or_rejected, start, harness_stop),
+        cmocka_unit_test_setup_teardown(config_oom_mistakes_are_rejected, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

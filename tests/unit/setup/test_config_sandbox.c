@@ -34,7 +34,7 @@ static void expect(const struct mk_loaded_plugin *by, const char *line)
     assert_str(mk_buf_str(&out), line);
 }
 
-static void each_plugin_has_its_own(void **state)
+static void sandbox_permissions_are_per_plugin(void **state)
 {
     (void)state;
     mk_config_allow_path(&of_first, MK_STR("/a"));
@@ -45,7 +45,7 @@ static void each_plugin_has_its_own(void **state)
     expect(&second, "may read trust anchors\n");
 }
 
-static void what_is_allowed_twice_is_kept_once(void **state)
+static void sandbox_permissions_are_not_duplicated(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -57,7 +57,7 @@ static void what_is_allowed_twice_is_kept_once(void **state)
     expect(&second, "may read /a\n");
 }
 
-static void the_line_is_one_line(void **state)
+static void sandbox_permissions_are_one_line(void **state)
 {
     (void)state;
     mk_config_allow_path(&of_first, MK_STR("/a\n[HOST]"));
@@ -81,8 +81,8 @@ static bool is_plain(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* A new file of the same name is closed to the workers: others must take their place. */
-static void files_of_names_are_watched(void **state)
+/* Workers cannot open a new file with the same name, so they must be replaced. */
+static void sandbox_resolver_files_are_watched(void **state)
 {
     (void)state;
     mk_config_allow_trust_store(&of_first);
@@ -92,7 +92,7 @@ static void files_of_names_are_watched(void **state)
     assert_int_equal(is_watched("/etc/resolv.conf"), is_plain("/etc/resolv.conf"));
 }
 
-static void without_a_sandbox_no_file_is_watched(void **state)
+static void sandbox_off_watches_no_files(void **state)
 {
     (void)state;
     g.server.sandbox = false;
@@ -103,11 +103,11 @@ static void without_a_sandbox_no_file_is_watched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_plugin_has_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_allowed_twice_is_kept_once, start, stop),
-        cmocka_unit_test_setup_teardown(the_line_is_one_line, start, stop),
-        cmocka_unit_test_setup_teardown(files_of_names_are_watched, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_sandbox_no_file_is_watched, start, stop),
+        cmocka_unit_test_setup_teardown(sandbox_permissions_are_per_plugin, start, stop),
+        cmocka_unit_test_setup_teardown(sandbox_permissions_are_not_duplicated, start, stop),
+        cmocka_unit_test_setup_teardown(sandbox_permissions_are_one_line, start, stop),
+        cmocka_unit_test_setup_teardown(sandbox_resolver_files_are_watched, start, stop),
+        cmocka_unit_test_setup_teardown(sandbox_off_watches_no_files, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

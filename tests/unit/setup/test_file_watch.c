@@ -23,7 +23,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void unchanged_files_are_not_reported(void **state)
+static void file_watch_unchanged_file_is_not_reported(void **state)
 {
     (void)state;
     assert_false(mk_file_watch_poll(list));
@@ -34,7 +34,7 @@ static void unchanged_files_are_not_reported(void **state)
     assert_false(mk_file_watch_poll(list));
 }
 
-static void coming_and_going_is_reported_once(void **state)
+static void file_watch_creation_and_deletion_are_reported_once(void **state)
 {
     (void)state;
     assert_true(mk_file_watch_add(&list, &arena, path));
@@ -47,7 +47,7 @@ static void coming_and_going_is_reported_once(void **state)
     assert_false(mk_file_watch_poll(list));
 }
 
-static void another_file_of_that_name_is_reported(void **state)
+static void file_watch_replaced_file_is_reported(void **state)
 {
     char other[PATH_MAX];
     (void)state;
@@ -56,11 +56,11 @@ static void another_file_of_that_name_is_reported(void **state)
     assert_true(mk_file_watch_add(&list, &arena, path));
     assert_int_equal(rename(folder_path(&folder, "b.pem", other), path), 0);
     assert_true(mk_file_watch_poll(list));
-    assert_int_equal(chmod(path, 0600), 0); /* a user that could not read it may now */
+    assert_int_equal(chmod(path, 0600), 0); /* a user who could not read it may be able to now */
     assert_true(mk_file_watch_poll(list));
 }
 
-static void links_are_followed(void **state)
+static void file_watch_follows_links(void **state)
 {
     char link[PATH_MAX], next[PATH_MAX];
     (void)state;
@@ -77,10 +77,11 @@ static void links_are_followed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, harness_stop),
-        cmocka_unit_test_setup_teardown(coming_and_going_is_reported_once, set_up, harness_stop),
-        cmocka_unit_test_setup_teardown(another_file_of_that_name_is_reported, set_up, harness_stop),
-        cmocka_unit_test_setup_teardown(links_are_followed, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(file_watch_unchanged_file_is_not_reported, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(file_watch_creation_and_deletion_are_reported_once, set_up,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(file_watch_replaced_file_is_reported, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(file_watch_follows_links, set_up, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

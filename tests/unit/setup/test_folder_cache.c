@@ -45,7 +45,7 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void hosts_with_one_folder_share_its_descriptor(void **state)
+static void folder_cache_shares_descriptors(void **state)
 {
     (void)state;
     struct mk_folder_cache f = {0};
@@ -67,7 +67,7 @@ static void hosts_with_one_folder_share_its_descriptor(void **state)
     assert_false(is_open(b));
 }
 
-static void link_that_was_replaced_leads_to_the_new_folder(void **state)
+static void folder_cache_replaced_link_leads_to_the_new_folder(void **state)
 {
     (void)state;
     struct mk_folder_cache f = {0};
@@ -88,7 +88,7 @@ static void link_that_was_replaced_leads_to_the_new_folder(void **state)
     mk_folder_cache_fini(&f);
 }
 
-static void missing_folder_and_file_are_errors(void **state)
+static void folder_cache_missing_folder_and_file_are_errors(void **state)
 {
     (void)state;
     struct mk_folder_cache f = {0};
@@ -101,7 +101,7 @@ static void missing_folder_and_file_are_errors(void **state)
     mk_folder_cache_fini(&f);
 }
 
-static void known_folder_needs_no_descriptor_more(void **state)
+static void folder_cache_known_folder_needs_no_new_descriptor(void **state)
 {
     (void)state;
     struct mk_folder_cache f = {0};
@@ -120,7 +120,7 @@ static void known_folder_needs_no_descriptor_more(void **state)
     mk_folder_cache_fini(&f);
 }
 
-static void thousands_of_folders_are_found_again(void **state)
+static void folder_cache_finds_many_folders(void **state)
 {
     (void)state;
     enum { N = 900 };
@@ -148,11 +148,11 @@ static void thousands_of_folders_are_found_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_with_one_folder_share_its_descriptor),
-        cmocka_unit_test(link_that_was_replaced_leads_to_the_new_folder),
-        cmocka_unit_test(missing_folder_and_file_are_errors),
-        cmocka_unit_test(known_folder_needs_no_descriptor_more),
-        cmocka_unit_test(thousands_of_folders_are_found_again),
+        cmocka_unit_test(folder_cache_shares_descriptors),
+        cmocka_unit_test(folder_cache_replaced_link_leads_to_the_new_folder),
+        cmocka_unit_test(folder_cache_missing_folder_and_file_are_errors),
+        cmocka_unit_test(folder_cache_known_folder_needs_no_new_descriptor),
+        cmocka_unit_test(folder_cache_finds_many_folders),
     };
     return cmocka_run_group_tests(tests, make_base, remove_base);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 in a program that was built without it, as this one. */
+/* HTTP/2 in a program that was built without it, like this one. */
 #include "setup/http2_enable.h"
 
 #include "connection/http2.h"
@@ -14,13 +14,13 @@ static int start(void **state)
     return 0;
 }
 
-static void this_program_has_no_http2(void **state)
+static void http2_module_is_absent(void **state)
 {
     (void)state;
     assert_null(mk_http2_get_module());
 }
 
-static void an_address_of_http2_alone_is_an_error(void **state)
+static void http2_only_address_is_an_error(void **state)
 {
     (void)state;
     configured_refuse(&c, "[SERVER]\n    Listen 127.0.0.1:8080 http2\n[HOST]\n    DocumentRoot site\n",
@@ -28,7 +28,7 @@ static void an_address_of_http2_alone_is_an_error(void **state)
                       "Monkey was built without nghttp2");
 }
 
-static void other_addresses_serve_http1(void **state)
+static void http2_absent_other_addresses_serve_http1(void **state)
 {
     (void)state;
     configured_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n[HOST]\n    DocumentRoot site\n");
@@ -40,9 +40,9 @@ static void other_addresses_serve_http1(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_program_has_no_http2),
-        cmocka_unit_test_setup_teardown(an_address_of_http2_alone_is_an_error, start, harness_stop),
-        cmocka_unit_test_setup_teardown(other_addresses_serve_http1, start, harness_stop),
+        cmocka_unit_test(http2_module_is_absent),
+        cmocka_unit_test_setup_teardown(http2_only_address_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(http2_absent_other_addresses_serve_http1, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables themselves: what they say of every key holds. */
+/* Checks of the tables themselves: the help, default and bounds of every key are correct. */
 #include "setup/keys.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "unit/arena.h"
 #include "unit/test.h"
 
-/* Room for the struct of any section. */
+/* Large enough for the struct of any section. */
 union settings {
     struct mk_server_settings server;
     struct mk_vhost_settings host;
@@ -63,7 +63,7 @@ static void check_words(const char *where, const char *text)
         fail_msg("the help of %s is no sentence: %s", where, text);
 }
 
-static void every_section_and_key_is_explained(void **state)
+static void keys_and_sections_have_help(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_SECTIONS; i++) {
@@ -74,12 +74,12 @@ static void every_section_and_key_is_explained(void **state)
             check_words(t->section, t->entry_help);
         }
         for (size_t k = 0; k < t->n; k++)
-            if (!t->keys[k].alias_of) /* the reference names the other key */
+            if (!t->keys[k].alias_of) /* the reference describes the other key */
                 check_words(t->keys[k].name, t->keys[k].help);
     }
 }
 
-static void names_are_there_once(void **state)
+static void keys_are_unique(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_SECTIONS; i++) {
@@ -93,7 +93,7 @@ static void names_are_there_once(void **state)
     }
 }
 
-/* Writes `Key value` below the section and binds it. */
+/* Writes `Key value` in the section and binds it. */
 static void bind_one(const struct mk_conf_table *t, const char *key, const char *value, union settings *out)
 {
     mk_str text = mk_arena_printf(&arena, "[%s]\n    %s %s\n", t->section, key, value);
@@ -101,7 +101,7 @@ static void bind_one(const struct mk_conf_table *t, const char *key, const char 
     (void)!mk_conf_bind_without_defaults(t, read_section(t->section, text), out, &arena, &report);
 }
 
-static void every_default_is_what_one_could_write(void **state)
+static void keys_defaults_are_valid_values(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_SECTIONS; i++) {
@@ -123,7 +123,7 @@ static void every_default_is_what_one_could_write(void **state)
     }
 }
 
-static void bounds_hold(void **state)
+static void keys_bounds_are_enforced(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_SECTIONS; i++) {
@@ -146,7 +146,7 @@ static void bounds_hold(void **state)
     }
 }
 
-/* The settings of a section that says nothing, below others that say nothing. */
+/* The settings of an empty section below other empty sections. */
 static void bind_nothing(enum mk_builtin_section section, union settings *out)
 {
     struct mk_server_settings server = {.workers = 0};
@@ -160,7 +160,7 @@ static void bind_nothing(enum mk_builtin_section section, union settings *out)
         out->location.request = server.site.request;
 }
 
-static void what_is_printed_is_read_again(void **state)
+static void keys_printed_settings_can_be_read(void **state)
 {
     (void)state;
     static const enum mk_builtin_section with_keys[] = {MK_SECTION_SERVER, MK_SECTION_HOST,
@@ -196,7 +196,7 @@ static void expect_listen(const char *value, const char *address)
     assert_str(mk_buf_str(&text), address);
 }
 
-static void addresses_to_listen_on(void **state)
+static void keys_listen_addresses(void **state)
 {
     (void)state;
     expect_listen("8080", "0.0.0.0:8080");
@@ -215,7 +215,7 @@ static void addresses_to_listen_on(void **state)
     }
 }
 
-static void flags_of_addresses(void **state)
+static void keys_listen_flags(void **state)
 {
     (void)state;
     static const struct {
@@ -231,9 +231,9 @@ static void flags_of_addresses(void **state)
     }
 }
 
-/* ---- Values of their own form ---- */
+/* ---- Custom values ---- */
 
-/* As it is shown, or NULL if it is refused. */
+/* Returns the value as it is printed, NULL if it is rejected. */
 static const char *shown(const char *key_name, const char *value)
 {
     static char room[256];
@@ -250,7 +250,7 @@ static const char *shown(const char *key_name, const char *value)
     return room;
 }
 
-static void values_are_shown_as_they_are_read(void **state)
+static void keys_custom_values_are_printed_as_read(void **state)
 {
     static const struct {
         const char *key, *written, *shown;
@@ -288,7 +288,7 @@ static void values_are_shown_as_they_are_read(void **state)
     }
 }
 
-static void there_may_be_many(void **state)
+static void keys_listen_can_be_repeated(void **state)
 {
     (void)state;
     struct mk_server_settings out;
@@ -311,15 +311,15 @@ static void there_may_be_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_section_and_key_is_explained, start, harness_stop),
-        cmocka_unit_test_setup_teardown(names_are_there_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(every_default_is_what_one_could_write, start, harness_stop),
-        cmocka_unit_test_setup_teardown(bounds_hold, start, harness_stop),
-        cmocka_unit_test_setup_teardown(what_is_printed_is_read_again, start, harness_stop),
-        cmocka_unit_test_setup_teardown(addresses_to_listen_on, start, harness_stop),
-        cmocka_unit_test_setup_teardown(flags_of_addresses, start, harness_stop),
-        cmocka_unit_test_setup_teardown(values_are_shown_as_they_are_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(there_may_be_many, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_and_sections_have_help, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_are_unique, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_defaults_are_valid_values, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_bounds_are_enforced, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_printed_settings_can_be_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_listen_addresses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_listen_flags, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_custom_values_are_printed_as_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(keys_listen_can_be_repeated, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The secret of a server: one for each purpose, and the same after an upgrade. */
+/* The secret of a server: one key for each purpose, unchanged by an upgrade. */
 #include "setup/server_secret.h"
 
 #include "unit/test.h"
@@ -16,7 +16,7 @@ static bool are_equal(struct mk_hash_key a, struct mk_hash_key b)
     return a.k0 == b.k0 && a.k1 == b.k1;
 }
 
-static void each_purpose_and_each_server_has_a_key_of_its_own(void **state)
+static void server_secret_key_depends_on_purpose_and_server(void **state)
 {
     (void)state;
     struct mk_shared_state a = {0}, b = {0};
@@ -27,7 +27,7 @@ static void each_purpose_and_each_server_has_a_key_of_its_own(void **state)
     mk_shared_state_fini(&b);
 }
 
-static void a_successor_has_the_same_keys(void **state)
+static void server_secret_import_gives_the_same_keys(void **state)
 {
     (void)state;
     struct mk_shared_state a = {0}, b = {0};
@@ -41,7 +41,7 @@ static void a_successor_has_the_same_keys(void **state)
     mk_shared_state_fini(&b);
 }
 
-static void what_is_no_secret_is_ignored(void **state)
+static void server_secret_invalid_text_is_ignored(void **state)
 {
     (void)state;
     char text[MK_SERVER_SECRET_TEXT], upper[MK_SERVER_SECRET_TEXT] = "";
@@ -64,9 +64,9 @@ static void what_is_no_secret_is_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_purpose_and_each_server_has_a_key_of_its_own),
-        cmocka_unit_test(a_successor_has_the_same_keys),
-        cmocka_unit_test(what_is_no_secret_is_ignored),
+        cmocka_unit_test(server_secret_key_depends_on_purpose_and_server),
+        cmocka_unit_test(server_secret_import_gives_the_same_keys),
+        cmocka_unit_test(server_secret_invalid_text_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "base/stats.h"
 #include "unit/test.h"
 
-static void name_and_size_are_one_place(void **state)
+static void shared_state_memory_is_found_by_name_and_size(void **state)
 {
     (void)state;
     struct mk_shared_state s = {0};
@@ -31,7 +31,7 @@ static void name_and_size_are_one_place(void **state)
     mk_shared_state_fini(&s);
 }
 
-static void processes_share_it(void **state)
+static void shared_state_is_shared_by_processes(void **state)
 {
     (void)state;
     struct mk_shared_state s = {0};
@@ -47,7 +47,7 @@ static void processes_share_it(void **state)
     mk_shared_state_fini(&s);
 }
 
-static void what_cannot_be_is_null(void **state)
+static void shared_state_impossible_requests_return_null(void **state)
 {
     (void)state;
     struct mk_shared_state s = {0};
@@ -72,7 +72,7 @@ static int make_none(void)
     return -EMFILE;
 }
 
-static void a_descriptor_is_made_once(void **state)
+static void shared_state_descriptor_is_created_once(void **state)
 {
     (void)state;
     struct mk_shared_state s = {0};
@@ -88,7 +88,7 @@ static void a_descriptor_is_made_once(void **state)
     assert_int_equal(fcntl(a, F_GETFD), -1);
 }
 
-/* It exits with 0 if it sees its series, and at the address of before. */
+/* Exits with 0 if it sees its series at the same address. */
 static void count_apart(struct mk_shared_state *s, const struct mk_stat_table *table)
 {
     struct mk_stat_registry *r = s->statistics;
@@ -99,7 +99,7 @@ static void count_apart(struct mk_shared_state *s, const struct mk_stat_table *t
     _exit(!series || mk_stat_sum(r, series, 0) != 1);
 }
 
-static void statistics_of_a_trial_stay_with_it(void **state)
+static void shared_state_statistics_of_a_trial_are_separate(void **state)
 {
     (void)state;
     static const struct mk_stat_metric one[] = {{.name = "n"}}, other[] = {{.name = "m"}};
@@ -127,11 +127,11 @@ static void statistics_of_a_trial_stay_with_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(name_and_size_are_one_place),
-        cmocka_unit_test(processes_share_it),
-        cmocka_unit_test(what_cannot_be_is_null),
-        cmocka_unit_test(a_descriptor_is_made_once),
-        cmocka_unit_test(statistics_of_a_trial_stay_with_it),
+        cmocka_unit_test(shared_state_memory_is_found_by_name_and_size),
+        cmocka_unit_test(shared_state_is_shared_by_processes),
+        cmocka_unit_test(shared_state_impossible_requests_return_null),
+        cmocka_unit_test(shared_state_descriptor_is_created_once),
+        cmocka_unit_test(shared_state_statistics_of_a_trial_are_separate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static const struct mk_tls_ticket_key *key(const struct mk_tls_tickets *t, uint3
     return &t->keys[n % MK_TLS_TICKET_KEYS];
 }
 
-static void there_is_a_key_from_the_beginning(void **state)
+static void ticket_keys_initially_have_a_key(void **state)
 {
     struct mk_shared_state shared = {0};
     (void)state;
@@ -21,7 +21,7 @@ static void there_is_a_key_from_the_beginning(void **state)
     mk_shared_state_fini(&shared);
 }
 
-static void the_next_generation_has_the_same(void **state)
+static void ticket_keys_are_kept_by_the_next_generation(void **state)
 {
     struct mk_shared_state shared = {0}, other = {0};
     (void)state;
@@ -35,7 +35,7 @@ static void the_next_generation_has_the_same(void **state)
     mk_shared_state_fini(&other);
 }
 
-static void the_one_before_stays_and_older_ones_go(void **state)
+static void ticket_keys_rotation_keeps_the_previous_key(void **state)
 {
     struct mk_shared_state shared = {0};
     (void)state;
@@ -52,7 +52,7 @@ static void the_one_before_stays_and_older_ones_go(void **state)
     mk_shared_state_fini(&shared);
 }
 
-static void the_count_may_run_over(void **state)
+static void ticket_keys_counter_can_overflow(void **state)
 {
     struct mk_shared_state shared = {0};
     (void)state;
@@ -69,10 +69,10 @@ static void the_count_may_run_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_is_a_key_from_the_beginning),
-        cmocka_unit_test(the_next_generation_has_the_same),
-        cmocka_unit_test(the_one_before_stays_and_older_ones_go),
-        cmocka_unit_test(the_count_may_run_over),
+        cmocka_unit_test(ticket_keys_initially_have_a_key),
+        cmocka_unit_test(ticket_keys_are_kept_by_the_next_generation),
+        cmocka_unit_test(ticket_keys_rotation_keeps_the_previous_key),
+        cmocka_unit_test(ticket_keys_counter_can_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
 static const struct mk_plugin deaf = {MK_PLUGIN_HEAD, .name = "deaf"};
 static const struct mk_plugin hears = {MK_PLUGIN_HEAD, .name = "hears", .on_message = on_message};
 
-/* Some below the last may be free. */
+/* Lower numbers may be free. */
 static unsigned count_open(void)
 {
     unsigned n = 0;
@@ -46,7 +46,7 @@ static void close_all(void)
     assert_int_equal(count_open(), before);
 }
 
-static void they_are_there_if_a_plugin_wants_messages(void **state)
+static void worker_channels_exist_if_a_plugin_needs_them(void **state)
 {
     (void)state;
     load(1, 3);
@@ -60,7 +60,7 @@ static void they_are_there_if_a_plugin_wants_messages(void **state)
     close_all();
 }
 
-static void they_keep_what_was_sent_apart(void **state)
+static void worker_channels_keep_message_boundaries(void **state)
 {
     (void)state;
     char room[16];
@@ -78,7 +78,7 @@ static void they_keep_what_was_sent_apart(void **state)
     close_all();
 }
 
-static void a_worker_receives_only_what_is_its_own(void **state)
+static void worker_channels_keep_own_closes_other_receivers(void **state)
 {
     (void)state;
     load(2, 3);
@@ -91,12 +91,12 @@ static void a_worker_receives_only_what_is_its_own(void **state)
     close_all();
 }
 
-static void too_few_descriptors_are_an_error(void **state)
+static void worker_channels_without_descriptors_fail(void **state)
 {
     (void)state;
     struct rlimit r, less;
     load(2, 3);
-    int next = dup(STDERR_FILENO); /* the number that the next one will get */
+    int next = dup(STDERR_FILENO); /* the number of the next descriptor */
     close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
     less = (struct rlimit){.rlim_cur = (rlim_t)next + 5, .rlim_max = r.rlim_max};
@@ -110,10 +110,10 @@ static void too_few_descriptors_are_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_are_there_if_a_plugin_wants_messages),
-        cmocka_unit_test(they_keep_what_was_sent_apart),
-        cmocka_unit_test(a_worker_receives_only_what_is_its_own),
-        cmocka_unit_test(too_few_descriptors_are_an_error),
+        cmocka_unit_test(worker_channels_exist_if_a_plugin_needs_them),
+        cmocka_unit_test(worker_channels_keep_message_boundaries),
+        cmocka_unit_test(worker_channels_keep_own_closes_other_receivers),
+        cmocka_unit_test(worker_channels_without_descriptors_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
