@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script says before its content: its end is found wherever its pieces end, what comes out lies inside
- * of it, and nothing of it could end a field line or a head that we write. */
+/* The head of a CGI response: its end is found regardless of how it is split, the output lies inside the
+ * input, and nothing in it could end a header line or a head that we write. */
 #include <monkey/cgi.h>
 #include <monkey/text.h>
 
@@ -19,7 +19,7 @@ static bool is_blank_line(mk_str head)
            mk_str_eq(head, MK_STR("\n")) || mk_str_eq(head, MK_STR("\r\n"));
 }
 
-/* Where the head ends, when the bytes come one by one. */
+/* Returns where the head ends when the bytes arrive one by one. */
 static size_t end_slowly(mk_str in)
 {
     size_t end = 0;

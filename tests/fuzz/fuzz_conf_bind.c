@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and binding a section of every type: what is accepted is printed, read and bound again to the same
- * print. */
+/* Reading and binding a section of every type: accepted input is printed, and reads and binds to the same
+ * output again. */
 #include <stdlib.h>
 
 #include "conf/check.h"
@@ -24,7 +24,7 @@ static mk_err on_read(void *ctx, mk_str path, struct mk_buf *out)
     return -ENOENT;
 }
 
-/* Each section bound into a struct of its own and printed; false if there are errors. */
+/* Binds each section to a struct of its own and prints it; returns false on errors. */
 static bool print_bound(const struct mk_conf_tree *tree, struct mk_arena *arena,
                         struct mk_conf_report *report, struct mk_buf *out)
 {
@@ -48,7 +48,7 @@ static bool has_long_line(mk_str text)
     return false;
 }
 
-/* What the text comes to when it is bound, as text again; false if it has errors. */
+/* Binds the text and prints the result; returns false on errors. */
 static bool run(mk_str text, struct mk_buf *out)
 {
     const struct mk_conf_io io = {.read = on_read};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader over one to four files (form feeds part the input): whatever they hold, what comes out is text
- * without control bytes, its places lie inside its lines, and a tree without errors survives being written
- * and read again. */
+/* The configuration reader with 1 to 4 files (separated by form feeds): the output has no control bytes, its
+ * positions lie inside its lines, and a tree without errors survives being written and read again. */
 #include <stdlib.h>
 
 #include "conf/path.h"
@@ -87,7 +86,7 @@ static bool has_long_line(mk_str text)
     return false;
 }
 
-/* Text of a tree reads as a tree of the same text. */
+/* The text of a tree must read as a tree with the same text. */
 static void check_again(mk_str text)
 {
     const struct mk_conf_io io = {.read = on_read};

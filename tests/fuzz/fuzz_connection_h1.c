@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes into a connection, cut anywhere, with a peer that takes its answers in any pieces: what comes out is
- * HTTP to the last byte, one answer for each record that has a status, in their order. The first byte says
- * how many bytes of plan follow; each of these says how much comes next, and how much the peer takes. */
+/* Bytes sent to a connection, split anywhere, with a peer that accepts the responses in any pieces: the
+ * output is valid HTTP, with one response for each log record that has a status, in order. The first byte is
+ * the length of a plan; each byte of the plan is how much arrives next and how much the peer accepts. */
 #include "fuzz/talk.h"
 #include "unit/reply.h"
 
@@ -32,7 +32,7 @@ static void hear(mk_str bytes)
     n_heard += bytes.len;
 }
 
-/* ---- Records ---- */
+/* ---- Log records ---- */
 
 static struct {
     unsigned status;
@@ -50,7 +50,7 @@ static void on_done(const struct mk_access_record *record, void *data)
     records[n_records++].ending = record->ending;
 }
 
-/* Answers as the records have them; only what was cut off may be missing, or there in part. */
+/* Responses must match the records; only truncated ones may be missing or partial. */
 static void check_answers(void)
 {
     mk_str rest = mk_str_of(heard, n_heard);
@@ -63,14 +63,14 @@ static void check_answers(void)
         enum reply_result got = reply_next(&r, &rest, records[i].is_head, true);
         MK_ASSERT(got != REPLY_BAD);
         MK_ASSERT(got != REPLY_WHOLE || r.status == records[i].status);
-        if (records[i].status == 101) /* the rest is what the tunnel said */
+        if (records[i].status == 101) /* the rest is tunnel data */
             rest = mk_str_skip(rest, rest.len);
         MK_ASSERT(got == REPLY_WHOLE || records[i].ending == MK_OUTCOME_FAILED ||
                   records[i].ending == MK_OUTCOME_CLIENT_ABORTED || records[i].ending == MK_OUTCOME_TIMEOUT);
         cut = got != REPLY_WHOLE;
         reply_fini(&r);
     }
-    /* A 100 that was sent before the request ended otherwise. */
+    /* A 100 response that was sent before the request failed. */
     while (mk_str_starts(rest, MK_STR("HTTP/1.1 100 Continue\r\n\r\n")))
         rest = mk_str_skip(rest, sizeof "HTTP/1.1 100 Continue\r\n\r\n" - 1);
     MK_ASSERT(rest.len == 0);
@@ -88,13 +88,13 @@ static void begin(void)
     static char large[3000];
     server_begin(&limits, on_done);
     site_add(&site, "index.html.gz", MK_STR("gzip"));
-    site_add(&site, "large", mk_str_of(large, sizeof large)); /* more than is kept in memory */
+    site_add(&site, "large", mk_str_of(large, sizeof large)); /* more than is cached in memory */
     heard = mk_mem_alloc(OUT_MAX);
     MK_ASSERT(heard != NULL);
     atexit(end);
 }
 
-/* Everything that can happen without the peer. */
+/* Runs everything that can happen without the peer. */
 static void advance(struct mk_conn *c)
 {
     mk_stream_on_input(&c->stream, false);
@@ -118,7 +118,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     peer.ended = c->stream.ended = true;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
-    for (int i = 0; i < 3 && !peer.closed; i++) { /* a connection that still waits has no more time */
+    for (int i = 0; i < 3 && !peer.closed; i++) { /* the time of a waiting connection runs out */
         c->ops->on_timeout(c, (enum mk_conn_timeout)(c->clock ? c->clock : MK_TIMEOUT_HANDLER));
         check_at_rest(c);
     }

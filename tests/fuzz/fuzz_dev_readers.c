@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What duda-dev reads: sources, rules of compilers and their messages, reports of crashes, patterns, names.
- */
+/* The parsers of duda-dev: sources, make rules, compiler messages, crash reports, patterns, names. */
 #include "allowed_hosts.h"
 #include "compile.h"
 #include "crash.h"
@@ -61,7 +60,7 @@ static void check_page(mk_str text)
     dev_error_page_text(&html, text);
     dev_symbolize_write_cause(&out, text);
     mk_str inner = mk_str_skip(mk_buf_str(&out), strlen("<pre><span>"));
-    size_t tag = mk_str_find(inner, '<'); /* what comes first is our own end */
+    size_t tag = mk_str_find(inner, '<'); /* our closing tag is the first */
     MK_ASSERT(tag != MK_STR_NONE && mk_str_starts(mk_str_skip(inner, tag), MK_STR("</span>")));
     mk_buf_free(&out);
 }

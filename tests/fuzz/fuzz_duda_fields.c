@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of forms, as text and as a struct, and cookies. */
+/* Form fields, as text and as a struct, and cookies. */
 #include <duda/cookie.h>
 #include <duda/form.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON into a struct and into values: what was read is written, and reads back as the same. So does what the
- * writer makes of any string and number. */
+/* JSON to a struct and to values: what was read is written, and reads back the same. So does what the writer
+ * makes of any string and number. */
 #include <duda/json.h>
 #include <errno.h>
 #include <math.h>
@@ -58,7 +58,7 @@ static void check_struct(mk_str text)
     struct duda_value v = duda_value_struct(&person_shape, &p);
     struct mk_buf out = written(&v);
     e = duda_json_read(mk_buf_str(&out), &person_shape, &pool, &wide, &p, &flaws);
-    MK_ASSERT(e == 0 || e == -EINVAL); /* the default of a member need not obey its rules */
+    MK_ASSERT(e == 0 || e == -EINVAL); /* the default of a member need not follow its rules */
     mk_buf_free(&out);
 }
 
@@ -69,7 +69,7 @@ static bool is_same_number(const struct duda_value *v, double n)
     return v->kind == DUDA_VALUE_NUMBER ? v->of.number == n : !isfinite(n);
 }
 
-/* The writer writes JSON, whatever the strings and numbers are, and doubles read back as the same. */
+/* The writer must write valid JSON for any strings and numbers, and doubles must read back the same. */
 static void check_writer(mk_str bytes, double n)
 {
     struct mk_buf out = mk_buf_growing(1 << 24);

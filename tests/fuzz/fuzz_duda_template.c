@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates: a line of JSON, the values, and then the template, which may bring itself as `p`. */
+/* Templates: a line of JSON with the values, followed by the template, which may include itself as `p`. */
 #include <duda/json.h>
 #include <duda/template.h>
 #include <errno.h>
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OUT_MAX = 1 << 16, PARTIALS_MAX = 200 };
 
-static unsigned left; /* a template that brings itself twice would take for ever */
+static unsigned left; /* a template that includes itself twice would take forever */
 
 static const struct duda_template *find(void *ctx, mk_str name)
 {

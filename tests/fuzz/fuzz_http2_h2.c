@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of HTTP/2 out of bytes: each says what it does next: a request out of a list, content, settings,
- * any frame, any bytes, how much of that arrives and how much it takes, how time passes. What it hears is
- * checked to the letter (unit/h2client.h); each stream leaves one record; whatever it does, it is over some
- * time. */
+/* An HTTP/2 client made of bytes. Each byte is the next step: a request from a list, body data, settings,
+ * any frame, any bytes, how much arrives and how much is accepted, or time that passes. The output is
+ * checked strictly (unit/h2client.h), and each stream leaves one log record. The connection always ends
+ * after some time. */
 #include "fuzz/talk.h"
 #include "http2/h2.h"
 #include "http2/h2_types.h"
@@ -33,10 +33,10 @@ static const struct mk_conn_manager_limits limits = {
 /* ---- The peer ---- */
 
 static struct mk_buf said, heard;
-static size_t noted; /* so much of what it said is known */
+static size_t noted; /* length of the input that was analyzed */
 static struct mk_conn *conn;
 static struct h2_client client;
-static struct mk_hpack *own_decoder; /* of what it says itself */
+static struct mk_hpack *own_decoder; /* for the client's own headers */
 static struct mk_buf own_block;
 static uint32_t own_stream;
 static bool greeted, full; /* a limit of the test was reached */
@@ -45,7 +45,7 @@ static void hear(mk_str bytes)
 {
     mk_buf_add(&heard, bytes);
     MK_ASSERT(!heard.failed);
-    if (conn->ops == &mk_h1_ops) /* it gave up before it had heard the whole preface */
+    if (conn->ops == &mk_h1_ops) /* it gave up before the preface was complete */
         return;
     mk_buf_consume(&heard, h2_hear(&client, mk_buf_str(&heard)));
     if (client.why)
@@ -53,7 +53,7 @@ static void hear(mk_str bytes)
     MK_ASSERT(!client.why);
 }
 
-/* ---- What the client knows of what it said ---- */
+/* ---- Analysis of the client's own input ---- */
 
 static int look_for_head(void *is_head, mk_str name, mk_str value)
 {
@@ -147,7 +147,7 @@ static void note_said(void)
     noted = peer.said.len - in.len;
 }
 
-/* ---- Records ---- */
+/* ---- Log records ---- */
 
 static struct {
     unsigned status;
@@ -171,7 +171,7 @@ static void on_done(const struct mk_access_record *record, void *data)
     records[i].ending = record->ending;
 }
 
-/* All that the server had to say has been heard. */
+/* Checks the responses once all output has arrived. */
 static void check_answers(void)
 {
     for (unsigned i = 0; i < client.n; i++) {
@@ -197,7 +197,7 @@ static void begin(void)
     handlers.loop = &loop;
 }
 
-/* A waiting stream has a clock, or a handler that will resume it. */
+/* A waiting stream must have a timer or a handler that will resume it. */
 static void check_stream(const struct mk_h2_stream *s)
 {
     MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->d.pending_prefetch);
@@ -248,7 +248,7 @@ static void pass_time(struct mk_conn *c, uint32_t ms)
     run_tasks(c);
 }
 
-/* ---- What the client may do ---- */
+/* ---- Steps of the client ---- */
 
 static const char *const requests[] = {
     ":method: GET\n:scheme: http\n:authority: a\n:path: /\n",
@@ -307,7 +307,7 @@ static uint8_t next(struct script *s)
     return s->at < s->end ? *s->at++ : 0;
 }
 
-/* One of the next that could be opened, of those that are open, or any. */
+/* Returns a stream that could be opened next, an open one, or any. */
 static uint32_t choose_stream(struct script *s)
 {
     uint8_t b = next(s);
@@ -490,7 +490,7 @@ static void play(struct mk_conn *c, struct script *s)
         note_said();
     }
     note_said();
-    if (full) { /* it cannot be followed any longer */
+    if (full) { /* it can no longer be analyzed */
         mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
         return;
     }
@@ -543,7 +543,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     play(c, &script);
     mk_loop_run_tasks(&loop);
     MK_ASSERT(service.n_conns == 0);
-    for (unsigned i = 0; i < client.n; i++) /* each answered stream has left a record */
+    for (unsigned i = 0; i < client.n; i++) /* each stream with a response has left a record */
         MK_ASSERT(!client.at[i].status || records[i].made);
     forget_peer();
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte says which half is tried. Decoding: the rest is blocks of one connection, each behind its
- * length, whose fields become heads. What was not wanted from a block changes nothing for the next. Encoding:
- * the rest is fields, and they come back as they went. */
+/* The first byte selects the direction. Decoding: the rest is header blocks of one connection, each preceded
+ * by its length, whose fields become request heads. Skipped fields of a block do not affect the next one.
+ * Encoding: the rest is fields, which must decode to the same fields. */
 #include "base/assert.h"
 #include "http/authority.h"
 #include "http2/h2_head.h"
@@ -29,7 +29,7 @@ static size_t cut_number(mk_str *rest)
 
 /* ---- Decoding ---- */
 
-/* All that was shown, and how much of it is wanted. */
+/* All fields that were reported, and how many are wanted. */
 struct shown {
     struct mk_buf text;
     unsigned n, wanted;
@@ -99,7 +99,7 @@ static void take_head(struct mk_hpack *decoder, mk_str block, mk_err expected, b
     mk_arena_fini(&arena);
 }
 
-/* Three connections hear the same: one takes all, one some, one makes heads of it. */
+/* Three decoders get the same input: one reads all fields, one some, and one builds request heads. */
 static void decode(mk_str rest)
 {
     struct mk_hpack *all = mk_hpack_new(), *some = mk_hpack_new(), *heads = mk_hpack_new();
@@ -127,7 +127,7 @@ static void decode(mk_str rest)
 
 /* ---- Encoding ---- */
 
-/* The fields that went, read again while they come back. */
+/* The encoded fields, to compare with the decoded ones. */
 struct sent {
     mk_str rest;
     size_t status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists and weights: lines of Accept-Encoding, and of Accept. */
+/* Lists and weights of Accept-Encoding and Accept headers. */
 #include "base/assert.h"
 #include "http/negotiate.h"
 #include "unit/fields.h"
@@ -40,7 +40,7 @@ static void check_types(mk_str text)
 {
     struct mk_header_field room[FIELDS_MAX];
     struct mk_headers fields;
-    mk_str type = mk_str_cut(&text, '\n'); /* the first line is what is asked for */
+    mk_str type = mk_str_cut(&text, '\n'); /* the first line is the type to look for */
     mk_headers_init(&fields, room);
     while (text.p)
         if (!fields_add(&fields, FIELDS_MAX, MK_STR("Accept"), mk_str_trim(mk_str_cut(&text, '\n'))))

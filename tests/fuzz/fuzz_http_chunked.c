@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunked body decoded at once and in pieces gives the same bytes, the same answer and the same rest. */
+/* A chunked body gives the same bytes, result and rest whether decoded at once or in pieces. */
 #include "base/assert.h"
 #include "http/chunked.h"
 #include "http/header.h"
@@ -26,7 +26,7 @@ static void take(struct result *result, mk_str data)
     *len += data.len;
 }
 
-/* Whole lines, all of them fields. */
+/* Complete lines that are all header fields. */
 static void check_trailers(const struct result *result)
 {
     mk_str section = mk_str_of(result->trailers, result->trailers_len), name, value;

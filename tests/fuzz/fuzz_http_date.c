@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A date that can be read is written and read again as the same one. The input is text; its first bytes also
- * serve as a time to write and as the present. */
+/* A date that can be parsed is written and parsed as the same one again. The input is text; its first bytes
+ * are also a time to write and the current time. */
 #include "base/assert.h"
 #include "http/date.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The time that the written form of `time` means. */
+/* Writes `time` and returns the parsed result. */
 static int64_t write_and_read(int64_t time)
 {
     char text[MK_DATE_LEN];
@@ -22,7 +22,7 @@ static void check_parse(mk_str text, int64_t now)
     if (!mk_date_parse(text, now, &time))
         return;
     MK_ASSERT(text.len >= 24 && text.len <= 33);
-    /* Only two digits of a year leave the present one's neighbourhood, and a leap second the year 9999. */
+    /* Excluded are 2-digit years far from the current one, and a leap second at the end of year 9999. */
     if (time >= -62167219200 && time <= 253402300799)
         MK_ASSERT(write_and_read(time) == time);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of a FastCGI response, read at once and in pieces: the same output, the same end, the same rest. */
+/* The records of a FastCGI response, read at once and in pieces: the same output, end and rest. */
 #include "base/assert.h"
 #include "http/fcgi.h"
 
@@ -22,7 +22,7 @@ static void add(char *room, size_t *len, mk_str data)
     *len += data.len;
 }
 
-/* Gives `back` bytes of each piece of output back once, if it is longer. */
+/* Returns `back` bytes of each longer piece of output once. */
 static void take(struct mk_fcgi *f, mk_str *in, struct result *r, size_t back)
 {
     bool gave_back = false;

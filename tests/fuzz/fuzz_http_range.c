@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges lie inside of the representation and apart from each other. The input is a size in digits, a blank,
- * and the value of Range. */
+/* Ranges lie inside the representation and do not touch. The input is a size in digits, a blank, and the
+ * value of Range. */
 #include "base/assert.h"
 #include "base/num.h"
 #include "http/range.h"
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX = 8 };
 
-/* Is there at least one byte between the two? */
+/* Whether there is at least one byte between the two. */
 static bool are_apart(struct mk_range a, struct mk_range b)
 {
     return a.last < b.first ? b.first - a.last > 1 : a.first > b.last && a.first - b.last > 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A response that is read at once and in pieces has the same end, the same content and the same rest; only
- * why it is refused may differ, since pieces may be refused sooner. */
+/* A response read at once and in pieces has the same end, body and rest; only the reason for a rejection may
+ * differ, since pieces may be rejected earlier. */
 #include "base/assert.h"
 #include "http/response_parser.h"
 
@@ -63,7 +63,7 @@ static void read_reply(mk_str text, size_t size, struct mk_response_parser_optio
     mk_response_parser_fini(&r);
 }
 
-/* The first byte says what the request was like, and whether a CGI program answers. */
+/* The first byte selects the request, and whether the response is from a CGI program. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct result whole, pieces;

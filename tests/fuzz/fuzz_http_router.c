@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines up to the first empty one are routes, those behind it are paths. A route that is accepted matches no
- * more than it says, and methods that a path allows are answered there. */
+/* Lines up to the first empty one are routes, the ones after it paths. An accepted route matches only its
+ * pattern, and the allowed methods of a path have a route. */
 #include <monkey/router.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target, with every method: what a path decodes to is safe to join to a folder. */
+/* A request target, with each method: a decoded path can safely be joined to a folder. */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -19,7 +19,7 @@ static void check_host(mk_str host, uint32_t port)
     MK_ASSERT(mk_authority_parse(host, &again, &none) == 0 && mk_str_eq(again, host) && none == MK_PORT_NONE);
 }
 
-/* Between slashes is anything but nothing and dots. */
+/* Segments must not be empty or dots. */
 static void check_path(mk_str path, mk_str raw)
 {
     MK_ASSERT(path.len > 0 && path.len <= raw.len && path.p[0] == '/' && path.p[path.len] == '\0');
@@ -32,7 +32,7 @@ static void check_path(mk_str path, mk_str raw)
     }
 }
 
-/* Would the path climb if "%2F" in it were decoded? */
+/* Whether the path would leave the folder if "%2F" in it were decoded. */
 static void check_pieces(mk_str path)
 {
     size_t from = 0;

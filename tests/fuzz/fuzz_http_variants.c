@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every variant of a path is a path, not longer than it was, unlike the others, and read in the same way once
- * more. */
+/* Each variant of a path is a valid path, not longer than the original, distinct, and parses to itself. */
 #include "http/path_variants.h"
 
 #include "base/assert.h"
@@ -47,7 +46,7 @@ static void check_variants(mk_str path, unsigned flags)
     mk_arena_fini(&arena);
 }
 
-/* A path that hides no dots stays in its folder, however it is read. */
+/* A path without hidden dots must stay in its folder, however it is parsed. */
 static void check_dots(mk_str path)
 {
     struct mk_arena arena;

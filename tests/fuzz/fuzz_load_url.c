@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A URL is refused with a reason, or its parts lie inside of it, hold nothing that could break a head, and
- * make the same URL when they are put together again. */
+/* A URL is rejected with a reason, or its parts lie inside it, contain nothing that could break a head, and
+ * form the same URL when joined. */
 #include "base/assert.h"
 #include "base/buf.h"
 #include "load/url.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set finds the same networks of a peer as going through a list does. The input: the number of networks, then each as
- * its length and address, then the peer's address. */
+/* A network set finds the same networks for a peer as a linear search. The input is the number of networks,
+ * the length and address of each, and the peer's address. */
 #include "os/network_set.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX = 64, EACH = 6, PEER = 5 };
 
-/* Few different bytes, so that networks nest: a length, a family, 4 bytes of the address. */
+/* Few distinct bytes, so that networks nest: a length, a family, 4 bytes of the address. */
 static struct mk_network network_of(const uint8_t *p)
 {
     struct mk_network n = {.is_unix = p[1] == 250, .is_all = p[1] == 251};
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MK_ASSERT(memory);
     const struct mk_network_set *set = mk_network_set_build(memory, v, numbers, n);
     check(set, v, numbers, n, &p);
-    for (size_t i = 0; i < n; i++) { /* their own addresses are the likely ones */
+    for (size_t i = 0; i < n; i++) { /* their own addresses are the likely matches */
         struct mk_addr own = {.is_unix = v[i].is_unix};
         memcpy(own.ip, v[i].ip, sizeof own.ip);
         check(set, v, numbers, n, &own);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is a JWK set or is refused; a token that none of its keys has signed is refused. */
+/* Any text is a JWK set or is rejected; a token that none of its keys has signed is rejected. */
 #include <duda/crypto.h>
 
 #include "base/assert.h"

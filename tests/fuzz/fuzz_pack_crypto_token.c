@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No token that was not signed with the key is accepted; the claims of one that is signed may be anything. */
+/* A token that was not signed with the key is never accepted; the claims of a signed one may be anything. */
 #include <duda/crypto.h>
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are unpacked within the limit or refused, and it does not matter how they are cut into pieces. */
+/* Any bytes are decompressed within the limit or rejected, regardless of how they are split. */
 #include <duda/gzip.h>
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is a record of a job or none; one that was read is written as it was. */
+/* Any text is a job record or not; one that was read is written unchanged. */
 #include <jobs/job_record.h>
 
 #include "base/assert.h"

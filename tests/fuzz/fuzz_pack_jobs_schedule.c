@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is a schedule or is refused; what is due next is later, at a time that the schedule names, and no
- * earlier minute is one. */
+/* Any text is a schedule or is rejected; the next due time is later and matches the schedule, and no earlier
+ * minute does. */
 #include <jobs/job_schedule.h>
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are read as replies of Memcached or refused; how they are cut into pieces does not matter. */
+/* Any bytes are Memcached replies or are rejected, regardless of how they are split. */
 #include <errno.h>
 #include <memcached/reply.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text within a constant or a row of COPY is read by PostgreSQL's rules as it was: nothing in it ends the
- * constant, the cell or the row. Bytes are read in both forms. */
+/* Any text in a constant or a COPY row is read unchanged by PostgreSQL's rules: nothing in it ends the
+ * constant, the cell or the row. Bytes are read in both formats. */
 #include <postgres/text_format.h>
 
 #include "base/assert.h"
@@ -31,7 +31,7 @@ static void check_constant(mk_str in)
     mk_buf_free(&back);
 }
 
-/* A cell as COPY FROM reads it. */
+/* Reads a cell like COPY FROM. */
 static void check_cell(mk_str cell, mk_str in)
 {
     static const char letters[] = "\\nrtbfv", meant[] = "\\\n\r\t\b\f\v";
@@ -63,7 +63,7 @@ static void check_row(mk_str in)
     mk_buf_free(&bytes);
 }
 
-/* As the server writes it with bytea_output escape; and what it never writes. */
+/* As the server writes it with bytea_output = escape, and forms that it never writes. */
 static void check_bytes(mk_str in)
 {
     struct mk_buf out = mk_buf_growing(4 * TEXT_MAX), back = mk_buf_growing(4 * TEXT_MAX);

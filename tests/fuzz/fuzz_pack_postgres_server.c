@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any connection string or URL is refused, or becomes places that are dialled one after the other: as many of
- * each list, in their order, whichever comes first. */
+/* Any connection string or URL is rejected, or becomes addresses to connect to one after the other: the same
+ * number of entries of each list, in order. */
 #include <errno.h>
 #include <monkey/config.h>
 #include <postgres/conninfo.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static unsigned n_errors;
 static bool allows_names;
 
-/* ---- In place of the configuration and the worker ---- */
+/* ---- Replacements of the configuration and the worker ---- */
 
 void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
 {
@@ -55,7 +55,7 @@ void mk_config_allow_resolver(struct mk_config *c)
     allows_names = true;
 }
 
-/* Names are not looked up here. */
+/* Names are not resolved here. */
 int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
     (void)w, (void)work, (void)done, (void)ctx;
@@ -63,7 +63,7 @@ int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)
     return -EBUSY;
 }
 
-/* ---- What is dialled ---- */
+/* ---- Addresses ---- */
 
 static unsigned count(const struct mk_buf *list)
 {

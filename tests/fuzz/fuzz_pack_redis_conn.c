@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever servers say, as Sentinels, in answer to the greeting, and as nodes of a cluster about its slots: a
- * worker keeps a map of nodes whose addresses can be dialled. */
+/* Any server replies, from Sentinels, to the greeting, and from cluster nodes about their slots: a worker
+ * keeps a map of nodes with addresses that it can connect to. */
 #include "peer.h"
 
 #include <duda/wait.h>
@@ -12,10 +12,10 @@ enum { SENTINEL = 1, CLUSTER = 2, DATABASE = 4, REPLY_MAX = 4096, SLOTS_SHOWN = 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct redis_cluster *cluster;
-static struct duda_redis_reply said; /* the answer to CLUSTER SLOTS */
+static struct duda_redis_reply said; /* the reply to CLUSTER SLOTS */
 static unsigned n_nodes;
 
-/* ---- In place of those above the connection ---- */
+/* ---- Replacements of the layers above the connection ---- */
 
 int redis_command_queue_init(struct redis_command_queue *q, struct mk_worker *w,
                              const struct redis_settings *settings, const char *address)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are replies of Redis or are refused. It does not matter how they are cut into pieces, or in which
- * memory they are made, and what they take is in proportion to their length. */
+/* Any bytes are Redis replies or are rejected, regardless of how they are split or where they are allocated.
+ * The memory that they use is proportional to their length. */
 #include <duda/memory.h>
 #include <errno.h>
 #include <redis/reply_parser.h>
@@ -31,7 +31,7 @@ mk_str duda_strdup(struct duda_ctx *d, mk_str text)
     return mk_str_of(room, text.len);
 }
 
-/* ---- What was read, as text ---- */
+/* ---- Replies as text ---- */
 
 static void show(struct mk_buf *out, const struct duda_redis_reply *r)
 {
@@ -45,7 +45,7 @@ static void show(struct mk_buf *out, const struct duda_redis_reply *r)
     mk_buf_add_char(out, '\n');
 }
 
-/* All replies, in pieces of so many bytes; the last line is how it ended. */
+/* Appends all replies, read in pieces of `piece` bytes; the last line is the result. */
 static void read_all(struct mk_buf *out, mk_str in, size_t piece, bool is_handler)
 {
     static char someone;

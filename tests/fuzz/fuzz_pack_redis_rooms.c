@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever comes over the channel of rooms, as Redis delivers it or not: members hear what was said in their
- * room, on other machines. */
+/* Any messages on the channel for rooms, whether Redis would deliver them or not: members receive what was
+ * sent to their room on other machines. */
 #include "peer.h"
 
 #include <redis/topic_relay.h>
@@ -16,7 +16,7 @@ static struct duda_worker_ctx worker_ctx;
 static unsigned heard;
 static mk_str all;
 
-/* ---- In place of Duda and of the queue of commands ---- */
+/* ---- Replacements of Duda and the command queue ---- */
 
 struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker)
 {

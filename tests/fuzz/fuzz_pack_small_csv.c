@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is read as rows or refused; rows that were read are written and read again as the same cells. */
+/* Any text is read as rows or rejected; the rows are written, and read again as the same cells. */
 #include <duda/csv.h>
 
 #include "base/assert.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Writes what is read of `text`; false: it is no CSV. */
+/* Writes the rows of `text`; returns false if it is not CSV. */
 static bool copy(mk_str text, struct mk_buf *out)
 {
     struct mk_buf room = mk_buf_growing(1 << 16);
@@ -27,7 +27,7 @@ static bool copy(mk_str text, struct mk_buf *out)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mk_buf once = mk_buf_growing(1 << 20), twice = mk_buf_growing(1 << 20);
-    /* A first cell that begins like a byte order mark would lose it. */
+    /* A first cell that starts with a byte order mark would lose it. */
     if (copy(mk_str_of((const char *)data, size), &once) && !once.failed &&
         !mk_str_starts(mk_buf_str(&once), MK_STR("\xef\xbb\xbf"))) {
         MK_ASSERT(copy(mk_buf_str(&once), &twice));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a mail server says, and however it comes: each step of a conversation gets the same reply as if
- * all had come at once, or the connection has failed. */
+/* Any bytes from a mail server, split anywhere: each step of a conversation gets the same reply as if all
+ * had arrived at once, or the connection has failed. */
 #include "peer.h"
 
 #include <duda/request.h>
@@ -34,7 +34,7 @@ mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
 int duda_wait_suspend(struct duda_wait *w)
 {
     (void)w;
-    MK_ASSERT(false); /* the peer is never silent */
+    MK_ASSERT(false); /* the peer always sends data */
     return -ECANCELED;
 }
 
@@ -43,7 +43,7 @@ void duda_wait_wake(struct duda_wait *w)
     (void)w;
 }
 
-/* Its replies, and how it ended. */
+/* Appends the replies and the result. */
 static void converse(struct mk_buf *out, mk_str says, size_t piece)
 {
     struct duda_smtp smtp = {.name = MK_STR("main"), .timeout_ms = 1000, .message_max = 1000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are replies of a mail server or are refused, however they are cut into pieces; any bytes are a
- * message that ends at its end alone. */
+/* Any bytes are mail server replies or are rejected, regardless of how they are split; any bytes are a
+ * message that is terminated only at its end. */
 #include <errno.h>
 #include <smtp/protocol.h>
 

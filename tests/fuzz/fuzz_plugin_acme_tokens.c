@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever the path, a token is a plain name: nothing that leads out of its folder. */
+/* For any path, a token is a plain name that cannot leave its folder. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever is shown: a terminal cannot obey it, making it safe twice is making it safe once, and JSON stays
- * JSON on its way through all of it. */
+/* Any text that is displayed: it cannot control a terminal, escaping twice equals escaping once, and JSON
+ * stays JSON throughout. */
 #include "base/assert.h"
 #include "cheetah/escape.c"
 #include "cheetah/table_writer.c"
@@ -15,13 +15,13 @@ static void check_bytes(mk_str s, bool json)
         mk_str at = mk_str_first(mk_str_skip(s, i), 3);
         unsigned char c = (unsigned char)s.p[i], next = at.len > 1 ? (unsigned char)at.p[1] : 0;
         MK_ASSERT((c >= 0x20 || (c == '\t' && !json)) && c != 0x7f);
-        MK_ASSERT(c != 0xc2 || next >= 0xa0);            /* the other controls */
-        for (char last = '\xaa'; last <= '\xae'; last++) /* text that runs the other way */
+        MK_ASSERT(c != 0xc2 || next >= 0xa0);            /* other control characters */
+        for (char last = '\xaa'; last <= '\xae'; last++) /* right-to-left overrides */
             MK_ASSERT(!mk_str_eq(at, mk_str_of((const char[]){'\xe2', '\x80', last}, 3)));
     }
 }
 
-/* A string of JSON from its first quote to its last. */
+/* Checks a JSON string including its quotes. */
 static void check_string(mk_str s)
 {
     size_t i = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of limits beside one that forgets no client: it is never stricter, and it is the same as long as
- * there is room for all. The input is pairs of bytes: how much time passes, and which client asks. */
+/* The table of limits compared with one that forgets no client: it is never stricter, and equal as long as
+ * no slot is shared. The input is pairs of bytes: how much time passes, and the client. */
 #include "limits/rate_table.c"
 
 #include "base/assert.h"
@@ -13,7 +13,7 @@ struct person {
     uint64_t time; /* when the client would have been served; in ticks, and never reset */
 };
 
-/* What would be right. */
+/* The expected result. */
 static uint64_t charge(struct person *p, uint64_t now, const struct limits_charge *c)
 {
     uint64_t ahead = p->time > now ? p->time - now : 0;
@@ -23,7 +23,7 @@ static uint64_t charge(struct person *p, uint64_t now, const struct limits_charg
     return wait;
 }
 
-/* Expired, or lost because another client has the slot. */
+/* Returns false if it expired or another client took the slot. */
 static bool is_known(struct limits_bucket *line, uint64_t who, uint64_t now_ms)
 {
     uint64_t word;
@@ -62,7 +62,7 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* At any time, and over the end of the time that a slot can tell. */
+    /* At arbitrary times, and across the overflow of a slot's time. */
     static const uint64_t begins[] = {1000, (uint64_t)1 << 31,
                                       ((uint64_t)1 << TIME_BITS) / LIMITS_TICKS - 500};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {

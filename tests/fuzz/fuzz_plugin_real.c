@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a client writes before it, the address that our proxy adds is the one that counts. */
+/* Whatever a client sends, the address that our own proxy appends is used. */
 #include "security/real_ip.c"
 
 #include <stddef.h>

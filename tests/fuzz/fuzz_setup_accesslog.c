@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A record of a request made of any bytes: one line, nothing in it that ends a line, closes a quote or
- * reaches a terminal, and JSON where it is to be JSON. The first bytes are numbers, the rest is cut into the
- * texts. */
+/* The log record of a request made of any bytes is one line; nothing in it ends the line, closes a quote or
+ * controls a terminal, and JSON is valid. The first bytes are numbers, the rest is split into the texts. */
 #include "base/assert.h"
 #include "logs/accesslog.h"
 #include "unit/fields.h"
@@ -50,7 +49,7 @@ static void check(const struct mk_access_record *record)
     MK_ASSERT(json_is_object(mk_str_first(json, json.len - 1)));
 }
 
-/* Texts end where the next one begins; an empty one is absent. */
+/* Texts are separated by form feeds; an empty one is absent. */
 static mk_str next_text(mk_str *rest)
 {
     mk_str text = mk_str_cut(rest, '\f');

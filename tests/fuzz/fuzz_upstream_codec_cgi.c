@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables that FastCGI, SCGI and uwsgi hand over: what arrives is what was meant, or they are refused. */
+/* CGI variables over FastCGI, SCGI and uwsgi: they arrive as intended, or are rejected. */
 #include "base/assert.h"
 #include "http/fcgi.h"
 #include "upstream/codec.h"
@@ -18,7 +18,7 @@ static bool is_ours(mk_str name)
     return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
 }
 
-/* What the codecs write themselves they do not take from others. */
+/* Headers that the codecs write themselves are not accepted from others. */
 static bool is_bad(const struct mk_header *f)
 {
     if (is_ours(f->name))
@@ -26,7 +26,7 @@ static bool is_bad(const struct mk_header *f)
     return !f->name.len || memchr(f->name.p, '=', f->name.len) || has_nul(f->name) || has_nul(f->value);
 }
 
-/* ---- What arrives ---- */
+/* ---- Parsing ---- */
 
 static mk_str take(mk_str *in, size_t n)
 {
@@ -74,7 +74,7 @@ static void take_pair(enum mk_upstream_protocol protocol, mk_str *in, mk_str *na
     *value = take(in, protocol == MK_UPSTREAM_PROTOCOL_FASTCGI ? v : take_length(protocol, in));
 }
 
-/* The records of the parameters, joined. */
+/* Joins the parameter records. */
 static struct mk_buf join(mk_str in)
 {
     struct mk_buf joined = mk_buf_growing(1 << 20);
@@ -139,7 +139,7 @@ static void check(enum mk_upstream_protocol protocol, const struct mk_codec_ops 
     mk_buf_free(&out);
 }
 
-/* Each text begins with its length; the highest bit makes it longer. */
+/* Each text is preceded by its length; the highest bit extends it. */
 static mk_str next_text(mk_str *in)
 {
     if (!in->len)

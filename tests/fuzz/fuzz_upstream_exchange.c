@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a server sends, over any protocol, cut anywhere: the request ends, its connection is given back once,
- * and how the bytes were cut makes no difference. */
+/* Any bytes from an upstream server, over any protocol, split anywhere: the request ends, its connection is
+ * given back once, and the result does not depend on how the bytes were split. */
 #include "base/assert.h"
 
 /* The fakes of the unit tests, without cmocka. */
@@ -21,10 +21,10 @@ struct plan {
     bool head, upgrade, kept, held;
     int in_end;
     size_t room;
-    bool is_slow; /* its reader begins when all has come */
+    bool is_slow; /* the reader starts after everything arrived */
 };
 
-/* What a request came to: its heads, content, trailers and errors one behind the other. */
+/* The result of a request: its heads, body, trailers and errors, concatenated. */
 struct result {
     int end;
     enum mk_upstream_conn_disposition how;
@@ -48,7 +48,7 @@ static void prepare(struct call *call, const struct plan *plan, mk_str in)
     }
     call->room = plan->room;
     call->spools = call->is_paused = plan->is_slow;
-    fake.request = (struct mk_request *)call; /* never looked into */
+    fake.request = (struct mk_request *)call; /* never dereferenced */
     spool.room = plan->room * 10;
     call->ask.protocol = plan->protocol;
     call->ask.limits.response_ms = 1000;
@@ -91,7 +91,7 @@ static struct result play(const struct plan *plan, mk_str in, size_t first, size
     return r;
 }
 
-/* The first bytes say how it is asked, how the response ends, and where it is cut. */
+/* The first bytes select the request, how the response ends, and where it is split. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int ends[] = {-EAGAIN, 0, -ECONNRESET, -EPIPE};

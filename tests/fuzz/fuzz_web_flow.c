@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request head through the whole corridor, over a folder with files, links and things that must stay
- * hidden. The first byte says how the host is made, content follows the head. Whatever comes: one
- * answer that may be sent, one record, and nothing from outside of the folder. */
+/* A request head through the complete request flow, over a folder with files, links and hidden files. The
+ * first byte selects the host, and the body follows the head. Any input gives one valid response, one log
+ * record, and nothing from outside the folder. */
 #include "unit/handlers.h"
 #include "unit/site.h"
 #include "web/request_target.h"
@@ -76,7 +76,7 @@ static void set_host(uint8_t how)
     site.host.fallback = how & 16 ? MK_STR("index.html") : MK_STR_NULL;
 }
 
-/* ---- Content of the request ---- */
+/* ---- Request body ---- */
 
 static mk_str content;
 
@@ -98,7 +98,7 @@ static void on_resume(void *ctx)
 
 static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
-/* ---- What must hold of an answer ---- */
+/* ---- Checks of a response ---- */
 
 static void check_field(mk_str name, mk_str value)
 {
@@ -135,7 +135,7 @@ static void check_content(struct mk_exchange *x)
     }
     MK_ASSERT(by_source || n == length || n == PULLED_MAX);
     if (by_source)
-        return; /* an echo of whatever the client says */
+        return; /* echoes the client's input */
     mk_str text = mk_str_of(pulled, n);
     MK_ASSERT(!holds(text, "OUTSIDE"));
     MK_ASSERT(site.host.dot_files || !holds(text, "HIDDEN"));
@@ -153,9 +153,9 @@ static void check_answer(struct mk_exchange *x)
     MK_ASSERT(n_records == 1);
 }
 
-/* ---- The way ---- */
+/* ---- Request flow ---- */
 
-/* 0, or the status to refuse with: as a connection does. */
+/* Returns 0, or the status to reject with, like a connection does. */
 static unsigned take_head(struct mk_exchange *x, struct mk_request_head *head)
 {
     struct mk_request *r = &x->request;
@@ -203,7 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     set_host(data[0]);
     n_responses = n_records = 0;
-    site.now_ms += 400; /* sooner or later files are looked at again */
+    site.now_ms += 400; /* files are rechecked eventually */
     struct mk_exchange *x = mk_exchange_new(&site.web, &site.blocks, site.now_ms, site.now);
     MK_ASSERT(x != NULL);
     x->request.peer = &site.peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of a few clients whose content is spooled, in pieces, up to limits, onto a disk that fails: what
- * is whole is what was sent, an error stays, the limits hold, and all room is given back. The first byte says
- * which room there is; then come pairs of bytes, one step each. */
+/* Requests of several clients whose body is spooled in pieces, up to limits, to a disk that fails: a
+ * complete body equals what was sent, errors persist, the limits hold, and all space is released. The first
+ * byte selects the limits; then each pair of bytes is one step. */
 #include "os/spool.h"
 
 #include <dirent.h>
@@ -13,17 +13,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { K = 1024, ACTORS = 4, PEERS = 2, STEPS_MAX = 256, KEPT_MAX = 64 * K };
 
-/* A request, and what its protocol has at hand. */
+/* A request, and the input its protocol has available. */
 struct actor {
-    struct mk_exchange *x; /* NULL: there is none */
+    struct mk_exchange *x; /* NULL: no request */
     struct mk_spool *spool;
-    uint64_t length; /* as of mk_request */
+    uint64_t length; /* like in mk_request */
     uint64_t limit;
-    uint64_t at, left; /* so much was read; so much can be */
-    mk_err ending;     /* behind that: -EAGAIN, 0 or an error */
+    uint64_t at, left; /* bytes that were read; bytes that can be read */
+    mk_err ending;     /* after these bytes: -EAGAIN, 0 or an error */
     int result;        /* of the last call */
     bool is_dropped;
-    bool in_memory; /* in a file that is no file of the disk */
+    bool in_memory; /* in a memory file, not on the disk */
 };
 
 static struct site site;
@@ -37,7 +37,7 @@ static size_t disk_piece; /* the longest write */
 static int disk_error;
 static bool disk_interrupts;
 
-/* In the place of the C library's. */
+/* Replaces the C library's function. */
 ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
 {
     if (disk_interrupts || !disk_left) {
@@ -172,7 +172,7 @@ static void read_somewhere(struct actor *a, uint8_t where)
         MK_ASSERT(room[i] == byte_at(a, at + (uint64_t)i));
 }
 
-/* Content in memory moves to a file in memory, which may not fit either. */
+/* A body in memory is moved to a memory file, which may not fit either. */
 static void use_descriptor(struct actor *a)
 {
     a->in_memory |= a->spool->fd < 0;
@@ -227,9 +227,9 @@ static void step(uint8_t what, uint8_t how)
     }
 }
 
-/* ---- What holds all the time ---- */
+/* ---- Invariants ---- */
 
-/* What it has on the disk. */
+/* Returns its size on the disk. */
 static uint64_t stored_of(const struct actor *a)
 {
     bool holds = a->x && a->spool && !a->is_dropped && (a->result == 0 || a->result == -EAGAIN);

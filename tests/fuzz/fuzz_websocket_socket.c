@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a client sends to a socket that echoes, cut anywhere, and however little it takes at a time: the
- * same messages arrive, the same bytes come back, and the socket is closed once. */
+/* Any bytes from a client to an echo socket, split anywhere, with a client that reads in any pieces: the
+ * same messages arrive, the same bytes are returned, and the socket is closed once. */
 #include "base/assert.h"
 
 /* The fakes of the unit tests, without cmocka. */
@@ -68,7 +68,7 @@ static void drop(struct result *r)
     mk_buf_free(&r->out);
 }
 
-/* Frames as the fuzzer wrote them become frames of a client: masked, with zeros. */
+/* Turns the fuzzer's frames into client frames: masked with zeros. */
 static void add_masks(struct mk_buf *out, mk_str in)
 {
     while (in.len >= MK_WS_HEAD_MIN) {
@@ -88,7 +88,7 @@ static void add_masks(struct mk_buf *out, mk_str in)
     }
 }
 
-/* The first bytes say what kind of socket it is, how the input ends, and how it is cut. */
+/* The first bytes select the type of the socket, how the input ends, and how it is split. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int ends[] = {-EAGAIN, 0, -ECONNRESET};
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct result pieces = play(kind, mk_buf_str(&masked), in_end, data[2] % 50u + 1, data[1] & 0x80 ? 7 : 0);
     MK_ASSERT(mk_str_eq(mk_buf_str(&whole.heard), mk_buf_str(&pieces.heard)));
     MK_ASSERT(whole.code == pieces.code && strcmp(whole.reason, pieces.reason) == 0);
-    if (in_end != -ECONNRESET) /* which throws away what was not taken yet */
+    if (in_end != -ECONNRESET) /* which drops data not yet read */
         MK_ASSERT(mk_str_eq(mk_buf_str(&whole.out), mk_buf_str(&pieces.out)));
     drop(&whole);
     drop(&pieces);

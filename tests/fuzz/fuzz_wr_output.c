@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a load client prints: each reader either refuses it, with a reason and no numbers, or reports
- * numbers that are finite and not negative; and JSON that is found lies inside of what was given and what
- * another reader takes for JSON is found. */
+/* Any output of a load client: each parser rejects it with a reason and no numbers, or reports finite,
+ * non-negative numbers. JSON that is found lies inside the input, and JSON that another parser accepts is
+ * found. */
 #include <math.h>
 #include <stddef.h>
 
@@ -32,7 +32,7 @@ static void check_result(const struct wr_result *r)
     MK_ASSERT(wr_result_errors(r) >= WR_UNKNOWN);
 }
 
-/* Without the padding after the last member. */
+/* Ignores the padding after the last member. */
 static bool is_nothing_known(const struct wr_result *r)
 {
     struct wr_result none;
@@ -66,7 +66,7 @@ static void check_json(mk_str in)
         check_value(number);
 }
 
-/* The other one, of the tests, knows no white space between values. */
+/* The other parser, from the tests, supports no white space between values. */
 static void check_other(mk_str in)
 {
     mk_str object;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection whose peer says what the fuzzer has made, and takes everything: in place of the plugin
- * `upstream` and of the worker. */
+/* A connection whose peer sends the fuzzer's bytes and accepts all data. Replaces the `upstream` plugin and
+ * the worker. */
 #ifndef MK_FUZZ_PEER_H
 #define MK_FUZZ_PEER_H
 
@@ -14,10 +14,10 @@
 #include "base/assert.h"
 #include "unit/duda/pool.h"
 
-static mk_str peer_says;  /* what is left of it; then the connection ends */
-static size_t peer_piece; /* of a read */
+static mk_str peer_says;  /* the rest to send; then the connection ends */
+static size_t peer_piece; /* size of a read */
 static uint64_t peer_clock;
-static unsigned peer_open; /* connections that were taken and not given back */
+static unsigned peer_open; /* connections that were opened and not given back */
 
 struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
                                                   const struct mk_upstream_conn_options *options,
@@ -64,10 +64,10 @@ void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_
 bool mk_upstream_is_tls(const struct mk_upstream *u)
 {
     (void)u;
-    return true; /* so that one event reads all of it */
+    return true; /* so that one event reads everything */
 }
 
-/* A second further with each look. */
+/* Advances by a second with each call. */
 uint64_t mk_worker_now_ms(const struct mk_worker *w)
 {
     (void)w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over every file of the folders it is given, and over each prefix of the small ones: what
- * once was found stays found where there is no libFuzzer. */
+/* Runs a fuzz target over each file in the given folders, and over each prefix of small files: a regression
+ * test that needs no libFuzzer. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { INPUT_MAX = 1 << 20, PREFIX_MAX = 512 };
 
-/* A copy of exactly the right size, so that the sanitizer sees a read behind its end. */
+/* A copy of the exact size, so that the sanitizer detects reads past the end. */
 static void run_once(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);

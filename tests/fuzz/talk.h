@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For fuzz targets: a server with the handlers of unit/handlers.h, and the peer of one of its connections,
- * which sends what arrives of what it `said`, takes as much as it is allowed to, and sees how its connection
- * ends. */
+/* For fuzz targets: a server with the handlers of unit/handlers.h, and the peer of one of its connections.
+ * The peer sends `said` up to `arrived`, accepts as many bytes as `takes` allows, and checks how the
+ * connection ends. */
 #ifndef MK_FUZZ_TALK_H
 #define MK_FUZZ_TALK_H
 
@@ -20,14 +20,14 @@ static struct handlers handlers;
 static struct handlers_routes routes;
 
 static struct {
-    mk_str said; /* from `at` on it was not received yet, up to `arrived` */
+    mk_str said; /* not yet received from `at` on, up to `arrived` */
     size_t at, arrived;
     bool ended;   /* nothing more will come */
-    size_t takes; /* bytes that it takes before it has to be asked again; SIZE_MAX: all */
+    size_t takes; /* bytes that it accepts before the next event; SIZE_MAX: all */
     bool closed, shut;
 } peer;
 
-/* Each target hears in its own way. */
+/* Each target receives in its own way. */
 static void hear(mk_str bytes);
 
 static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
@@ -101,7 +101,7 @@ static void server_begin(const struct mk_conn_manager_limits *limits,
     atexit(server_end);
 }
 
-/* After whatever the server did. */
+/* Must hold after each step of the server. */
 static void check_at_rest(const struct mk_conn *c)
 {
     MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
