@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cleans up after test cases. The setup function of a test calls NAME_begin() of each fixture that it needs; harness_stop(), the
- * teardown, ends the fixtures in reverse order:
+/* Cleans up after test cases. The setup function of a test calls NAME_begin() of each fixture that it needs;
+ * harness_stop(), the teardown, ends the fixtures in reverse order:
  *
  *     static struct site site;
  *

@@ -19,7 +19,8 @@ static inline void machine_expect_reachable(const struct mk_sm_machine *m)
     assert_int_equal(seen, (1u << m->n_states) - 1);
 }
 
-/* `moves` has a line for each state, in order: "idle: head, dead\n". Every state must be reachable from the first. */
+/* `moves` has a line for each state, in order: "idle: head, dead\n". Every state must be reachable from the
+ * first. */
 static inline void machine_expect(const struct mk_sm_machine *m, const char *moves)
 {
     char found[2048] = "";

@@ -156,7 +156,7 @@ static void file_cache_recheck_drops_a_deleted_file(void **state)
     assert_int_equal(take_error("large"), -ENOENT);
     assert_int_equal(cache.n, 0);
     char room[64];
-    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* its user can still read it */
+    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* users of the entry can still read it */
     mk_open_file_release(f);
 }
 
