@@ -75,6 +75,9 @@ const struct mk_request_limits *mk_conn_rate_more_lenient(const struct mk_reques
 struct mk_conn_ops {
     /* Progress may be possible: data arrived, the socket became writable, or a request was resumed. */
     void (*advance)(struct mk_conn *c);
+    /* The task of mk_conn_resume(): mk_conn_begin_resumed(), then advance() without an indirect call. NULL: a common
+     * one. */
+    void (*run_resumed)(struct mk_loop_task *t);
     /* The timeout set by the protocol expired. */
     void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout clock);
     /* The connection is being closed: end everything in progress. */
@@ -168,6 +171,8 @@ bool mk_conn_discard_input(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this loop iteration. */
 void mk_conn_resume(struct mk_conn *c);
+/* Returns the connection whose resumed task runs. */
+struct mk_conn *mk_conn_begin_resumed(struct mk_loop_task *t);
 /* The same, queued after earlier handshakes in service->handshakes. */
 void mk_conn_queue_handshake(struct mk_conn *c);
 

@@ -286,7 +286,18 @@ static bool may_close_without_reset(const struct mk_conn *c)
     return c->state.is == MK_CONN_MULTI;
 }
 
+/* The protocol may have changed since mk_conn_resume(). */
+static void run_resumed(struct mk_loop_task *t)
+{
+    struct mk_conn *c = mk_conn_begin_resumed(t);
+    if (MK_LIKELY(c->ops == &mk_h2_ops))
+        advance(c);
+    else
+        c->ops->advance(c);
+}
+
 const struct mk_conn_ops mk_h2_ops = {.advance = advance,
+                                      .run_resumed = run_resumed,
                                       .on_timeout = on_timeout,
                                       .on_close = on_close,
                                       .limits = limits,
