@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/h1_trailers.h"
 
+#include "http/header.h"
 #include "http/serialize.h"
-#include "http/trailer.h"
 #include "web/trailers.h"
 
 static struct mk_buf *alloc_trailer_section(struct mk_h1 *h)

@@ -2,7 +2,7 @@
 #include "http2/h2_request.h"
 
 #include "connection/conn_manager.h"
-#include "http/trailer.h"
+#include "http/header.h"
 #include "http/upgrade.h"
 #include "http2/h2_abuse.h"
 #include "http2/h2_dispatch.h"

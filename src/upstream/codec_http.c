@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1.1 codec. Rejects anything that could be parsed as another request or as the end of this one (request
  * smuggling). */
+#include "http/header.h"
 #include "http/scan.h"
 #include "http/serialize.h"
-#include "http/trailer.h"
+#include "http/upgrade.h"
 #include "upstream/codec.h"
 
 enum { CHUNK_HEAD = 6, CHUNK_END = 2 }; /* "ffff\r\n", "\r\n" */
@@ -199,3 +200,45 @@ const struct mk_codec_ops mk_codec_http = {
     .read = mk_codec_read_response,
     .read_end = mk_codec_read_eof,
 };
+
+/* ---- The WebSocket handshake (RFC 6455, section 4.1) ---- */
+
+static const mk_str key_name = MK_STR_INIT("Sec-WebSocket-Key");
+
+/* Searches header lines written by the caller. */
+static mk_str find_key_in_lines(mk_str lines)
+{
+    while (lines.len) {
+        mk_str line = mk_str_cut(&lines, '\n'), name = mk_str_cut(&line, ':');
+        if (mk_str_eq_nocase(name, key_name))
+            return mk_str_trim(mk_str_first(line, mk_str_find(line, '\r')));
+    }
+    return MK_STR_NULL;
+}
+
+static mk_str find_websocket_key(const struct mk_upstream_request_options *options)
+{
+    for (size_t i = 0; i < options->n_fields; i++)
+        if (mk_str_eq_nocase(options->fields[i].name, key_name))
+            return mk_str_trim(options->fields[i].value);
+    return find_key_in_lines(options->lines);
+}
+
+size_t mk_codec_http_accept_key(const struct mk_upstream_request_options *options, char *buf)
+{
+    struct mk_buf accept = mk_buf_fixed(buf, MK_UPGRADE_ACCEPT_LEN);
+    mk_str key =
+        mk_str_eq_nocase(options->upgrade, MK_UPGRADE_WEBSOCKET) ? find_websocket_key(options) : MK_STR_NULL;
+    if (!key.p || key.len > MK_UPGRADE_KEY_LEN)
+        return 0;
+    mk_upgrade_websocket_accept_key(key, &accept);
+    return accept.failed ? 0 : accept.len;
+}
+
+bool mk_codec_http_has_accept_key(const struct mk_headers *fields, mk_str key)
+{
+    mk_str value, more;
+    unsigned at = 0;
+    return mk_headers_next(fields, MK_HEADER_SEC_WEBSOCKET_ACCEPT, &at, &value) && mk_str_eq(value, key) &&
+           !mk_headers_next(fields, MK_HEADER_SEC_WEBSOCKET_ACCEPT, &at, &more);
+}

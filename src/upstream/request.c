@@ -2,7 +2,7 @@
 /* Public API of upstream requests: combines connection attempts, sending and receiving. */
 #include <monkey/upstream.h>
 
-#include "http/trailer.h"
+#include "http/header.h"
 #include "upstream/conn.h"
 #include "upstream/freelist.h"
 #include "upstream/pool.h"
@@ -13,7 +13,6 @@
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
 #include "upstream/wait_queue.h"
-#include "upstream/ws_handshake.h"
 
 /* ---- Going on ---- */
 
@@ -193,7 +192,7 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
     mk_sm_init(&c->output, &mk_upstream_request_output_machine, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
     if (opts->upgrade.len) {
         memcpy(c->upgrade, opts->upgrade.p, opts->upgrade.len);
-        c->accept_len = mk_upstream_ws_handshake_accept_key(opts, c->upgrade + opts->upgrade.len);
+        c->accept_len = mk_codec_http_accept_key(opts, c->upgrade + opts->upgrade.len);
     }
     c->frame = c->codec->frame(opts);
     mk_upstream_request_receive_init(c, opts);

@@ -8,7 +8,6 @@
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
-#include "upstream/ws_handshake.h"
 
 enum { LAST_MAX = 4096 };
 
@@ -265,7 +264,8 @@ static int accept_head(struct mk_upstream_request *c)
     if (status == 101 && !is_requested_upgrade(c))
         return -EPROTO;
     c->problem = "a Sec-WebSocket-Accept that does not fit the key of the request";
-    if (status == 101 && !mk_upstream_ws_handshake_verify(c, &c->input.reply.head.fields))
+    mk_str key = mk_str_of(c->upgrade + c->upgrade_len, c->accept_len);
+    if (status == 101 && key.len && !mk_codec_http_has_accept_key(&c->input.reply.head.fields, key))
         return -EPROTO;
     c->problem = "no memory for the head of the response";
     c->length = response_length(c);

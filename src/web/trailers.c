@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/trailers.h"
 
-#include "http/trailer.h"
+#include "http/header.h"
 #include "web/request_type.h"
 #include "web/response.h"
 

@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "http/chunked.h"
 #include "http/header.h"
-#include "http/trailer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

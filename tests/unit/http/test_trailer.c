@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/trailer.h"
+#include "http/header.h"
 
 #include "unit/test.h"
 
