@@ -25,7 +25,7 @@ static const struct mk_conn_manager_limits limits = {
 static char *heard;
 static size_t n_heard;
 
-static void hear(mk_str bytes)
+static void on_received(mk_str bytes)
 {
     MK_ASSERT(n_heard + bytes.len <= OUT_MAX);
     memcpy(heard + n_heard, bytes.p, bytes.len);

@@ -41,7 +41,7 @@ static struct mk_buf own_block;
 static uint32_t own_stream;
 static bool greeted, full; /* a limit of the test was reached */
 
-static void hear(mk_str bytes)
+static void on_received(mk_str bytes)
 {
     mk_buf_add(&heard, bytes);
     MK_ASSERT(!heard.failed);

@@ -77,7 +77,7 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
 
 /* ---- Members ---- */
 
-static void hear(void *owner, struct duda_topic_delivery *news)
+static void on_received(void *owner, struct duda_topic_delivery *news)
 {
     MK_ASSERT(mk_str_eq(news->room, mk_str_from_c(owner)) && !news->framed);
     MK_ASSERT(news->kind == MK_WEBSOCKET_TEXT || news->kind == MK_WEBSOCKET_BINARY);
@@ -104,8 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     all = mk_str_of((const char *)data, size);
     peer_piece = data[0] % 64 + 1;
     peer_says = mk_str_skip(all, 1);
-    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("chat"), chat, hear) == 0);
-    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("o"), other, hear) == 0);
+    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("chat"), chat, on_received) == 0);
+    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("o"), other, on_received) == 0);
     MK_ASSERT(redis_pubsub_init(&hub, NULL, &settings) == 0);
     struct redis_topic_relay *rooms = redis_topic_relay_new(NULL, &queue, &hub);
     MK_ASSERT(rooms);

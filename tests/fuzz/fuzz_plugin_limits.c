@@ -31,8 +31,8 @@ static bool is_known(struct limits_bucket *line, uint64_t who, uint64_t now_ms)
     return word >> TIME_BITS == subject_tag(who);
 }
 
-static void ask(struct limits_bucket *line, struct person *people, unsigned who, unsigned n, uint64_t now_ms,
-                const struct limits_charge *c)
+static void charge_client(struct limits_bucket *line, struct person *people, unsigned who, unsigned n,
+                          uint64_t now_ms, const struct limits_charge *c)
 {
     uint64_t name = (uint64_t)(who + 1) << TIME_BITS, now = now_ms * LIMITS_TICKS;
     if (!is_known(line, name, now_ms))
@@ -54,7 +54,7 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
     for (size_t i = 0; i + 1 < size && i < ROUND_MAX; i += 2) {
         unsigned who = data[i + 1] % n;
         now_ms += (uint64_t)(data[i] % 16) * STEP_MS;
-        ask(&line, people, who, n, now_ms, &rules[who % 3]);
+        charge_client(&line, people, who, n, now_ms, &rules[who % 3]);
         if (data[i] > 250)
             limits_bucket_refund(&line, (uint64_t)(PEOPLE + 1) << TIME_BITS, now_ms, UINT64_MAX);
     }

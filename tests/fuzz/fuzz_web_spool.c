@@ -98,16 +98,16 @@ static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
 /* ---- Steps ---- */
 
-static void leave(struct actor *a)
+static void end_request(struct actor *a)
 {
     if (a->x)
         mk_exchange_free(a->x);
     a->x = NULL;
 }
 
-static void ask(struct actor *a, uint8_t how)
+static void start_request(struct actor *a, uint8_t how)
 {
-    leave(a);
+    end_request(a);
     *a = (struct actor){.length = how & 1 ? MK_REQUEST_LENGTH_UNKNOWN : (uint64_t)(how >> 2) * 3333,
                         .limit = how & 2 ? (uint64_t)(how >> 2) * 2048 : 0,
                         .ending = -EAGAIN,
@@ -197,10 +197,10 @@ static void step(uint8_t what, uint8_t how)
     bool is_whole = a->x && a->result == 0 && !a->is_dropped;
     switch (what & 15) {
     case 0:
-        ask(a, how);
+        start_request(a, how);
         break;
     case 1:
-        leave(a);
+        end_request(a);
         break;
     case 2:
         set_disk(how);
@@ -298,7 +298,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_room();
     }
     for (size_t i = 0; i < ACTORS; i++)
-        leave(&actors[i]);
+        end_request(&actors[i]);
     check_room();
     MK_ASSERT(site.web.spools.stored == 0 && count_descriptors() == n_descriptors);
     for (size_t i = 0; i < MK_SPOOL_BUCKETS; i++)

@@ -28,7 +28,7 @@ static struct {
 } peer;
 
 /* Each target receives in its own way. */
-static void hear(mk_str bytes);
+static void on_received(mk_str bytes);
 
 static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
 {
@@ -50,7 +50,7 @@ static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
     if (n == 0)
         return -EAGAIN;
     peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
-    hear(mk_str_first(bytes, n));
+    on_received(mk_str_first(bytes, n));
     return (ssize_t)n;
 }
 

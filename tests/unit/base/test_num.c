@@ -43,7 +43,7 @@ static void num_parse_rejects_other_text_and_sets_nothing(void **state)
     uint64_t n = 7;
     for (size_t i = 0; i < MK_LEN(decimal); i++)
         if (mk_num_parse(mk_str_from_c(decimal[i]), &n) || n != 7)
-            fail_msg("\"%s\" was taken for a number", decimal[i]);
+            fail_msg("\"%s\" was accepted as a number", decimal[i]);
     assert_false(mk_num_parse(MK_STR_NULL, &n));
     assert_false(mk_num_parse(MK_STR("1\0"), &n));
 }

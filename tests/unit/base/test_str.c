@@ -264,7 +264,7 @@ static void str_match_agrees_with_its_definition(void **state)
             nth_word(pattern, p, "ab?*");
             bool fast = mk_str_match(mk_str_from_c(text), mk_str_from_c(pattern));
             if (fast != match_slowly(text, pattern))
-                fail_msg("\"%s\" and \"%s\": answered %d", text, pattern, fast);
+                fail_msg("\"%s\" and \"%s\": returned %d", text, pattern, fast);
         }
     }
 }

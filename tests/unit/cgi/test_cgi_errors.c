@@ -7,14 +7,14 @@
 
 enum { LEFT = 64 * 1024 };
 
-struct heard {
+struct received {
     char first[100], last[1000];
     size_t n_bytes, n_lines;
 };
 
-static void say(void *ctx, mk_str line)
+static void on_line(void *ctx, mk_str line)
 {
-    struct heard *h = ctx;
+    struct received *h = ctx;
     assert_in_range(line.len, 1, sizeof((struct mk_cgi_errors *)0)->line);
     h->n_bytes += line.len;
     if (h->n_lines++ == 0)
@@ -24,8 +24,8 @@ static void say(void *ctx, mk_str line)
 
 static void cgi_errors_joins_pieces_to_lines(void **state)
 {
-    struct heard h = {.n_lines = 0};
-    struct mk_cgi_errors e = {.say = say, .ctx = &h, .left = LEFT, .full = "full"};
+    struct received h = {.n_lines = 0};
+    struct mk_cgi_errors e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
     (void)state;
     mk_cgi_errors_add(&e, MK_STR("on"));
     assert_int_equal(h.n_lines, 0);
@@ -41,8 +41,8 @@ static void cgi_errors_joins_pieces_to_lines(void **state)
 static void cgi_errors_are_limited(void **state)
 {
     static char much[3000];
-    struct heard h = {.n_lines = 0};
-    struct mk_cgi_errors e = {.say = say, .ctx = &h, .left = LEFT, .full = "full"};
+    struct received h = {.n_lines = 0};
+    struct mk_cgi_errors e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
     (void)state;
     memset(much, 'x', sizeof much);
     for (int i = 0; i < 100; i++)

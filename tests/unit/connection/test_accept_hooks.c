@@ -19,7 +19,7 @@ static mk_err set_error;
 static char error[256];
 
 /* Returns the verdict in `data`. */
-static enum mk_verdict obey(struct mk_conn *c, void *data)
+static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 {
     enum mk_verdict *v = data;
     (void)c;
@@ -71,7 +71,7 @@ static int start(void **state)
     t.service.log = &error_log;
     client = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 7}};
     for (size_t i = 0; i < HOOKS_MAX; i++) {
-        hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[i]};
+        hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[i]};
         verdicts[i] = MK_NEXT;
     }
     return 0;
@@ -85,7 +85,7 @@ static int start_with_peers(void **state)
     return 0;
 }
 
-static void knock(const char *text)
+static void connect_from(const char *text)
 {
     talk_open_as(&t, &mk_accept_hooks_ops, &client, text);
 }
@@ -107,7 +107,7 @@ static void accept_hooks_run_in_order_before_first_byte(void **state)
     (void)state;
     use(3);
     verdicts[2] = MK_ERROR;
-    knock("");
+    connect_from("");
     for (int i = 0; i < HOOKS_MAX; i++)
         assert_int_equal(n_calls[i], 1);
     expect_refused();
@@ -119,7 +119,7 @@ static void accept_hooks_stop_after_refusal(void **state)
     (void)state;
     use(2);
     verdicts[0] = MK_ERROR;
-    knock(REQUEST);
+    connect_from(REQUEST);
     assert_int_equal(n_calls[1], 0);
     expect_refused();
 }
@@ -128,7 +128,7 @@ static void accept_hooks_accepted_client_is_served_in_same_iteration(void **stat
 {
     (void)state;
     use(2);
-    knock(REQUEST REQUEST);
+    connect_from(REQUEST REQUEST);
     assert_int_equal(t.n_records, 2);
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
     talk_on(&t);
@@ -148,7 +148,7 @@ static void accept_hooks_accepted_silent_client_times_out(void **state)
     (void)state;
     use(1);
     t.limits.head_ms = SHORT_MS;
-    knock("");
+    connect_from("");
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
     talk_pass(&t, SHORT_MS * 3);
     talk_expect_nothing(&t);
@@ -161,12 +161,12 @@ static void accept_hooks_invalid_verdict_is_refused_and_reported(void **state)
     (void)state;
     use(1);
     verdicts[0] = MK_DONE;
-    knock(REQUEST);
+    connect_from(REQUEST);
     expect_refused();
     assert_int_equal(n_errors, 1);
     assert_contains(mk_str_from_c(error), "sample returned 1 from on_accept: expected MK_NEXT");
     verdicts[0] = (enum mk_verdict)77;
-    knock(REQUEST);
+    connect_from(REQUEST);
     talk_on(&t);
     assert_true(t.ended || t.reset);
     assert_int_equal(n_errors, 2);
@@ -179,7 +179,7 @@ static void accept_hooks_can_query_worker_and_address(void **state)
     t.service.worker = (struct mk_worker *)(void *)&t;
     use(1);
     verdicts[0] = MK_WAIT;
-    knock("");
+    connect_from("");
     assert_ptr_equal(mk_conn_worker(t.conn), &t);
     assert_memory_equal(mk_conn_client_addr(t.conn)->ip, client.ip, 16);
     t.service.worker = NULL;
@@ -190,7 +190,7 @@ static void accept_hooks_can_query_worker_and_address(void **state)
 static void accept_hooks_consumed_input_is_not_part_of_request(void **state)
 {
     (void)state;
-    knock("PEER 198.51.100.9\n" REQUEST);
+    connect_from("PEER 198.51.100.9\n" REQUEST);
     assert_int_equal(n_calls[0], 2);
     assert_int_equal(t.n_records, 1); /* all in the loop iteration in which it arrived */
     talk_on(&t);
@@ -202,7 +202,7 @@ static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     static const char all[] = "PEER 2001:db8::1\n" REQUEST;
-    knock("");
+    connect_from("");
     assert_int_equal(n_calls[0], 1);
     for (size_t i = 0; all[i]; i++) {
         talk_expect_nothing(&t);
@@ -217,7 +217,7 @@ static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
 static void accept_hooks_are_not_called_without_new_input(void **state)
 {
     (void)state;
-    knock("PEER ");
+    connect_from("PEER ");
     unsigned before = n_calls[0];
     for (int i = 0; i < 3; i++) {
         t.conn->ops->advance(t.conn);
@@ -232,7 +232,7 @@ static void accept_hooks_next_hook_sees_remaining_input(void **state)
     (void)state;
     hooks[1] = hooks[0];
     use(2);
-    knock("PEER 198.51.100.9\nPEER 198.51.100.10\n" REQUEST);
+    connect_from("PEER 198.51.100.9\nPEER 198.51.100.10\n" REQUEST);
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
     assert_int_equal(n_calls[0], 3);
@@ -243,9 +243,9 @@ static void accept_hooks_earlier_hooks_are_not_repeated(void **state)
 {
     (void)state;
     hooks[1] = hooks[0];
-    hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[1]};
+    hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[1]};
     use(2);
-    knock("PEER 198");
+    connect_from("PEER 198");
     talk_say(&t, ".51.100.9\n" REQUEST);
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
@@ -256,7 +256,7 @@ static void accept_hooks_slow_client_is_closed(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS * 2;
-    knock("PEER 1");
+    connect_from("PEER 1");
     uint64_t began = mk_clock_ms();
     for (int i = 0; i < 4 && !t.ended; i++) { /* a byte now and then does not restart the timeout */
         talk_say(&t, "1");
@@ -274,7 +274,7 @@ static void accept_hooks_have_separate_timeout(void **state)
 {
     (void)state;
     t.limits.head_ms = 10000;
-    knock("PEER 1");
+    connect_from("PEER 1");
     assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 5000);
     assert_int_equal(t.conn->clock, MK_TIMEOUT_ACCEPT_HOOK);
     talk_say(&t, ".2.3.4\nGET / ");
@@ -289,13 +289,13 @@ static void accept_hooks_have_separate_timeout(void **state)
 static void accept_hooks_disconnect_leaves_no_record(void **state)
 {
     (void)state;
-    knock("PEER 1");
+    connect_from("PEER 1");
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 0);
     assert_int_equal(t.counters.dropped, 0);
-    knock("PEER 1");
+    connect_from("PEER 1");
     mk_fd_close(&t.fd);
     talk_work(&t);
     assert_int_equal(t.service.n_conns, 0);
@@ -304,7 +304,7 @@ static void accept_hooks_disconnect_leaves_no_record(void **state)
 static void accept_hooks_half_closed_client_is_served(void **state)
 {
     (void)state;
-    knock("");
+    connect_from("");
     talk_say(&t, "PEER 1.2.3.4\nGET /early HTTP/1.0\r\n\r\n");
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
@@ -317,10 +317,10 @@ static void accept_hooks_full_input_buffer_ends_wait(void **state)
     (void)state;
     static char much[MK_INPUT_BUFFER_SIZE + 1];
     use(1);
-    hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[1]};
+    hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[1]};
     verdicts[1] = MK_WAIT;
     memset(much, 'x', sizeof much);
-    knock("");
+    connect_from("");
     talk_say_bytes(&t, mk_str_of(much, MK_INPUT_BUFFER_SIZE - 1));
     talk_on(&t);
     assert_int_equal(t.service.n_conns, 1);
@@ -344,7 +344,7 @@ static void accept_hooks_cannot_consume_more_than_input(void **state)
     (void)state;
     use(1);
     hooks[0].on_accept = take_too_much;
-    knock("some noise");
+    connect_from("some noise");
     talk_say(&t, REQUEST);
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
@@ -353,7 +353,7 @@ static void accept_hooks_cannot_consume_more_than_input(void **state)
 static void accept_hooks_wait_ends_with_server(void **state)
 {
     (void)state;
-    knock("PEER 1");
+    connect_from("PEER 1");
     mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 0);
@@ -373,23 +373,23 @@ static void accept_hooks_named_client_over_limit_is_refused(void **state)
     (void)state;
     int before[2];
     for (int i = 0; i < 2; i++) {
-        knock("PEER 198.51.100.9\n");
+        connect_from("PEER 198.51.100.9\n");
         assert_int_equal(set_error, 0);
         before[i] = t.fd;
         t.fd = -1;
     }
     assert_int_equal(t.service.peers.n, 1); /* a proxy that names its clients is not counted itself */
-    knock("PEER 198.51.100.9\n");
+    connect_from("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
     talk_on(&t);
     assert_true(t.ended || t.reset);
     assert_int_equal(t.counters.dropped, 1);
-    knock("PEER 198.51.100.10\n");
+    connect_from("PEER 198.51.100.10\n");
     assert_int_equal(set_error, 0);
     mk_fd_close(&t.fd);
     mk_fd_close(&before[0]);
     talk_work(&t);
-    knock("PEER 198.51.100.9\n"); /* there is room again */
+    connect_from("PEER 198.51.100.9\n"); /* a slot is free again */
     assert_int_equal(set_error, 0);
     mk_fd_close(&before[1]);
     mk_fd_close(&t.fd);
@@ -402,7 +402,7 @@ static void accept_hooks_peer_naming_itself_counts_once(void **state)
     (void)state;
     mk_client_limits_fini(&t.service.peers);
     mk_client_limits_init(&t.service.peers, 1);
-    knock("PEER 192.0.2.7\n" REQUEST);
+    connect_from("PEER 192.0.2.7\n" REQUEST);
     assert_int_equal(set_error, 0);
     talk_on(&t);
     talk_expect(&t, 200, "early\n");

@@ -75,7 +75,7 @@ static void hang_up(int fd)
 }
 
 /* Returns what the client receives within a short time: "", "reset", or the beginning of a response. */
-static mk_str hear(int fd)
+static mk_str receive(int fd)
 {
     static char room[1000];
     for (int i = 0; i < 20; i++) {
@@ -91,7 +91,7 @@ static mk_str hear(int fd)
 
 static void expect(int fd, const char *beginning)
 {
-    mk_str heard = hear(fd);
+    mk_str heard = receive(fd);
     if (*beginning ? !mk_str_starts(heard, mk_str_from_c(beginning)) : heard.len > 0)
         fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(heard), beginning);
 }
@@ -123,7 +123,7 @@ static void acceptor_stopped_accepts_nothing(void **state)
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
 
-static enum mk_verdict judge(struct mk_conn *c, void *data)
+static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 {
     (void)c;
     return *(enum mk_verdict *)data;
@@ -133,7 +133,7 @@ static void acceptor_runs_accept_hooks_first(void **state)
 {
     (void)state;
     enum mk_verdict verdict = MK_ERROR;
-    const struct mk_accept_hook hook = {.name = "sample", .on_accept = judge, .data = &verdict};
+    const struct mk_accept_hook hook = {.name = "sample", .on_accept = on_accept, .data = &verdict};
     t.service.accept_hooks = &hook;
     t.service.n_accept_hooks = 1;
     accept_all();
@@ -187,7 +187,7 @@ static void acceptor_over_limit_toobusy_sends_503(void **state)
     accept_all();
     int a = call(), b = call();
     expect(a, "HTTP/1.1 200 OK\r\n");
-    mk_str heard = hear(b);
+    mk_str heard = receive(b);
     assert_true(mk_str_starts(heard, MK_STR("HTTP/1.1 503 Service Unavailable\r\n")));
     assert_contains(heard, "Retry-After: ");
     assert_true(mk_str_ends(heard, MK_STR("\r\n\r\n")));

@@ -28,13 +28,13 @@ static struct mk_addr peer_number(unsigned n)
     return p;
 }
 
-static mk_err enter(const char *text)
+static mk_err acquire(const char *text)
 {
     struct mk_addr p = peer(text);
     return mk_client_limits_acquire(&peers, &p);
 }
 
-static void leave(const char *text)
+static void release(const char *text)
 {
     struct mk_addr p = peer(text);
     mk_client_limits_release(&peers, &p);
@@ -51,17 +51,17 @@ static void client_limits_each_address_has_own_limit(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 2);
-    assert_int_equal(enter("192.0.2.1:1"), 0);
-    assert_int_equal(enter("192.0.2.1:2"), 0);
-    assert_int_equal(enter("192.0.2.1:3"), -EDQUOT);
-    assert_int_equal(enter("192.0.2.2:1"), 0);
-    leave("192.0.2.1:9"); /* the port does not matter */
-    assert_int_equal(enter("192.0.2.1:3"), 0);
-    assert_int_equal(enter("192.0.2.1:4"), -EDQUOT);
+    assert_int_equal(acquire("192.0.2.1:1"), 0);
+    assert_int_equal(acquire("192.0.2.1:2"), 0);
+    assert_int_equal(acquire("192.0.2.1:3"), -EDQUOT);
+    assert_int_equal(acquire("192.0.2.2:1"), 0);
+    release("192.0.2.1:9"); /* the port does not matter */
+    assert_int_equal(acquire("192.0.2.1:3"), 0);
+    assert_int_equal(acquire("192.0.2.1:4"), -EDQUOT);
     assert_int_equal(peers.n, 2);
-    leave("192.0.2.1:1");
-    leave("192.0.2.1:1");
-    leave("192.0.2.2:1");
+    release("192.0.2.1:1");
+    release("192.0.2.1:1");
+    release("192.0.2.2:1");
     assert_int_equal(peers.n, 0);
 }
 
@@ -69,12 +69,12 @@ static void client_limits_ipv6_network_is_one_client(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 2);
-    assert_int_equal(enter("[2001:db8:1:2::1]:1"), 0);
-    assert_int_equal(enter("[2001:db8:1:2:ffff:ffff:ffff:ffff]:1"), 0);
-    assert_int_equal(enter("[2001:db8:1:2:3::]:1"), -EDQUOT);
-    assert_int_equal(enter("[2001:db8:1:3::1]:1"), 0);
-    leave("[2001:db8:1:2:abcd::]:1");
-    assert_int_equal(enter("[2001:db8:1:2::9]:1"), 0);
+    assert_int_equal(acquire("[2001:db8:1:2::1]:1"), 0);
+    assert_int_equal(acquire("[2001:db8:1:2:ffff:ffff:ffff:ffff]:1"), 0);
+    assert_int_equal(acquire("[2001:db8:1:2:3::]:1"), -EDQUOT);
+    assert_int_equal(acquire("[2001:db8:1:3::1]:1"), 0);
+    release("[2001:db8:1:2:abcd::]:1");
+    assert_int_equal(acquire("[2001:db8:1:2::9]:1"), 0);
     assert_int_equal(peers.n, 2);
 }
 
@@ -82,10 +82,11 @@ static void client_limits_ipv4_addresses_are_separate(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
-    assert_int_equal(enter("192.0.2.1:1"), 0);
-    assert_int_equal(enter("192.0.2.2:1"), 0);
-    assert_int_equal(enter("[::1]:1"), 0);
-    assert_int_equal(enter("[::ffff:192.0.2.1]:1"), -EDQUOT); /* the same client as an IPv4-mapped address */
+    assert_int_equal(acquire("192.0.2.1:1"), 0);
+    assert_int_equal(acquire("192.0.2.2:1"), 0);
+    assert_int_equal(acquire("[::1]:1"), 0);
+    assert_int_equal(acquire("[::ffff:192.0.2.1]:1"),
+                     -EDQUOT); /* the same client as an IPv4-mapped address */
 }
 
 static void client_limits_unix_sockets_are_not_counted(void **state)
@@ -93,29 +94,29 @@ static void client_limits_unix_sockets_are_not_counted(void **state)
     (void)state;
     mk_client_limits_init(&peers, 1);
     for (int i = 0; i < 10; i++)
-        assert_int_equal(enter("unix:/a"), 0);
-    leave("unix:/a");
+        assert_int_equal(acquire("unix:/a"), 0);
+    release("unix:/a");
     assert_int_equal(peers.n, 0);
     mk_client_limits_fini(&peers);
     mk_client_limits_init(&peers, 0);
     for (int i = 0; i < 10; i++)
-        assert_int_equal(enter("192.0.2.1:1"), 0);
-    leave("192.0.2.1:1");
+        assert_int_equal(acquire("192.0.2.1:1"), 0);
+    release("192.0.2.1:1");
     assert_null(peers.slots);
 }
 
 static void leave_once_more(void *ctx)
 {
     (void)ctx;
-    leave("192.0.2.1:1");
+    release("192.0.2.1:1");
 }
 
 static void client_limits_leave_without_enter_asserts(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
-    assert_int_equal(enter("192.0.2.1:1"), 0);
-    leave("192.0.2.1:1");
+    assert_int_equal(acquire("192.0.2.1:1"), 0);
+    release("192.0.2.1:1");
     assert_bug(leave_once_more, NULL, "slot->n > 0");
 }
 
@@ -168,19 +169,19 @@ static void client_limits_connection_may_change_client(void **state)
 {
     (void)state;
     mk_client_limits_init(&peers, 1);
-    assert_int_equal(enter("192.0.2.1:1"), 0);
+    assert_int_equal(acquire("192.0.2.1:1"), 0);
     assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* a client at its limit keeps its connection */
     assert_int_equal(move("192.0.2.1:9", "192.0.2.2:1"), 0);
-    assert_int_equal(enter("192.0.2.1:1"), 0);
+    assert_int_equal(acquire("192.0.2.1:1"), 0);
     assert_int_equal(move("192.0.2.1:1", "192.0.2.2:2"), -EDQUOT);
-    assert_int_equal(enter("192.0.2.1:2"), -EDQUOT); /* still counted for its first address */
+    assert_int_equal(acquire("192.0.2.1:2"), -EDQUOT); /* still counted for its first address */
     assert_int_equal(move("192.0.2.1:1", "unix:/x"), 0);
     assert_int_equal(peers.n, 1);
     assert_int_equal(move("unix:/x", "unix:/x"), 0);
     assert_int_equal(move("unix:/x", "192.0.2.2:7"), -EDQUOT);
-    leave("192.0.2.2:1");
+    release("192.0.2.2:1");
     assert_int_equal(move("unix:/x", "192.0.2.2:7"), 0);
-    leave("192.0.2.2:7");
+    release("192.0.2.2:7");
     assert_int_equal(peers.n, 0);
 }
 

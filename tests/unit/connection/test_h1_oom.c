@@ -120,7 +120,7 @@ static void forget_all(void)
     assert_int_equal(t.site.web.files.n, 0);
 }
 
-static bool talk_it_over(void)
+static bool run_dialogue(void)
 {
     bool opened = open_talk(current);
     if (opened && current->manner == IS_SLOW)
@@ -152,7 +152,7 @@ static void h1_oom_every_dialogue_survives(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(dialogues); i++) {
         current = &dialogues[i];
-        oom_at_each_allocation(talk_it_over);
+        oom_at_each_allocation(run_dialogue);
     }
 }
 
@@ -173,7 +173,7 @@ static void h1_oom_service_fails_cleanly(void **state)
     oom_at_each_allocation(make_a_service);
 }
 
-static bool let_peers_in(void)
+static bool acquire_clients(void)
 {
     struct mk_client_limits p;
     bool ok = true;
@@ -195,7 +195,7 @@ static bool let_peers_in(void)
 static void h1_oom_client_limits_fail_cleanly(void **state)
 {
     (void)state;
-    oom_at_each_allocation(let_peers_in);
+    oom_at_each_allocation(acquire_clients);
 }
 
 int main(void)

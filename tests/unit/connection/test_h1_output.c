@@ -5,7 +5,7 @@
 
 enum { SCRATCH = MK_SEND_QUEUE_BUFFER };
 
-static void ask(const char *target, const char *version)
+static void request_source(const char *target, const char *version)
 {
     char head[256];
     snprintf(head, sizeof head, "GET %s HTTP/%s\r\nHost: a\r\n\r\n", target, version);
@@ -37,7 +37,7 @@ static void h1_output_known_length_uses_content_length(void **state)
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
         char target[64];
         snprintf(target, sizeof target, "/source?n=%zu", sizes[i]);
-        ask(target, "1.1");
+        request_source(target, "1.1");
         talk_on(&t);
         expect_source(sizes[i], false, false);
         talk_expect_state(&t, MK_CONN_IDLE);
@@ -52,7 +52,7 @@ static void h1_output_unknown_length_is_chunked(void **state)
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
         char target[64];
         snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
-        ask(target, "1.1");
+        request_source(target, "1.1");
         talk_say(&t, GET("/early"));
         talk_on(&t);
         expect_source(sizes[i], true, false);
@@ -68,7 +68,7 @@ static void h1_output_http10_body_ends_with_connection(void **state)
         char target[64];
         snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
         t.n_records = 0;
-        ask(target, "1.0");
+        request_source(target, "1.0");
         talk_on(&t);
         assert_true(t.ended && !t.reset);
         expect_source(sizes[i], false, true);
@@ -80,7 +80,7 @@ static void h1_output_http10_body_ends_with_connection(void **state)
 static void h1_output_source_may_wait(void **state)
 {
     (void)state;
-    ask("/drip?n=5&ms=10", "1.1");
+    request_source("/drip?n=5&ms=10", "1.1");
     talk_say(&t, GET("/early"));
     while (t.n_records < 2)
         talk_pass(&t, 10);
@@ -143,7 +143,7 @@ static void h1_output_source_failing_early_gets_status_of_handler(void **state)
         snprintf(target, sizeof target, "/broken?n=%u&unknown=%d&status=%u", i % 2 ? 1 : 1000, i > 2,
                  statuses[i]);
         t.n_records = 0;
-        ask(target, "1.1");
+        request_source(target, "1.1");
         talk_say(&t, GET("/early"));
         talk_on(&t);
         assert_false(expect_page(statuses[i]));
@@ -151,7 +151,7 @@ static void h1_output_source_failing_early_gets_status_of_handler(void **state)
         assert_int_equal(t.statuses[0], statuses[i]);
         assert_int_equal(t.endings[0], MK_OUTCOME_OK);
     }
-    ask("/broken?status=502", "1.0");
+    request_source("/broken?status=502", "1.0");
     talk_on(&t);
     assert_true(expect_page(502));
 }
@@ -160,7 +160,7 @@ static void h1_output_source_failing_late_keeps_status(void **state)
 {
     (void)state;
     struct reply r;
-    ask("/broken?n=200000&status=502", "1.1");
+    request_source("/broken?n=200000&status=502", "1.1");
     talk_on(&t);
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     reply_fini(&r);
@@ -197,12 +197,12 @@ static void h1_output_failure_keeps_earlier_responses(void **state)
 static void h1_output_long_source_is_cut(void **state)
 {
     (void)state;
-    ask("/liar?n=1000&has=2000", "1.1");
+    request_source("/liar?n=1000&has=2000", "1.1");
     talk_say(&t, GET("/early"));
     talk_on(&t);
     expect_source(1000, false, false);
     talk_expect(&t, 200, "early\n");
-    ask("/liar?n=100000&has=200000", "1.1");
+    request_source("/liar?n=100000&has=200000", "1.1");
     talk_on(&t);
     expect_source(100000, false, false);
 }
@@ -230,7 +230,7 @@ static void h1_output_source_failing_late_truncates_response(void **state)
 static void h1_output_oversized_head_becomes_500(void **state)
 {
     (void)state;
-    ask("/mad?n=100000", "1.1");
+    request_source("/mad?n=100000", "1.1");
     talk_say(&t, GET("/early"));
     talk_on(&t);
     struct reply r;
@@ -244,7 +244,7 @@ static void h1_output_oversized_head_becomes_500(void **state)
 static void h1_output_large_head_is_sent(void **state)
 {
     (void)state;
-    ask("/mad?n=50000", "1.1");
+    request_source("/mad?n=50000", "1.1");
     talk_on(&t);
     talk_expect(&t, 200, "mad\n");
 }
@@ -333,7 +333,7 @@ static void h1_output_interim_responses_precede_head(void **state)
 static void h1_output_http10_gets_no_interim_responses(void **state)
 {
     (void)state;
-    ask("/hint?n=3", "1.0");
+    request_source("/hint?n=3", "1.0");
     while (t.n_records < 1)
         talk_pass(&t, 10);
     talk_expect(&t, 200, "0\n");
@@ -377,13 +377,13 @@ static void h1_output_files_are_sent_from_memory_and_disk(void **state)
         add_file(name, lengths[i]);
         snprintf(target, sizeof target, "/%s", name);
         for (int twice = 0; twice < 2; twice++) {
-            ask(target, "1.1");
+            request_source(target, "1.1");
             talk_say(&t, GET("/early"));
             talk_wait(&t, lengths[i]);
             expect_source(lengths[i], false, false);
             talk_expect(&t, 200, "early\n");
         }
-        ask(target, "1.0");
+        request_source(target, "1.0");
         talk_wait(&t, lengths[i]);
         expect_source(lengths[i], false, true);
     }
@@ -429,7 +429,7 @@ static void h1_output_shrinking_file_truncates_response(void **state)
     (void)state;
     char room[PATH_MAX];
     add_file("f.bin", 3000000);
-    ask("/f.bin", "1.1");
+    request_source("/f.bin", "1.1");
     talk_work(&t);
     talk_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
     assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", room), 1000), 0);
@@ -440,7 +440,7 @@ static void h1_output_shrinking_file_truncates_response(void **state)
     assert_true(t.content_sent[0] < 3000000);
     reply_fini(&r);
     talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
-    ask("/f.bin", "1.1"); /* a new request gets the current file */
+    request_source("/f.bin", "1.1"); /* a new request gets the current file */
     talk_on(&t);
     expect_source(1000, false, false);
 }

@@ -14,7 +14,7 @@ static void expect_source(size_t n)
 }
 
 /* Gives the socket a buffer of this size, or skips the test; then sends the request. */
-static void ask_with_room(int bytes, size_t must_be, const char *text)
+static void request_with_space(int bytes, size_t must_be, const char *text)
 {
     handlers_most = 0;
     talk_open(&t, "");
@@ -28,7 +28,7 @@ static void ask_with_room(int bytes, size_t must_be, const char *text)
 static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
 {
     (void)state;
-    ask_with_room(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
+    request_with_space(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
     assert_in_range(handlers_most, 190000, MK_SEND_QUEUE_WIDE_BUFFER);
     assert_int_equal(t.service.out.cap, MK_SEND_QUEUE_BUFFER);
     talk_on(&t);
@@ -40,7 +40,7 @@ static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
 static void h1_width_slow_client_holds_one_buffer(void **state)
 {
     (void)state;
-    ask_with_room(10000, 1, GET("/source?n=1000000"));
+    request_with_space(10000, 1, GET("/source?n=1000000"));
     assert_in_range(handlers_most, 1, MK_SEND_QUEUE_BUFFER);
     assert_in_range(mk_send_queue_len(&t.conn->out), 1, MK_SEND_QUEUE_BUFFER);
     talk_on(&t);

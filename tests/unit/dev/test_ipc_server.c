@@ -9,7 +9,7 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-struct room {
+struct fixture {
     struct folder folder;
     struct dev_ipc_server office;
     char path[PATH_MAX];
@@ -19,7 +19,7 @@ struct room {
 
 static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer)
 {
-    struct room *r = ctx;
+    struct fixture *r = ctx;
     r->asked++;
     if (r->elsewhere)
         return send(fd, "else", 4, 0) < 0;
@@ -29,25 +29,25 @@ static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, s
 
 static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
 {
-    struct room *r = ctx;
+    struct fixture *r = ctx;
     r->faults++;
     mk_buf_addf(answer, "fault %d %.*s %.*s", html, MK_STR_ARG(method), MK_STR_ARG(target));
 }
 
 static const struct dev_ipc_server_ops ops = {.ask = on_ask, .fault = on_fault};
 
-static int enter(void **state)
+static int setup(void **state)
 {
-    static struct room r;
-    r = (struct room){0};
+    static struct fixture r;
+    r = (struct fixture){0};
     folder_init(&r.folder);
     *state = &r;
     return dev_ipc_server_open(&r.office, folder_path(&r.folder, "desk", r.path), &ops, &r) ? 0 : -1;
 }
 
-static int leave(void **state)
+static int teardown(void **state)
 {
-    struct room *r = *state;
+    struct fixture *r = *state;
     dev_ipc_server_close(&r->office);
     folder_fini(&r->folder);
     return 0;
@@ -66,7 +66,7 @@ static void want_many_descriptors(void)
     }
 }
 
-static int dial(const struct room *r)
+static int connect_client(const struct fixture *r)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof a.sun_path, "%.100s", r->path);
@@ -76,15 +76,15 @@ static int dial(const struct room *r)
     return fd;
 }
 
-static int say(struct room *r, const char *question)
+static int send_text(struct fixture *r, const char *question)
 {
-    int fd = dial(r);
+    int fd = connect_client(r);
     assert_int_equal(send(fd, question, strlen(question), 0), strlen(question));
     dev_ipc_server_process(&r->office);
     return fd;
 }
 
-static mk_str hear(int fd)
+static mk_str receive(int fd)
 {
     static char text[4096];
     ssize_t n = recv(fd, text, sizeof text, MSG_DONTWAIT);
@@ -99,35 +99,35 @@ static bool is_closed(int fd)
 
 static void ipc_server_answers_requests(void **state)
 {
-    struct room *r = *state;
-    int fd = say(r, "ask html GET /a?b\n");
-    assert_str(hear(fd), "html GET /a?b\n");
+    struct fixture *r = *state;
+    int fd = send_text(r, "ask html GET /a?b\n");
+    assert_str(receive(fd), "html GET /a?b\n");
     assert_true(is_closed(fd));
     close(fd);
-    fd = say(r, "fault text PO");
+    fd = send_text(r, "fault text PO");
     assert_int_equal(r->faults, 0); /* incomplete */
     assert_int_equal(send(fd, "ST /\n", 5, 0), 5);
     dev_ipc_server_process(&r->office);
-    assert_str(hear(fd), "fault 0 POST /");
+    assert_str(receive(fd), "fault 0 POST /");
     close(fd);
 }
 
 static void ipc_server_another_process_can_answer(void **state)
 {
-    struct room *r = *state;
+    struct fixture *r = *state;
     r->elsewhere = true;
-    int fd = say(r, "ask html GET /\n");
-    assert_str(hear(fd), "else");
+    int fd = send_text(r, "ask html GET /\n");
+    assert_str(receive(fd), "else");
     assert_true(is_closed(fd));
     close(fd);
 }
 
 static void ipc_server_too_long_request_is_rejected(void **state)
 {
-    struct room *r = *state;
+    struct fixture *r = *state;
     static char much[DEV_LINE_MAX + 4096];
     memset(much, 'a', sizeof much);
-    int fd = dial(r);
+    int fd = connect_client(r);
     assert_true(send(fd, much, sizeof much, MSG_DONTWAIT) > DEV_LINE_MAX);
     dev_ipc_server_process(&r->office);
     dev_ipc_server_process(&r->office);
@@ -137,20 +137,20 @@ static void ipc_server_too_long_request_is_rejected(void **state)
 
 static void ipc_server_streams_leave_slots_for_requests(void **state)
 {
-    struct room *r = *state;
+    struct fixture *r = *state;
     enum { N = DEV_IPC_CLIENTS_MAX + 10 };
     static int fds[N];
     struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
     want_many_descriptors();
     for (size_t i = 0; i < N; i++)
-        fds[i] = say(r, "events\n");
-    assert_str(hear(fds[N - 1]), "data: 0\n\n");
-    assert_str(hear(fds[0]), "data: 0\n\n");
+        fds[i] = send_text(r, "events\n");
+    assert_str(receive(fds[N - 1]), "data: 0\n\n");
+    assert_str(receive(fds[0]), "data: 0\n\n");
     assert_true(is_closed(fds[0])); /* the oldest were closed */
     dev_ipc_server_publish_state(&r->office, 7);
-    assert_str(hear(fds[N - 1]), "data: 7\n\n");
-    int fd = say(r, "ask text GET /\n");
-    assert_str(hear(fd), "text GET /\n");
+    assert_str(receive(fds[N - 1]), "data: 7\n\n");
+    int fd = send_text(r, "ask text GET /\n");
+    assert_str(receive(fd), "text GET /\n");
     close(fd);
     size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
     assert_int_equal(n, DEV_IPC_STREAMS_MAX + 1);
@@ -162,12 +162,12 @@ static void ipc_server_streams_leave_slots_for_requests(void **state)
 
 static void ipc_server_full_waits_for_a_slot(void **state)
 {
-    struct room *r = *state;
+    struct fixture *r = *state;
     static int fds[DEV_IPC_CLIENTS_MAX + 1];
     struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
     want_many_descriptors();
     for (size_t i = 0; i < MK_LEN(fds); i++)
-        fds[i] = say(r, "ask");
+        fds[i] = send_text(r, "ask");
     size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
     assert_int_equal(n, DEV_IPC_CLIENTS_MAX);
     assert_int_equal(poll(waits, n, 0), 0);
@@ -181,11 +181,11 @@ static void ipc_server_full_waits_for_a_slot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ipc_server_answers_requests, enter, leave),
-        cmocka_unit_test_setup_teardown(ipc_server_another_process_can_answer, enter, leave),
-        cmocka_unit_test_setup_teardown(ipc_server_too_long_request_is_rejected, enter, leave),
-        cmocka_unit_test_setup_teardown(ipc_server_streams_leave_slots_for_requests, enter, leave),
-        cmocka_unit_test_setup_teardown(ipc_server_full_waits_for_a_slot, enter, leave),
+        cmocka_unit_test_setup_teardown(ipc_server_answers_requests, setup, teardown),
+        cmocka_unit_test_setup_teardown(ipc_server_another_process_can_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(ipc_server_too_long_request_is_rejected, setup, teardown),
+        cmocka_unit_test_setup_teardown(ipc_server_streams_leave_slots_for_requests, setup, teardown),
+        cmocka_unit_test_setup_teardown(ipc_server_full_waits_for_a_slot, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,33 +11,33 @@
 
 enum { LINES = 20000 };
 
-struct heard {
+struct received {
     size_t lines, crashes;
 };
 
 static void on_line(void *ctx, mk_str line)
 {
-    struct heard *h = ctx;
+    struct received *h = ctx;
     (void)line;
     h->lines++;
 }
 
 static void on_crash(void *ctx)
 {
-    struct heard *h = ctx;
+    struct received *h = ctx;
     h->crashes++;
 }
 
 /* /dev/zero acts as a process that never pauses. */
 static void stderr_reader_limits_a_single_call(void **state)
 {
-    struct heard heard = {0};
+    struct received received = {0};
     struct dev_stderr_reader h;
     struct mk_buf all = mk_buf_growing(1 << 20);
     int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     (void)state;
     assert_true(fd >= 0);
-    dev_stderr_reader_init(&h, on_line, on_crash, &heard);
+    dev_stderr_reader_init(&h, on_line, on_crash, &received);
     dev_stderr_reader_read(&h, &fd);
     dev_stderr_reader_append_to(&fd, &all);
     assert_true(all.len > 64 * 1024);
@@ -58,7 +58,7 @@ static void write_all(int fd)
 /* More than the line buffer holds, with a crash report at the end. */
 static void stderr_reader_reads_a_burst_completely(void **state)
 {
-    struct heard heard = {0};
+    struct received received = {0};
     struct dev_stderr_reader h;
     int ends[2];
     (void)state;
@@ -66,15 +66,15 @@ static void stderr_reader_reads_a_burst_completely(void **state)
     if (fcntl(ends[1], F_SETPIPE_SZ, 1 << 18) < 1 << 18)
         skip();
     write_all(ends[1]);
-    dev_stderr_reader_init(&h, on_line, on_crash, &heard);
+    dev_stderr_reader_init(&h, on_line, on_crash, &received);
     while (ends[0] >= 0)
         dev_stderr_reader_read(&h, &ends[0]);
-    assert_int_equal(heard.lines, LINES);
-    assert_int_equal(heard.crashes, 1);
+    assert_int_equal(received.lines, LINES);
+    assert_int_equal(received.crashes, 1);
     dev_stderr_reader_free(&h);
 }
 
-static void hear(struct dev_stderr_reader *h, const char *text)
+static void feed(struct dev_stderr_reader *h, const char *text)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
@@ -88,17 +88,17 @@ static void hear(struct dev_stderr_reader *h, const char *text)
 static void stderr_reader_death_without_report_drops_earlier_report(void **state)
 {
     static const char report[] = DEV_CRASH_HEAD "11 0\n" DEV_CRASH_FRAME "a.so 1\n" DEV_CRASH_END "\n";
-    struct heard heard = {0};
+    struct received received = {0};
     struct dev_stderr_reader h;
     (void)state;
-    dev_stderr_reader_init(&h, on_line, on_crash, &heard);
-    hear(&h, report);
+    dev_stderr_reader_init(&h, on_line, on_crash, &received);
+    feed(&h, report);
     assert_true(h.has_crashed && !h.has_died);
     dev_stderr_reader_worker_died(&h);
     assert_true(h.has_crashed && h.has_died); /* the report belongs to that worker */
     dev_stderr_reader_worker_died(&h);
     assert_false(h.has_crashed);
-    hear(&h, report);
+    feed(&h, report);
     assert_true(h.has_crashed && !h.has_died);
     dev_stderr_reader_free(&h);
 }

@@ -34,14 +34,14 @@ static void on_lock_granted(void *owner)
     n_turns++;
 }
 
-static struct duda_lock_waiter *enter(unsigned i, const char *name)
+static struct duda_lock_waiter *enqueue(unsigned i, const char *name)
 {
     claims[i] = (struct duda_lock_waiter){.owner = &claims[i], .on_lock_granted = on_lock_granted};
     assert_int_equal(duda_lock_table_enqueue(locks, mk_str_from_c(name), &claims[i]), 0);
     return &claims[i];
 }
 
-static void leave(unsigned i)
+static void dequeue(unsigned i)
 {
     duda_lock_table_dequeue(locks, &claims[i]);
 }
@@ -49,41 +49,41 @@ static void leave(unsigned i)
 static void lock_table_is_fifo(void **state)
 {
     (void)state;
-    assert_true(duda_lock_waiter_has_lock(enter(0, "a")));
-    assert_true(duda_lock_waiter_has_lock(enter(1, "b")));
+    assert_true(duda_lock_waiter_has_lock(enqueue(0, "a")));
+    assert_true(duda_lock_waiter_has_lock(enqueue(1, "b")));
     for (unsigned i = 2; i < 5; i++)
-        assert_false(duda_lock_waiter_has_lock(enter(i, "a")));
-    leave(1);
+        assert_false(duda_lock_waiter_has_lock(enqueue(i, "a")));
+    dequeue(1);
     assert_int_equal(n_turns, 0);
-    leave(0);
+    dequeue(0);
     for (unsigned i = 2; i < 5; i++) {
         assert_int_equal(n_turns, i - 1);
         assert_ptr_equal(last, &claims[i]);
         assert_true(duda_lock_waiter_has_lock(&claims[i]));
         assert_str(duda_lock_waiter_name(&claims[i]), "a");
-        leave(i);
+        dequeue(i);
     }
     assert_int_equal(n_turns, 3);
-    assert_true(duda_lock_waiter_has_lock(enter(0, "a")));
-    leave(0);
+    assert_true(duda_lock_waiter_has_lock(enqueue(0, "a")));
+    dequeue(0);
 }
 
 static void lock_table_waiter_may_leave(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++)
-        enter(i, "a");
-    leave(4);
-    leave(2);
-    enter(4, "a"); /* now behind the others */
+        enqueue(i, "a");
+    dequeue(4);
+    dequeue(2);
+    enqueue(4, "a"); /* now behind the others */
     assert_int_equal(n_turns, 0);
-    leave(0);
+    dequeue(0);
     assert_ptr_equal(last, &claims[1]);
-    leave(1);
+    dequeue(1);
     assert_ptr_equal(last, &claims[3]);
-    leave(3);
+    dequeue(3);
     assert_ptr_equal(last, &claims[4]);
-    leave(4);
+    dequeue(4);
     assert_int_equal(n_turns, 3);
 }
 
@@ -93,10 +93,10 @@ static void lock_table_names_are_independent(void **state)
     (void)state;
     for (unsigned i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "order %u", i / 2);
-        assert_int_equal(duda_lock_waiter_has_lock(enter(i, name)), i % 2 == 0);
+        assert_int_equal(duda_lock_waiter_has_lock(enqueue(i, name)), i % 2 == 0);
     }
     for (unsigned i = 0; i < MANY; i++)
-        leave(i);
+        dequeue(i);
     assert_int_equal(n_turns, MANY / 2);
 }
 

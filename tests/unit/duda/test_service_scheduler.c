@@ -426,7 +426,7 @@ static void scheduler_unstarted_handler_is_not_counted(void **state)
 
 static int said[3];
 
-static int say_after_the_end(struct duda_ctx *d)
+static int write_after_end(struct duda_ctx *d)
 {
     said[0] = duda_puts(d, "before");
     (void)!duda_suspend(d);
@@ -437,7 +437,7 @@ static int say_after_the_end(struct duda_ctx *d)
 
 static void scheduler_writes_after_end_are_rejected(void **state)
 {
-    struct duda_ctx *d = make(0, say_after_the_end);
+    struct duda_ctx *d = make(0, write_after_end);
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_WAIT);
     d->ended = -ETIMEDOUT;

@@ -212,7 +212,7 @@ static void suspend_wake_wins_over_simultaneous_cancellation(void **state)
     assert_string_equal(trail, "q");
 }
 
-static void ask_after_the_end(void)
+static void begin_wait_after_end(void)
 {
     d.ended = -ECANCELED;
     ask_once();
@@ -222,7 +222,7 @@ static void ask_after_the_end(void)
 static void suspend_cancelled_handler_cannot_begin_wait(void **state)
 {
     (void)state;
-    assert_true(start(ask_after_the_end));
+    assert_true(start(begin_wait_after_end));
     assert_int_equal(results[0], -ECANCELED);
     assert_int_equal(results[1], -ECANCELED);
     assert_int_equal(results[2], -ECANCELED);
@@ -250,7 +250,7 @@ static void suspend_failed_begin_needs_no_end(void **state)
     assert_string_equal(trail, "");
 }
 
-static void ask_three_times(void)
+static void begin_three_waits(void)
 {
     asked = (struct question){.letter = 'q'};
     results[3] = duda_wait_begin(&d, &asked.wait, end_question);
@@ -262,7 +262,7 @@ static void ask_three_times(void)
 static void suspend_wait_can_be_woken_again(void **state)
 {
     (void)state;
-    assert_false(start(ask_three_times));
+    assert_false(start(begin_three_waits));
     for (size_t i = 0; i < 2; i++) {
         duda_wait_wake(&asked.wait);
         duda_wait_wake(&asked.wait); /* counts only once */
@@ -396,7 +396,7 @@ static void end_waits_out_of_order(void)
 
 static void return_without_a_wait(void)
 {
-    (void)start(ask_after_the_end);
+    (void)start(begin_wait_after_end);
     check_waits();
 }
 

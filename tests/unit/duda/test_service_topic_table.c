@@ -10,13 +10,13 @@ enum { GUESTS = 3 };
 
 static struct duda_topic_table *rooms;
 
-struct visitor {
+struct subscriber {
     struct duda_subscriber guest;
     unsigned heard;
     void (*reaction)(void);
 };
 
-static struct visitor hall[GUESTS], bar[GUESTS];
+static struct subscriber hall[GUESTS], bar[GUESTS];
 
 /* No frames are created here. */
 void mk_websocket_message_free(struct mk_websocket_message *m)
@@ -26,16 +26,16 @@ void mk_websocket_message_free(struct mk_websocket_message *m)
 
 static void on_message(void *owner, struct duda_topic_delivery *news)
 {
-    struct visitor *v = owner;
+    struct subscriber *v = owner;
     assert_str(news->text, "news");
     v->heard++;
     if (v->reaction)
         v->reaction();
 }
 
-static void enter(struct visitor *v, const char *room)
+static void subscribe(struct subscriber *v, const char *room)
 {
-    *v = (struct visitor){.guest = {.owner = v, .on_message = on_message}};
+    *v = (struct subscriber){.guest = {.owner = v, .on_message = on_message}};
     assert_int_equal(duda_topic_table_add(rooms, mk_str_from_c(room), &v->guest), 0);
 }
 
@@ -44,8 +44,8 @@ static int start(void **state)
     (void)state;
     rooms = duda_topic_table_new();
     for (int i = GUESTS - 1; i >= 0; i--) { /* the last subscriber receives first */
-        enter(&hall[i], "hall");
-        enter(&bar[i], "bar");
+        subscribe(&hall[i], "hall");
+        subscribe(&bar[i], "bar");
     }
     return 0;
 }
@@ -61,12 +61,12 @@ static int stop(void **state)
     return 0;
 }
 
-static void tell(const char *room)
+static void publish(const char *room)
 {
     duda_topic_table_publish(rooms, mk_str_from_c(room), MK_WEBSOCKET_TEXT, MK_STR("news"));
 }
 
-static void leave(struct visitor *v)
+static void unsubscribe(struct subscriber *v)
 {
     duda_topic_table_remove(rooms, &v->guest);
     memset(&v->guest, 0xaa, sizeof v->guest); /* its memory is reused */
@@ -76,8 +76,8 @@ static void leave(struct visitor *v)
 static void topic_table_delivers_to_all_subscribers(void **state)
 {
     (void)state;
-    tell("hall");
-    tell("nowhere");
+    publish("hall");
+    publish("nowhere");
     for (int i = 0; i < GUESTS; i++) {
         assert_int_equal(hall[i].heard, 1);
         assert_int_equal(bar[i].heard, 0);
@@ -86,36 +86,36 @@ static void topic_table_delivers_to_all_subscribers(void **state)
 
 static void leave_first(void)
 {
-    leave(&hall[0]);
-    leave(&hall[1]);
+    unsubscribe(&hall[0]);
+    unsubscribe(&hall[1]);
 }
 
 static void topic_table_subscriber_may_unsubscribe_others_during_delivery(void **state)
 {
     (void)state;
     hall[0].reaction = leave_first;
-    tell("hall");
+    publish("hall");
     assert_int_equal(hall[1].heard, 0);
     assert_int_equal(hall[2].heard, 1);
     assert_int_equal(duda_topic_table_count(rooms, MK_STR("hall")), 1);
 }
 
-static void tell_the_bar(void)
+static void publish_to_bar(void)
 {
-    tell("bar");
+    publish("bar");
 }
 
-static void leave_the_hall(void)
+static void unsubscribe_from_hall(void)
 {
-    leave(&hall[0]); /* where the delivery to the hall currently is */
+    unsubscribe(&hall[0]); /* where the delivery to the hall currently is */
 }
 
 static void topic_table_subscriber_may_unsubscribe_during_nested_delivery(void **state)
 {
     (void)state;
-    hall[0].reaction = tell_the_bar;
-    bar[0].reaction = leave_the_hall;
-    tell("hall");
+    hall[0].reaction = publish_to_bar;
+    bar[0].reaction = unsubscribe_from_hall;
+    publish("hall");
     for (int i = 0; i < GUESTS; i++) {
         assert_int_equal(hall[i].heard, 1);
         assert_int_equal(bar[i].heard, 1);

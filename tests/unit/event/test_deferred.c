@@ -29,7 +29,7 @@ static int start(void **state)
     return 0;
 }
 
-static void turn(void)
+static void run_once(void)
 {
     assert_int_equal(mk_loop_run_once(&loop, 0), 0);
 }
@@ -47,13 +47,13 @@ static struct mk_loop_task task = {.run = set_it};
 static void deferred_is_called_once_after_the_tasks(void **state)
 {
     (void)state;
-    turn();
+    run_once();
     assert_int_equal(n_ends, 0);
     mk_deferred_post(end);
     mk_loop_defer(&loop, &task);
-    turn();
+    run_once();
     assert_int_equal(n_ends, 1);
-    turn();
+    run_once();
     assert_int_equal(n_ends, 1);
     mk_deferred_free(end);
 }
@@ -63,7 +63,7 @@ static void deferred_posted_by_itself_runs_in_the_next_iteration_without_waiting
     (void)state;
     again = 1;
     mk_loop_defer(&loop, &task);
-    turn();
+    run_once();
     assert_int_equal(n_ends, 1);
     n_tasks++;
     assert_int_equal(mk_loop_run_once(&loop, -1), 0);
@@ -84,12 +84,12 @@ static void deferred_freed_is_not_called(void **state)
     (void)state;
     mk_deferred_post(end);
     mk_deferred_free(end);
-    turn();
+    run_once();
     assert_int_equal(n_ends, 0);
     end = mk_deferred_new_on(&loop, free_it, NULL);
     mk_deferred_post(end);
-    turn();
-    turn();
+    run_once();
+    run_once();
     assert_int_equal(n_ends, 1);
     assert_null(loop.ends);
     mk_deferred_free(NULL);
@@ -117,7 +117,7 @@ static void deferred_last_task_runs_in_the_same_iteration(void **state)
     mk_deferred_free(end);
     end = mk_deferred_new_on(&loop, defer_last, NULL);
     mk_deferred_post(end);
-    turn();
+    run_once();
     assert_int_equal(n_tasks, 7);
     n_tasks = 0;
     mk_loop_defer_last(&loop, &last);

@@ -14,65 +14,65 @@
 enum { SAID_MAX = 64, LONG_MS = 10000 };
 
 static struct mk_loop loop;
-static char said[SAID_MAX];
-static size_t n_said;
+static char calls[SAID_MAX];
+static size_t n_calls;
 
-static void say(char c)
+static void record(char c)
 {
-    assert_true(n_said < SAID_MAX - 1);
-    said[n_said++] = c;
+    assert_true(n_calls < SAID_MAX - 1);
+    calls[n_calls++] = c;
 }
 
 static int start(void **state)
 {
     (void)state;
-    n_said = 0;
-    memset(said, 0, sizeof said);
+    n_calls = 0;
+    memset(calls, 0, sizeof calls);
     loop_begin(&loop);
     return 0;
 }
 
 /* A pipe whose read end is watched. */
-struct ear {
+struct watched_pipe {
     struct mk_fd_watch watch;
     int ends[2];
     char name;
     uint32_t events;
     struct mk_loop_task *defers;
-    struct ear *deafens;
+    struct watched_pipe *deafens;
 };
 
 static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
-    struct ear *e = MK_CONTAINER(w, struct ear, watch);
+    struct watched_pipe *e = MK_CONTAINER(w, struct watched_pipe, watch);
     e->events = events;
-    say(e->name);
+    record(e->name);
     if (e->defers)
         mk_loop_defer(&loop, e->defers);
     if (e->deafens)
         mk_loop_remove(&loop, e->deafens->ends[0]);
 }
 
-static struct ear *open_ear(struct ear *e, char name, uint32_t events)
+static struct watched_pipe *open_pipe(struct watched_pipe *e, char name, uint32_t events)
 {
-    *e = (struct ear){.watch.on_ready = on_ready, .name = name};
+    *e = (struct watched_pipe){.watch.on_ready = on_ready, .name = name};
     assert_int_equal(pipe2(e->ends, O_NONBLOCK | O_CLOEXEC), 0);
     assert_int_equal(mk_loop_add(&loop, e->ends[0], &e->watch, events), 0);
     return e;
 }
 
-static void close_ear(struct ear *e)
+static void close_pipe(struct watched_pipe *e)
 {
     close(e->ends[0]);
     close(e->ends[1]);
 }
 
-static void speak(struct ear *e)
+static void write_byte(struct watched_pipe *e)
 {
     assert_int_equal(write(e->ends[1], "x", 1), 1);
 }
 
-static void turn(int max_wait_ms)
+static void run_once(int max_wait_ms)
 {
     assert_int_equal(mk_loop_run_once(&loop, max_wait_ms), 0);
 }
@@ -80,55 +80,55 @@ static void turn(int max_wait_ms)
 static void loop_ready_descriptor_is_reported(void **state)
 {
     (void)state;
-    struct ear a;
-    open_ear(&a, 'a', EPOLLIN);
-    turn(0);
-    assert_string_equal(said, "");
-    speak(&a);
-    turn(LONG_MS);
-    assert_string_equal(said, "a");
+    struct watched_pipe a;
+    open_pipe(&a, 'a', EPOLLIN);
+    run_once(0);
+    assert_string_equal(calls, "");
+    write_byte(&a);
+    run_once(LONG_MS);
+    assert_string_equal(calls, "a");
     assert_int_equal(a.events, EPOLLIN);
-    turn(0);
-    assert_string_equal(said, "aa"); /* still unread */
+    run_once(0);
+    assert_string_equal(calls, "aa"); /* still unread */
     mk_loop_remove(&loop, a.ends[0]);
-    turn(0);
-    assert_string_equal(said, "aa");
-    close_ear(&a);
+    run_once(0);
+    assert_string_equal(calls, "aa");
+    close_pipe(&a);
 }
 
 static void loop_edge_is_reported_once(void **state)
 {
     (void)state;
-    struct ear a;
-    open_ear(&a, 'a', EPOLLIN | EPOLLET);
-    speak(&a);
-    turn(LONG_MS);
-    turn(0);
-    assert_string_equal(said, "a");
-    speak(&a);
-    turn(LONG_MS);
-    assert_string_equal(said, "aa");
+    struct watched_pipe a;
+    open_pipe(&a, 'a', EPOLLIN | EPOLLET);
+    write_byte(&a);
+    run_once(LONG_MS);
+    run_once(0);
+    assert_string_equal(calls, "a");
+    write_byte(&a);
+    run_once(LONG_MS);
+    assert_string_equal(calls, "aa");
     close(a.ends[1]);
-    turn(LONG_MS);
+    run_once(LONG_MS);
     assert_true(a.events & EPOLLHUP);
     close(a.ends[0]);
-    turn(0);
-    assert_string_equal(said, "aaa");
+    run_once(0);
+    assert_string_equal(calls, "aaa");
 }
 
 static void loop_descriptor_cannot_be_added_twice(void **state)
 {
     (void)state;
-    struct ear a;
-    open_ear(&a, 'a', EPOLLIN);
+    struct watched_pipe a;
+    open_pipe(&a, 'a', EPOLLIN);
     assert_int_equal(mk_loop_add(&loop, a.ends[0], &a.watch, EPOLLIN), -EEXIST);
-    close_ear(&a);
+    close_pipe(&a);
     assert_int_equal(mk_loop_add(&loop, a.ends[0], &a.watch, EPOLLIN), -EBADF);
 }
 
 /* ---- Deferred tasks ---- */
 
-struct chore {
+struct test_task {
     struct mk_loop_task task;
     char name;
     unsigned again; /* how often it defers itself again */
@@ -137,8 +137,8 @@ struct chore {
 
 static void run(struct mk_loop_task *t)
 {
-    struct chore *c = MK_CONTAINER(t, struct chore, task);
-    say(c->name);
+    struct test_task *c = MK_CONTAINER(t, struct test_task, task);
+    record(c->name);
     if (c->defers)
         mk_loop_defer(&loop, c->defers);
     if (c->again) {
@@ -147,65 +147,65 @@ static void run(struct mk_loop_task *t)
     }
 }
 
-static struct chore chore(char name)
+static struct test_task test_task(char name)
 {
-    return (struct chore){.task.run = run, .name = name};
+    return (struct test_task){.task.run = run, .name = name};
 }
 
 static void loop_deferred_tasks_run_after_all_events(void **state)
 {
     (void)state;
-    struct ear a, b;
-    struct chore one = chore('1'), two = chore('2');
-    open_ear(&a, 'a', EPOLLIN | EPOLLET)->defers = &one.task;
-    open_ear(&b, 'a', EPOLLIN | EPOLLET)->defers = &two.task;
-    speak(&a);
-    speak(&b);
-    turn(LONG_MS);
-    assert_memory_equal(said, "aa", 2);
-    assert_int_equal(n_said, 4);
-    assert_true(strchr(said, '1') && strchr(said, '2'));
-    turn(0);
-    assert_int_equal(n_said, 4);
-    close_ear(&a);
-    close_ear(&b);
+    struct watched_pipe a, b;
+    struct test_task one = test_task('1'), two = test_task('2');
+    open_pipe(&a, 'a', EPOLLIN | EPOLLET)->defers = &one.task;
+    open_pipe(&b, 'a', EPOLLIN | EPOLLET)->defers = &two.task;
+    write_byte(&a);
+    write_byte(&b);
+    run_once(LONG_MS);
+    assert_memory_equal(calls, "aa", 2);
+    assert_int_equal(n_calls, 4);
+    assert_true(strchr(calls, '1') && strchr(calls, '2'));
+    run_once(0);
+    assert_int_equal(n_calls, 4);
+    close_pipe(&a);
+    close_pipe(&b);
 }
 
 static void loop_task_deferred_by_a_task_runs_after_the_others(void **state)
 {
     (void)state;
-    struct ear a;
-    struct chore always = chore('1'), other = chore('2');
-    open_ear(&a, 'a', EPOLLIN | EPOLLET);
+    struct watched_pipe a;
+    struct test_task always = test_task('1'), other = test_task('2');
+    open_pipe(&a, 'a', EPOLLIN | EPOLLET);
     always.again = 3;
     always.defers = &other.task;
     mk_loop_defer(&loop, &always.task);
-    speak(&a);
-    turn(LONG_MS); /* the loop does not sleep while there is work */
-    assert_string_equal(said, "a1");
-    speak(&a);
+    write_byte(&a);
+    run_once(LONG_MS); /* the loop does not sleep while there is work */
+    assert_string_equal(calls, "a1");
+    write_byte(&a);
     always.defers = NULL;
-    turn(LONG_MS);
-    assert_int_equal(n_said, 5);
-    assert_memory_equal(said, "a1a", 3);
+    run_once(LONG_MS);
+    assert_int_equal(n_calls, 5);
+    assert_memory_equal(calls, "a1a", 3);
     uint64_t before = mk_clock_ms();
-    turn(LONG_MS);
-    turn(LONG_MS);
+    run_once(LONG_MS);
+    run_once(LONG_MS);
     assert_true(mk_clock_ms() - before < LONG_MS / 2);
-    assert_int_equal(n_said, 7);
-    turn(0);
-    assert_int_equal(n_said, 7);
-    close_ear(&a);
+    assert_int_equal(n_calls, 7);
+    run_once(0);
+    assert_int_equal(n_calls, 7);
+    close_pipe(&a);
 }
 
 static void loop_run_tasks_runs_all_tasks(void **state)
 {
     (void)state;
-    struct chore stubborn = chore('1');
+    struct test_task stubborn = test_task('1');
     stubborn.again = 5;
     mk_loop_defer(&loop, &stubborn.task);
     mk_loop_run_tasks(&loop);
-    assert_string_equal(said, "111111");
+    assert_string_equal(calls, "111111");
 }
 
 /* ---- Timers ---- */
@@ -213,7 +213,7 @@ static void loop_run_tasks_runs_all_tasks(void **state)
 static void on_due(struct mk_timer *t)
 {
     (void)t;
-    say('t');
+    record('t');
 }
 
 static void loop_sleeps_until_the_next_timer(void **state)
@@ -223,8 +223,8 @@ static void loop_sleeps_until_the_next_timer(void **state)
     mk_timer_init(&timer, on_due);
     mk_loop_set_timer(&loop, &timer, 50);
     uint64_t before = mk_clock_ms();
-    while (!n_said)
-        turn(LONG_MS);
+    while (!n_calls)
+        run_once(LONG_MS);
     assert_in_range(mk_clock_ms() - before, 49, LONG_MS / 2);
     assert_true(loop.now_ms >= before + 49);
 }
@@ -237,8 +237,8 @@ static void loop_timer_wakes_the_loop_once(void **state)
     mk_timer_init(&timer, on_due);
     for (unsigned i = 1; i <= 20; i++) {
         mk_loop_set_timer(&loop, &timer, 5 + i);
-        turn(LONG_MS);
-        assert_int_equal(n_said, i);
+        run_once(LONG_MS);
+        assert_int_equal(n_calls, i);
     }
 }
 
@@ -248,13 +248,13 @@ static void loop_iteration_waits_at_most_its_limit(void **state)
     struct mk_timer timer;
     mk_timer_init(&timer, on_due);
     uint64_t before = mk_clock_us(); /* the other clock is coarse */
-    turn(20);
+    run_once(20);
     assert_in_range(mk_clock_us() - before, 19000, LONG_MS * 500);
     mk_loop_set_timer(&loop, &timer, LONG_MS);
     before = mk_clock_us();
-    turn(20);
+    run_once(20);
     assert_in_range(mk_clock_us() - before, 19000, LONG_MS * 500);
-    assert_string_equal(said, "");
+    assert_string_equal(calls, "");
     mk_timer_stop(&timer);
 }
 
@@ -263,10 +263,10 @@ static void loop_iteration_waits_at_most_its_limit(void **state)
 static void on_wakeup(struct mk_loop *l)
 {
     assert_ptr_equal(l, &loop);
-    say('!');
+    record('!');
 }
 
-static void *ring_later(void *arg)
+static void *wake_later(void *arg)
 {
     (void)arg;
     usleep(30000);
@@ -279,12 +279,12 @@ static void loop_is_woken_by_another_thread(void **state)
     (void)state;
     pthread_t thread;
     loop.on_wakeup = on_wakeup;
-    assert_int_equal(pthread_create(&thread, NULL, ring_later, NULL), 0);
-    turn(-1);
-    assert_string_equal(said, "!");
+    assert_int_equal(pthread_create(&thread, NULL, wake_later, NULL), 0);
+    run_once(-1);
+    assert_string_equal(calls, "!");
     pthread_join(thread, NULL);
-    turn(0);
-    assert_string_equal(said, "!");
+    run_once(0);
+    assert_string_equal(calls, "!");
 }
 
 static void loop_wakeups_are_merged(void **state)
@@ -293,18 +293,18 @@ static void loop_wakeups_are_merged(void **state)
     loop.on_wakeup = on_wakeup;
     for (int i = 0; i < 1000; i++)
         mk_loop_wakeup(&loop);
-    turn(LONG_MS);
-    turn(0);
-    assert_string_equal(said, "!");
+    run_once(LONG_MS);
+    run_once(0);
+    assert_string_equal(calls, "!");
 }
 
 static void loop_wakeup_without_callback_is_consumed(void **state)
 {
     (void)state;
     mk_loop_wakeup(&loop);
-    turn(LONG_MS);
+    run_once(LONG_MS);
     uint64_t before = mk_clock_us();
-    turn(20);
+    run_once(20);
     assert_true(mk_clock_us() - before >= 19000); /* the wakeup is consumed */
 }
 
@@ -323,7 +323,7 @@ static void loop_signal_ends_an_iteration(void **state)
     assert_int_equal(sigaction(SIGALRM, &act, &old), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
     uint64_t before = mk_clock_ms();
-    turn(LONG_MS);
+    run_once(LONG_MS);
     assert_in_range(mk_clock_ms() - before, 10, LONG_MS / 2);
     sigaction(SIGALRM, &old, NULL);
 }
@@ -331,20 +331,20 @@ static void loop_signal_ends_an_iteration(void **state)
 static void stop_loop(struct mk_loop_task *t)
 {
     (void)t;
-    say('s');
+    record('s');
     mk_loop_stop(&loop);
 }
 
 static void loop_runs_until_stopped(void **state)
 {
     (void)state;
-    struct ear a;
+    struct watched_pipe a;
     struct mk_loop_task stopping = {.run = stop_loop};
-    open_ear(&a, 'a', EPOLLIN | EPOLLET)->defers = &stopping;
-    speak(&a);
+    open_pipe(&a, 'a', EPOLLIN | EPOLLET)->defers = &stopping;
+    write_byte(&a);
     assert_int_equal(mk_loop_run(&loop), 0);
-    assert_string_equal(said, "as");
-    close_ear(&a);
+    assert_string_equal(calls, "as");
+    close_pipe(&a);
 }
 
 static void loop_epoll_error_is_returned(void **state)

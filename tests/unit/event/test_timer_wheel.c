@@ -10,7 +10,7 @@ enum { FIRED_MAX = 64 };
 static const uint64_t starts[] = {0, 31, 1000000, UINT32_MAX - 700, UINT32_MAX, ((uint64_t)7 << 32) - 1};
 
 /* A timer that records when it fired, and may stop or set another one then. */
-struct bell {
+struct test_timer {
     struct mk_timer timer;
     char name;
     uint64_t fired_ms;
@@ -26,7 +26,7 @@ static size_t n_fired;
 
 static void on_due(struct mk_timer *t)
 {
-    struct bell *b = MK_CONTAINER(t, struct bell, timer);
+    struct test_timer *b = MK_CONTAINER(t, struct test_timer, timer);
     b->fired_ms = now;
     b->n_fired++;
     assert_true(n_fired < FIRED_MAX - 1);
@@ -53,19 +53,19 @@ static void begin_at(uint64_t time)
     mk_timer_wheel_init(&wheel, now);
 }
 
-static struct bell bell(char name)
+static struct test_timer test_timer(char name)
 {
-    return (struct bell){.name = name};
+    return (struct test_timer){.name = name};
 }
 
-static void set(struct bell *b, uint32_t after_ms)
+static void set(struct test_timer *b, uint32_t after_ms)
 {
     if (!b->timer.on_due)
         mk_timer_init(&b->timer, on_due);
     mk_timer_wheel_set(&wheel, &b->timer, now, after_ms);
 }
 
-static void turn_at(uint64_t time)
+static void run_at(uint64_t time)
 {
     now = time;
     mk_timer_wheel_turn(&wheel, now);
@@ -73,13 +73,13 @@ static void turn_at(uint64_t time)
 
 /* Sleeps like a loop, as long as the wheel says, at most `steps` times. Returns false if there was nothing
  * to wait for. */
-static bool sleep_until(const struct bell *b, unsigned steps)
+static bool sleep_until(const struct test_timer *b, unsigned steps)
 {
     while (!b->n_fired && steps-- > 0) {
         int wait = mk_timer_wheel_wait(&wheel, now);
         if (wait < 0)
             return false;
-        turn_at(now + (unsigned)wait);
+        run_at(now + (unsigned)wait);
     }
     return b->n_fired > 0;
 }
@@ -90,7 +90,7 @@ static void timer_fires_on_time_or_one_tick_later(void **state)
     static const uint32_t spans[] = {0, 1, 31, 32, 33, 1000, 16000, 16383, 16384, 16385, 60000, 86400000};
     for (size_t i = 0; i < MK_LEN(starts); i++)
         for (size_t j = 0; j < MK_LEN(spans); j++) {
-            struct bell b = bell('b');
+            struct test_timer b = test_timer('b');
             begin_at(starts[i]);
             set(&b, spans[j]);
             uint64_t due = now + spans[j];
@@ -107,7 +107,7 @@ static void timer_can_be_24_days_ahead(void **state)
     (void)state;
     const uint32_t farthest = INT32_MAX;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell b = bell('b');
+        struct test_timer b = test_timer('b');
         begin_at(starts[i]);
         set(&b, farthest);
         assert_true(sleep_until(&b, farthest / (MK_TIMER_TICK_MS * (MK_TIMER_SLOTS - 2)) + 2));
@@ -121,7 +121,7 @@ static void timer_wheel_empty_waits_forever(void **state)
     for (size_t i = 0; i < MK_LEN(starts); i++) {
         begin_at(starts[i]);
         assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
-        turn_at(now + 100000);
+        run_at(now + 100000);
         assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
     }
 }
@@ -130,7 +130,7 @@ static void timer_wheel_wait_ends_at_the_first_timer(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell late = bell('l'), early = bell('e');
+        struct test_timer late = test_timer('l'), early = test_timer('e');
         begin_at(starts[i]);
         set(&late, 5000);
         set(&early, 500);
@@ -148,12 +148,12 @@ static void timer_wheel_works_after_a_long_sleep(void **state)
     static const uint64_t sleeps[] = {100, 20000, 3600000, (uint64_t)1 << 31, (uint64_t)40 * 86400000};
     for (size_t i = 0; i < MK_LEN(starts); i++)
         for (size_t j = 0; j < MK_LEN(sleeps); j++) {
-            struct bell b = bell('b');
+            struct test_timer b = test_timer('b');
             begin_at(starts[i]);
             now += sleeps[j];
             uint64_t due = now + 1000;
             set(&b, 1000);
-            turn_at(now); /* an event set the timer, and the iteration ends */
+            run_at(now); /* an event set the timer, and the iteration ends */
             assert_int_equal(b.n_fired, 0);
             assert_true(sleep_until(&b, 10));
             assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
@@ -164,19 +164,19 @@ static void timer_wheel_due_timers_fire_in_order(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell a = bell('a'), b = bell('b'), c = bell('c'), d = bell('d');
+        struct test_timer a = test_timer('a'), b = test_timer('b'), c = test_timer('c'), d = test_timer('d');
         begin_at(starts[i]);
         set(&c, 3000);
         set(&a, 1000);
         set(&d, 9000);
         set(&b, 2000);
-        turn_at(now + 999);
+        run_at(now + 999);
         assert_string_equal(fired, "");
-        turn_at(now + 4000);
+        run_at(now + 4000);
         assert_string_equal(fired, "abc");
-        turn_at(now + 9000);
+        run_at(now + 9000);
         assert_string_equal(fired, "abcd");
-        turn_at(now + 100000);
+        run_at(now + 100000);
         assert_string_equal(fired, "abcd");
     }
 }
@@ -192,9 +192,9 @@ static void timer_wheel_all_due_timers_fire_after_a_long_iteration(void **state)
             mk_timer_wheel_set(&wheel, &timers[j], now, j * MK_TIMER_TICK_MS);
         }
         n_silent = 0;
-        turn_at(now + 2 * MK_TIMER_SLOTS * MK_TIMER_TICK_MS);
+        run_at(now + 2 * MK_TIMER_SLOTS * MK_TIMER_TICK_MS);
         while (mk_timer_wheel_wait(&wheel, now) == 0)
-            turn_at(now);
+            run_at(now);
         assert_int_equal(n_silent, MK_TIMER_SLOTS);
     }
 }
@@ -217,16 +217,16 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell b = bell('b');
+        struct test_timer b = test_timer('b');
         begin_at(starts[i]);
         crowd_due_in(100);
         set(&b, 1000);
-        turn_at(now + 200);
+        run_at(now + 200);
         assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
         assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0); /* the loop does not sleep */
-        turn_at(now);                                          /* even if its clock does not advance */
+        run_at(now);                                           /* even if its clock does not advance */
         assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
-        turn_at(now + 1);
+        run_at(now + 1);
         assert_int_equal(n_silent, CROWD);
         assert_in_range(mk_timer_wheel_wait(&wheel, now), 1, 1000);
         assert_true(sleep_until(&b, 2));
@@ -237,23 +237,23 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
 static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
 {
     (void)state;
-    struct bell stopped = bell('s'), postponed = bell('p'), again = bell('a');
+    struct test_timer stopped = test_timer('s'), postponed = test_timer('p'), again = test_timer('a');
     begin_at(0);
     crowd_due_in(100);
     set(&stopped, 100);
     set(&postponed, 100);
     set(&again, 100);
-    turn_at(200);
+    run_at(200);
     mk_timer_stop(&stopped.timer);
     set(&postponed, 1000);
     set(&again, 0);
     for (int i = 0; i < 4; i++)
-        turn_at(now + 1);
+        run_at(now + 1);
     assert_int_equal(n_silent, CROWD);
     assert_string_equal(fired, "a");
-    turn_at(1199);
+    run_at(1199);
     assert_string_equal(fired, "a");
-    turn_at(1200 + MK_TIMER_TICK_MS);
+    run_at(1200 + MK_TIMER_TICK_MS);
     assert_string_equal(fired, "ap");
 }
 
@@ -261,13 +261,13 @@ static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
 static void timer_wheel_postponed_timers_do_not_count_towards_the_limit(void **state)
 {
     (void)state;
-    struct bell b = bell('b');
+    struct test_timer b = test_timer('b');
     begin_at(0);
     crowd_due_in(100);
     for (size_t i = 0; i < CROWD; i++)
         mk_timer_wheel_set(&wheel, &crowd[i], now, 5000);
     set(&b, 100);
-    turn_at(200);
+    run_at(200);
     assert_string_equal(fired, "b");
     assert_int_equal(n_silent, 0);
 }
@@ -280,7 +280,7 @@ static void timer_set_in_the_past_fires_soon(void **state)
     begin_at(100000);
     mk_timer_wheel_set(&wheel, &timer, now - 5000, 100);
     n_silent = 0;
-    turn_at(now + MK_TIMER_TICK_MS);
+    run_at(now + MK_TIMER_TICK_MS);
     assert_int_equal(n_silent, 1);
 }
 
@@ -288,13 +288,13 @@ static void timer_postponing_only_stores_the_time(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell b = bell('b');
+        struct test_timer b = test_timer('b');
         begin_at(starts[i]);
         set(&b, 1000);
         const struct mk_timer_link *before = b.timer.link.next;
         uint32_t slot_ms = b.timer.slot_ms;
         for (int n = 0; n < 50; n++) {
-            turn_at(now + 500);
+            run_at(now + 500);
             set(&b, 1000);
             if (n == 0) {
                 assert_ptr_equal(b.timer.link.next, before);
@@ -313,15 +313,15 @@ static void timer_moved_earlier_fires_earlier(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell b = bell('b');
+        struct test_timer b = test_timer('b');
         begin_at(starts[i]);
         set(&b, 60000);
-        turn_at(now + 100);
+        run_at(now + 100);
         set(&b, 50);
         uint64_t due = now + 50;
         assert_true(sleep_until(&b, 2));
         assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
-        turn_at(now + 100000);
+        run_at(now + 100000);
         assert_int_equal(b.n_fired, 1);
     }
 }
@@ -329,15 +329,15 @@ static void timer_moved_earlier_fires_earlier(void **state)
 static void timer_stopped_does_not_fire(void **state)
 {
     (void)state;
-    struct bell b = bell('b');
+    struct test_timer b = test_timer('b');
     begin_at(0);
     set(&b, 100);
     mk_timer_stop(&b.timer);
     mk_timer_stop(&b.timer);
-    turn_at(1000);
+    run_at(1000);
     assert_int_equal(b.n_fired, 0);
     set(&b, 100);
-    turn_at(2000);
+    run_at(2000);
     assert_int_equal(b.n_fired, 1);
     mk_timer_stop(&b.timer);
 }
@@ -358,21 +358,21 @@ static void timer_zero_initialized_is_not_set(void **state)
 static void timer_callback_can_stop_others(void **state)
 {
     (void)state;
-    struct bell a = bell('a'), same_slot = bell('s'), later = bell('l');
+    struct test_timer a = test_timer('a'), same_slot = test_timer('s'), later = test_timer('l');
     begin_at(0);
     set(&a, 100);
     set(&same_slot, 100);
     a.stops = &same_slot.timer;
-    turn_at(1000);
+    run_at(1000);
     assert_string_equal(fired, "a");
     set(&a, 100);
     set(&later, 500);
     a.stops = &later.timer;
-    turn_at(5000);
+    run_at(5000);
     assert_string_equal(fired, "aa");
     a.stops = &a.timer;
     set(&a, 100);
-    turn_at(6000);
+    run_at(6000);
     assert_string_equal(fired, "aaa");
 }
 
@@ -380,20 +380,20 @@ static void timer_callback_can_set_itself(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
-        struct bell a = bell('a');
+        struct test_timer a = test_timer('a');
         begin_at(starts[i]);
         set(&a, 100);
         a.sets = &a.timer;
         a.after_ms = 0; /* in the next iteration, not endlessly in this one */
-        turn_at(now + 200);
+        run_at(now + 200);
         assert_string_equal(fired, "a");
-        turn_at(now + MK_TIMER_TICK_MS);
+        run_at(now + MK_TIMER_TICK_MS);
         assert_string_equal(fired, "aa");
         a.after_ms = 1000;
-        turn_at(now + MK_TIMER_TICK_MS);
-        turn_at(now + 999);
+        run_at(now + MK_TIMER_TICK_MS);
+        run_at(now + 999);
         assert_string_equal(fired, "aaa");
-        turn_at(now + 1 + MK_TIMER_TICK_MS);
+        run_at(now + 1 + MK_TIMER_TICK_MS);
         assert_string_equal(fired, "aaaa");
     }
 }
@@ -401,23 +401,23 @@ static void timer_callback_can_set_itself(void **state)
 static void timer_callback_can_set_others(void **state)
 {
     (void)state;
-    struct bell a = bell('a'), b = bell('b'), c = bell('c');
+    struct test_timer a = test_timer('a'), b = test_timer('b'), c = test_timer('c');
     begin_at(0);
     set(&a, 100);
     set(&b, 100);
     a.sets = &b.timer; /* due in this iteration, and postponed */
     a.after_ms = 1000;
-    turn_at(200);
+    run_at(200);
     assert_string_equal(fired, "a");
-    turn_at(1200 + MK_TIMER_TICK_MS);
+    run_at(1200 + MK_TIMER_TICK_MS);
     assert_string_equal(fired, "ab");
     a.sets = &c.timer; /* not set so far */
     mk_timer_init(&c.timer, on_due);
     a.after_ms = 50;
     set(&a, 10);
-    turn_at(2000);
+    run_at(2000);
     assert_string_equal(fired, "aba");
-    turn_at(2050 + MK_TIMER_TICK_MS);
+    run_at(2050 + MK_TIMER_TICK_MS);
     assert_string_equal(fired, "abac");
 }
 
@@ -425,14 +425,14 @@ static void timer_callback_can_set_others(void **state)
 enum { BELLS = 40, STEPS = 20000 };
 
 struct model {
-    struct bell bells[BELLS];
+    struct test_timer bells[BELLS];
     uint64_t due[BELLS]; /* 0: not set */
 };
 
 static void check_model(struct model *m)
 {
     for (size_t i = 0; i < BELLS; i++) {
-        struct bell *b = &m->bells[i];
+        struct test_timer *b = &m->bells[i];
         if (b->n_fired) {
             assert_int_equal(b->n_fired, 1);
             assert_true(m->due[i] && now >= m->due[i]);
@@ -471,7 +471,7 @@ static void timer_wheel_random_timers_fire_once_on_time(void **state)
             for (int n = rand() % 4; n > 0; n--)
                 move_something(&m);
             int wait = mk_timer_wheel_wait(&wheel, now), other = rand() % 100;
-            turn_at(now + (unsigned)(wait >= 0 && wait < other ? wait : other));
+            run_at(now + (unsigned)(wait >= 0 && wait < other ? wait : other));
             check_model(&m);
         }
     }

@@ -39,7 +39,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void turn(void)
+static void run_once(void)
 {
     assert_int_equal(mk_loop_run_once(&loop, 0), 0);
 }
@@ -62,16 +62,16 @@ static void watcher_reports_wanted_events(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 0); /* writability was not requested */
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1);
     assert_int_equal(last, MK_READABLE);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1); /* edge-triggered: reported once, although unread */
     assert_int_equal(send(theirs[0], "b", 1, 0), 1);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 2);
     mk_watcher_free(w);
 }
@@ -81,7 +81,7 @@ static void watcher_reports_pending_events(void **state)
     (void)state;
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
     struct mk_watcher *w = watch(ours[0], MK_READABLE | MK_WRITABLE);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1);
     assert_int_equal(last, MK_READABLE | MK_WRITABLE);
     mk_watcher_free(w);
@@ -92,7 +92,7 @@ static void watcher_reports_end_of_input(void **state)
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     shutdown(theirs[0], SHUT_WR);
-    turn();
+    run_once();
     assert_int_equal(last, MK_READABLE | MK_ENDED); /* we can still write */
     mk_watcher_free(w);
 }
@@ -101,14 +101,14 @@ static void watcher_reports_hang_up_always(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], 0), *r = watch(ours[1], MK_READABLE);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 0);
     mk_fd_close(&theirs[0]);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1);
     assert_int_equal(last, MK_HUNG_UP);
     mk_fd_close(&theirs[1]);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 2);
     assert_int_equal(last, MK_HUNG_UP | MK_READABLE | MK_ENDED);
     mk_watcher_free(w);
@@ -121,12 +121,12 @@ static void watcher_level_is_reported_until_read(void **state)
     char room[2];
     struct mk_watcher *w = watch(ours[0], MK_READABLE | MK_LEVEL);
     assert_int_equal(send(theirs[0], "ab", 2, 0), 2);
-    turn();
+    run_once();
     assert_int_equal(recv(ours[0], room, 1, 0), 1);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 2);
     assert_int_equal(recv(ours[0], room, 1, 0), 1);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 2);
     mk_watcher_free(w);
 }
@@ -136,18 +136,18 @@ static void watcher_events_can_change(void **state)
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     assert_int_equal(mk_watcher_change(w, MK_READABLE | MK_WRITABLE), 0);
-    turn();
+    run_once();
     assert_int_equal(last, MK_WRITABLE);
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
     assert_int_equal(mk_watcher_change(w, 0), 0);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1); /* no events are requested */
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 2); /* the data that came meanwhile */
     assert_int_equal(last, MK_READABLE);
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 3); /* again, as it is unread */
     mk_watcher_free(w);
 }
@@ -161,7 +161,7 @@ static void watcher_rejects_invalid_descriptors(void **state)
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     assert_null(mk_watcher_new_on(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
-    turn();
+    run_once();
     w = watch(ours[0], MK_READABLE); /* again, after the free */
     mk_watcher_free(w);
     mk_watcher_free(NULL);
@@ -183,9 +183,9 @@ static void watcher_callback_can_free_itself_and_others(void **state)
     (void)state;
     for (int i = 0; i < 2; i++)
         watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_WRITABLE, free_both, NULL);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1);
     assert_null(loop.tasks); /* their memory is freed */
 }
@@ -195,7 +195,7 @@ static void watcher_freed_between_iterations_is_not_called(void **state)
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_WRITABLE);
     mk_watcher_free(w);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 0);
 }
 
@@ -217,13 +217,13 @@ static void watcher_dropped_reports_nothing(void **state)
         assert_non_null(watchers[i]);
         assert_int_equal(send(theirs[i], "a", 1, 0), 1);
     }
-    turn();
+    run_once();
     assert_int_equal(n_calls, 1);
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     struct mk_watcher *next = watch(ends[0], MK_READABLE);
     assert_int_equal(send(ends[1], "b", 1, 0), 1);
-    turn();
+    run_once();
     assert_int_equal(n_calls, 2);
     mk_watcher_free(next);
     close(ends[0]);

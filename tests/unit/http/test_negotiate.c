@@ -175,7 +175,7 @@ static void negotiate_types_absent_and_malformed(void **state)
                                        "*/*x"};
     for (size_t i = 0; i < MK_LEN(zero); i++)
         if (type_q(zero[i], "text/html") != 0)
-            fail_msg("\"%s\" takes text/html", zero[i]);
+            fail_msg("\"%s\" accepts text/html", zero[i]);
     assert_int_equal(type_q("text/html", ""), 0);
     assert_int_equal(type_q("text/*", "text"), 0);
 }

@@ -4,7 +4,7 @@
 #include "unit/test.h"
 
 /* Returns the response to an offer; empty if none is accepted. */
-static const char *answer(const char *offer, bool keeps)
+static const char *negotiate(const char *offer, bool keeps)
 {
     static char room[MK_WS_EXTENSION_TEXT_MAX];
     struct mk_buf out = mk_buf_fixed(room, sizeof room - 1);
@@ -22,13 +22,13 @@ static const char *answer(const char *offer, bool keeps)
 static void ws_extension_offer_is_negotiated(void **state)
 {
     (void)state;
-    assert_string_equal(answer(D, true), D);
-    assert_string_equal(answer(D, false), D FORGETS);
-    assert_string_equal(answer(D "; client_max_window_bits", true), D);
-    assert_string_equal(answer(D "; client_max_window_bits=9", true), D);
-    assert_string_equal(answer(D ";server_max_window_bits=\"9\"", true), D "; server_max_window_bits=9");
-    assert_string_equal(answer(D " ; server_max_window_bits = 15", true), D);
-    assert_string_equal(answer(D FORGETS "; server_max_window_bits=10; client_max_window_bits", true),
+    assert_string_equal(negotiate(D, true), D);
+    assert_string_equal(negotiate(D, false), D FORGETS);
+    assert_string_equal(negotiate(D "; client_max_window_bits", true), D);
+    assert_string_equal(negotiate(D "; client_max_window_bits=9", true), D);
+    assert_string_equal(negotiate(D ";server_max_window_bits=\"9\"", true), D "; server_max_window_bits=9");
+    assert_string_equal(negotiate(D " ; server_max_window_bits = 15", true), D);
+    assert_string_equal(negotiate(D FORGETS "; server_max_window_bits=10; client_max_window_bits", true),
                         D FORGETS "; server_max_window_bits=10");
 }
 
@@ -36,7 +36,7 @@ static void ws_extension_first_acceptable_offer_is_used(void **state)
 {
     (void)state;
     assert_string_equal(
-        answer("x, " D "; server_max_window_bits=8, " D "; server_no_context_takeover, " D, true),
+        negotiate("x, " D "; server_max_window_bits=8, " D "; server_no_context_takeover, " D, true),
         D "; server_no_context_takeover");
 }
 
@@ -63,7 +63,7 @@ static void ws_extension_rejects_malformed_offers(void **state)
         D "; server_no_context_takeover; server_no_context_takeover",
     };
     for (size_t i = 0; i < MK_LEN(wrong); i++)
-        assert_string_equal(answer(wrong[i], true), "");
+        assert_string_equal(negotiate(wrong[i], true), "");
 }
 
 int main(void)

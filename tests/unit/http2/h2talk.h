@@ -144,7 +144,7 @@ static inline void h2talk_expect(struct h2talk *h, uint32_t id, unsigned status,
 {
     struct h2_stream *s = h2_find(&h->client, id);
     if (!s || !s->ended || s->status != status)
-        fail_msg("no answer %u on stream %u: status %u, %s%s", status, id, s ? s->status : 0,
+        fail_msg("no response %u on stream %u: status %u, %s%s", status, id, s ? s->status : 0,
                  s && s->ended ? "ended" : "not ended", s && s->reset ? ", reset" : "");
     if (content)
         assert_str(mk_buf_str(&s->content), content);

@@ -443,7 +443,7 @@ static void h2_stream_ids_may_be_skipped(void **state)
     h2talk_expect_idle(&h);
 }
 
-static enum mk_verdict hesitate(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict handle_with_delay(struct mk_request *request, struct mk_response *response, void *data)
 {
     unsigned *turns = mk_request_data(request);
     (void)data;
@@ -460,7 +460,7 @@ static enum mk_verdict hesitate(struct mk_request *request, struct mk_response *
 static void h2_handler_may_yield(void **state)
 {
     (void)state;
-    static const struct mk_handler handler = {.name = "hesitate", .handle = hesitate};
+    static const struct mk_handler handler = {.name = "hesitate", .handle = handle_with_delay};
     h2talk_route(&h, &handler);
     h.talk.limits.request.handler_ms = 1;
     h2talk_open(&h);

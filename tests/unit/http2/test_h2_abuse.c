@@ -101,7 +101,7 @@ static void h2_abuse_rapid_resets_close_connection(void **state)
 /* Clients that provoke resets by the server have the same effect (CVE-2025-8671). */
 static void (*mistake)(uint32_t id);
 
-static void ask_and_err(unsigned i)
+static void send_failing_request(unsigned i)
 {
     if (h.client.n >= H2_STREAMS - 1)
         return;
@@ -155,13 +155,13 @@ static void h2_abuse_provoked_resets_close_connection(void **state)
         h.talk.n_records = 0;
         h2talk_open(&h);
         mistake = mistakes[i];
-        flood(ask_and_err);
+        flood(send_failing_request);
         expect_calm(MK_H2_MANY_RESETS);
         assert_true(h.talk.n_records <= H2TALK_PATIENCE / 5 + 1);
     }
 }
 
-static void ask_badly(unsigned i)
+static void send_malformed_head(unsigned i)
 {
     if (h.client.n < H2_STREAMS - 1)
         h2_say_head(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, ":method: GET\n");
@@ -170,7 +170,7 @@ static void ask_badly(unsigned i)
 static void h2_abuse_malformed_requests_close_connection(void **state)
 {
     (void)state;
-    flood(ask_badly);
+    flood(send_malformed_head);
     expect_calm(MK_H2_MANY_RESETS);
 }
 
@@ -203,7 +203,7 @@ static void h2_abuse_padding_only_closes_connection(void **state)
     expect_calm(MK_H2_MANY_EMPTY);
 }
 
-static void ask(unsigned i)
+static void open_stream(unsigned i)
 {
     if (h.client.n < H2_STREAMS - 1)
         h2talk_get(&h, 1 + 2 * i, "/never");
@@ -212,7 +212,7 @@ static void ask(unsigned i)
 static void h2_abuse_streams_over_limit_close_connection(void **state)
 {
     (void)state;
-    flood(ask);
+    flood(open_stream);
     expect_calm(MK_H2_MANY_STREAMS);
     assert_int_equal(h.talk.n_records, H2TALK_STREAMS);
 }
@@ -243,7 +243,7 @@ static void h2_abuse_priority_update_flood_closes_connection(void **state)
     expect_calm(MK_H2_MANY_OTHERS);
 }
 
-static void be_strange(unsigned i)
+static void send_unknown_frame(unsigned i)
 {
     h2_say_frame(&h.say, 0x20 + i % 100, 0, i, MK_STR("?"));
 }
@@ -251,7 +251,7 @@ static void be_strange(unsigned i)
 static void h2_abuse_unknown_frames_close_connection(void **state)
 {
     (void)state;
-    flood(be_strange);
+    flood(send_unknown_frame);
     expect_calm(MK_H2_MANY_OTHERS);
 }
 

@@ -3,7 +3,7 @@
  */
 #include "unit/http2/h2case.h"
 
-static void ask_to_leave(void)
+static void start_drain(void)
 {
     h.talk.service.draining = true;
     h.talk.conn->ops->on_drain(h.talk.conn);
@@ -16,7 +16,7 @@ static void h2_drain_sends_goaway_in_two_steps(void **state)
     h2talk_open(&h);
     h2talk_post(&h, 1, "/sink", "");
     h2talk_on(&h);
-    ask_to_leave();
+    start_drain();
     assert_int_equal(h.client.n_goaways, 1);
     assert_int_equal(h.client.last_stream, MK_H2_STREAM_MAX);
     assert_int_equal(h.client.n_pings, 1);
@@ -41,7 +41,7 @@ static void h2_drain_ignores_late_streams(void **state)
     h2talk_open(&h);
     h2talk_post(&h, 1, "/sink", "");
     h2talk_on(&h);
-    ask_to_leave();
+    start_drain();
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2talk_post(&h, 3, "/sink", "");
     for (int i = 0; i < 50; i++)
@@ -67,7 +67,7 @@ static void h2_drain_error_keeps_last_stream(void **state)
     h2talk_open(&h);
     h2talk_get(&h, 1, "/never");
     h2talk_on(&h);
-    ask_to_leave();
+    start_drain();
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2talk_get(&h, 3, "/early");
     h2_say_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
@@ -82,7 +82,7 @@ static void h2_drain_idle_connection_closes_at_once(void **state)
     h2talk_open(&h);
     h2talk_get(&h, 1, "/early");
     h2talk_on(&h);
-    ask_to_leave();
+    start_drain();
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2talk_on(&h);
     assert_true(h.talk.ended);

@@ -71,7 +71,8 @@ static void h2_fields_oversized_head_becomes_500(void **state)
     h2talk_expect_idle(&h);
 }
 
-static enum mk_verdict answer_oddly(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict send_hop_by_hop_headers(struct mk_request *request, struct mk_response *response,
+                                               void *data)
 {
     static const char *const names[] = {"Connection", "keep-alive", "Transfer-Encoding", "Upgrade",
                                         "Proxy-Connection"};
@@ -88,7 +89,7 @@ static enum mk_verdict answer_oddly(struct mk_request *request, struct mk_respon
 static void h2_fields_hop_by_hop_headers_are_removed(void **state)
 {
     (void)state;
-    static const struct mk_handler odd = {.name = "odd", .handle = answer_oddly};
+    static const struct mk_handler odd = {.name = "odd", .handle = send_hop_by_hop_headers};
     h2talk_route(&h, &odd);
     h2talk_open(&h);
     h2talk_get(&h, 1, "/");

@@ -19,7 +19,7 @@ static const char tunnel[] =
 
 /* ---- Client dialogues ---- */
 
-static void ask_plainly(void)
+static void request_plain(void)
 {
     h2_get(client, say, 1, "/early");
     h2_get(client, say, 3, "/page.html");
@@ -27,7 +27,7 @@ static void ask_plainly(void)
     h2_ask(client, say, 7, "GET", "/large", true, "range: bytes=0-9,20-29\ncookie: a=b\ncookie: c=d\n");
 }
 
-static void ask_with_content(void)
+static void request_with_body(void)
 {
     h2_ask(client, say, 1, "POST", "/sink", false, "");
     h2_ask(client, say, 3, "POST", "/echo", false, "content-length: 3\nexpect: 100-continue\n");
@@ -40,7 +40,7 @@ static void ask_with_content(void)
     h2_say_head(client, say, 5, MK_H2_END_STREAM, "x-trailer: x\n");
 }
 
-static void ask_in_pieces(void)
+static void request_in_pieces(void)
 {
     struct mk_buf block = mk_buf_growing(1000);
     h2_pack(&block, ":method: GET\n:scheme: http\n:authority: a\n:path: /early\n");
@@ -50,7 +50,7 @@ static void ask_in_pieces(void)
     mk_buf_free(&block);
 }
 
-static void ask_for_much(void)
+static void request_large(void)
 {
     h2_get(client, say, 1, "/source?n=60000");
     h2_get(client, say, 3, "/mad?n=20000");
@@ -58,13 +58,13 @@ static void ask_for_much(void)
     h2_get(client, say, 7, "/thread");
 }
 
-static void ask_for_a_tunnel(void)
+static void request_tunnel(void)
 {
     h2_say_head(client, say, 1, 0, tunnel);
     h2_say_data(client, say, 1, MK_STR("hear"), true);
 }
 
-static void be_wrong(void)
+static void send_invalid(void)
 {
     h2_get(client, say, 1, "/never");
     h2_say_frame(say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
@@ -76,13 +76,13 @@ static const struct dialogue {
     /* is_slow: the client reads nothing at first; ends: the dialogue closes the connection */
     bool is_slow, ends;
 } dialogues[] = {
-    {.say = ask_plainly, .n_streams = 4},
-    {.say = ask_with_content, .n_streams = 4},
-    {.say = ask_in_pieces, .n_streams = 1},
-    {.say = ask_for_much, .n_streams = 4},
-    {.say = ask_for_much, .n_streams = 4, .is_slow = true},
-    {.say = ask_for_a_tunnel, .n_streams = 1},
-    {.say = be_wrong, .n_streams = 1, .ends = true},
+    {.say = request_plain, .n_streams = 4},
+    {.say = request_with_body, .n_streams = 4},
+    {.say = request_in_pieces, .n_streams = 1},
+    {.say = request_large, .n_streams = 4},
+    {.say = request_large, .n_streams = 4, .is_slow = true},
+    {.say = request_tunnel, .n_streams = 1},
+    {.say = send_invalid, .n_streams = 1, .ends = true},
 };
 
 static const struct dialogue *current;
@@ -181,9 +181,9 @@ static void check(bool well)
     for (unsigned i = 0; i < h.client.n; i++) {
         const struct h2_stream *s = &h.client.at[i];
         if (!s->ended && !s->reset && !over)
-            fail_msg("nothing became of stream %u after allocation %zu", s->id, oom.fail_at);
+            fail_msg("stream %u has no result after allocation %zu", s->id, oom.fail_at);
         if (well && !current->ends && !s->ended)
-            fail_msg("no answer on stream %u", s->id);
+            fail_msg("no response on stream %u", s->id);
     }
     assert_true(over || !well || h.talk.n_records == current->n_streams);
 }
@@ -205,7 +205,7 @@ static void forget_all(void)
     mk_buf_free(&h.say);
 }
 
-static bool talk_it_over(void)
+static bool run_dialogue(void)
 {
     struct talk *t = &h.talk;
     size_t fail_at = oom.fail_at;
@@ -238,7 +238,7 @@ static pid_t start_dialogue(const struct dialogue *dialogue)
         return pid;
     current = dialogue;
     start();
-    oom_at_each_allocation(talk_it_over);
+    oom_at_each_allocation(run_dialogue);
     h2talk_fini(&h);
     exit(0);
 }
@@ -254,7 +254,7 @@ static void h2_oom_every_dialogue_survives(void **state)
         int status;
         assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
         if (status != 0)
-            fail_msg("dialogue %zu does not survive", i);
+            fail_msg("dialogue %zu fails", i);
     }
 }
 

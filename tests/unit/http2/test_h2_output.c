@@ -220,7 +220,7 @@ static void h2_output_retracted_response_restores_windows(void **state)
 
 /* ---- Priorities ---- */
 
-static void ask_urgently(uint32_t id, const char *target, const char *priority)
+static void request_with_priority(uint32_t id, const char *target, const char *priority)
 {
     char fields[64];
     snprintf(fields, sizeof fields, "priority: %s\n", priority);
@@ -233,11 +233,11 @@ static void h2_output_most_urgent_stream_is_sent_first(void **state)
     static const uint32_t expected[] = {7, 5, 1, 9, 3};
     uint32_t order[16];
     h2talk_open(&h);
-    ask_urgently(1, "/source?n=10000", "u=3");
-    ask_urgently(3, "/source?n=10000", "u=7");
-    ask_urgently(5, "/source?n=10000", "u=1");
-    ask_urgently(7, "/source?n=10000", "u=0");
-    ask_urgently(9, "/source?n=10000", "u=nonsense");
+    request_with_priority(1, "/source?n=10000", "u=3");
+    request_with_priority(3, "/source?n=10000", "u=7");
+    request_with_priority(5, "/source?n=10000", "u=1");
+    request_with_priority(7, "/source?n=10000", "u=0");
+    request_with_priority(9, "/source?n=10000", "u=nonsense");
     h2talk_on(&h);
     assert_int_equal(data_order(0, order, 16), 5);
     assert_memory_equal(order, expected, sizeof expected);
@@ -250,10 +250,10 @@ static void h2_output_incremental_streams_alternate(void **state)
     uint32_t order[32];
     h2talk_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
-    ask_urgently(1, "/source?n=40000", "u=3");
-    ask_urgently(3, "/source?n=40000", "u=3");
-    ask_urgently(5, "/source?n=40000", "u=4, i");
-    ask_urgently(7, "/source?n=40000", "u=4, i");
+    request_with_priority(1, "/source?n=40000", "u=3");
+    request_with_priority(3, "/source?n=40000", "u=3");
+    request_with_priority(5, "/source?n=40000", "u=4, i");
+    request_with_priority(7, "/source?n=40000", "u=4, i");
     h2talk_on(&h);
     unsigned n = 0, seen = 0;
     uint32_t turns[32];
@@ -336,9 +336,9 @@ static void h2_output_busy_stream_does_not_block_others(void **state)
     static const struct mk_handler handler = {.name = "work", .handle = work};
     h2talk_route(&h, &handler);
     h2talk_open(&h);
-    ask_urgently(1, "/?turns=4000", "u=0");
-    ask_urgently(3, "/?turns=0", "u=7");
-    ask_urgently(5, "/?turns=4", "u=7");
+    request_with_priority(1, "/?turns=4000", "u=0");
+    request_with_priority(3, "/?turns=0", "u=7");
+    request_with_priority(5, "/?turns=4", "u=7");
     h2talk_send(&h);
     for (int i = 0; i < 30; i++)
         assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
@@ -405,7 +405,7 @@ static void h2_output_client_not_reading_is_not_read(void **state)
         assert_true(n <= 0 || n % 17 == 0);
         talk_work(&h.talk);
         if (said > 30000000)
-            fail_msg("it takes everything");
+            fail_msg("the stream accepts everything");
     }
     assert_true(h.talk.conn->clock == MK_TIMEOUT_RATE);
     h2talk_on(&h);
@@ -420,7 +420,7 @@ static struct {
     struct mk_stream_ops ops;
 } hole;
 
-static ssize_t swallow(struct mk_stream *s, mk_str bytes, bool more)
+static ssize_t discard_write(struct mk_stream *s, mk_str bytes, bool more)
 {
     (void)s;
     (void)more;
@@ -437,7 +437,7 @@ static void h2_output_long_response_yields_to_other_connections(void **state)
     hole.n = 0;
     hole.plain = c->stream.ops;
     hole.ops = *hole.plain;
-    hole.ops.write = swallow;
+    hole.ops.write = discard_write;
     c->stream.ops = &hole.ops;
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
     h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
@@ -532,7 +532,7 @@ static void resume_it(void *request)
     mk_request_resume(request);
 }
 
-static enum mk_verdict cling(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict keep_until_end(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
     if (mk_request_add_cleanup(request, resume_it, request))
@@ -544,7 +544,7 @@ static enum mk_verdict cling(struct mk_request *request, struct mk_response *res
 static void h2_output_resume_at_request_end_is_harmless(void **state)
 {
     (void)state;
-    static const struct mk_handler handler = {.name = "cling", .handle = cling};
+    static const struct mk_handler handler = {.name = "cling", .handle = keep_until_end};
     h2talk_route(&h, &handler);
     h2talk_open(&h);
     h2talk_get(&h, 1, "/");

@@ -10,7 +10,7 @@ static int start_tunnels(void **state)
     return 0;
 }
 
-static struct h2_stream *wish(uint32_t id, const char *target, const char *more)
+static struct h2_stream *request_tunnel(uint32_t id, const char *target, const char *more)
 {
     char fields[500];
     snprintf(fields, sizeof fields,
@@ -20,7 +20,7 @@ static struct h2_stream *wish(uint32_t id, const char *target, const char *more)
 
 static struct h2_stream *open_tunnel(uint32_t id, const char *target)
 {
-    struct h2_stream *s = wish(id, target, "");
+    struct h2_stream *s = request_tunnel(id, target, "");
     h2talk_on(&h);
     assert_int_equal(s->status, 200);
     h2talk_expect_open(&h, id);
@@ -37,7 +37,7 @@ static void expect_heard(struct h2_stream *s, const char *text)
 static void h2_tunnel_echoes_bytes(void **state)
 {
     (void)state;
-    struct h2_stream *s = wish(1, "/tunnel", "");
+    struct h2_stream *s = request_tunnel(1, "/tunnel", "");
     h2talk_data(&h, 1, "behind the head", false);
     expect_heard(s, "behind the head");
     for (int i = 0; i < 10; i++) {
@@ -87,7 +87,7 @@ static void h2_tunnel_output_alone_is_no_input(void **state)
 static void h2_tunnel_server_may_half_close(void **state)
 {
     (void)state;
-    struct h2_stream *s = open_tunnel(3, "/tunnel"), *half = wish(5, "/tunnel?n=3&stops=1000", "");
+    struct h2_stream *s = open_tunnel(3, "/tunnel"), *half = request_tunnel(5, "/tunnel?n=3&stops=1000", "");
     expect_heard(half, "ttt");
     assert_true(half->ended && !half->reset);
     h2talk_data(&h, 5, "more", false);
@@ -103,7 +103,7 @@ static void h2_tunnel_server_may_half_close(void **state)
 static void h2_tunnel_unread_input_resets_stream(void **state)
 {
     (void)state;
-    struct h2_stream *s = wish(1, "/tunnel?n=3&stops=5", "");
+    struct h2_stream *s = request_tunnel(1, "/tunnel?n=3&stops=5", "");
     expect_heard(s, "ttt");
     assert_int_equal(h.talk.n_records, 0);
     h2talk_data(&h, 1, "12345", false);
@@ -159,7 +159,7 @@ static void h2_tunnel_failure_resets_stream(void **state)
     h2talk_on(&h);
     h2talk_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
     h2talk_expect_records(&h, 1, 200, MK_OUTCOME_FAILED);
-    struct h2_stream *s = wish(3, "/tunnel?fails=0", ""); /* before any byte was sent */
+    struct h2_stream *s = request_tunnel(3, "/tunnel?fails=0", ""); /* before any byte was sent */
     h2talk_on(&h);
     assert_true(s->reset || (s->ended && s->status == 500));
     h2talk_on(&h);
@@ -197,7 +197,7 @@ static void h2_tunnel_priority_updates_lose_no_data(void **state)
         mk_buf_add(&h.say, i % 2 ? MK_STR("u=1") : MK_STR("u=6"));
         expect_heard(s, "heard");
     }
-    wish(3, "/tunnel?stops=1000", "");
+    request_tunnel(3, "/tunnel?stops=1000", "");
     h2talk_data(&h, 3, "heard", false);
     mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
     mk_h2_frame_emit_u32(&h.say, 3);
@@ -238,8 +238,8 @@ static void h2_tunnel_location_has_own_timeout(void **state)
 static void h2_tunnel_needs_supporting_handler(void **state)
 {
     (void)state;
-    wish(1, "/early", "");
-    wish(3, "/nothing", "");
+    request_tunnel(1, "/early", "");
+    request_tunnel(3, "/nothing", "");
     h2_say_head(&h.client, &h.say, 5, 0, ":method: CONNECT\n:authority: a:80\n");
     h2talk_on(&h);
     h2talk_expect(&h, 1, 501, NULL);

@@ -178,7 +178,7 @@ static void hpack_rejects_malformed_blocks(void **state)
         struct mk_hpack *mine = mk_hpack_new();
         assert_non_null(mine);
         if (hpack_decode(mine, hpack_bytes(malformed[i].hex, bytes), &lines) != -EBADMSG)
-            fail_msg("%s was taken", malformed[i].what);
+            fail_msg("%s was accepted", malformed[i].what);
         mk_hpack_free(mine);
     }
 }

@@ -31,7 +31,7 @@ static void option_number_is_limited(void **state)
     static const char *const wrong[] = {"4", "8", "", "-5", "+5", " 5", "5x", "5.0", "18446744073709551621"};
     for (size_t i = 0; i < MK_LEN(wrong); i++)
         if (load_option_number(refuse, "-c", wrong[i], 5, 7, &n))
-            fail_msg("%s was taken", wrong[i]);
+            fail_msg("%s was accepted", wrong[i]);
     assert_false(load_option_number(refuse, "-c", "8", 5, 7, &n));
     assert_string_equal(said, "-c expects a number from 5 to 7, not \"8\"");
 }

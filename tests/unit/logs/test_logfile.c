@@ -87,7 +87,7 @@ static bool has(const char *name)
     return access(folder_path(&folder, name, room), F_OK) == 0;
 }
 
-/* Replaces the file with a new one, as the supervisor does. */
+/* Replaces the file with a new one, as the master does. */
 static void next(void)
 {
     assert_int_equal(mk_logfile_rename_rotated(&f), 0);

@@ -8,7 +8,7 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-static struct mk_identity stranger(void)
+static struct mk_identity unrelated_user(void)
 {
     return (struct mk_identity){.user = "nobody", .uid = 65533, .gid = 65533};
 }
@@ -17,7 +17,7 @@ static void access_check_follows_modes(void **state)
 {
     (void)state;
     struct folder f;
-    struct mk_identity id = stranger();
+    struct mk_identity id = unrelated_user();
     char path[512];
     folder_init(&f);
     folder_add_folder(&f, "a");
@@ -32,10 +32,10 @@ static void access_check_follows_modes(void **state)
     assert_int_equal(mk_access_check_find_denied(&id, path, root), root + 4);
     id.uid = getuid();
     assert_int_equal(mk_access_check_find_denied(&id, path, root), 0);
-    id = stranger();
+    id = unrelated_user();
     id.gid = getgid();
     assert_int_equal(mk_access_check_find_denied(&id, path, root), 0);
-    id = stranger();
+    id = unrelated_user();
     assert_int_equal(fchmodat(f.fd, "a", 0754, 0), 0);
     assert_int_equal(mk_access_check_find_denied(&id, path, root), root + 2);
     assert_int_equal(chmod(f.path, 0700), 0);
@@ -48,7 +48,7 @@ static void access_check_follows_modes(void **state)
 static void access_check_ignores_missing_path(void **state)
 {
     (void)state;
-    struct mk_identity id = stranger();
+    struct mk_identity id = unrelated_user();
     assert_int_equal(mk_access_check_find_denied(&id, "/no/such/file", 3), 0);
 }
 

@@ -6,7 +6,7 @@
 
 #include "unit/test.h"
 
-static void come_back(void *ctx)
+static void return_normally(void *ctx)
 {
     *(int *)ctx = 1;
 }
@@ -16,7 +16,7 @@ static void crash(void *ctx)
     raise(*(int *)ctx);
 }
 
-static void leave(void *ctx)
+static void exit_with(void *ctx)
 {
     _exit(*(int *)ctx);
 }
@@ -32,7 +32,7 @@ static void crash_probe_returning_function_leaves_no_trace(void **state)
 {
     int done = 0;
     (void)state;
-    assert_int_equal(mk_crash_probe_run(come_back, &done, 10), 0);
+    assert_int_equal(mk_crash_probe_run(return_normally, &done, 10), 0);
     assert_int_equal(done, 0);
 }
 
@@ -49,7 +49,7 @@ static void crash_probe_reports_exit(void **state)
     static int codes[] = {0, 1, 255};
     (void)state;
     for (size_t i = 0; i < MK_LEN(codes); i++)
-        assert_int_equal(mk_crash_probe_run(leave, &codes[i], 10), -ECANCELED);
+        assert_int_equal(mk_crash_probe_run(exit_with, &codes[i], 10), -ECANCELED);
 }
 
 static void crash_probe_kills_after_timeout(void **state)

@@ -21,7 +21,7 @@ static int start(void **state)
     return mk_fd_passing_pair(&a, &b);
 }
 
-static mk_err say(int end, const char *text, const int *with, size_t n)
+static mk_err send_with_fds(int end, const char *text, const int *with, size_t n)
 {
     const struct iovec v[] = {{.iov_base = (void *)(uintptr_t)text, .iov_len = 1},
                               {.iov_base = (void *)(uintptr_t)(text + 1), .iov_len = strlen(text) - 1}};
@@ -31,8 +31,8 @@ static mk_err say(int end, const char *text, const int *with, size_t n)
 static void fd_passing_parts_become_one_message(void **state)
 {
     (void)state;
-    assert_int_equal(say(a, "hello", NULL, 0), 0);
-    assert_int_equal(say(a, "you", NULL, 0), 0);
+    assert_int_equal(send_with_fds(a, "hello", NULL, 0), 0);
+    assert_int_equal(send_with_fds(a, "you", NULL, 0), 0);
     assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 5);
     assert_memory_equal(room, "hello", 5);
     assert_int_equal(fds[0], -1);
@@ -40,7 +40,7 @@ static void fd_passing_parts_become_one_message(void **state)
     assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), -EAGAIN);
     mk_fd_close(&a);
     assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), -EPIPE);
-    assert_int_equal(say(b, "you", NULL, 0), -EPIPE);
+    assert_int_equal(send_with_fds(b, "you", NULL, 0), -EPIPE);
 }
 
 static void fd_passing_descriptors_keep_order(void **state)
@@ -48,7 +48,7 @@ static void fd_passing_descriptors_keep_order(void **state)
     (void)state;
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(say(a, "two", (int[]){ends[1], ends[0]}, 2), 0);
+    assert_int_equal(send_with_fds(a, "two", (int[]){ends[1], ends[0]}, 2), 0);
     mk_fd_close(&ends[0]);
     mk_fd_close(&ends[1]);
     assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 3);
@@ -64,7 +64,7 @@ static void fd_passing_oversized_message_closes_descriptors(void **state)
 {
     (void)state;
     unsigned before = mk_fd_count();
-    assert_int_equal(say(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO, STDERR_FILENO}, 3), 0);
+    assert_int_equal(send_with_fds(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO, STDERR_FILENO}, 3), 0);
     assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EMSGSIZE);
     assert_int_equal(mk_fd_count(), before);
     assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EAGAIN);
@@ -80,7 +80,7 @@ static void fd_passing_at_descriptor_limit_receives_none(void **state)
     int next = dup(STDERR_FILENO); /* the number of the next descriptor */
     close(next);
     small.rlim_cur = (rlim_t)next + 1;
-    assert_int_equal(say(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO}, 2), 0);
+    assert_int_equal(send_with_fds(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO}, 2), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
     ssize_t n = mk_fd_passing_receive(b, room, sizeof room, fds);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &r), 0);

@@ -14,7 +14,7 @@
 
 enum { OTHER_OWNER = 1234, LINKS_MAX = 16 };
 
-/* Ways to open: each must keep its promise for every path. */
+/* Ways to open; the guarantees of each must hold for every path. */
 enum way { OFF, OFF_WALKING, OWNER, ON, WAYS };
 
 static const struct mk_file_open_how hows[WAYS] = {
@@ -24,7 +24,7 @@ static const struct mk_file_open_how hows[WAYS] = {
     [ON] = {.symlink = MK_SYMLINK_ON},
 };
 
-static struct folder top; /* contains `site`, which is served, and files beside it */
+static struct folder top; /* contains `site`, which is served, and files next to it */
 static int root;
 
 static void add_absolute_link(const char *name, const char *target)

@@ -17,7 +17,8 @@ static enum pace_verdict record(struct pace_response_check *r, const char *body,
     return pace_response_check_end_recording(r, &a, why);
 }
 
-static enum pace_verdict judge(struct pace_response_check *r, unsigned status, const char *body, char *why)
+static enum pace_verdict check_response(struct pace_response_check *r, unsigned status, const char *body,
+                                        char *why)
 {
     struct mk_response_parser a = answer_of(status, "");
     struct pace_comparison c = {0};
@@ -35,15 +36,15 @@ static void response_check_compares_with_the_first(void **state)
     struct pace_response_check r = {.expected.status = 200};
     (void)state;
     assert_int_equal(record(&r, "hello", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&r, 200, "hello", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&r, 200, "hellO", why), PACE_RESPONSE_WRONG_BODY);
+    assert_int_equal(check_response(&r, 200, "hello", why), PACE_RESPONSE_OK);
+    assert_int_equal(check_response(&r, 200, "hellO", why), PACE_RESPONSE_WRONG_BODY);
     assert_contains(mk_str_from_c(why), "at byte 4");
-    assert_int_equal(judge(&r, 200, "hell", why), PACE_RESPONSE_WRONG_BODY);
+    assert_int_equal(check_response(&r, 200, "hell", why), PACE_RESPONSE_WRONG_BODY);
     assert_contains(mk_str_from_c(why), "4 bytes of content, not 5");
-    assert_int_equal(judge(&r, 200, "hello!", why), PACE_RESPONSE_WRONG_BODY);
+    assert_int_equal(check_response(&r, 200, "hello!", why), PACE_RESPONSE_WRONG_BODY);
     assert_string_equal(why, "more than 5 bytes of content");
-    assert_int_equal(judge(&r, 200, "", why), PACE_RESPONSE_WRONG_BODY);
-    assert_int_equal(judge(&r, 503, "hello", why), PACE_RESPONSE_WRONG_STATUS);
+    assert_int_equal(check_response(&r, 200, "", why), PACE_RESPONSE_WRONG_BODY);
+    assert_int_equal(check_response(&r, 503, "hello", why), PACE_RESPONSE_WRONG_STATUS);
     assert_contains(mk_str_from_c(why), "status 503, not 200");
     pace_response_check_fini(&r);
 }
@@ -77,13 +78,13 @@ static void response_check_varying_body_checks_status_and_length(void **state)
         .expected.status = 200, .varies = true, .expected.has_length = true, .expected.length = 5};
     (void)state;
     assert_int_equal(record(&any, "hello", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&any, 200, "other", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&any, 200, "longer", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&any, 500, "hello", why), PACE_RESPONSE_WRONG_STATUS);
+    assert_int_equal(check_response(&any, 200, "other", why), PACE_RESPONSE_OK);
+    assert_int_equal(check_response(&any, 200, "longer", why), PACE_RESPONSE_OK);
+    assert_int_equal(check_response(&any, 500, "hello", why), PACE_RESPONSE_WRONG_STATUS);
     assert_int_equal(any.body.len, 0);
     assert_int_equal(record(&five, "hello", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&five, 200, "other", why), PACE_RESPONSE_OK);
-    assert_int_equal(judge(&five, 200, "longer", why), PACE_RESPONSE_WRONG_BODY);
+    assert_int_equal(check_response(&five, 200, "other", why), PACE_RESPONSE_OK);
+    assert_int_equal(check_response(&five, 200, "longer", why), PACE_RESPONSE_WRONG_BODY);
 }
 
 /* Regardless of what follows. */

@@ -9,7 +9,7 @@ enum { MS = 1000000 };
 static struct pace_tally tally;
 
 /* Adds `n` responses, each with the latency, of which `own` may be the client's own delay. */
-static void answer(uint64_t n, uint64_t latency, uint64_t own)
+static void add_responses(uint64_t n, uint64_t latency, uint64_t own)
 {
     for (uint64_t i = 0; i < n; i++)
         pace_tally_add_response(&tally, latency, own);
@@ -36,7 +36,7 @@ static void tally_small_own_delay_is_not_doubtful(void **state)
 {
     (void)state;
     start();
-    answer(10000, 10 * MS, MS - MS / 10);
+    add_responses(10000, 10 * MS, MS - MS / 10);
     assert_null(pace_tally_client_problem(&tally));
 }
 
@@ -44,7 +44,7 @@ static void tally_own_delay_above_a_tenth_is_doubtful(void **state)
 {
     (void)state;
     start();
-    answer(10000, 10 * MS, 2 * MS);
+    add_responses(10000, 10 * MS, 2 * MS);
     assert_non_null(pace_tally_client_problem(&tally));
     assert_true(doubts("p50") && doubts("p999") && pace_tally_is_mean_doubtful(&tally));
 }
@@ -53,7 +53,7 @@ static void tally_own_delay_counts_by_size_not_frequency(void **state)
 {
     (void)state;
     start();
-    answer(10000, 10 * MS, 2000); /* 2 us each: at high rates much more than 1 % of the time */
+    add_responses(10000, 10 * MS, 2000); /* 2 us each: at high rates much more than 1 % of the time */
     assert_null(pace_tally_client_problem(&tally));
 }
 
@@ -61,8 +61,8 @@ static void tally_only_affected_quantiles_are_doubtful(void **state)
 {
     (void)state;
     start();
-    answer(9950, MS, 0);
-    answer(50, 100 * MS, 99 * MS);
+    add_responses(9950, MS, 0);
+    add_responses(50, 100 * MS, 99 * MS);
     assert_non_null(pace_tally_client_problem(&tally));
     assert_true(doubts("p999"));
     assert_false(doubts("p50") || doubts("p99"));
@@ -72,9 +72,9 @@ static void tally_late_requests_below_a_slow_tail_are_harmless(void **state)
 {
     (void)state;
     start();
-    answer(9700, MS, 0);
-    answer(100, 2 * MS, MS); /* late, but not among the slowest */
-    answer(200, 100 * MS, 0);
+    add_responses(9700, MS, 0);
+    add_responses(100, 2 * MS, MS); /* late, but not among the slowest */
+    add_responses(200, 100 * MS, 0);
     assert_null(pace_tally_client_problem(&tally));
 }
 
@@ -82,7 +82,7 @@ static void tally_client_that_never_waits_is_doubtful(void **state)
 {
     (void)state;
     start();
-    answer(10000, 10 * MS, 0);
+    add_responses(10000, 10 * MS, 0);
     tally.waited = PACE_SECOND / 10;
     assert_non_null(pace_tally_client_problem(&tally));
     assert_true(doubts("p50") && doubts("p99") && pace_tally_is_mean_doubtful(&tally));
@@ -92,7 +92,7 @@ static void tally_timeout_while_client_was_delayed_is_doubtful(void **state)
 {
     (void)state;
     start();
-    answer(10000, 10 * MS, 0);
+    add_responses(10000, 10 * MS, 0);
     pace_tally_add_timeout(&tally, PACE_SECOND, MS);
     assert_null(pace_tally_client_problem(&tally));
     pace_tally_add_timeout(&tally, PACE_SECOND, PACE_SECOND / 2);
@@ -104,7 +104,7 @@ static void tally_unknown_quantiles_are_not_doubtful(void **state)
     (void)state;
     start();
     assert_null(pace_tally_client_problem(&tally));
-    answer(50, 10 * MS, 5 * MS);
+    add_responses(50, 10 * MS, 5 * MS);
     tally.asked = 100; /* half of them failed */
     assert_false(doubts("p90") || doubts("p999"));
 }

@@ -127,7 +127,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void go_up(void)
+static void bring_up(void)
 {
     package_conn_open(&link_);
     package_conn_mark_ready(&link_);

@@ -112,7 +112,7 @@ static void conn_handshake_shares_timeout_of_attempt(void **state)
 static void conn_ready_may_stay_idle(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     pass(100ul * TIMEOUT);
     assert_int_equal(link_.state.is, PACKAGE_CONN_READY);
     assert_int_equal(timer_at, 0);
@@ -175,7 +175,7 @@ static void conn_lost_reconnects_after_random_delay(void **state)
     (void)state;
     link_.stays_up = true;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        go_up();
+        bring_up();
         unsigned before = n_connects;
         chance = cases[i].chance;
         package_conn_fail(&link_, -ECONNRESET, "closed");
@@ -203,7 +203,7 @@ static void conn_retry_waits_for_back_off(void **state)
 static void conn_lost_may_be_opened_at_once(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_int_equal(n_closes, 1);
     package_conn_open(&link_);
@@ -217,7 +217,7 @@ static void conn_stay_up_reconnects_automatically(void **state)
 {
     (void)state;
     link_.stays_up = true;
-    go_up();
+    bring_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
     pass(149); /* at once, then after 50 and 100 ms */
@@ -267,7 +267,7 @@ static void conn_back_off_restarts_after_success(void **state)
         now_ms += 1000;
     }
     is_refused = false;
-    go_up();
+    bring_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
     package_conn_open(&link_);
@@ -277,7 +277,7 @@ static void conn_back_off_restarts_after_success(void **state)
 static void conn_exclusive_counts_as_connected(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     package_conn_set_state(&link_, PACKAGE_CONN_EXCLUSIVE);
     package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_int_equal(link_.retry_ms, now_ms);
@@ -309,7 +309,7 @@ static void conn_outage_is_logged_once(void **state)
     assert_int_equal(level_logged, MK_LOG_ERROR);
     assert_string_equal(logged, "[REDIS] main, unix:/run/redis: Connection refused");
     is_refused = false;
-    go_up();
+    bring_up();
     assert_int_equal(n_logged, 2);
     assert_int_equal(level_logged, MK_LOG_INFO);
     assert_string_equal(logged, "[REDIS] main, unix:/run/redis is back");
@@ -318,9 +318,9 @@ static void conn_outage_is_logged_once(void **state)
 static void conn_immediate_reconnect_is_not_logged(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     package_conn_fail(&link_, -ECONNRESET, "the server has closed the connection");
-    go_up();
+    bring_up();
     assert_int_equal(n_logged, 0);
     assert_string_equal(link_.why, "[REDIS] main: the server has closed the connection");
     assert_string_equal(package_conn_error_reason(&link_), "the server has closed the connection");
@@ -329,7 +329,7 @@ static void conn_immediate_reconnect_is_not_logged(void **state)
 static void conn_down_cannot_fail_again(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
     package_conn_fail(&link_, -ECANCELED, "given up");
     assert_int_equal(n_downs, 1);
@@ -346,7 +346,7 @@ static void conn_second_outage_is_logged_again(void **state)
         package_conn_open(&link_);
         package_conn_fail(&link_, -EPROTO, "odd");
         now_ms += 1000;
-        go_up();
+        bring_up();
         package_conn_fail(&link_, -ECONNRESET, "closed");
     }
     assert_int_equal(n_logged, 4);

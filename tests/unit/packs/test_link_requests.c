@@ -55,7 +55,7 @@ static void request_opens_connection_and_is_sent_at_iteration_end(void **state)
 static void request_idle_connection_sends_nothing(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     end_turn();
     assert_int_equal(n_sends, 0);
 }
@@ -64,7 +64,7 @@ static void request_sent_fails_on_loss_and_unsent_reconnects(void **state)
 {
     static struct question sent, unsent;
     (void)state;
-    go_up();
+    bring_up();
     add(&sent);
     end_turn();
     add(&unsent);
@@ -136,7 +136,7 @@ static void request_capacity_is_limited(void **state)
 {
     static struct question a, b;
     (void)state;
-    go_up();
+    bring_up();
     add(&a);
     end_turn();
     assert_int_equal(package_conn_check_capacity(&link_, 2), 0);
@@ -162,7 +162,7 @@ static void request_fails_fast_after_failed_attempt(void **state)
     static struct question a, b;
     (void)state;
     link_.fails_fast = true;
-    go_up();
+    bring_up();
     add(&a);
     package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_false(a.is_over);
@@ -181,7 +181,7 @@ static void request_late_reply_closes_connection(void **state)
 {
     static struct question a, b, c;
     (void)state;
-    go_up();
+    bring_up();
     add(&a);
     pass(1000);
     add(&b);
@@ -202,7 +202,7 @@ static void request_timeouts_are_separate(void **state)
 {
     static struct question a, b;
     (void)state;
-    go_up();
+    bring_up();
     add(&a);
     pass(1000);
     add(&b);
@@ -218,7 +218,7 @@ static void request_reuses_running_timer(void **state)
 {
     static struct question q[100];
     (void)state;
-    go_up();
+    bring_up();
     n_timers_set = 0;
     for (size_t i = 0; i < MK_LEN(q); i++) {
         add(&q[i]);
@@ -238,7 +238,7 @@ static void request_earlier_deadline_rearms_timer(void **state)
     static struct question late, early;
     (void)state;
     late.request.due_ms = UINT64_MAX;
-    go_up();
+    bring_up();
     pass(TIMEOUT);
     package_conn_enqueue(&link_, &late.request);
     end_turn();
@@ -255,7 +255,7 @@ static void request_fini_fails_all(void **state)
 {
     static struct question sent, waiting;
     (void)state;
-    go_up();
+    bring_up();
     add(&sent);
     end_turn();
     add(&waiting);

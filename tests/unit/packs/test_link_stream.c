@@ -147,7 +147,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void go_up(void)
+static void bring_up(void)
 {
     package_conn_open(&stream.link);
     assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_READY));
@@ -221,7 +221,7 @@ static void stream_without_on_bytes_notifies_owner(void **state)
 static void stream_keeps_unsent_bytes(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     takes = 3;
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
     package_stream_flush(&stream);
@@ -235,7 +235,7 @@ static void stream_keeps_unsent_bytes(void **state)
 static void stream_frees_large_buffer(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
     package_stream_flush(&stream);
     assert_true(stream.out.cap > 0);
@@ -253,7 +253,7 @@ static void stream_frees_large_buffer(void **state)
 static void stream_without_memory_for_output_fails(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     stream.out.failed = true;
     package_stream_flush(&stream);
     assert_int_equal(down_with, -ENOMEM);
@@ -264,7 +264,7 @@ static void stream_without_memory_for_output_fails(void **state)
 static void stream_write_error_closes_it(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     takes = -EPIPE;
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
     package_stream_flush(&stream);
@@ -272,7 +272,7 @@ static void stream_write_error_closes_it(void **state)
     assert_int_equal(stream.out.len, 0);
     now_ms += 1000;
     takes = -EACCES;
-    go_up();
+    bring_up();
     assert_int_equal(package_stream_write(&stream, MK_STR("x")), -ENOKEY);
     assert_int_equal(down_with, -ENOKEY);
 }
@@ -282,7 +282,7 @@ static void stream_write_error_closes_it(void **state)
 static void stream_stops_after_short_read(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     reads[0] = ROOM;
     reads[1] = reads[2] = 10;
     ready(ready_ctx, MK_READABLE);
@@ -293,7 +293,7 @@ static void stream_stops_after_short_read(void **state)
 static void stream_reads_all_tls_records(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     is_tls = true;
     reads[0] = reads[1] = 10;
     ready(ready_ctx, MK_READABLE);
@@ -307,7 +307,7 @@ static void stream_reads_until_eof(void **state)
     static const unsigned ends[] = {MK_ENDED, MK_HUNG_UP};
     (void)state;
     for (size_t i = 0; i < MK_LEN(ends); i++) {
-        go_up();
+        bring_up();
         down_with = 0;
         reads[0] = 10;
         reads[1] = -ENODATA;
@@ -322,7 +322,7 @@ static void stream_reads_until_eof(void **state)
 static void stream_read_error_closes_it(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     reads[0] = -ETIMEDOUT;
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(down_with, -ETIMEDOUT);
@@ -332,7 +332,7 @@ static void stream_read_error_closes_it(void **state)
 static void stream_closed_by_reader_is_not_read(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     does = CLOSES;
     reads[0] = reads[1] = ROOM;
     ready(ready_ctx, MK_READABLE);
@@ -342,7 +342,7 @@ static void stream_closed_by_reader_is_not_read(void **state)
 static void stream_reopened_by_reader_is_read_when_connected(void **state)
 {
     (void)state;
-    go_up();
+    bring_up();
     does = OPENS_ANOTHER;
     reads[0] = reads[1] = ROOM;
     ready(ready_ctx, MK_READABLE);

@@ -84,7 +84,7 @@ struct handler {
     struct duda_redis_reply reply;
 };
 
-static int ask(struct handler *h, const char *command)
+static int submit(struct handler *h, const char *command)
 {
     struct redis_batch *job;
     const mk_str parts[] = {mk_str_from_c(command)};
@@ -164,7 +164,7 @@ static void queue_replies_follow_command_order(void **state)
 {
     static struct handler a, b;
     (void)state;
-    assert_int_equal(ask(&a, "A") | ask(&b, "B"), 0);
+    assert_int_equal(submit(&a, "A") | submit(&b, "B"), 0);
     end_turn();
     end_turn();
     assert_got("*1\r\n$1\r\nA\r\n*1\r\n$1\r\nB\r\n");
@@ -181,10 +181,10 @@ static void queue_command_timed_out_is_not_sent(void **state)
     (void)state;
     conn_state = -EAGAIN;
     queue.conn.stream.link.timeout_ms = 10 * TIMEOUT;
-    assert_int_equal(ask(&a, "A"), 0);
+    assert_int_equal(submit(&a, "A"), 0);
     queue.conn.stream.link.waiting.first->due_ms = now_ms + 100;
-    assert_int_equal(ask(&b, "BBBBBBBBBBBBBBBBBBBBBBBB"), 0);
-    assert_int_equal(ask(&c, "C"), 0);
+    assert_int_equal(submit(&b, "BBBBBBBBBBBBBBBBBBBBBBBB"), 0);
+    assert_int_equal(submit(&c, "C"), 0);
     pass(100);
     assert_true(a.wait.is_over && a.wait.is_unsent && !b.wait.is_over);
     assert_int_equal(a.wait.error, -ETIMEDOUT);
@@ -192,7 +192,7 @@ static void queue_command_timed_out_is_not_sent(void **state)
     ready(ready_ctx, MK_WRITABLE);
     end_turn();
     assert_got("*1\r\n$24\r\nBBBBBBBBBBBBBBBBBBBBBBBB\r\n*1\r\n$1\r\nC\r\n");
-    assert_int_equal(ask(&a, "A"), 0);
+    assert_int_equal(submit(&a, "A"), 0);
     end_turn();
     assert_got("*1\r\n$1\r\nA\r\n");
     reply("+b\r\n+c\r\n+a\r\n");
@@ -206,7 +206,8 @@ static void queue_drops_bytes_of_timed_out_commands(void **state)
     (void)state;
     conn_state = -EAGAIN;
     queue.conn.stream.link.timeout_ms = 10 * TIMEOUT;
-    assert_int_equal(ask(&a, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") | ask(&b, "B") | ask(&c, "C"), 0);
+    assert_int_equal(
+        submit(&a, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") | submit(&b, "B") | submit(&c, "C"), 0);
     queue.conn.stream.link.waiting.first->due_ms = now_ms + 100;
     queue.conn.stream.link.waiting.first->next->due_ms = now_ms + 200;
     pass(100);
@@ -224,12 +225,12 @@ static void queue_all_commands_failed_keeps_no_bytes(void **state)
     static struct handler a, b;
     (void)state;
     conn_state = -EAGAIN;
-    assert_int_equal(ask(&a, "A") | ask(&b, "B"), 0);
+    assert_int_equal(submit(&a, "A") | submit(&b, "B"), 0);
     pass(TIMEOUT);
     assert_true(a.wait.is_unsent && b.wait.is_unsent);
     assert_null(queue.bytes.p);
     conn_state = 0;
-    assert_int_equal(ask(&a, "C"), 0);
+    assert_int_equal(submit(&a, "C"), 0);
     pass(100);
     assert_got("*1\r\n$1\r\nC\r\n");
 }
@@ -238,10 +239,10 @@ static void queue_distinguishes_lost_from_unsent_commands(void **state)
 {
     static struct handler a, b;
     (void)state;
-    assert_int_equal(ask(&a, "A"), 0);
+    assert_int_equal(submit(&a, "A"), 0);
     end_turn();
     end_turn();
-    assert_int_equal(ask(&b, "B"), 0);
+    assert_int_equal(submit(&b, "B"), 0);
     package_conn_fail(&queue.conn.stream.link, -ECONNRESET, "closed");
     assert_true(a.wait.is_over && !a.wait.is_unsent && !b.wait.is_over);
     assert_int_equal(a.wait.error, -ECONNRESET);
@@ -252,12 +253,12 @@ static void queue_leaves_replica_after_last_reply(void **state)
 {
     static struct handler a, b, c;
     (void)state;
-    assert_int_equal(ask(&a, "A") | ask(&b, "B"), 0);
+    assert_int_equal(submit(&a, "A") | submit(&b, "B"), 0);
     end_turn();
     end_turn();
     mk_buf_clear(&got);
     reply("-READONLY You can't write against a read only replica.\r\n");
-    assert_int_equal(ask(&c, "C"), 0);
+    assert_int_equal(submit(&c, "C"), 0);
     end_turn();
     assert_got(""); /* waits for another connection */
     assert_int_equal(n_released, 0);
@@ -274,8 +275,8 @@ static void queue_length_is_limited(void **state)
     static struct handler h[MAX + 1];
     (void)state;
     for (size_t i = 0; i < MAX; i++)
-        assert_int_equal(ask(&h[i], "A"), 0);
-    assert_int_equal(ask(&h[MAX], "A"), -EBUSY);
+        assert_int_equal(submit(&h[i], "A"), 0);
+    assert_int_equal(submit(&h[MAX], "A"), -EBUSY);
     assert_int_equal(redis_command_queue_count(&queue), MAX);
 }
 
@@ -287,7 +288,7 @@ static void queue_of_cluster_node_fails_fast(void **state)
     memset(&queue, 0, sizeof queue);
     assert_int_equal(redis_command_queue_init(&queue, NULL, &settings, "127.0.0.1:7001"), 0);
     conn_state = -ECONNREFUSED;
-    assert_int_equal(ask(&a, "A"), 0);
+    assert_int_equal(submit(&a, "A"), 0);
     end_turn();
     assert_true(a.wait.is_over && a.wait.is_unsent);
     assert_string_equal(queue.conn.stream.link.why, "[REDIS] main, 127.0.0.1:7001: Connection refused");

@@ -109,7 +109,7 @@ static void wait_queue_failure_reaches_all(void **state)
 static size_t leaver;
 
 /* The others are served, and so is one that arrives later. */
-static void let_one_leave(void)
+static void end_one_wait(void)
 {
     duda_wait_end(waits[leaver]);
     assert_int_equal(all.n, HANDLERS - 1);
@@ -123,7 +123,7 @@ static void wait_queue_cancelled_handler_leaves(void **state)
 {
     (void)state;
     for (leaver = 0; leaver < HANDLERS; leaver++) {
-        run(let_one_leave);
+        run(end_one_wait);
         for (size_t i = 0, next = 0; i < HANDLERS; i++) {
             assert_int_equal(results[i], i == leaver ? -ECANCELED : 0);
             assert_ptr_equal(got[i], i == leaver ? NULL : &things[next]);

@@ -23,7 +23,7 @@ static char said[16 * 1024];
 static void *pieces[16];
 static size_t n_pieces;
 
-static void say(const char *kind, const char *fmt, va_list args)
+static void on_problem(const char *kind, const char *fmt, va_list args)
 {
     size_t len = strlen(said);
     len += (size_t)snprintf(said + len, sizeof said - len, "%s: ", kind);
@@ -37,7 +37,7 @@ void mk_config_error(struct mk_config *c, const void *section, const char *key, 
     (void)c, (void)section;
     assert_string_equal(key, "UserFile");
     va_start(args, fmt);
-    say("error", fmt, args);
+    on_problem("error", fmt, args);
     va_end(args);
 }
 
@@ -46,7 +46,7 @@ void mk_config_warn(struct mk_config *c, const void *section, const char *key, c
     va_list args;
     (void)c, (void)section, (void)key;
     va_start(args, fmt);
-    say("warning", fmt, args);
+    on_problem("warning", fmt, args);
     va_end(args);
 }
 
@@ -55,7 +55,7 @@ void mk_config_hint(struct mk_config *c, const char *fmt, ...)
     va_list args;
     (void)c;
     va_start(args, fmt);
-    say("hint", fmt, args);
+    on_problem("hint", fmt, args);
     va_end(args);
 }
 

@@ -96,7 +96,7 @@ static int end(void **state)
     return 0;
 }
 
-static struct auth_verify_query question(const char *password, uint64_t client)
+static struct auth_verify_query make_query(const char *password, uint64_t client)
 {
     struct auth_verify_query q = {.place = &place,
                                   .user = MK_STR("ann"),
@@ -109,7 +109,7 @@ static struct auth_verify_query question(const char *password, uint64_t client)
 }
 
 /* Counts the attempt in advance, as the plugin does. */
-static bool ask(const struct auth_verify_query *q, struct auth_waiter *wait)
+static bool submit(const struct auth_verify_query *q, struct auth_waiter *wait)
 {
     assert_int_equal(auth_attempts_charge(&shared, &q->counted, NOW), 0);
     return auth_verify_queue_submit(desk, q, wait);
@@ -124,10 +124,10 @@ static bool is_counted(const struct auth_verify_query *q)
 
 static void verify_queue_correct_password_is_accepted_and_cached(void **state)
 {
-    struct auth_verify_query q = question("secret", 1);
+    struct auth_verify_query q = make_query("secret", 1);
     (void)state;
     assert_false(auth_verify_queue_is_cached(desk, &q));
-    assert_true(ask(&q, &waits[0]));
+    assert_true(submit(&q, &waits[0]));
     assert_non_null(waits[0].job);
     assert_ptr_equal(waits[0].place, &place);
     assert_int_equal(waits[0].answer, AUTH_RESULT_UNKNOWN);
@@ -146,9 +146,9 @@ static void verify_queue_correct_password_is_accepted_and_cached(void **state)
 
 static void verify_queue_wrong_password_is_counted(void **state)
 {
-    struct auth_verify_query q = question("secreT", 1);
+    struct auth_verify_query q = make_query("secreT", 1);
     (void)state;
-    assert_true(ask(&q, &waits[0]));
+    assert_true(submit(&q, &waits[0]));
     finish_one();
     assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
     assert_true(is_counted(&q));
@@ -158,10 +158,10 @@ static void verify_queue_wrong_password_is_counted(void **state)
 /* Verifies against the hash of another user, so that the time of the check reveals nothing. */
 static void verify_queue_unknown_user_is_rejected(void **state)
 {
-    struct auth_verify_query q = question("secret", 1);
+    struct auth_verify_query q = make_query("secret", 1);
     (void)state;
     q.exists = false;
-    assert_true(ask(&q, &waits[0]));
+    assert_true(submit(&q, &waits[0]));
     finish_one();
     assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
     assert_true(is_counted(&q));
@@ -171,14 +171,14 @@ static void verify_queue_unknown_user_is_rejected(void **state)
 static void verify_queue_location_without_cache_caches_nothing(void **state)
 {
     static const struct auth_location forgetful = {.users = &users};
-    struct auth_verify_query q = question("secret", 1), same = question("secret", 1);
+    struct auth_verify_query q = make_query("secret", 1), same = make_query("secret", 1);
     (void)state;
     q.place = &forgetful;
-    assert_true(ask(&q, &waits[0]));
+    assert_true(submit(&q, &waits[0]));
     finish_one();
     assert_int_equal(waits[0].answer, AUTH_RESULT_VALID);
     assert_false(auth_verify_queue_is_cached(desk, &same));
-    assert_true(ask(&same, &waits[1])); /* the same users, in a location with a cache */
+    assert_true(submit(&same, &waits[1])); /* the same users, in a location with a cache */
     finish_one();
     assert_true(auth_verify_queue_is_cached(desk, &same));
     assert_false(auth_verify_queue_is_cached(desk, &q));
@@ -188,15 +188,15 @@ static void verify_queue_location_without_cache_caches_nothing(void **state)
 
 static void verify_queue_identical_queries_share_a_job(void **state)
 {
-    struct auth_verify_query q = question("secret", 1), same = question("secret", 1),
-                             other = question("secreT", 1), from = question("secret", 2),
-                             at = question("secret", 1);
+    struct auth_verify_query q = make_query("secret", 1), same = make_query("secret", 1),
+                             other = make_query("secreT", 1), from = make_query("secret", 2),
+                             at = make_query("secret", 1);
     (void)state;
     at.place = &other_place;
     assert_null(auth_verify_queue_find_job(desk, &q));
-    assert_true(ask(&other, &waits[0]));
+    assert_true(submit(&other, &waits[0]));
     auth_attempts_refund(&shared, &other.counted, NOW);
-    assert_true(ask(&q, &waits[1]));
+    assert_true(submit(&q, &waits[1]));
     struct auth_verify_job *job = auth_verify_queue_find_job(desk, &same);
     assert_ptr_equal(job, waits[1].job);
     assert_null(auth_verify_queue_find_job(desk, &from));
@@ -219,7 +219,7 @@ static void verify_queue_query_mac_depends_on_all_parts(void **state)
 {
     static const struct auth_users others;
     static const struct auth_location elsewhere = {.users = &others};
-    struct auth_verify_query q = question("secret", 1), user = q, users_of = q;
+    struct auth_verify_query q = make_query("secret", 1), user = q, users_of = q;
     (void)state;
     user.user = MK_STR("bob");
     auth_verify_queue_set_mac(desk, &user);
@@ -235,8 +235,8 @@ static void verify_queue_runs_two_jobs_at_once_in_order(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
-        struct auth_verify_query q = question("secret", i);
-        assert_true(ask(&q, &waits[i]));
+        struct auth_verify_query q = make_query("secret", i);
+        assert_true(submit(&q, &waits[i]));
         assert_int_equal(n_given, i < AT_ONCE ? i + 1 : AT_ONCE);
     }
     for (unsigned i = 0; i < 5; i++) {
@@ -252,14 +252,14 @@ static void verify_queue_full_rejects_query(void **state)
     struct auth_verify_query q;
     (void)state;
     for (unsigned i = 0; i < AT_ONCE + MAY_WAIT; i++) {
-        q = question("secret", i);
-        assert_true(ask(&q, &waits[i]));
+        q = make_query("secret", i);
+        assert_true(submit(&q, &waits[i]));
     }
-    q = question("secret", ALL);
-    assert_false(ask(&q, &waits[ALL - 1]));
+    q = make_query("secret", ALL);
+    assert_false(submit(&q, &waits[ALL - 1]));
     assert_false(is_counted(&q));
     finish_one();
-    assert_true(ask(&q, &waits[ALL - 1]));
+    assert_true(submit(&q, &waits[ALL - 1]));
 }
 
 /* ---- Clients that disconnect ---- */
@@ -269,8 +269,8 @@ static void verify_queue_abandoned_job_is_dropped(void **state)
     struct auth_verify_query q[6];
     (void)state;
     for (unsigned i = 0; i < 6; i++) {
-        q[i] = question("secret", i);
-        assert_true(ask(&q[i], &waits[i]));
+        q[i] = make_query("secret", i);
+        assert_true(submit(&q[i], &waits[i]));
     }
     auth_waiter_leave(&waits[3]);
     auth_waiter_leave(&waits[3]); /* has left already */
@@ -279,8 +279,8 @@ static void verify_queue_abandoned_job_is_dropped(void **state)
     assert_false(is_counted(&q[3]));
     assert_false(is_counted(&q[5]));
     assert_true(is_counted(&q[0]));
-    struct auth_verify_query later = question("secret", 7);
-    assert_true(ask(&later, &waits[7]));
+    struct auth_verify_query later = make_query("secret", 7);
+    assert_true(submit(&later, &waits[7]));
     while (n_done < n_given)
         finish_one();
     assert_int_equal(n_done, 5);
@@ -295,8 +295,8 @@ static void verify_queue_worker_exit_completes_waiters(void **state)
     struct auth_verify_query q[4];
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        q[i] = question("secret", i);
-        assert_true(ask(&q[i], &waits[i]));
+        q[i] = make_query("secret", i);
+        assert_true(submit(&q[i], &waits[i]));
     }
     refusal = -EAGAIN; /* no more threads */
     finish_one();
@@ -309,26 +309,26 @@ static void verify_queue_worker_exit_completes_waiters(void **state)
 
 static void verify_queue_without_threads_is_busy(void **state)
 {
-    struct auth_verify_query q = question("secret", 1);
+    struct auth_verify_query q = make_query("secret", 1);
     (void)state;
     refusal = -EAGAIN;
-    assert_true(ask(&q, &waits[0]));
+    assert_true(submit(&q, &waits[0]));
     assert_null(waits[0].job);
     assert_int_equal(waits[0].answer, AUTH_RESULT_BUSY);
     assert_false(is_counted(&q));
     refusal = 0;
-    assert_true(ask(&q, &waits[1]));
+    assert_true(submit(&q, &waits[1]));
     finish_one();
     assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
 }
 
 static void verify_queue_busy_threads_are_retried(void **state)
 {
-    struct auth_verify_query first = question("secret", 1), second = question("secret", 2);
+    struct auth_verify_query first = make_query("secret", 1), second = make_query("secret", 2);
     (void)state;
-    assert_true(ask(&first, &waits[0]));
+    assert_true(submit(&first, &waits[0]));
     refusal = -EAGAIN;
-    assert_true(ask(&second, &waits[1]));
+    assert_true(submit(&second, &waits[1]));
     assert_non_null(waits[1].job);
     assert_int_equal(n_given, 1);
     refusal = 0;

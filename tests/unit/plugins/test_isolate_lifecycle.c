@@ -42,7 +42,7 @@ static void lifecycle_state_machine_has_these_transitions(void **state)
 
 /* ---- Helpers that enter each state ---- */
 
-static void be_down(void)
+static void on_down_state(void)
 {
 }
 
@@ -77,7 +77,7 @@ static void end(void)
 }
 
 static void (*const reach[ISOLATE_STATES])(void) = {
-    [ISOLATE_DOWN] = be_down,       [ISOLATE_STARTING] = start, [ISOLATE_SERVING] = serve,
+    [ISOLATE_DOWN] = on_down_state, [ISOLATE_STARTING] = start, [ISOLATE_SERVING] = serve,
     [ISOLATE_RESTARTING] = restart, [ISOLATE_DRAINING] = drain, [ISOLATE_ENDED] = end,
 };
 

@@ -678,7 +678,7 @@ static void expect_rest(void)
         step = advance(false);
     }
     if (step != MK_STEP_STOP && (life.phase.is != MK_PHASE_SERVING || life.again))
-        fail_msg("it stays in %s", mk_lifecycle_machine.states->names[life.phase.is]);
+        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[life.phase.is]);
 }
 
 /* With a trial, a lost worker and a reload request at once, in any order: the state machine checks each

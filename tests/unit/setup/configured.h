@@ -86,7 +86,7 @@ static inline mk_str configured_problem(const struct configured *c, size_t n, ch
 }
 
 /* Expects that it is rejected, and that the first problem starts with `problem`. */
-static inline void configured_refuse(struct configured *c, const char *text, const char *problem)
+static inline void configured_expect_rejected(struct configured *c, const char *text, const char *problem)
 {
     char room[512];
     if (configured_load(c, text))

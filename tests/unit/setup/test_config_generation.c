@@ -324,7 +324,7 @@ static void config_mistakes_are_reported_with_their_line(void **state)
         {HOST "[HANDLERS]\n    Mach /x static\n", "monkey.conf:4: expected `Match REGEX HANDLER"},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
-        configured_refuse(&c, cases[i].text, cases[i].problem);
+        configured_expect_rejected(&c, cases[i].text, cases[i].problem);
 }
 
 static void config_all_mistakes_are_reported_at_once(void **state)

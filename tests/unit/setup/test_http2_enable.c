@@ -23,9 +23,10 @@ static void http2_module_is_absent(void **state)
 static void http2_only_address_is_an_error(void **state)
 {
     (void)state;
-    configured_refuse(&c, "[SERVER]\n    Listen 127.0.0.1:8080 http2\n[HOST]\n    DocumentRoot site\n",
-                      "monkey.conf:2: `Listen 127.0.0.1:8080 http2`: this server does not support HTTP/2: "
-                      "Monkey was built without nghttp2");
+    configured_expect_rejected(
+        &c, "[SERVER]\n    Listen 127.0.0.1:8080 http2\n[HOST]\n    DocumentRoot site\n",
+        "monkey.conf:2: `Listen 127.0.0.1:8080 http2`: this server does not support HTTP/2: "
+        "Monkey was built without nghttp2");
 }
 
 static void http2_absent_other_addresses_serve_http1(void **state)

@@ -13,7 +13,7 @@ static void use_12_or_13(unsigned version)
     use_version(version == 12 ? TLS1_2_VERSION : TLS1_3_VERSION);
 }
 
-static ssize_t say(struct mk_stream *s, const char *text)
+static ssize_t write_text(struct mk_stream *s, const char *text)
 {
     ssize_t n = s->ops->write(s, mk_str_from_c(text), false);
     calls_relay_all(&c);
@@ -121,7 +121,7 @@ static void connect_last_flight_is_sent_before_waiting(void **state)
         c.w.s.dry = false;
         if (version == 13)
             assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
-        say(&c.w.s, "I begin");
+        write_text(&c.w.s, "I begin");
         expect(&c.s, "I begin");
         calls_end(&c);
     }
@@ -195,7 +195,7 @@ static void pull(struct way *way, size_t cap)
 }
 
 /* Any order, any size, records split anywhere: no data is lost, duplicated or changed. */
-static void talk(unsigned seed)
+static void exchange_random_data(unsigned seed)
 {
     struct way ways[2] = {{.from = &c.s, .to = &c.w.s}, {.from = &c.w.s, .to = &c.s}};
     uint64_t r = seed;
@@ -224,7 +224,7 @@ static void connect_data_arrives_exactly_once(void **state)
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
         calls_connect(&c, "a.example");
-        talk(version);
+        exchange_random_data(version);
         c.piece = CALLS_PIECE;
         calls_end(&c);
     }
@@ -273,7 +273,7 @@ static void connect_eof_without_close_notify_is_an_error(void **state)
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
         calls_connect(&c, "a.example");
-        say(&c.w.s, "half of it");
+        write_text(&c.w.s, "half of it");
         assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
         expect(&c.s, "half of it");
         assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
@@ -311,7 +311,7 @@ static void connect_server_may_send_after_our_shutdown(void **state)
         calls_relay_all(&c);
         expect(&c.w.s, "last ");
         assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
-        say(&c.w.s, "heard");
+        write_text(&c.w.s, "heard");
         expect(&c.s, "heard");
         c.w.s.ops->shutdown(&c.w.s);
         calls_relay_all(&c);
@@ -327,7 +327,7 @@ static void connect_client_may_send_after_server_shutdown(void **state)
     c.w.s.ops->shutdown(&c.w.s);
     calls_relay_all(&c);
     assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
-    assert_int_equal(say(&c.s, "still heard"), 11);
+    assert_int_equal(write_text(&c.s, "still heard"), 11);
     expect(&c.w.s, "still heard");
 }
 

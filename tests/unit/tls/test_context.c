@@ -182,7 +182,7 @@ static void context_keeps_certificate_whose_files_are_gone(void **state)
     world_connect(&w);
     world_hang_up(&w);
     struct mk_tls_context *second = w.context;
-    w.pair.kept_by = second; /* and once more */
+    w.pair.kept_by = second; /* a second time */
     world_load(&w);
     mk_tls_context_free(second);
     world_connect(&w);

@@ -24,7 +24,7 @@ static void check_client(const char *text)
     assert_str(mk_str_of(room, (size_t)n), text);
 }
 
-static void talk(const char *version)
+static void exchange_data(const char *version)
 {
     struct mk_tls_conn_info facts;
     world_connect(&w);
@@ -45,14 +45,14 @@ static void talk(const char *version)
 static void stream_transfers_both_ways_in_tls_1_3(void **state)
 {
     (void)state;
-    talk("TLSv1.3");
+    exchange_data("TLSv1.3");
 }
 
 static void stream_transfers_both_ways_in_tls_1_2(void **state)
 {
     (void)state;
     SSL_CTX_set_max_proto_version(w.clients, TLS1_2_VERSION);
-    talk("TLSv1.2");
+    exchange_data("TLSv1.2");
 }
 
 static void stream_early_bytes_are_processed_first(void **state)

@@ -377,7 +377,7 @@ void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l)
     (void)l;
 }
 
-/* What has arrived is known without. */
+/* The fake knows what has arrived without it. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
 {
     (void)which;

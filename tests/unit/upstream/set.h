@@ -104,7 +104,7 @@ static inline void begin_pool(void)
 static inline void wake(void)
 {
     mk_conn_limit_wake_row(&upstreams.limit, servers[0].stats_slot, pool->row);
-    turn(&worker);
+    run_once(&worker);
 }
 
 static inline void end_group(void)

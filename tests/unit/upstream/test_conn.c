@@ -67,7 +67,7 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
     events = 0;
     assert_int_equal(write(fd, "you", 3), 3);
     while (!(events & MK_READABLE))
-        turn(&worker);
+        run_once(&worker);
     assert_false(mk_upstream_conn_is_readable(l));
     mk_upstream_conn_note_event(l, events);
     assert_true(mk_upstream_conn_is_readable(l));
@@ -87,13 +87,13 @@ static void conn_new_is_readable_after_server_sends(void **state)
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     assert_false(mk_upstream_conn_is_readable(l));
     assert_int_equal(write(fd, "you", 3), 3);
-    turn(&worker);
+    run_once(&worker);
     assert_true(mk_upstream_conn_is_readable(l));
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     assert_false(mk_upstream_conn_is_readable(l));
     assert_false(mk_upstream_conn_has_eof(l));
     close(fd);
-    turn(&worker);
+    run_once(&worker);
     assert_true(mk_upstream_conn_is_readable(l));
     assert_true(mk_upstream_conn_has_eof(l));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -124,7 +124,7 @@ static void conn_broken_does_not_time_out(void **state)
     assert_int_equal(l->state.is, MK_UPSTREAM_CONN_CONNECTING);
     mk_upstream_conn_fail(l, -ECONNRESET);
     for (uint64_t end_ms = mk_clock_ms() + 100; mk_clock_ms() < end_ms;)
-        turn(&worker);
+        run_once(&worker);
     assert_int_equal(l->state.is, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(l->error, -ECONNRESET);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -158,7 +158,7 @@ static void conn_stale_event_keeps_idle_connection(void **state)
     struct mk_upstream_conn *l = take(&told);
     until_open(l);
     int at = mk_upstream_conn_server(l), fd = accept_from((unsigned)at);
-    turn(&worker);
+    run_once(&worker);
     assert_int_equal(write(fd, "you", 3), 3);
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -166,7 +166,7 @@ static void conn_stale_event_keeps_idle_connection(void **state)
     assert_int_equal(info_of((unsigned)at).idle, 1);
     assert_int_equal(write(fd, "!", 1), 1); /* unsolicited data */
     while (info_of((unsigned)at).open)
-        turn(&worker);
+        run_once(&worker);
     close(fd);
 }
 

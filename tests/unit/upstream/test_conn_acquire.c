@@ -20,7 +20,7 @@ static void acquire_connection_transfers_both_ways(void **state)
     assert_int_equal(write(fd, "you", 3), 3);
     told.which = 0;
     while (!(told.which & MK_READABLE))
-        turn(&worker);
+        run_once(&worker);
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     mk_upstream_conn_shutdown_write(l);
     assert_int_equal(read(fd, room, sizeof room), 0);
@@ -75,10 +75,10 @@ static void acquire_deferred_callbacks_run_in_order_at_iteration_end(void **stat
         links[i] = put_off(&told[i], i);
     mk_upstream_conn_release(links[1], MK_UPSTREAM_CONN_CLOSE);
     assert_string_equal(order, "");
-    turn(&worker);
+    run_once(&worker);
     assert_string_equal(order, "acd");
     assert_int_equal(told[0].which, MK_WRITABLE);
-    turn(&worker);
+    run_once(&worker);
     assert_string_equal(order, "acd"); /* only once */
     mk_upstream_conn_release(links[0], MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(links[2], MK_UPSTREAM_CONN_CLOSE);
@@ -106,7 +106,7 @@ static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **
     again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
     assert_true(mk_wait_queue_notify_if_reused(again));
     for (unsigned i = 1; i < 4; i++) {
-        turn(&worker);
+        run_once(&worker);
         assert_int_equal(told.n, i);
     }
     mk_upstream_conn_release(again, MK_UPSTREAM_CONN_CLOSE);
@@ -137,7 +137,7 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
     struct mk_upstream_conn *l = take(&told);
     until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
-    turn(&worker);
+    run_once(&worker);
     struct mk_stream_ops ops = *l->stream.ops;
     ops.read = read_held;
     l->stream.ops = &ops;
@@ -146,19 +146,19 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
         told = (struct told){0};
         assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
         assert_int_equal(told.n, 0); /* other connections run first */
-        turn(&worker);
+        run_once(&worker);
         assert_int_equal(told.n, 1);
         assert_int_equal(told.which, MK_READABLE);
     }
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 1);
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
     told.n = 0;
-    turn(&worker);
+    run_once(&worker);
     assert_int_equal(told.n, 0);
     n_held = 3;
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE); /* released before its callback runs */
-    turn(&worker);
+    run_once(&worker);
     close(fd);
 }
 
@@ -191,8 +191,8 @@ static void acquire_tls_handshake_continues_with_buffered_data(void **state)
     struct mk_upstream_conn *l = take(&told);
     for (int i = 0; handshake == HELD && i < 100; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    turn(&worker);
-    turn(&worker);
+    run_once(&worker);
+    run_once(&worker);
     assert_int_equal(mk_upstream_conn_state(l), 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     upstream.tls = NULL;
@@ -422,7 +422,7 @@ static void acquire_over_limit_queues_in_order(void **state)
     assert_int_equal(info_of(0).waiting, 2);
     mk_upstream_conn_release(l[1], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(told[2].n, 0); /* callbacks never run inside the call */
-    turn(&worker);
+    run_once(&worker);
     assert_int_equal(told[2].n, 1);
     assert_int_equal(mk_upstream_conn_state(l[2]), 0);
     assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
@@ -467,12 +467,12 @@ static void acquire_waiting_request_can_be_cancelled(void **state)
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(info_of(0).waiting, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    turn(&worker);
+    run_once(&worker);
     assert_int_equal(told[1].n, 0);
 }
 
 /* Another worker publishes a request that has waited since this time. */
-static void let_another_wait(uint64_t since_ms)
+static void add_other_waiter(uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = 10;
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = since_ms;
@@ -487,12 +487,12 @@ static void acquire_older_request_of_other_worker_goes_first(void **state)
     begin_pool();
     struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
     until_open(a);
-    let_another_wait(mk_clock_ms() - 1000);
+    add_other_waiter(mk_clock_ms() - 1000);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_true(was_woken(&upstreams.limit, 9));
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
     assert_int_equal(info_of(0).open, 0); /* its slot is free for the other worker */
-    let_another_wait(0);
+    add_other_waiter(0);
     wake();
     until_open(b);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
@@ -511,7 +511,7 @@ static void acquire_idle_connection_is_closed_for_other_worker(void **state)
     assert_int_equal(info_of(0).idle, 1);
     wake(); /* no request waits */
     assert_int_equal(info_of(0).idle, 1);
-    let_another_wait(mk_clock_ms() - 1000);
+    add_other_waiter(mk_clock_ms() - 1000);
     wake();
     assert_int_equal(info_of(0).open, 0);
     assert_true(was_woken(&upstreams.limit, 9));
@@ -566,7 +566,7 @@ static void acquire_waiting_request_closes_idle_connections(void **state)
     struct mk_upstream_conn *l = take(&told);
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    let_another_wait(mk_clock_ms() - 1000);
+    add_other_waiter(mk_clock_ms() - 1000);
     l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);

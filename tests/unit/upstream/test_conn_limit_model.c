@@ -324,7 +324,7 @@ static void start_actor(unsigned i)
         act(running[i].id, seed);
 }
 
-static void bury(unsigned i)
+static void remove_dead(unsigned i)
 {
     assert_int_equal(waitpid(running[i].pid, NULL, 0), running[i].pid);
     running[i].pid = 0;
@@ -338,7 +338,7 @@ static void kill_actor(unsigned i)
         return;
     STORE(&model->lives[running[i].id].is_doomed, 1);
     kill(running[i].pid, SIGKILL);
-    bury(i);
+    remove_dead(i);
 }
 
 /* Reload: changes the limit and replaces a process that exits cleanly. */
@@ -349,7 +349,7 @@ static void reload(unsigned i)
     if (running[i].pid) {
         STORE(&model->lives[running[i].id].leaves, 1);
         wake_all();
-        bury(i);
+        remove_dead(i);
     }
     start_actor(i);
 }

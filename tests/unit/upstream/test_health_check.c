@@ -29,7 +29,7 @@ static void until_checked(uint64_t n)
 /* Responds to one health check and stores the request text in `asked`. */
 static char asked[2048];
 
-static void answer(const char *text)
+static void respond(const char *text)
 {
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
     while (poll(&waiting, 1, 0) == 0)
@@ -56,7 +56,7 @@ static void health_check_status_below_400_passes(void **state)
 {
     (void)state;
     begin_pool();
-    answer("HTTP/1.1 204 No Content\r\n\r\n");
+    respond("HTTP/1.1 204 No Content\r\n\r\n");
     until_checked(1);
     assert_int_equal(info().checks_failed, 0);
     assert_int_equal(info().state, MK_UPSTREAM_UP);
@@ -68,7 +68,7 @@ static void health_check_host_header_brackets_ipv6_address(void **state)
     (void)state;
     servers[0].host = MK_STR("::ffff:127.0.0.1");
     begin_pool();
-    answer("HTTP/1.1 204 No Content\r\n\r\n");
+    respond("HTTP/1.1 204 No Content\r\n\r\n");
     until_checked(1);
     assert_request("\r\nHost: [::ffff:127.0.0.1]:%u\r\n");
 }
@@ -103,12 +103,12 @@ static void health_check_bad_response_fails_until_next_pass(void **state)
     (void)state;
     begin_pool();
     for (unsigned i = 0; i < 3; i++) {
-        answer(bad[i]);
+        respond(bad[i]);
         until_checked(i + 1);
         assert_int_equal(info().checks_failed, i + 1);
         assert_true(mk_health_is_check_failed(&servers[0]));
     }
-    answer("HTTP/1.1 200 OK\r\n\r\n");
+    respond("HTTP/1.1 200 OK\r\n\r\n");
     until_checked(4);
     assert_false(mk_health_is_check_failed(&servers[0]));
 }
@@ -160,9 +160,9 @@ static void health_check_failure_is_retried_soon(void **state)
     (void)state;
     settings.check_ms = 3600 * 1000;
     begin_pool();
-    answer("HTTP/1.1 503 No\r\n\r\n");
+    respond("HTTP/1.1 503 No\r\n\r\n");
     until_checked(1);
-    answer("HTTP/1.1 200 OK\r\n\r\n");
+    respond("HTTP/1.1 200 OK\r\n\r\n");
     until_checked(2);
     assert_int_equal(info().checks_failed, 1);
     assert_int_equal(info().state, MK_UPSTREAM_UP);
@@ -202,7 +202,7 @@ static void health_check_status_out_of_range_fails(void **state)
     for (unsigned i = 0; i < MK_LEN(cases); i++) {
         char text[64];
         (void)snprintf(text, sizeof text, "HTTP/1.1 %s x\r\n\r\n", cases[i].status);
-        answer(text);
+        respond(text);
         until_checked(i + 1);
         failed += !cases[i].is_good;
         assert_int_equal(info().checks_failed, failed);
@@ -224,7 +224,7 @@ static void health_check_sends_configured_host(void **state)
     (void)state;
     settings.check_host = MK_STR("app.example");
     begin_pool();
-    answer("HTTP/1.1 200 OK\r\n\r\n");
+    respond("HTTP/1.1 200 OK\r\n\r\n");
     until_checked(1);
     assert_contains(mk_str_from_c(asked), "\r\nHost: app.example\r\n");
 }

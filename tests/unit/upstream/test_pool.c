@@ -54,7 +54,7 @@ static void pool_refused_addresses_are_tried_once_each(void **state)
     unsigned before = n->next;
     struct mk_upstream_conn *l = take(&told[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
-        turn(&worker);
+        run_once(&worker);
     assert_true(mk_upstream_conn_state(l) < 0 && mk_upstream_conn_state(l) != -EAGAIN);
     assert_int_equal(n->next, before);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -75,7 +75,7 @@ static void pool_waiting_request_is_notified_of_server_failure(void **state)
     assert_true(mk_upstream_conn_state(waits) < 0 && mk_upstream_conn_state(waits) != -EAGAIN);
     assert_int_equal(mk_upstream_conn_server(waits), 0);
     assert_int_equal(info_of(0).waiting, 0);
-    turn(&worker);
+    run_once(&worker);
     assert_int_equal(told[1].n, 1);
     mk_upstream_conn_release(waits, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -90,7 +90,7 @@ static void pool_sweep_publishes_recovered_server(void **state)
     begin_pool();
     struct mk_upstream_conn *l = take(&told[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
-        turn(&worker);
+        run_once(&worker);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (int i = 0; info_of(0).state != MK_UPSTREAM_DOWN && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
@@ -134,7 +134,7 @@ static void pool_refused_connection_names_server(void **state)
     begin_pool();
     struct mk_upstream_conn *l = take(&told[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
-        turn(&worker);
+        run_once(&worker);
     assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
     assert_str(mk_upstream_conn_server_name(l), "127.0.0.1");
     assert_int_equal(info_of(0).failures, 1);

@@ -21,7 +21,7 @@ struct request {
     const char *upgrade;
 };
 
-static void ask(struct call *call, const struct request *r)
+static void start_call(struct call *call, const struct request *r)
 {
     fake_init();
     call_init(call);
@@ -41,7 +41,7 @@ static void ask(struct call *call, const struct request *r)
 static void expect_head(const struct request *r, const char *text)
 {
     struct call call;
-    ask(&call, r);
+    start_call(&call, r);
     assert_str(mk_buf_str(&fake.links[0].out), text);
     assert_int_equal(fake.links[0].n_writes, 1);
     assert_int_equal(call.end, 0);
@@ -128,7 +128,7 @@ static void send_upgrade_headers_are_added(void **state)
 static void expect_refusal(const struct request *r, int error)
 {
     struct call call;
-    ask(&call, r);
+    start_call(&call, r);
     assert_int_equal(call.head, error);
     assert_int_equal(fake.n_taken, 0);
     assert_int_equal(fake.n_requests, 0);
@@ -549,7 +549,7 @@ static void send_source_error_keeps_response_in_progress(void **state)
     finish(&call, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void break_off(struct call *call, bool has_answered)
+static void abort_transfer(struct call *call, bool has_answered)
 {
     begin(call);
     struct mk_upstream_conn *l = &fake.links[0];
@@ -569,9 +569,9 @@ static void send_write_error_still_reads_response(void **state)
 {
     struct call call;
     (void)state;
-    break_off(&call, true);
+    abort_transfer(&call, true);
     finish(&call, MK_UPSTREAM_CONN_CLOSE);
-    break_off(&call, false);
+    abort_transfer(&call, false);
     assert_int_equal(call.head, -EPIPE);
     assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_FAILED);
     assert_string_equal(mk_upstream_request_error_text(call.client),

@@ -130,7 +130,7 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
     return 0;
 }
 
-static inline void turn(struct mk_worker *w)
+static inline void run_once(struct mk_worker *w)
 {
     assert_int_equal(mk_loop_run_once(&w->loop, 0), 0);
 }

@@ -31,7 +31,7 @@ static struct mk_route routes[ROUTES_MAX];
 static struct mk_access_record last_record;
 static unsigned n_records;
 
-static inline void say(const char *what, const char *name)
+static inline void record_call(const char *what, const char *name)
 {
     size_t len = strlen(said);
     snprintf(said + len, sizeof said - len, "%s%s%s", len ? " " : "", what, name);
@@ -54,7 +54,7 @@ static inline enum mk_verdict handle(struct mk_request *request, struct mk_respo
 {
     struct actor *a = data;
     assert_non_null(request->site);
-    say("", a->name);
+    record_call("", a->name);
     return act(a, response);
 }
 
@@ -62,7 +62,7 @@ static inline enum mk_verdict on_request(struct mk_request *request, struct mk_r
 {
     struct actor *a = data;
     assert_non_null(request->site);
-    say("?", a->name);
+    record_call("?", a->name);
     return act(a, response);
 }
 
@@ -70,18 +70,18 @@ static inline void on_response(struct mk_request *request, struct mk_response *r
 {
     (void)request;
     assert_false(response->sealed);
-    say("!", ((struct actor *)data)->name);
+    record_call("!", ((struct actor *)data)->name);
 }
 
 static inline void on_abort(struct mk_request *request, void *data)
 {
     (void)request;
-    say("x", ((struct actor *)data)->name);
+    record_call("x", ((struct actor *)data)->name);
 }
 
 static inline void on_done(const struct mk_access_record *record, void *data)
 {
-    say(".", ((struct actor *)data)->name);
+    record_call(".", ((struct actor *)data)->name);
     last_record = *record;
     n_records++;
 }
@@ -140,7 +140,7 @@ static inline void add_route(const char *pattern, const struct mk_handler *handl
     assert_true(mk_pattern_set(&r->pattern, mk_str_from_c(pattern)));
 }
 
-static inline struct mk_exchange *ask(const char *method, const char *target)
+static inline struct mk_exchange *request_path(const char *method, const char *target)
 {
     char head[1024];
     snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", method, target);
@@ -153,7 +153,7 @@ static inline struct mk_exchange *ask(const char *method, const char *target)
 static inline void expect(const char *method, const char *target, unsigned status, const char *expected)
 {
     memset(said, 0, sizeof said);
-    struct mk_exchange *x = ask(method, target);
+    struct mk_exchange *x = request_path(method, target);
     assert_true(mk_dispatch_run(x));
     if (x->response.status != status)
         fail_msg("%s %s: %u, not %u", method, target, x->response.status, status);

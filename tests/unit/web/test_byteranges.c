@@ -15,7 +15,7 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_exchange *ask(const char *target, const char *range, const char *more)
+static struct mk_exchange *request_range(const char *target, const char *range, const char *more)
 {
     char fields[1024];
     snprintf(fields, sizeof fields, "Range: %s\r\n%s", range, more);
@@ -24,7 +24,7 @@ static struct mk_exchange *ask(const char *target, const char *range, const char
 
 static void expect_one(const char *range, const char *content, const char *content_range)
 {
-    struct mk_exchange *x = ask("/ten.txt", range, "");
+    struct mk_exchange *x = request_range("/ten.txt", range, "");
     assert_int_equal(x->response.status, 206);
     assert_str(site_field(x, "Content-Range"), content_range);
     assert_str(site_field(x, "Content-Type"), "text/plain; charset=utf-8");
@@ -37,7 +37,7 @@ static void expect_one(const char *range, const char *content, const char *conte
 
 static void expect_whole(const char *target, const char *range, const char *more)
 {
-    struct mk_exchange *x = ask(target, range, more);
+    struct mk_exchange *x = request_range(target, range, more);
     if (x->response.status != 200)
         fail_msg("%s %s: %u", range, more, x->response.status);
     assert_null(site_field(x, "Content-Range").p);
@@ -77,7 +77,7 @@ static void byteranges_unsatisfiable_range_gets_416(void **state)
     (void)state;
     static const char *const beyond[] = {"bytes=10-", "bytes=10-20", "bytes=100-, 200-300", "bytes=-0"};
     for (size_t i = 0; i < MK_LEN(beyond); i++) {
-        struct mk_exchange *x = ask("/ten.txt", beyond[i], "");
+        struct mk_exchange *x = request_range("/ten.txt", beyond[i], "");
         assert_int_equal(x->response.status, 416);
         assert_str(site_field(x, "Content-Range"), "bytes */10");
         assert_null(site_field(x, "ETag").p);
@@ -89,7 +89,7 @@ static void byteranges_unsatisfiable_range_gets_416(void **state)
 static void byteranges_of_empty_file_get_416(void **state)
 {
     (void)state;
-    struct mk_exchange *x = ask("/empty.txt", "bytes=0-", "");
+    struct mk_exchange *x = request_range("/empty.txt", "bytes=0-", "");
     assert_int_equal(x->response.status, 416);
     assert_str(site_field(x, "Content-Range"), "bytes */0");
     mk_exchange_free(x);
@@ -99,7 +99,7 @@ static void byteranges_several_ranges_are_multipart(void **state)
 {
     (void)state;
     char expected[1024];
-    struct mk_exchange *x = ask("/ten.txt", "bytes=8-9, 0-1, -1, 4-4", "");
+    struct mk_exchange *x = request_range("/ten.txt", "bytes=8-9, 0-1, -1, 4-4", "");
     assert_int_equal(x->response.status, 206);
     mk_str type = site_field(x, "Content-Type"), mark = MK_STR("multipart/byteranges; boundary=");
     assert_true(mk_str_starts(type, mark));
@@ -122,7 +122,8 @@ static void byteranges_several_ranges_are_multipart(void **state)
 static void byteranges_boundaries_are_unique(void **state)
 {
     (void)state;
-    struct mk_exchange *x = ask("/ten.txt", "bytes=0-0,2-2", ""), *y = ask("/ten.txt", "bytes=0-0,2-2", "");
+    struct mk_exchange *x = request_range("/ten.txt", "bytes=0-0,2-2", ""),
+                       *y = request_range("/ten.txt", "bytes=0-0,2-2", "");
     assert_false(mk_str_eq(site_field(x, "Content-Type"), site_field(y, "Content-Type")));
     mk_exchange_free(x);
     mk_exchange_free(y);
@@ -132,14 +133,14 @@ static void byteranges_of_precompressed_file(void **state)
 {
     (void)state;
     site_add(&site, "ten.txt.gz", MK_STR("gzip!"));
-    struct mk_exchange *x = ask("/ten.txt", "bytes=1-2", "Accept-Encoding: gzip\r\n");
+    struct mk_exchange *x = request_range("/ten.txt", "bytes=1-2", "Accept-Encoding: gzip\r\n");
     assert_int_equal(x->response.status, 206);
     assert_str(site_field(x, "Content-Range"), "bytes 1-2/5");
     assert_str(site_field(x, "Content-Encoding"), "gzip");
     assert_str(site_field(x, "Vary"), "Accept-Encoding");
     assert_str(site_content(x), "zi");
     mk_exchange_free(x);
-    x = ask("/ten.txt", "bytes=0-0,2-2", "Accept-Encoding: gzip\r\n");
+    x = request_range("/ten.txt", "bytes=0-0,2-2", "Accept-Encoding: gzip\r\n");
     assert_str(site_field(x, "Content-Encoding"), "gzip");
     mk_exchange_free(x);
 }
@@ -151,7 +152,7 @@ static void byteranges_if_range_mismatch_sends_whole_file(void **state)
     struct mk_exchange *x = site_answer(&site, "/ten.txt", "");
     mk_str etag = site_field(x, "ETag");
     snprintf(fields, sizeof fields, "If-Range: %.*s\r\n", MK_STR_ARG(etag));
-    struct mk_exchange *y = ask("/ten.txt", "bytes=1-1", fields);
+    struct mk_exchange *y = request_range("/ten.txt", "bytes=1-1", fields);
     assert_int_equal(y->response.status, 206);
     mk_exchange_free(y);
     mk_exchange_free(x);

@@ -9,7 +9,7 @@ static void dispatch_runs_request_hooks_handler_response_hooks(void **state)
     add_hook(&a);
     add_hook(&b);
     add_route("/*", &any, &h);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
     assert_string_equal(said, "?a ?b h !b !a");
     assert_int_equal(x->response.status, 200);
@@ -43,7 +43,7 @@ static void dispatch_hooks_are_optional(void **state)
     plugins[2].on_abort = NULL;
     build_hooks();
     add_route("/*", &any, &h);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
     mk_dispatch_end(x, MK_OUTCOME_CLIENT_ABORTED, 0, site.now_ms);
     assert_string_equal(said, "?a h !a xa .a .a");
@@ -90,7 +90,7 @@ static void dispatch_hook_may_respond(void **state)
     add_hook(&a);
     add_hook(&b);
     add_route("/*", &any, &h);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
     assert_string_equal(said, "?a !b !a");
     assert_int_equal(x->response.status, 401);
@@ -106,7 +106,7 @@ static void dispatch_refusing_handler_gets_error_page(void **state)
     add_route("/a", &any, &a);
     add_route("/none", &any, &none);
     add_route("/fine", &any, &fine);
-    struct mk_exchange *x = ask("GET", "/a");
+    struct mk_exchange *x = request_path("GET", "/a");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 403);
     assert_str(site_field(x, "X-Kept"), "x");
@@ -129,13 +129,13 @@ static void dispatch_error_drops_entity_headers(void **state)
         struct actor a = {.name = "a", .answers = "r", .status = 404, .field = dropped[i]};
         site.host.n_routes = 0;
         add_route("/*", &any, &a);
-        struct mk_exchange *x = ask("GET", "/");
+        struct mk_exchange *x = request_path("GET", "/");
         assert_true(mk_dispatch_run(x));
         unsigned n = 0;
         for (unsigned j = 0; j < x->response.n_fields; j++)
             n += mk_str_eq(x->response.fields[j].value, MK_STR("x"));
         if (n)
-            fail_msg("%s stays", dropped[i]);
+            fail_msg("%s remains", dropped[i]);
         assert_str(site_field(x, "Content-Type"), "text/html; charset=utf-8");
         mk_exchange_free(x);
     }
@@ -149,7 +149,7 @@ static void dispatch_waiting_handler_is_called_again(void **state)
     add_hook(&a);
     add_hook(&b);
     add_route("/*", &any, &h);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     static const char *const steps[] = {"?a", "?a ?a", "?a ?a ?a ?b h", "?a ?a ?a ?b h h"};
     for (size_t i = 0; i < MK_LEN(steps); i++) {
         assert_false(mk_dispatch_run(x));
@@ -166,7 +166,7 @@ static void dispatch_waiting_handler_may_pass_or_refuse(void **state)
     struct actor a = {.name = "a", .answers = "wn"}, b = {.name = "b", .answers = "wr", .status = 409};
     add_route("/*", &any, &a);
     add_route("/*", &any, &b);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_false(mk_dispatch_run(x));
     assert_false(mk_dispatch_run(x));
     assert_true(mk_dispatch_run(x));
@@ -204,7 +204,7 @@ static void dispatch_selects_handler_by_method(void **state)
 
 static void expect_allow(const char *method, const char *target, unsigned status, const char *allow)
 {
-    struct mk_exchange *x = ask(method, target);
+    struct mk_exchange *x = request_path(method, target);
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, status);
     mk_str found = site_field(x, "Allow");
@@ -278,7 +278,7 @@ static void dispatch_rejected_request_gets_error_page_of_vhost(void **state)
     site_add(&site, "bad.html", MK_STR("a page of its own"));
     site.host.error_pages = &page;
     site.host.n_error_pages = 1;
-    struct mk_exchange *x = ask("GET", "/%zz");
+    struct mk_exchange *x = request_path("GET", "/%zz");
     assert_true(mk_dispatch_run(x));
     assert_str(site_content(x), "a page of its own");
     mk_exchange_free(x);
@@ -289,7 +289,7 @@ static void dispatch_waiting_request_can_be_rejected(void **state)
     (void)state;
     struct actor h = {.name = "h", .answers = "w", .text = "half", .field = "Content-Type"};
     add_route("/*", &any, &h);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_false(mk_dispatch_run(x));
     mk_dispatch_error(x, 504);
     assert_true(mk_dispatch_run(x));
@@ -307,7 +307,7 @@ static void refuse_it(void *x)
 static void dispatch_sealed_response_cannot_be_rejected(void **state)
 {
     (void)state;
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     x->response.sealed = true;
     assert_bug(refuse_it, x, "!x->response.sealed");
     mk_exchange_free(x);
@@ -345,14 +345,14 @@ static enum mk_verdict handle_with_source(struct mk_request *request, struct mk_
     return *verdict;
 }
 
-static struct mk_exchange *ask_source(enum mk_verdict *verdict)
+static struct mk_exchange *request_source(enum mk_verdict *verdict)
 {
     static const struct mk_handler handler = {.name = "source", .handle = handle_with_source};
     n_closed = 0;
     site.host.n_routes = 0;
     routes[site.host.n_routes++] = (struct mk_route){
         .pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &handler, .data = verdict};
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_int_equal(mk_dispatch_run(x), *verdict != MK_WAIT);
     return x;
 }
@@ -361,7 +361,7 @@ static void dispatch_body_source_is_closed_with_exchange(void **state)
 {
     (void)state;
     enum mk_verdict done = MK_DONE;
-    struct mk_exchange *x = ask_source(&done);
+    struct mk_exchange *x = request_source(&done);
     assert_true(x->response.content.length == MK_RESPONSE_BODY_UNKNOWN);
     assert_str(site_content(x), "210");
     assert_int_equal(n_closed, 0);
@@ -373,20 +373,20 @@ static void dispatch_refusal_closes_body_source(void **state)
 {
     (void)state;
     enum mk_verdict refuse = MK_ERROR, next = MK_NEXT, wait = MK_WAIT;
-    struct mk_exchange *x = ask_source(&refuse);
+    struct mk_exchange *x = request_source(&refuse);
     assert_int_equal(x->response.status, 500);
     assert_int_equal(n_closed, 1);
     mk_exchange_free(x);
     assert_int_equal(n_closed, 1);
-    x = ask_source(&next);
+    x = request_source(&next);
     assert_int_equal(x->response.status, 404);
     assert_int_equal(n_closed, 1);
     mk_exchange_free(x);
-    x = ask_source(&wait);
+    x = request_source(&wait);
     mk_dispatch_error(x, 504);
     assert_int_equal(n_closed, 1);
     mk_exchange_free(x);
-    x = ask_source(&wait);
+    x = request_source(&wait);
     mk_exchange_free(x); /* the client has disconnected */
     assert_int_equal(n_closed, 1);
 }

@@ -3,11 +3,11 @@
 #include "web/request_target.h"
 #include "web/trailers.h"
 
-static enum mk_verdict go_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict rewrite_target(struct mk_request *request, struct mk_response *response, void *data)
 {
     unsigned *left = data;
     (void)response;
-    say("", "e");
+    record_call("", "e");
     if (*left == 0)
         return MK_DONE;
     --*left;
@@ -18,7 +18,7 @@ static enum mk_verdict go_elsewhere(struct mk_request *request, struct mk_respon
 static void rewrite_loop_is_limited(void **state)
 {
     (void)state;
-    static const struct mk_handler handler = {.name = "elsewhere", .handle = go_elsewhere};
+    static const struct mk_handler handler = {.name = "elsewhere", .handle = rewrite_target};
     struct actor first = {.name = "f", .answers = "n"};
     unsigned left = 2;
     add_route("/*", &any, &first);
@@ -27,7 +27,7 @@ static void rewrite_loop_is_limited(void **state)
     expect("GET", "/", 200, "f e f e f e");
     left = 1000;
     memset(said, 0, sizeof said);
-    struct mk_exchange *x = ask("GET", "/");
+    struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 500);
     assert_true(left > 900);
@@ -40,7 +40,7 @@ static enum mk_verdict send_elsewhere(struct mk_request *request, struct mk_resp
     assert_false(mk_response_header(response, MK_STR("X-Sent")).p);
     assert_int_equal(mk_response_add_header(response, MK_STR("X-Sent"), MK_STR("yes")), 0);
     assert_int_equal(mk_response_set_body(response, MK_STR("not for you")), 0);
-    say(">", mk_request_method(request) == MK_METHOD_GET ? "get" : "other");
+    record_call(">", mk_request_method(request) == MK_METHOD_GET ? "get" : "other");
     assert_null(mk_request_data(request));
     mk_request_set_data(request, request);
     assert_int_equal(mk_request_rewrite(request, MK_STR("no path")), -EINVAL);
@@ -123,7 +123,7 @@ static void rewrite_by_handler_runs_other_route(void **state)
     add_route("/from", &sender, (void *)(uintptr_t)("/t%6f?a=b"));
     add_route("/to", &getter, &h);
     add_route("/round", &sender, (void *)(uintptr_t)("/round"));
-    struct mk_exchange *x = ask("POST", "/from?c=d");
+    struct mk_exchange *x = request_path("POST", "/from?c=d");
     x->request.length = 7;
     assert_true(mk_dispatch_run(x));
     assert_string_equal(said, "?a >other ?a h !a");
@@ -144,12 +144,12 @@ static void rewrite_by_handler_runs_other_route(void **state)
     assert_str(mk_request_method_name(&x->request), "GET");
     assert_str(mk_request_target(&x->request), "/from?c=d");
     mk_exchange_free(x);
-    x = ask("HEAD", "/from");
+    x = request_path("HEAD", "/from");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(mk_request_method(&x->request), MK_METHOD_HEAD);
     assert_str(mk_request_method_name(&x->request), "HEAD");
     mk_exchange_free(x);
-    x = ask("GET", "/round");
+    x = request_path("GET", "/round");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 500);
     mk_exchange_free(x);
@@ -158,7 +158,7 @@ static void rewrite_by_handler_runs_other_route(void **state)
 static enum mk_verdict rewrite_once(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)response;
-    say("?", "rewrite");
+    record_call("?", "rewrite");
     if (!mk_str_eq(mk_request_path(request), MK_STR("/old")))
         return MK_NEXT;
     assert_int_equal(mk_request_rewrite(request, mk_str_from_c(data)), 0);
@@ -186,7 +186,7 @@ static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
     guard.answers = "wn"; /* the guard waits, and the rewrite waits with it */
     guard.n_calls = 0;
     memset(said, 0, sizeof said);
-    struct mk_exchange *x = ask("GET", "/old");
+    struct mk_exchange *x = request_path("GET", "/old");
     assert_false(mk_dispatch_run(x));
     assert_str(mk_request_path(&x->request), "/old");
     assert_true(mk_dispatch_run(x));

@@ -33,7 +33,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     return plan.verdict;
 }
 
-static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict respond_plain(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
     assert_int_equal(mk_request_length(request), 0);
@@ -42,7 +42,7 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
 }
 
 static const struct mk_handler tunneler = {.name = "tunneler", .handle = handle},
-                               answerer = {.name = "answerer", .handle = answer};
+                               answerer = {.name = "answerer", .handle = respond_plain};
 
 static int start(void **state)
 {
@@ -58,7 +58,7 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_exchange *ask(unsigned version, bool opens, enum mk_verdict verdict)
+static struct mk_exchange *request_tunnel(unsigned version, bool opens, enum mk_verdict verdict)
 {
     struct mk_exchange *x = site_ask(&site, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_non_null(x);
@@ -74,7 +74,7 @@ static void dispatch_tunnel_accepted_opens(void **state)
 {
     (void)state;
     for (unsigned version = 11; version <= 20; version += 9) {
-        struct mk_exchange *x = ask(version, true, MK_DONE);
+        struct mk_exchange *x = request_tunnel(version, true, MK_DONE);
         assert_int_equal(x->response.status, version == 20 ? 200 : 101);
         assert_true(mk_response_body_is_tunnel(&x->response.content));
         mk_exchange_free(x);
@@ -85,16 +85,16 @@ static void dispatch_tunnel_accepted_opens(void **state)
 static void dispatch_tunnel_opened_by_passing_handler_is_closed(void **state)
 {
     (void)state;
-    struct mk_exchange *x = ask(11, true, MK_NEXT);
+    struct mk_exchange *x = request_tunnel(11, true, MK_NEXT);
     assert_int_equal(plan.n_closed, 1);
     assert_int_equal(x->response.status, 200);
     assert_int_equal(x->response.content.length, 5);
     mk_exchange_free(x);
-    x = ask(11, true, MK_ERROR);
+    x = request_tunnel(11, true, MK_ERROR);
     assert_int_equal(plan.n_closed, 2);
     assert_int_equal(x->response.status, 500);
     mk_exchange_free(x);
-    x = ask(20, true, (enum mk_verdict)77);
+    x = request_tunnel(20, true, (enum mk_verdict)77);
     assert_int_equal(plan.n_closed, 3);
     assert_int_equal(x->response.status, 500);
     mk_exchange_free(x);
@@ -104,14 +104,14 @@ static void dispatch_tunnel_opened_by_passing_handler_is_closed(void **state)
 static void dispatch_tunnel_not_accepted_gets_501_over_http2(void **state)
 {
     (void)state;
-    struct mk_exchange *x = ask(11, false, MK_NEXT);
+    struct mk_exchange *x = request_tunnel(11, false, MK_NEXT);
     assert_int_equal(x->response.status, 200);
     mk_exchange_free(x);
-    x = ask(20, false, MK_NEXT);
+    x = request_tunnel(20, false, MK_NEXT);
     assert_int_equal(x->response.status, 501);
     assert_false(mk_response_body_is_tunnel(&x->response.content));
     mk_exchange_free(x);
-    x = ask(20, false, MK_ERROR);
+    x = request_tunnel(20, false, MK_ERROR);
     assert_int_equal(x->response.status, 500);
     mk_exchange_free(x);
 }

@@ -9,7 +9,7 @@ enum { SAID = 256 };
 static struct site site;
 static char said[SAID]; /* names of closed filters and sources, in order */
 
-static void say(char name)
+static void record_call(char name)
 {
     size_t len = strlen(said);
     assert_true(len + 1 < sizeof said);
@@ -45,7 +45,7 @@ static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *room, 
 
 static void close_filter(void *ctx)
 {
-    say(((struct filter *)ctx)->name);
+    record_call(((struct filter *)ctx)->name);
 }
 
 static const struct mk_filter_ops filter_ops = {.pull = pull_filter, .close = close_filter};
@@ -73,7 +73,7 @@ static ssize_t pull_source(void *ctx, char *room, size_t cap)
 static void close_source(void *ctx)
 {
     (void)ctx;
-    say('s');
+    record_call('s');
 }
 
 static const struct mk_body_source_ops source_ops = {.pull = pull_source, .close = close_source};

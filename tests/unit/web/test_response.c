@@ -50,10 +50,10 @@ static void response_rejects_header_injection(void **state)
         "a\r\nSet-Cookie: x", "a\nb", "a\rb", "\n", "a\x01", "a\x7f", "\x1b[2J", "a\x0b", "a\x0c"};
     for (size_t i = 0; i < MK_LEN(names); i++)
         if (add(names[i], "x") != -EINVAL)
-            fail_msg("the name \"%s\" is taken", names[i]);
+            fail_msg("the name \"%s\" is accepted", names[i]);
     for (size_t i = 0; i < MK_LEN(values); i++)
         if (add("X-Name", values[i]) != -EINVAL)
-            fail_msg("the value \"%s\" is taken", values[i]);
+            fail_msg("the value \"%s\" is accepted", values[i]);
     assert_int_equal(mk_response_add_header(&r, MK_STR("X\0Y"), MK_STR("x")), -EINVAL);
     assert_int_equal(mk_response_add_header(&r, MK_STR("X"), MK_STR("x\0y")), -EINVAL);
     assert_int_equal(mk_response_add_header(&r, MK_STR_NULL, MK_STR("x")), -EINVAL);
@@ -70,7 +70,7 @@ static void response_rejects_framing_headers(void **state)
                                        "TRANSFER-ENCODING", "cOnNeCtIoN"};
     for (size_t i = 0; i < MK_LEN(ours); i++)
         if (add(ours[i], "1") != -EINVAL)
-            fail_msg("%s is taken", ours[i]);
+            fail_msg("%s is accepted", ours[i]);
     assert_int_equal(r.n_fields, 0);
     assert_int_equal(add("Content-Lengths", "1"), 0);
 }

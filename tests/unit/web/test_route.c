@@ -23,7 +23,7 @@ static void route_only_catch_all_matches_all(void **state)
     assert_false(mk_route_is_catch_all(&odd));
 }
 
-static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+static enum mk_regex_result match_text(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
 {
     (void)r, (void)out;
     return mk_str_eq(text, MK_STR("/yes"))    ? MK_REGEX_MATCH
@@ -34,7 +34,7 @@ static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct 
 static void route_regex_replaces_pattern(void **state)
 {
     (void)state;
-    static const struct mk_regex_ops ops = {.match = judge};
+    static const struct mk_regex_ops ops = {.match = match_text};
     struct mk_regex regex = {&ops};
     struct mk_route r = {.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .regex = &regex};
     assert_int_equal(mk_route_matches(&r, MK_STR("/yes")), MK_REGEX_MATCH);

@@ -54,7 +54,7 @@ static mk_str make_text(char *room, const char *alphabet, char first)
     return mk_str_of(room, len);
 }
 
-static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+static enum mk_regex_result match_text(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
 {
     (void)r, (void)out;
     return text.len % 5 == 3 ? MK_REGEX_MATCH : text.len == 7 ? MK_REGEX_LIMIT : MK_REGEX_NO_MATCH;
@@ -62,7 +62,7 @@ static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct 
 
 static void route_index_equals_linear_search(void **state)
 {
-    static const struct mk_regex_ops ops = {.match = judge};
+    static const struct mk_regex_ops ops = {.match = match_text};
     static struct mk_regex regex = {&ops};
     char room[TEXT];
     (void)state;

@@ -53,7 +53,7 @@ static void add_field(const char *name, const char *value)
     assert_true(fields_add(&x.request.fields, MK_LEN(room), mk_str_from_c(name), mk_str_from_c(value)));
 }
 
-static void ask_for_websocket(unsigned version)
+static void request_websocket(unsigned version)
 {
     x.request.version = version;
     x.request.tunnel = MK_STR("websocket");
@@ -104,7 +104,7 @@ static void tunnel_open_seals_response(void **state)
 static void tunnel_websocket_handshake_over_http1(void **state)
 {
     (void)state;
-    ask_for_websocket(11);
+    request_websocket(11);
     assert_int_equal(open_tunnel(), 0);
     assert_int_equal(x.response.status, 101);
     assert_str(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Accept")),
@@ -114,7 +114,7 @@ static void tunnel_websocket_handshake_over_http1(void **state)
 static void tunnel_websocket_handshake_over_http2(void **state)
 {
     (void)state;
-    ask_for_websocket(20);
+    request_websocket(20);
     assert_int_equal(open_tunnel(), 0);
     assert_int_equal(x.response.status, 200);
     assert_null(mk_response_header(&x.response, MK_STR("Sec-WebSocket-Accept")).p);

@@ -40,7 +40,7 @@ static mk_err add(struct named *n, const char *names)
 static void expect(const char *name, const struct named *n)
 {
     if (mk_vhosts_find(&hosts, mk_str_from_c(name)) != (n ? &n->host : NULL))
-        fail_msg("%s leads to another host", name);
+        fail_msg("%s selects another host", name);
 }
 
 static void vhost_none_configured_finds_none(void **state)
@@ -219,13 +219,13 @@ static enum mk_regex_result match_initial(const struct mk_regex *r, mk_str text,
 
 static const struct mk_regex_ops ops = {.match = match_initial};
 
-static enum mk_regex_result give_up(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+static enum mk_regex_result exceed_limit(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
 {
     (void)r, (void)text, (void)out;
     return MK_REGEX_LIMIT;
 }
 
-static const struct mk_regex_ops ops_giving_up = {.match = give_up};
+static const struct mk_regex_ops ops_giving_up = {.match = exceed_limit};
 
 static void vhost_location_regex_limit_counts_as_match(void **state)
 {

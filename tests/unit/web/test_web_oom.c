@@ -56,7 +56,7 @@ static void check(struct mk_exchange *x)
 }
 
 /* Returns true if the response is the expected one. */
-static bool answer(void)
+static bool run_request(void)
 {
     if (mk_file_cache_init(&site.web.files, &site_limits))
         return false;
@@ -84,7 +84,7 @@ static void try_all(const char *to, const char *with, unsigned status, const cha
     fields = with;
     expected = status;
     expected_content = content;
-    oom_at_each_allocation(answer);
+    oom_at_each_allocation(run_request);
 }
 
 static void web_oom_file(void **state)
@@ -129,7 +129,7 @@ static enum mk_verdict say_much(struct mk_request *request, struct mk_response *
     return mk_response_set_body(response, mk_str_of(large, 10000)) ? MK_ERROR : MK_DONE;
 }
 
-static bool answer_much(void)
+static bool request_large(void)
 {
     static const struct mk_handler handler = {.name = "much", .handle = say_much};
     static const struct mk_route route = {.handler = &handler};
@@ -151,7 +151,7 @@ static bool answer_much(void)
 static void web_oom_large_response_of_handler(void **state)
 {
     (void)state;
-    oom_at_each_allocation(answer_much);
+    oom_at_each_allocation(request_large);
     site.host.routes = &site_route;
 }
 
@@ -197,7 +197,7 @@ static void change(struct mk_request *request, struct mk_response *response, voi
     all_well &= mk_response_add_filter(response, &ops, &site, MK_LENGTH_UNKNOWN) == 0;
 }
 
-static bool answer_changed(void)
+static bool request_changed(void)
 {
     static const struct mk_plugin plugin = {.name = "changes", .on_request = find_out, .on_response = change};
     static struct mk_hook hook = {.plugin = &plugin, .data = &n_taken};
@@ -227,7 +227,7 @@ static bool answer_changed(void)
 static void web_oom_changed_response(void **state)
 {
     (void)state;
-    oom_at_each_allocation(answer_changed);
+    oom_at_each_allocation(request_changed);
 }
 
 static bool answer_with_a_file(void)

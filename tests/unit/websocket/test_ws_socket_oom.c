@@ -8,7 +8,7 @@ static const struct mk_websocket_options options = {
     .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT};
 static char rooms[3][8192];
 
-static void talk(void)
+static void exchange_messages(void)
 {
     struct mk_buf in = mk_buf_fixed(rooms[0], sizeof rooms[0]);
     struct mk_websocket_message *m =
@@ -44,7 +44,7 @@ static bool play(void)
     bool started = mk_ws_socket_worker_init(&world.ws, &world.worker);
     int e = started ? actor_open(&options) : -ENOMEM;
     if (!e)
-        talk();
+        exchange_messages();
     else
         assert_int_equal(e, -ENOMEM);
     world_close();

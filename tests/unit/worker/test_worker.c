@@ -39,7 +39,7 @@ static void serve(const char *text)
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 
-static void turn(int times)
+static void run_loop(int times)
 {
     for (int i = 0; i < times; i++)
         assert_int_equal(mk_loop_run_once(&w.loop, 5), 0);
@@ -56,13 +56,13 @@ static void send_request(const char *target)
     assert_int_equal(send(client, request, (size_t)len, 0), len);
 }
 
-static void ask(const char *target)
+static void request_target(const char *target)
 {
     send_request(target);
-    turn(5);
+    run_loop(5);
 }
 
-static mk_str hear(void)
+static mk_str receive(void)
 {
     static char room[4096];
     ssize_t n = recv(client, room, sizeof room, MSG_DONTWAIT);
@@ -75,8 +75,8 @@ static void worker_serves_configured_files(void **state)
 {
     (void)state;
     serve(HOST);
-    ask("/");
-    mk_str heard = hear();
+    request_target("/");
+    mk_str heard = receive();
     assert_true(mk_str_starts(heard, MK_STR("HTTP/1.1 200 OK\r\n")));
     assert_true(mk_str_ends(heard, MK_STR("\r\n\r\nindex")));
     assert_contains(heard, "Server: Monkey/" MK_VERSION "\r\n");
@@ -108,8 +108,8 @@ static void worker_limits_come_from_configuration(void **state)
     assert_int_equal(w.limits.overcapacity, MK_OVERCAPACITY_TOOBUSY);
     assert_false(w.limits.keep_alive);
     assert_int_equal(w.web.files.limits.files, 0);
-    ask("/");
-    assert_contains(hear(), "Server: Monkey\r\n");
+    request_target("/");
+    assert_contains(receive(), "Server: Monkey\r\n");
     mk_worker_fini(&w);
 }
 
@@ -119,7 +119,7 @@ static void worker_access_log_is_flushed(void **state)
     char path[PATH_MAX], room[1024];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     serve("[SERVER]\n    AccessLog access.log\n" HOST);
-    ask("/x");
+    request_target("/x");
     folder_path(&c.folder, "access.log", path);
     assert_int_equal(mk_file_read_all(path, &text), 0);
     assert_int_equal(text.len, 0); /* buffered */
@@ -127,7 +127,7 @@ static void worker_access_log_is_flushed(void **state)
     assert_int_equal(mk_file_read_all(path, &text), 0);
     assert_contains(mk_buf_str(&text), "127.0.0.1 - - [");
     assert_contains(mk_buf_str(&text), "\"GET /x HTTP/1.1\" 404 ");
-    ask("/y");
+    request_target("/y");
     mk_worker_fini(&w); /* the last lines are not lost */
     mk_buf_clear(&text);
     assert_int_equal(mk_file_read_all(path, &text), 0);
@@ -138,14 +138,14 @@ static void worker_draining_finishes_and_exits(void **state)
 {
     (void)state;
     serve(HOST);
-    ask("/");
-    assert_true(hear().len > 0);
+    request_target("/");
+    assert_true(receive().len > 0);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
-    turn(3);
+    run_loop(3);
     assert_false(w.loop.stopped); /* the client may have sent a request already */
-    ask("/");
-    assert_contains(hear(), "Connection: close\r\n");
+    request_target("/");
+    assert_contains(receive(), "Connection: close\r\n");
     mk_fd_close(&client);
     assert_int_equal(mk_worker_run(&w), 0); /* exits by itself */
     mk_worker_fini(&w);
@@ -159,7 +159,7 @@ static void worker_draining_waits_for_references(void **state)
     mk_worker_ref(&w);
     mk_worker_unref(&w);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
-    turn(2);
+    run_loop(2);
     assert_false(w.loop.stopped);
     mk_worker_unref(&w);
     assert_true(w.loop.stopped);
@@ -181,7 +181,7 @@ static void worker_drain_timeout_overrides_connections(void **state)
 {
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
-    ask("/");
+    request_target("/");
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     assert_int_equal(mk_worker_run(&w), 0);
     mk_worker_fini(&w);
@@ -198,11 +198,11 @@ static void worker_draining_without_successor_serves_queued_connections(void **s
     shutdown(first, SHUT_WR);
     mk_worker_drain(&w, false, c.g->server.drain_ms);
     assert_false(w.loop.stopped);
-    turn(3);
-    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    run_loop(3);
+    assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
     mk_fd_close(&client);
     client = first;
-    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
     mk_fd_close(&client);
     assert_int_equal(mk_worker_run(&w), 0);
     mk_worker_fini(&w);
@@ -218,8 +218,8 @@ static void worker_draining_leaves_queued_connections_to_successor(void **state)
     mk_worker_fini(&w);
     assert_int_equal(counters.accepted, 0);
     serve(HOST);
-    turn(5);
-    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    run_loop(5);
+    assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
     mk_worker_fini(&w);
 }
 

@@ -61,20 +61,20 @@ static void serve(const char *text)
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 
-static void turn(int times)
+static void run_loop(int times)
 {
     for (int i = 0; i < times; i++)
         assert_int_equal(mk_loop_run_once(&w.loop, 5), 0);
 }
 
-static void say(const char *text)
+static void send_text(const char *text)
 {
     if (client < 0) {
         client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(client, &where.any, where.len), 0);
     }
     assert_int_equal(send(client, text, strlen(text), 0), (ssize_t)strlen(text));
-    turn(5);
+    run_loop(5);
 }
 
 #define HOST    "[HOST]\n    DocumentRoot site\n"
@@ -112,7 +112,7 @@ static void worker_info_counts_all_processes(void **state)
     scoreboard[2] =
         (struct mk_scoreboard_slot){.pid = 22, .started = 3000, .leaving = true, .counters = {.dropped = 5}};
     serve(HOST);
-    say(REQUEST);
+    send_text(REQUEST);
     assert_true(mk_worker_stats_at(&w, 0, &s));
     assert_int_equal(s.pid, 0);
     assert_int_equal(s.requests, 9);
@@ -213,29 +213,29 @@ static void worker_info_lists_connections(void **state)
     (void)state;
     serve(HOST);
     assert_int_equal(look(9).n, 0);
-    say(REQUEST);
+    send_text(REQUEST);
     struct seen s = look(9);
     assert_int_equal(s.n, 1);
     assert_string_equal(s.last.state, "idle");
     assert_int_equal(s.last.requests, 1);
     assert_int_equal(s.last.peer.ip[12], 127);
     assert_null(s.last.method.p);
-    say("GET ");
+    send_text("GET ");
     assert_string_equal(look(9).last.state, "head");
     int first = client;
     client = -1;
-    say(REQUEST);
+    send_text(REQUEST);
     assert_int_equal(look(9).n, 2);
     assert_int_equal(look(1).n, 1); /* sufficient */
     mk_fd_close(&first);
-    turn(3);
+    run_loop(3);
     assert_int_equal(look(9).n, 1);
 }
 
 /* Inspects the connections during its own request. */
 static struct seen during;
 
-static void look_on(const struct mk_access_record *record, void *data)
+static void on_record(const struct mk_access_record *record, void *data)
 {
     (void)record;
     (void)data;
@@ -249,8 +249,8 @@ static void worker_info_lists_requests_in_progress(void **state)
 {
     (void)state;
     serve(HOST);
-    w.web.on_record = look_on;
-    say("GET /?x HTTP/1.1\r\nHost: example.org\r\n\r\n");
+    w.web.on_record = on_record;
+    send_text("GET /?x HTTP/1.1\r\nHost: example.org\r\n\r\n");
     assert_int_equal(during.n, 1);
     assert_string_equal(during.last.state, "send");
     assert_int_equal(during.last.requests, 1);
@@ -264,7 +264,7 @@ static void worker_info_cache_can_be_inspected_and_cleared(void **state)
     (void)state;
     struct mk_cache_info info;
     serve("[SERVER]\n    OpenFileCacheSize 77\n    OpenFileCacheMemory 1M\n" HOST);
-    say(REQUEST);
+    send_text(REQUEST);
     mk_worker_cache(&w, &info);
     assert_int_equal(info.files_max, 77);
     assert_int_equal(info.memory_max, 1 << 20);
@@ -274,7 +274,7 @@ static void worker_info_cache_can_be_inspected_and_cleared(void **state)
     mk_worker_cache(&w, &info);
     assert_int_equal(info.files, 0);
     assert_int_equal(info.memory, 0);
-    say(REQUEST);
+    send_text(REQUEST);
     mk_worker_cache(&w, &info);
     assert_true(info.files >= 1);
 }
@@ -315,7 +315,7 @@ static void worker_info_log_lines_are_buffered_and_flushed(void **state)
     assert_int_equal(mk_file_read_all(path, &text), 0);
     assert_int_equal(text.len, 0);
     for (int i = 0; i < 1000 && !text.len; i++) {
-        turn(1);
+        run_loop(1);
         assert_int_equal(mk_file_read_all(path, &text), 0);
     }
     assert_str(mk_buf_str(&text), "one\n\n");

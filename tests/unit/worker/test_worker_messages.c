@@ -134,14 +134,14 @@ static struct mk_worker *worker(unsigned i)
     return &ears[i].worker;
 }
 
-static void turn(unsigned i)
+static void run_once(unsigned i)
 {
     assert_int_equal(mk_loop_run_once(&worker(i)->loop, 0), 0);
 }
 
 static void check(unsigned i, const char *expected)
 {
-    turn(i);
+    run_once(i);
     assert_string_equal(ears[i].heard, expected);
 }
 
@@ -211,8 +211,8 @@ static void worker_messages_invalid_arguments_are_rejected(void **state)
     assert_int_equal(send_to(0, WORKERS, "x"), -EINVAL);
     assert_int_equal(send_to(0, -2, "x"), -EINVAL);
     assert_int_equal(send_much(0, 1, MESSAGE_MAX), 0);
-    turn(0);
-    turn(1);
+    run_once(0);
+    run_once(1);
     assert_int_equal(ears[1].bytes, MESSAGE_MAX);
 }
 
@@ -224,18 +224,18 @@ static void worker_messages_of_an_iteration_share_a_packet(void **state)
     for (int i = 0; i < 160; i++)
         assert_int_equal(send_much(0, 1, 196), 0);
     assert_int_equal(count_packets(1), 0);
-    turn(0);
+    run_once(0);
     assert_int_equal(count_packets(1), 1);
     for (int i = 0; i < 161; i++)
         assert_int_equal(send_much(0, 1, 196), 0);
-    turn(0);
+    run_once(0);
     assert_int_equal(count_packets(1), 2);
     assert_int_equal(send_to(0, 1, "alone"), 0);
-    turn(0);
+    run_once(0);
     assert_int_equal(count_packets(1), 1);
 }
 
-static void say_at_the_end(void *ctx)
+static void send_at_the_end(void *ctx)
 {
     (void)ctx;
     assert_int_equal(send_to(0, 1, "late"), 0);
@@ -244,9 +244,9 @@ static void say_at_the_end(void *ctx)
 static void worker_messages_sent_at_iteration_end_leave_in_it(void **state)
 {
     (void)state;
-    struct mk_deferred *end = mk_deferred_new(worker(0), say_at_the_end, NULL);
+    struct mk_deferred *end = mk_deferred_new(worker(0), send_at_the_end, NULL);
     mk_deferred_post(end);
-    turn(0);
+    run_once(0);
     check(1, "late ");
     mk_deferred_free(end);
 }
@@ -270,11 +270,11 @@ static void worker_messages_of_any_size_arrive_complete(void **state)
         bytes += len;
         n++;
         if (n % 5 == 0)
-            turn(0);
+            run_once(0);
     }
     for (int i = 0; i < 100; i++) {
-        turn(0);
-        turn(2);
+        run_once(0);
+        run_once(2);
     }
     assert_int_equal(ears[2].n, n);
     assert_int_equal(ears[2].bytes, bytes);
@@ -296,7 +296,7 @@ static void worker_messages_malformed_packets_are_dropped(void **state)
     assert_int_equal(send(g.worker_channels[1].send_fd, "", 0, 0), 0);
     check(1, "");
     assert_int_equal(send_to(0, 1, "good"), 0);
-    turn(0);
+    run_once(0);
     check(1, "good ");
 }
 
@@ -307,7 +307,7 @@ static void fill(unsigned from, int to)
     int e = 0;
     for (int i = 0; !e && i < 1000; i++) {
         e = send_much(from, to, MESSAGE_MAX);
-        turn(from);
+        run_once(from);
     }
     assert_int_equal(e, -EAGAIN);
 }
@@ -320,14 +320,14 @@ static void worker_messages_slow_receiver_gets_them_in_order(void **state)
     assert_true(q->waits && q->records.len > WAITING_MAX - 2 * MESSAGE_MAX);
     assert_int_equal(send_to(0, 1, "last"), 0);  /* small enough */
     assert_int_equal(send_to(2, 1, "other"), 0); /* each sender has its own queue */
-    turn(2);
+    run_once(2);
     assert_int_equal(send_to(0, 2, "third"), 0);
-    turn(0);
+    run_once(0);
     check(2, "third ");
     for (int i = 0; i < 100; i++) {
-        turn(1);
-        turn(0);
-        turn(2);
+        run_once(1);
+        run_once(0);
+        run_once(2);
     }
     assert_true(ears[1].n > 32);
     assert_contains(mk_str_from_c(ears[1].heard), "last ");
@@ -344,9 +344,9 @@ static void worker_messages_broadcast_skips_slow_receivers(void **state)
     fill(0, 1);
     for (int i = 0; i < 3; i++)
         assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
-    turn(0);
-    turn(0);
-    turn(2);
+    run_once(0);
+    run_once(0);
+    run_once(2);
     assert_int_equal(ears[0].n, 3);
     assert_int_equal(ears[2].n, 3);
     assert_int_equal(complaints, 1); /* logged only once in a while */
@@ -362,12 +362,12 @@ static void worker_messages_flood_in_one_iteration_is_rejected(void **state)
     while (n < 100 && send_much(0, MK_TO_ALL, MESSAGE_MAX) == 0)
         n++;
     assert_int_equal(n, WAITING_MAX / (MESSAGE_MAX + 8));
-    turn(0);
+    run_once(0);
     assert_int_equal(ears[0].n, n); /* the rejected message reached no worker */
     for (int i = 0; i < 10; i++) {
-        turn(1);
-        turn(2);
-        turn(0);
+        run_once(1);
+        run_once(2);
+        run_once(0);
     }
     assert_int_equal(ears[1].n, n);
     assert_int_equal(ears[2].n, n);
@@ -380,7 +380,7 @@ static void worker_messages_exiting_worker_receives_nothing(void **state)
     (void)state;
     answers = 1 << 20; /* otherwise the exchange would never end */
     assert_int_equal(send_to(0, 0, "ask"), 0);
-    turn(0);
+    run_once(0);
     worker(0)->ending = true;
     mk_loop_run_tasks(&worker(0)->loop);
     assert_string_equal(ears[0].heard, "ask ");
@@ -395,10 +395,10 @@ static void worker_messages_successor_receives_queued(void **state)
 {
     (void)state;
     assert_int_equal(send_to(0, 1, "a"), 0);
-    turn(0);
+    run_once(0);
     stop_one(1);
     assert_int_equal(send_to(0, 1, "b"), 0);
-    turn(0);
+    run_once(0);
     start_one(1);
     check(1, "a b ");
 }
@@ -413,7 +413,7 @@ static void worker_messages_replaced_worker_stops_receiving(void **state)
     mk_loop_remove(&worker(2)->loop, g.worker_channels[2].receive_fd);
     assert_int_equal(mk_worker_messages_start(worker(2)), 0);
     assert_int_equal(send_to(0, 1, "new"), 0);
-    turn(0);
+    run_once(0);
     check(1, "");
     check(2, "new ");
     assert_int_equal(send_to(1, 1, "both"), 0);

@@ -19,7 +19,7 @@ static void on_message(struct mk_worker *worker, mk_str message, void *data)
 
 static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "echo", .on_message = on_message};
 
-static bool talk(void)
+static bool exchange_messages(void)
 {
     static const char text[3000];
     static struct mk_loaded_plugin loaded = {.object.plugin = &plugin};
@@ -53,7 +53,7 @@ static bool talk(void)
 static void worker_messages_oom_complete_or_rejected(void **state)
 {
     (void)state;
-    oom_at_each_allocation(talk);
+    oom_at_each_allocation(exchange_messages);
 }
 
 int main(void)

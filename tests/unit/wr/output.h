@@ -34,7 +34,7 @@ static inline struct wr_result read_text(reader *read, mk_str text)
     struct wr_result r;
     const char *why = NULL;
     if (!read(text, &r, &why))
-        fail_msg("refused: %s", why);
+        fail_msg("rejected: %s", why);
     return r;
 }
 
@@ -52,7 +52,7 @@ static inline void assert_nothing_known(const struct wr_result *r)
 }
 
 /* Expects that parsing fails, with a reason that contains `words`. */
-static inline void refuse_text(reader *read, mk_str text, const char *words)
+static inline void expect_text_rejected(reader *read, mk_str text, const char *words)
 {
     struct wr_result r = {0};
     const char *why = NULL;
@@ -62,9 +62,9 @@ static inline void refuse_text(reader *read, mk_str text, const char *words)
     assert_nothing_known(&r);
 }
 
-static inline void refuse_output(reader *read, const char *name, const char *words)
+static inline void expect_output_rejected(reader *read, const char *name, const char *words)
 {
-    refuse_text(read, output_of(name), words);
+    expect_text_rejected(read, output_of(name), words);
 }
 
 #define assert_close(actual, expected)                                                                       \
@@ -99,7 +99,7 @@ static inline void refuse_output(reader *read, const char *name, const char *wor
     } while (0)
 
 /* Cuts the output at any length: it is rejected, or requests and errors equal those of the whole. */
-static inline void cut_anywhere(reader *read, const char *name)
+static inline void check_truncated_output(reader *read, const char *name)
 {
     mk_str all = output_of(name);
     struct wr_result whole = read_text(read, all);

@@ -57,16 +57,16 @@ static void ab_refused_connections_are_not_responses(void **state)
 static void ab_aborted_run_is_rejected(void **state)
 {
     (void)state;
-    refuse_output(wr_ab_read, "ab-2.3-refused.txt", "Complete requests");
-    refuse_output(wr_ab_read, "ab-2.3-timeout.txt", "without -r");
+    expect_output_rejected(wr_ab_read, "ab-2.3-refused.txt", "Complete requests");
+    expect_output_rejected(wr_ab_read, "ab-2.3-timeout.txt", "without -r");
 }
 
 static void ab_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    cut_anywhere(wr_ab_read, "ab-2.3-failures.txt");
-    cut_anywhere(wr_ab_read, "ab-2.3-csv.txt");
-    refuse_text(wr_ab_read, MK_STR("Complete requests:      10\n"), "Requests per second");
+    check_truncated_output(wr_ab_read, "ab-2.3-failures.txt");
+    check_truncated_output(wr_ab_read, "ab-2.3-csv.txt");
+    expect_text_rejected(wr_ab_read, MK_STR("Complete requests:      10\n"), "Requests per second");
 }
 
 static void ab_write_errors_are_reported(void **state)

@@ -85,23 +85,25 @@ static void h2load_columns_are_found_by_name(void **state)
 static void h2load_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    cut_anywhere(wr_h2load_read, "h2load-1.52.0-failures.txt");
-    refuse_text(wr_h2load_read, MK_STR("starting benchmark...\n"), "finished in");
-    refuse_text(wr_h2load_read, MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"), "requests:");
-    refuse_text(wr_h2load_read,
-                MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
-                       "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 0 errored, 0 timeout\n"),
-                "status codes");
+    check_truncated_output(wr_h2load_read, "h2load-1.52.0-failures.txt");
+    expect_text_rejected(wr_h2load_read, MK_STR("starting benchmark...\n"), "finished in");
+    expect_text_rejected(wr_h2load_read, MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"), "requests:");
+    expect_text_rejected(
+        wr_h2load_read,
+        MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
+               "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 0 errored, 0 timeout\n"),
+        "status codes");
 }
 
 static void h2load_more_errors_than_requests_are_rejected(void **state)
 {
     (void)state;
-    refuse_text(wr_h2load_read,
-                MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
-                       "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 2 errored, 0 timeout\n"
-                       "status codes: 1 2xx, 0 3xx, 0 4xx, 0 5xx\n"),
-                "number of responses");
+    expect_text_rejected(
+        wr_h2load_read,
+        MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
+               "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 2 errored, 0 timeout\n"
+               "status codes: 1 2xx, 0 3xx, 0 4xx, 0 5xx\n"),
+        "number of responses");
 }
 
 static void h2load_wide_table_is_harmless(void **state)

@@ -4,7 +4,7 @@
 #include "unit/test.h"
 #include "wr/samples.h"
 
-static enum wr_bottleneck judge(double client, double server)
+static enum wr_bottleneck find_bottleneck(double client, double server)
 {
     struct wr_measurement s;
     wr_measurement_init(&s);
@@ -18,13 +18,13 @@ static enum wr_bottleneck judge(double client, double server)
 static void bottleneck_is_the_busy_side_if_the_other_is_not(void **state)
 {
     (void)state;
-    assert_int_equal(judge(0.99, 0.50), WR_BOTTLENECK_CLIENT);
-    assert_int_equal(judge(0.50, 0.99), WR_BOTTLENECK_SERVER);
-    assert_int_equal(judge(0.95, 0.89), WR_BOTTLENECK_CLIENT);
-    assert_int_equal(judge(0.99, 0.99), WR_BOTTLENECK_NEITHER);
-    assert_int_equal(judge(0.99, 0.92), WR_BOTTLENECK_NEITHER);
-    assert_int_equal(judge(0.94, 0.10), WR_BOTTLENECK_NEITHER);
-    assert_int_equal(judge(0, 0), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(find_bottleneck(0.99, 0.50), WR_BOTTLENECK_CLIENT);
+    assert_int_equal(find_bottleneck(0.50, 0.99), WR_BOTTLENECK_SERVER);
+    assert_int_equal(find_bottleneck(0.95, 0.89), WR_BOTTLENECK_CLIENT);
+    assert_int_equal(find_bottleneck(0.99, 0.99), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(find_bottleneck(0.99, 0.92), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(find_bottleneck(0.94, 0.10), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(find_bottleneck(0, 0), WR_BOTTLENECK_NEITHER);
 }
 
 static void bottleneck_can_be_one_busy_thread(void **state)
@@ -76,7 +76,7 @@ static void measurement_responses_without_cpu_time_are_unknown(void **state)
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
 }
 
-static struct wr_load weigh(double used_s, double wall_s, unsigned allowed, unsigned threads)
+static struct wr_load compute_load(double used_s, double wall_s, unsigned allowed, unsigned threads)
 {
     struct wr_load l = {.user_us = used_s * 1e6};
     wr_load_compute(&l, wall_s, allowed, threads);
@@ -86,10 +86,10 @@ static struct wr_load weigh(double used_s, double wall_s, unsigned allowed, unsi
 static void load_of_one_thread_has_one_core(void **state)
 {
     (void)state;
-    struct wr_load l = weigh(2, 2, 2, 1);
+    struct wr_load l = compute_load(2, 2, 2, 1);
     assert_int_equal(l.cores, 1);
     assert_true(l.busy > 0.999);
-    l = weigh(2, 2, 2, 2);
+    l = compute_load(2, 2, 2, 2);
     assert_int_equal(l.cores, 2);
     assert_true(l.busy > 0.499 && l.busy < 0.501);
 }
@@ -97,7 +97,7 @@ static void load_of_one_thread_has_one_core(void **state)
 static void load_of_many_threads_is_limited_by_cores(void **state)
 {
     (void)state;
-    struct wr_load l = weigh(1.9, 2, 1, 8);
+    struct wr_load l = compute_load(1.9, 2, 1, 8);
     assert_int_equal(l.cores, 1);
     assert_true(l.busy > 0.949 && l.busy < 0.951);
 }
@@ -105,7 +105,7 @@ static void load_of_many_threads_is_limited_by_cores(void **state)
 static void load_includes_unseen_processes(void **state)
 {
     (void)state;
-    struct wr_load l = weigh(3, 2, 4, 0);
+    struct wr_load l = compute_load(3, 2, 4, 0);
     assert_int_equal(l.cores, 2);
     assert_true(l.busy > 0.749 && l.busy < 0.751);
 }
@@ -113,7 +113,7 @@ static void load_includes_unseen_processes(void **state)
 static void load_unknown_is_one_idle_core(void **state)
 {
     (void)state;
-    struct wr_load l = weigh(0, 0, 0, 0);
+    struct wr_load l = compute_load(0, 0, 0, 0);
     assert_int_equal(l.cores, 1);
     assert_true(l.busy <= 0);
 }
@@ -121,7 +121,7 @@ static void load_unknown_is_one_idle_core(void **state)
 static void load_is_at_most_1(void **state)
 {
     (void)state;
-    assert_true(weigh(2.1, 2, 1, 1).busy <= 1);
+    assert_true(compute_load(2.1, 2, 1, 1).busy <= 1);
 }
 
 static void measurement_time_per_request_needs_requests(void **state)

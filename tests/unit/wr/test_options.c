@@ -112,7 +112,7 @@ static void options_mistakes_are_rejected(void **state)
     };
     for (size_t i = 0; i < MK_LEN(lines); i++)
         if (parse(lines[i]))
-            fail_msg("%s was taken", lines[i]);
+            fail_msg("%s was accepted", lines[i]);
 }
 
 static void options_expectations(void **state)

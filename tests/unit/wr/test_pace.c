@@ -73,16 +73,16 @@ static void pace_single_latencies_can_be_doubtful(void **state)
 static void pace_run_that_did_not_start_is_rejected(void **state)
 {
     (void)state;
-    refuse_output(wr_pace_read, "pace-2.0.0-refused.txt", "JSON");
-    refuse_text(wr_pace_read, MK_STR("{\"pace\":\"2.0.0\"}"), "number of responses");
-    refuse_text(wr_pace_read, MK_STR("{\"requests\":5,\"seconds\":null,\"rate\":null}"), "how long");
-    refuse_text(wr_pace_read, MK_STR("{\"requests\":1e99,\"seconds\":1}"), "number of responses");
+    expect_output_rejected(wr_pace_read, "pace-2.0.0-refused.txt", "JSON");
+    expect_text_rejected(wr_pace_read, MK_STR("{\"pace\":\"2.0.0\"}"), "number of responses");
+    expect_text_rejected(wr_pace_read, MK_STR("{\"requests\":5,\"seconds\":null,\"rate\":null}"), "how long");
+    expect_text_rejected(wr_pace_read, MK_STR("{\"requests\":1e99,\"seconds\":1}"), "number of responses");
 }
 
 static void pace_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    cut_anywhere(wr_pace_read, "pace-2.0.0-failures.txt");
+    check_truncated_output(wr_pace_read, "pace-2.0.0-failures.txt");
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 enum { MS = 1000000 };
 
 /* Uses that much CPU time, even on a busy machine. */
-static void burn(long ms)
+static void use_cpu_time(long ms)
 {
     struct timespec t;
     do {
@@ -38,7 +38,7 @@ static struct worker start_worker(long ms)
         close(ready[0]);
         close(go[1]);
         (void)prctl(PR_SET_NAME, "a) b (c");
-        burn(ms);
+        use_cpu_time(ms);
         _exit(write(ready[1], "", 1) == 1 && read(go[0], &c, 1) == 1 ? 0 : 1);
     }
     close(ready[1]);

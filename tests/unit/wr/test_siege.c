@@ -45,23 +45,24 @@ static void siege_failures_are_not_responses_but_bad_statuses_are(void **state)
 static void siege_fewer_clients_than_requested_are_rejected(void **state)
 {
     (void)state;
-    refuse_output(wr_siege_read, "siege-4.0.7-json-capped.txt", "fewer clients");
-    refuse_output(wr_siege_read, "siege-4.0.7-text-capped.txt", "`limit`");
+    expect_output_rejected(wr_siege_read, "siege-4.0.7-json-capped.txt", "fewer clients");
+    expect_output_rejected(wr_siege_read, "siege-4.0.7-text-capped.txt", "`limit`");
 }
 
 static void siege_run_without_time_is_rejected(void **state)
 {
     (void)state;
-    refuse_output(wr_siege_read, "siege-4.0.7-json-refused.txt", "how long");
-    refuse_text(wr_siege_read, MK_STR(""), "siege -q prints nothing without -j");
-    refuse_text(wr_siege_read, MK_STR("Transactions:\t 5 hits\nElapsed time:\t 1.00 secs\n"), "lacks");
+    expect_output_rejected(wr_siege_read, "siege-4.0.7-json-refused.txt", "how long");
+    expect_text_rejected(wr_siege_read, MK_STR(""), "siege -q prints nothing without -j");
+    expect_text_rejected(wr_siege_read, MK_STR("Transactions:\t 5 hits\nElapsed time:\t 1.00 secs\n"),
+                         "lacks");
 }
 
 static void siege_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    cut_anywhere(wr_siege_read, "siege-4.0.7-text-failures.txt");
-    cut_anywhere(wr_siege_read, "siege-4.0.7-json-status.txt");
+    check_truncated_output(wr_siege_read, "siege-4.0.7-text-failures.txt");
+    check_truncated_output(wr_siege_read, "siege-4.0.7-json-status.txt");
 }
 
 int main(void)

@@ -77,28 +77,28 @@ static void weighttp_text_of_intermediate_versions_is_read(void **state)
 static void weighttp_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    cut_anywhere(wr_weighttp_read, "weighttp-0.3-failures.txt");
-    cut_anywhere(wr_weighttp_read, "weighttp-0.5-failures.txt");
-    refuse_text(wr_weighttp_read, MK_STR("finished in 1.5 sec, 1 req/s\n"), "requests:");
-    refuse_text(wr_weighttp_read,
-                MK_STR("finished in 1.5 sec, 1 req/s\n"
-                       "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 0 errored\n"),
-                "status codes");
-    refuse_text(wr_weighttp_read, MK_STR("error: request_count 0\n"), "neither JSON");
+    check_truncated_output(wr_weighttp_read, "weighttp-0.3-failures.txt");
+    check_truncated_output(wr_weighttp_read, "weighttp-0.5-failures.txt");
+    expect_text_rejected(wr_weighttp_read, MK_STR("finished in 1.5 sec, 1 req/s\n"), "requests:");
+    expect_text_rejected(wr_weighttp_read,
+                         MK_STR("finished in 1.5 sec, 1 req/s\n"
+                                "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 0 errored\n"),
+                         "status codes");
+    expect_text_rejected(wr_weighttp_read, MK_STR("error: request_count 0\n"), "neither JSON");
 }
 
 static void weighttp_other_json_is_rejected(void **state)
 {
     (void)state;
-    refuse_text(wr_weighttp_read, MK_STR("{}"), "lacks");
-    refuse_text(wr_weighttp_read,
-                MK_STR("{\"secs_elapsed\": -1, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
-                       " \"status_codes\": {\"4xx\": 0, \"5xx\": 0}}"),
-                "lacks");
-    refuse_text(wr_weighttp_read,
-                MK_STR("{\"secs_elapsed\": 0, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
-                       " \"status_codes\": {\"4xx\": 0, \"5xx\": 0}}"),
-                "how long");
+    expect_text_rejected(wr_weighttp_read, MK_STR("{}"), "lacks");
+    expect_text_rejected(wr_weighttp_read,
+                         MK_STR("{\"secs_elapsed\": -1, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
+                                " \"status_codes\": {\"4xx\": 0, \"5xx\": 0}}"),
+                         "lacks");
+    expect_text_rejected(wr_weighttp_read,
+                         MK_STR("{\"secs_elapsed\": 0, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
+                                " \"status_codes\": {\"4xx\": 0, \"5xx\": 0}}"),
+                         "how long");
 }
 
 static void weighttp_times_in_other_units_are_ignored(void **state)

@@ -50,16 +50,16 @@ static void wrk_run_without_responses_has_no_latency(void **state)
 static void wrk_failed_run_is_rejected(void **state)
 {
     (void)state;
-    refuse_output(wr_wrk_read, "wrk-4.1.0-refused.txt", "requests in");
-    refuse_output(wr_wrk_read, "wrk-4.1.0-threads.txt", "requests in");
-    refuse_text(wr_wrk_read, MK_STR(""), "requests in");
+    expect_output_rejected(wr_wrk_read, "wrk-4.1.0-refused.txt", "requests in");
+    expect_output_rejected(wr_wrk_read, "wrk-4.1.0-threads.txt", "requests in");
+    expect_text_rejected(wr_wrk_read, MK_STR(""), "requests in");
 }
 
 static void wrk_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    cut_anywhere(wr_wrk_read, "wrk-4.1.0-errors.txt");
-    refuse_text(wr_wrk_read, MK_STR("  10 requests in 1.00s, 1.00KB read\n"), "Requests/sec");
+    check_truncated_output(wr_wrk_read, "wrk-4.1.0-errors.txt");
+    expect_text_rejected(wr_wrk_read, MK_STR("  10 requests in 1.00s, 1.00KB read\n"), "Requests/sec");
 }
 
 static void wrk_units_are_parsed(void **state)
@@ -103,17 +103,17 @@ static void wrk_only_corrected_times_of_wrk2_count(void **state)
 static void wrk_invalid_numbers_are_rejected(void **state)
 {
     (void)state;
-    refuse_text(wr_wrk_read, MK_STR("  nan requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
-                "requests in");
-    refuse_text(wr_wrk_read, MK_STR("  -1 requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
-                "requests in");
-    refuse_text(wr_wrk_read,
-                MK_STR("  99999999999999999999 requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
-                "requests in");
-    refuse_text(wr_wrk_read, MK_STR("  1 requests in 1.00s, 1.00KB read\nRequests/sec: inf\n"),
-                "Requests/sec");
-    refuse_text(wr_wrk_read, MK_STR("  1 requests in 1.00s, 9999999TB read\nRequests/sec: 1\n"),
-                "requests in");
+    expect_text_rejected(wr_wrk_read, MK_STR("  nan requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
+                         "requests in");
+    expect_text_rejected(wr_wrk_read, MK_STR("  -1 requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
+                         "requests in");
+    expect_text_rejected(
+        wr_wrk_read, MK_STR("  99999999999999999999 requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
+        "requests in");
+    expect_text_rejected(wr_wrk_read, MK_STR("  1 requests in 1.00s, 1.00KB read\nRequests/sec: inf\n"),
+                         "Requests/sec");
+    expect_text_rejected(wr_wrk_read, MK_STR("  1 requests in 1.00s, 9999999TB read\nRequests/sec: 1\n"),
+                         "requests in");
 }
 
 int main(void)
