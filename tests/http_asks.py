@@ -20,9 +20,9 @@ static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
     if (e == -ECANCELED)
         return e;
     if (e < 0)
-        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->problem));
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->error));
     duda_printf(d, "%u ", r->status);
-    return duda_write(d, r->content);
+    return duda_write(d, r->body);
 }
 
 static int64_t number(struct duda_ctx *d, const char *name, int64_t otherwise)
@@ -35,21 +35,21 @@ static int64_t number(struct duda_ctx *d, const char *name, int64_t otherwise)
 static int ask(struct duda_ctx *d)
 {
     struct mk_header fields[DUDA_HTTP_HEADERS_MAX + 1];
-    struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target"), .fields = fields};
+    struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target"), .headers = fields};
     struct duda_http_response r;
     mk_str content;
     int e = duda_read_all(d, 1 << 20, &content);
     if (e)
         return e;
     if (content.len)
-        request.content = content;
-    while (request.n_fields < (size_t)number(d, "fields", 0))
-        fields[request.n_fields++] = (struct mk_header){MK_STR("X-Field"), MK_STR("x")};
+        request.body = content;
+    while (request.n_headers < (size_t)number(d, "fields", 0))
+        fields[request.n_headers++] = (struct mk_header){MK_STR("X-Field"), MK_STR("x")};
     if (number(d, "long", 0)) {
         size_t n = (size_t)number(d, "long", 0);
         char *p = duda_alloc(d, n);
         memset(p, 'x', n);
-        fields[request.n_fields++] = (struct mk_header){MK_STR("X-Long"), mk_str_of(p, n)};
+        fields[request.n_headers++] = (struct mk_header){MK_STR("X-Long"), mk_str_of(p, n)};
     }
     return tell(d, duda_http_fetch(d, http(d), &request, &r), &r);
 }
@@ -57,7 +57,7 @@ static int ask(struct duda_ctx *d)
 /* /send?method=...&length=N&pieces=N&size=N&wait=1&deadline=MS: pieces of a, b, c ... */
 static int send_pieces(struct duda_ctx *d)
 {
-    const struct duda_http_request request = {.method = duda_query(d, "method"), .type = MK_STR("text/plain")};
+    const struct duda_http_request request = {.method = duda_query(d, "method"), .content_type = MK_STR("text/plain")};
     struct duda_http_response r;
     struct duda_http_stream *s = NULL;
     size_t size = (size_t)number(d, "size", 1);
@@ -111,7 +111,7 @@ static int relay(struct duda_ctx *d)
 /* Responds to each line before the client sends the next one; with flood=1 it reads no response. */
 static int both(struct duda_ctx *d)
 {
-    const struct duda_http_request request = {.both_ways = true};
+    const struct duda_http_request request = {.full_duplex = true};
     static char flood[1 << 20];
     struct duda_http_response r;
     struct duda_http_stream *s;
@@ -136,7 +136,7 @@ static int both(struct duda_ctx *d)
 
 static int misuse(struct duda_ctx *d)
 {
-    const struct duda_http_request twice = {.content = MK_STR("x")}, get = {.target = MK_STR("/")};
+    const struct duda_http_request twice = {.body = MK_STR("x")}, get = {.target = MK_STR("/")};
     struct duda_http_response r, other;
     struct duda_http_stream *s, *opened;
     char room[1];
@@ -154,7 +154,7 @@ struct rate {
     mk_str of;
     double rate;
 };
-static const struct duda_schema_field rate_members[] = {DUDA_STRING(struct rate, of, .max = 3), DUDA_DOUBLE(struct rate, rate)};
+static const struct duda_schema_field rate_members[] = {DUDA_STRING(struct rate, of, .max_length = 3), DUDA_DOUBLE(struct rate, rate)};
 static const struct duda_schema rate_shape = DUDA_SCHEMA(struct rate, rate_members);
 
 /* /json?target=... */

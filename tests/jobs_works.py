@@ -34,40 +34,40 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
     struct mk_buf own = mk_buf_fixed(pid, sizeof pid);
     mk_buf_addf(&own, "%d", getpid());
     note("by", mk_buf_str(&own), job->attempt);
-    note("begin", job->text, job->attempt);
-    while (mk_str_starts(job->text, MK_STR("held")) && access("/proc/self/cwd/go", F_OK)) {
+    note("begin", job->payload, job->attempt);
+    while (mk_str_starts(job->payload, MK_STR("held")) && access("/proc/self/cwd/go", F_OK)) {
         int e = duda_sleep(d, 20);
         if (e)
             return e;
     }
-    if (mk_str_starts(job->text, MK_STR("slow"))) {
+    if (mk_str_starts(job->payload, MK_STR("slow"))) {
         int e = duda_sleep(d, 400);
         if (e)
             return e;
     }
-    if (mk_str_starts(job->text, MK_STR("bin")) && !mk_str_eq(job->text, MK_STR("bin\0ary")))
+    if (mk_str_starts(job->payload, MK_STR("bin")) && !mk_str_eq(job->payload, MK_STR("bin\0ary")))
         return -EBADMSG;
-    if (mk_str_eq(job->text, MK_STR("lasts")) && duda_sleep(d, 4000))
+    if (mk_str_eq(job->payload, MK_STR("lasts")) && duda_sleep(d, 4000))
         return -EINTR;
-    if (mk_str_eq(job->text, MK_STR("long")) && duda_sleep(d, 600000))
+    if (mk_str_eq(job->payload, MK_STR("long")) && duda_sleep(d, 600000))
         return -EINTR;
-    if (mk_str_eq(job->text, MK_STR("kills")) && job->attempt < 3)
+    if (mk_str_eq(job->payload, MK_STR("kills")) && job->attempt < 3)
         kill(getpid(), SIGKILL);
-    if (mk_str_eq(job->text, MK_STR("crashes")))
+    if (mk_str_eq(job->payload, MK_STR("crashes")))
         abort();
-    if (mk_str_eq(job->text, MK_STR("third")) && job->attempt < 3)
+    if (mk_str_eq(job->payload, MK_STR("third")) && job->attempt < 3)
         return duda_job_fail(d, -EAGAIN, "not yet");
-    if (mk_str_eq(job->text, MK_STR("never")))
+    if (mk_str_eq(job->payload, MK_STR("never")))
         return -EIO;
-    if (mk_str_eq(job->text, MK_STR("hopeless")))
+    if (mk_str_eq(job->payload, MK_STR("hopeless")))
         return duda_job_fail(d, -EBADMSG, "no such address");
-    if (mk_str_eq(job->text, MK_STR("says")) && (duda_write(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
+    if (mk_str_eq(job->payload, MK_STR("says")) && (duda_write(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
                                                  duda_session_get(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
                                                  duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
                                                  duda_send_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
                                                  duda_request(d) || !duda_request_id(d).len))
         return -EPROTO;
-    note("end", job->text, job->attempt);
+    note("end", job->payload, job->attempt);
     return 0;
 }
 
@@ -76,12 +76,12 @@ static int tick(struct duda_ctx *d, const struct duda_job *job)
 {
     struct timespec t;
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &t);
-    note("tick", job->text, job->attempt);
+    note("tick", job->payload, job->attempt);
     note("slot", duda_sprintf(d, "%lld", (long long)t.tv_sec), job->attempt);
     return 0;
 }
 
-static const struct duda_job_type kind = {.name = "work", .fn = work, .parallel = 2, .attempts = 4, .backoff_ms = 1};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .concurrency = 2, .max_attempts = 4, .backoff_ms = 1};
 static const struct duda_job_type often = {.name = "often", .fn = tick, .schedule = "every 1s"};
 
 static int start(struct mk_worker *w)
@@ -92,7 +92,7 @@ static int start(struct mk_worker *w)
 
 static int push(struct duda_ctx *d)
 {
-    struct duda_job_options how = {.unique = duda_query(d, "unique")};
+    struct duda_job_options how = {.unique_key = duda_query(d, "unique")};
     int64_t delay = 0;
     mk_str id;
     duda_query_int(d, "delay", &delay);
@@ -104,8 +104,8 @@ static int push(struct duda_ctx *d)
 /* Payloads with NULs; the first job completes at once and releases its unique key. */
 static int binary(struct duda_ctx *d)
 {
-    static const struct duda_job_options now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
-                                     two = {.unique = {"u\0two", 5}, .delay_ms = 3600000};
+    static const struct duda_job_options now = {.unique_key = {"u\0", 2}}, one = {.unique_key = {"u\0one", 5}, .delay_ms = 3600000},
+                                     two = {.unique_key = {"u\0two", 5}, .delay_ms = 3600000};
     const struct duda_job_options *all[] = {&now, &one, &two, &one};
     int e = 0;
     for (size_t i = 0; i < MK_LEN(all) && !e; i++)
@@ -119,12 +119,12 @@ static int counts(struct duda_ctx *d)
     int e = duda_jobs_count(d, "work", &n);
     return e ? e
              : duda_printf(d, "%llu %llu %llu", (unsigned long long)n.waiting, (unsigned long long)n.running,
-                           (unsigned long long)n.dead);
+                           (unsigned long long)n.failed);
 }
 
 static bool show(void *ctx, const struct duda_job *job)
 {
-    return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->text), MK_STR_ARG(job->problem)) == 0;
+    return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->payload), MK_STR_ARG(job->last_error)) == 0;
 }
 
 static int dead(struct duda_ctx *d)

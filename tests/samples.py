@@ -50,7 +50,7 @@ class Visitor:
         for line in answer.all("Set-Cookie"):
             name, _, value = line.partition(";")[0].partition("=")
             self.cookies[name] = value
-        found = re.search(r'name=_token value="([^"]+)"', answer.text)
+        found = re.search(r'name=csrf_token value="([^"]+)"', answer.text)
         self.token = found[1] if found else self.token
         return answer
 
@@ -58,5 +58,5 @@ class Visitor:
         return self._ask(target)
 
     def post(self, target, **fields):
-        form = urlencode({"_token": self.token, **fields}).encode()
+        form = urlencode({"csrf_token": self.token, **fields}).encode()
         return self._ask(target, "POST", [("Content-Type", "application/x-www-form-urlencoded")], form)

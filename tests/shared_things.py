@@ -96,11 +96,11 @@ static int who(struct duda_ctx *d)
 static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
-    note("done", job->text);
+    note("done", job->payload);
     return 0;
 }
 
-static const struct duda_job_type kind = {.name = "work", .fn = work, .parallel = 4, .backoff_ms = 20};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .concurrency = 4, .backoff_ms = 20};
 
 static int start(struct mk_worker *w)
 {

@@ -38,7 +38,7 @@ static void print_route(const struct dev_route *r, void *ctx)
     const char *slash = strrchr(r->line->file, '/');
     printf("%-*s  %-*s  %-*s  %s:%d%s%s%s%s\n", c->method, r->line->method, c->path, r->pattern, c->name,
            r->line->name, slash ? slash + 1 : r->line->file, r->line->line, *r->host ? "  " : "", r->host,
-           r->line->doc ? "  " : "", r->line->doc ? r->line->doc : "");
+           r->line->summary ? "  " : "", r->line->summary ? r->line->summary : "");
 }
 
 static int run_routes(int argc, char **argv)

@@ -55,23 +55,23 @@ static const char help[] =
 /* ---- Following the sources ---- */
 
 /* Prints why the server cannot be started, unless the error was already printed. */
-static void print_new_error(struct mk_buf *known, struct mk_buf *why, bool *news)
+static void print_new_error(struct mk_buf *known, struct mk_buf *error, bool *news)
 {
-    if (!mk_str_eq(mk_buf_str(why), mk_buf_str(known))) {
-        dev_print_text(stderr, mk_buf_str(why));
+    if (!mk_str_eq(mk_buf_str(error), mk_buf_str(known))) {
+        dev_print_text(stderr, mk_buf_str(error));
         *news = true;
     }
     mk_buf_free(known);
-    *known = *why;
+    *known = *error;
 }
 
 static bool restart_back(struct run *r, struct mk_buf *known, bool *news)
 {
-    struct mk_buf why = mk_buf_growing(WHY_MAX);
-    bool ok = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &why);
+    struct mk_buf error = mk_buf_growing(WHY_MAX);
+    bool ok = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &error);
     if (ok)
-        mk_buf_clear(&why);
-    print_new_error(known, &why, news);
+        mk_buf_clear(&error);
+    print_new_error(known, &error, news);
     return ok;
 }
 
@@ -92,13 +92,13 @@ static void restart_with_each_source(struct run *r, bool *news)
 static bool replace_back_server(struct run *r)
 {
     bool before = r->serves, news = false;
-    struct mk_buf why = mk_buf_growing(WHY_MAX);
-    r->serves = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &why);
+    struct mk_buf error = mk_buf_growing(WHY_MAX);
+    r->serves = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &error);
     bool any = dev_source_set_mark_loaded(&r->source_set, r->serves);
     bool tries_each = !r->serves && any && r->source_set.is_folder;
     if (r->serves || tries_each)
-        mk_buf_clear(&why);
-    print_new_error(&r->why, &why, &news);
+        mk_buf_clear(&error);
+    print_new_error(&r->why, &error, &news);
     if (tries_each)
         restart_with_each_source(r, &news);
     return news || r->serves != before;

@@ -39,7 +39,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Service",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, service),
-     .def = "off",
+     .default_value = "off",
      .help = "This server runs the services: its crashes are reported."},
 };
 
@@ -140,9 +140,9 @@ MK_PLUGIN(duda_dev) = {
     .name = "duda-dev",
     .version = MK_VERSION,
     .help = "Commands for developers of services in C.",
-    .order = MK_PRIORITY_ADDRESS,
+    .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
-    .verbs = verbs,
+    .commands = verbs,
     .load = load,
     .host = host,
     .worker_start = on_worker_start,

@@ -125,7 +125,7 @@ static ssize_t read_event_stream(void *ctx, char *buf, size_t cap)
     return ipc_call_recv(ctx, buf, cap);
 }
 
-static const struct mk_body_source_ops events = {.pull = read_event_stream};
+static const struct mk_body_source_ops events = {.read = read_event_stream};
 
 static enum mk_verdict stream_events(const struct dev_front_hook *g, struct mk_request *r,
                                      struct mk_response *response)
@@ -195,7 +195,7 @@ static ssize_t read_page_body(void *ctx, char *buf, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_body_source_ops page = {.pull = read_page_body};
+static const struct mk_body_source_ops page = {.read = read_page_body};
 
 void dev_front_hook_on_response(const struct dev_front_hook *g, struct mk_request *request,
                                 struct mk_response *response)

@@ -19,9 +19,9 @@
 
 enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20, DEATH_MS = 300 };
 
-static bool report_error(const char *what, const char *why)
+static bool report_error(const char *what, const char *error)
 {
-    fprintf(stderr, "monkey run: %s: %s\n", what, why);
+    fprintf(stderr, "monkey run: %s: %s\n", what, error);
     return false;
 }
 
@@ -283,24 +283,24 @@ static bool start_back_server(struct dev_servers *s, struct dev_process *c, cons
 }
 
 bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set *u, const char *extra,
-                              struct mk_buf *why)
+                              struct mk_buf *error)
 {
     char next[PATH_MAX], path[PATH_MAX];
     struct dev_process back = {.out = -1, .err = -1};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    bool ok = start_back_server(s, &back, u, extra) && wait_until_serving(&back, &out, why);
+    bool ok = start_back_server(s, &back, u, extra) && wait_until_serving(&back, &out, error);
     print_startup_output(&back, mk_buf_str(&out));
     mk_buf_free(&out);
     ok = ok && dev_paths_format(next, "%s/back-%u", s->folder, s->number + 1) &&
          dev_paths_format(path, "%s/back", s->folder);
-    dev_messages_strip_internal_paths(why, s->folder);
+    dev_messages_strip_internal_paths(error, s->folder);
     /* From here on, new connections go to the new server. */
     if (!ok || rename(next, path) < 0) {
         dev_process_stop(&back, SIGKILL);
         remove_unused_socket(s);
         return false;
     }
-    print_messages(mk_buf_str(why));
+    print_messages(mk_buf_str(error));
     retire_back_server(s);
     s->back = back;
     s->number++;

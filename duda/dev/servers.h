@@ -29,9 +29,9 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths);
  * dev_allowed_hosts_contain(). False: error, already reported. */
 bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names);
 /* Starts a new back server, waits until it accepts connections, and drains the old one. False: it failed to
- * start, `why` has its output, and the old one stays. */
+ * start, `error` has its output, and the old one stays. */
 bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set *source_set,
-                              const char *extra, struct mk_buf *why);
+                              const char *extra, struct mk_buf *error);
 /* Adds the descriptors to poll; returns how many, at most DEV_SERVERS_FDS. */
 size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds);
 /* Forwards the output of the servers, and extracts crash reports. */

@@ -75,7 +75,7 @@ static inline int package_call_end(struct package_call *c, int result)
 /* clang-format off */
 /* The key `Name` of such a struct. */
 #define PACKAGE_NAME_KEY                                                                                        \
-    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .def = "main",            \
+    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .default_value = "main",            \
      .min = 1, .max = 63, .help = "What services call it, if there are several."}
 /* clang-format on */
 

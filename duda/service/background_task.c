@@ -42,33 +42,33 @@ static const struct duda_service_ref *current_service(const struct duda_worker_c
     return worker_ctx->starts ? worker_ctx->starts : worker_ctx->runs ? worker_ctx->runs->owner : NULL;
 }
 
-int duda_task_spawn(struct mk_worker *worker, const struct duda_task *errand, struct duda_ctx **out)
+int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, struct duda_ctx **out)
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
-    struct duda_route_slot *route_slot = task_route_slot(worker_ctx, errand->name);
+    struct duda_route_slot *route_slot = task_route_slot(worker_ctx, task->name);
     *out = NULL;
-    if (errand->stack > DUDA_STACK_MAX)
+    if (task->stack > DUDA_STACK_MAX)
         return -EINVAL;
     if (duda_route_slot_disabled_s(route_slot, mk_worker_now(worker)))
         return -EAGAIN;
     struct task_run *k = duda_memory_acquire_block(worker_ctx, sizeof *k);
     if (!k)
         return -ENOMEM;
-    *k = (struct task_run){.errand = *errand};
+    *k = (struct task_run){.errand = *task};
     k->route = (struct duda_route){.kind = DUDA_IS_ROUTE,
-                                   .path = errand->name,
-                                   .fn = errand->fn,
-                                   .name = errand->name,
+                                   .path = task->name,
+                                   .fn = task->fn,
+                                   .name = task->name,
                                    .file = "a job",
-                                   .stack = errand->stack,
-                                   .deadline_ms = errand->deadline_ms};
+                                   .stack = task->stack,
+                                   .deadline_ms = task->deadline_ms};
     k->line = (struct duda_route_entry){
-        .route = &k->route, .pattern = mk_str_from_c(errand->name), .route_slot = route_slot};
+        .route = &k->route, .pattern = mk_str_from_c(task->name), .route_slot = route_slot};
     k->d.worker_ctx = worker_ctx;
     k->d.line = &k->line;
-    k->d.on_over = errand->on_end;
-    k->d.over_ctx = errand->ctx;
-    k->d.owner = errand->owner ? errand->owner : current_service(worker_ctx);
+    k->d.on_over = task->on_end;
+    k->d.over_ctx = task->ctx;
+    k->d.owner = task->owner ? task->owner : current_service(worker_ctx);
     assign_task_id(k);
     k->d.output = DUDA_OUTPUT_TUNNEL; /* only a wake resumes it */
     int e = duda_scheduler_start_handler(&k->d);

@@ -11,13 +11,13 @@
 enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
 
 /* HTTP/2 may send a separate header for each cookie. */
-static mk_str find_cookie(const struct duda_ctx *d, const char *wanted)
+static mk_str find_cookie(const struct duda_ctx *d, const char *expected)
 {
     mk_str name, value;
     for (size_t i = 0; d->request && mk_request_header_at(d->request, i, &name, &value); i++) {
         if (!mk_str_eq_nocase(name, MK_STR("Cookie")))
             continue;
-        mk_str found = duda_cookie_find(value, mk_str_from_c(wanted));
+        mk_str found = duda_cookie_find(value, mk_str_from_c(expected));
         if (found.p)
             return found;
     }

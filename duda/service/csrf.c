@@ -103,7 +103,7 @@ int duda_csrf_check(struct duda_ctx *d)
         int e = duda_form_load(d, NULL, NULL);
         if (e && e != 415)
             return e;
-        token = e ? MK_STR_NULL : duda_form(d, "_token");
+        token = e ? MK_STR_NULL : duda_form(d, "csrf_token");
     }
     return csrf_token_matches(d, token)
                ? DUDA_NEXT

@@ -70,7 +70,7 @@ static int on_part_begin(void *ctx, const struct duda_part *part)
     r->name = copy_to_request(r->d, part->name);
     r->file = (struct duda_upload){.name = r->name,
                                    .file_name = copy_to_request(r->d, part->file_name),
-                                   .type = copy_to_request(r->d, part->type)};
+                                   .content_type = copy_to_request(r->d, part->content_type)};
     mk_buf_clear(&r->value);
     r->bytes += part->name.len;
     return r->name.p ? 0 : -ENOMEM;
@@ -81,7 +81,7 @@ static int on_part_data(void *ctx, mk_str bytes)
     struct multipart_form_parser *r = ctx;
     if (r->is_file) {
         if (!r->began)
-            r->file.at = duda_multipart_at(r->parts);
+            r->file.offset = duda_multipart_offset(r->parts);
         r->began = true;
         r->file.size += bytes.len;
         return 0;
@@ -148,9 +148,9 @@ static int parse_error_result(int e)
 static void set_multipart_reason(struct duda_ctx *d, int e, const struct duda_multipart *parts)
 {
     size_t n;
-    const char *why = e ? duda_multipart_why(parts, &n) : NULL;
-    if (why)
-        (void)duda_reason(d, parse_error_result(e), "multipart/form-data, part %zu: %s", n, why);
+    const char *error = e ? duda_multipart_error(parts, &n) : NULL;
+    if (error)
+        (void)duda_reason(d, parse_error_result(e), "multipart/form-data, part %zu: %s", n, error);
 }
 
 static int parse_spooled_parts(struct mk_spool *content, struct duda_multipart *parts)
@@ -220,10 +220,10 @@ int duda_form_check_encoding(struct duda_ctx *d)
     return 0;
 }
 
-static bool is_media_type(mk_str type, mk_str wanted)
+static bool is_media_type(mk_str type, mk_str expected)
 {
     size_t end = mk_str_find(type, ';');
-    return mk_str_eq_nocase(mk_str_trim(mk_str_first(type, end == MK_STR_NONE ? type.len : end)), wanted);
+    return mk_str_eq_nocase(mk_str_trim(mk_str_first(type, end == MK_STR_NONE ? type.len : end)), expected);
 }
 
 static int load_form(struct duda_ctx *d, struct duda_parsed_form *form, const struct duda_form_limits *fields,
@@ -281,13 +281,13 @@ mk_str duda_form(struct duda_ctx *d, const char *name)
     return duda_form_data_get(duda_form_all(d), name);
 }
 
-int duda_bind_form(struct duda_ctx *d, const struct duda_schema *shape, void *out,
+int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                    struct duda_validation_errors *errors)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
     errors->n = 0;
     int e = duda_form_load(d, NULL, NULL);
-    return e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, shape, &memory, out, errors);
+    return e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, errors);
 }
 
 int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,

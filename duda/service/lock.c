@@ -31,7 +31,7 @@ static void on_lock_granted(void *owner)
 
 /* A lock of the service: "SCOPE:NAME". */
 struct full_name {
-    char buf[DUDA_SCOPE_MAX + 1 + DUDA_LOCK_NAME];
+    char buf[DUDA_SCOPE_MAX + 1 + DUDA_LOCK_NAME_MAX];
 };
 
 static mk_str full_lock_name(const struct duda_ctx *d, mk_str name, struct full_name *full)
@@ -78,7 +78,7 @@ static int defer_release_all(struct duda_ctx *d)
 static int enqueue_for_lock(struct duda_ctx *d, mk_str own_name, struct lock_wait *p)
 {
     struct full_name full;
-    if (own_name.len == 0 || own_name.len > DUDA_LOCK_NAME)
+    if (own_name.len == 0 || own_name.len > DUDA_LOCK_NAME_MAX)
         return -EINVAL;
     mk_str name = full_lock_name(d, own_name, &full);
     if (*find_held_lock(d, name))

@@ -24,25 +24,25 @@ static const struct mk_conf_key keys[] = {
     {.name = "CrashLimit",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct section, rules.crashes),
-     .def = "3",
-     .zero = "off",
+     .default_value = "3",
+     .zero_word = "off",
      .help = "After so many crashes of its handler within `CrashWindow` a route answers 503."},
     {.name = "CrashWindow",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, rules.window_ms),
-     .def = "1m",
+     .default_value = "1m",
      .min = 1000,
      .help = "The time for which crashes are counted."},
     {.name = "CrashBackoff",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, rules.closed_ms),
-     .def = "1m",
+     .default_value = "1m",
      .min = 1000,
      .help = "For how long such a route answers 503."},
     {.name = "CrashSymbols",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct section, lines),
-     .def = "off",
+     .default_value = "off",
      .help =
          "Log the lines of the sources behind a stack, too, which `addr2line` knows. Each worker then has a "
          "spawner, which starts programs outside of the sandbox."},
@@ -56,7 +56,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct section, shares),
-     .form = "NAME SERVICE... [on HOST...]",
+     .syntax = "NAME SERVICE... [on HOST...]",
      .help =
          "These services have one state: sessions, signed and sealed cookies, rooms, locks, stores, [KV], "
          "limits "
@@ -124,7 +124,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     const struct duda_session_config *v = settings->session_config;
     (void)h;
     if (!settings->is_checked && v->store == DUDA_SESSION_BACKEND_STORE)
-        duda_store_expect(config, v, v->store_name);
+        duda_store_require(config, v, v->store_name);
     if (!settings->is_checked)
         duda_shares_check(config, settings->section, settings->shares, settings->services,
                           settings->n_services);

@@ -60,15 +60,15 @@ static bool add_template_file(struct mk_config *config, struct duda_templates *s
                               const char *name)
 {
     char reason[REASON_MAX];
-    struct mk_buf text = mk_buf_growing(2 * FILE_MAX), why = mk_buf_fixed(reason, sizeof reason);
+    struct mk_buf text = mk_buf_growing(2 * FILE_MAX), error = mk_buf_fixed(reason, sizeof reason);
     int e = read_template_file(folder, name, &text);
     if (e)
-        mk_buf_addf(&why, "%s: %s", name, e == -EFBIG ? "no file of at most 1 MB" : strerror(-e));
+        mk_buf_addf(&error, "%s: %s", name, e == -EFBIG ? "no file of at most 1 MB" : strerror(-e));
     else
-        e = duda_templates_add(set, name, mk_buf_str(&text), &why);
+        e = duda_templates_add(set, name, mk_buf_str(&text), &error);
     mk_buf_free(&text);
     if (e)
-        mk_config_error(config, NULL, NULL, "templates/%.*s", MK_STR_ARG(mk_buf_str(&why)));
+        mk_config_error(config, NULL, NULL, "templates/%.*s", MK_STR_ARG(mk_buf_str(&error)));
     return !e;
 }
 
@@ -140,17 +140,19 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
                            const struct duda_value *value)
 {
     char reason[REASON_MAX];
-    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct duda_scratch_buf page;
     struct render_ctx render_ctx = {.d = d};
-    const struct duda_rendering how = {
-        .find = find, .ctx = &render_ctx, .missing = d->worker_ctx->rules->tries ? on_missing_name : NULL};
+    const struct duda_render_options how = {.find_partial = find,
+                                            .ctx = &render_ctx,
+                                            .on_missing =
+                                                d->worker_ctx->rules->tries ? on_missing_name : NULL};
     int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
     if (e)
         return e;
-    e = duda_template_render(t, value, &how, &page.buf, &why);
-    if (why.len)
-        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+    e = duda_template_render(t, value, &how, &page.buf, &error);
+    if (error.len)
+        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     if (!e)
         e = is_text ? duda_write(d, mk_buf_str(&page.buf)) : duda_html(d, mk_buf_str(&page.buf));
     duda_wait_end(&page.wait);
@@ -180,14 +182,14 @@ static void free_one_off_template(struct duda_wait *w)
 int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value)
 {
     char reason[REASON_MAX];
-    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct one_off_template c = {.template = NULL};
     int e = duda_wait_begin(d, &c.wait, free_one_off_template);
     if (e)
         return e;
-    c.template = duda_template_new(text, "template", &why);
+    c.template = duda_template_new(text, "template", &error);
     if (!c.template)
-        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     e = c.template ? render_template(d, c.template, false, &value) : -EINVAL;
     duda_wait_end(&c.wait);
     return e;

@@ -124,11 +124,11 @@ static mk_str decode_query_component(struct duda_ctx *d, mk_str text)
 
 mk_str duda_query(struct duda_ctx *d, const char *name)
 {
-    mk_str rest = d->request ? mk_request_query(d->request) : MK_STR_NULL, wanted = mk_str_from_c(name);
+    mk_str rest = d->request ? mk_request_query(d->request) : MK_STR_NULL, expected = mk_str_from_c(name);
     while (rest.p) {
         mk_str pair = mk_str_cut(&rest, '&'), key = mk_str_cut(&pair, '=');
         bool is_plain = mk_str_find(key, '%') == MK_STR_NONE && mk_str_find(key, '+') == MK_STR_NONE;
-        if (mk_str_eq(is_plain ? key : decode_query_component(d, key), wanted))
+        if (mk_str_eq(is_plain ? key : decode_query_component(d, key), expected))
             return decode_query_component(d, pair.p ? pair : MK_STR(""));
     }
     return MK_STR_NULL;

@@ -70,15 +70,15 @@ static bool is_valid_result(const struct duda_ctx *d)
 
 /* Errors caused by clients are not logged, except refusals, which may come from a file on this machine. A
  * missed deadline is not a failure of the handler, unless a function recorded what took so long. */
-static bool is_logged_failure(const struct duda_ctx *d, const char *why)
+static bool is_logged_failure(const struct duda_ctx *d, const char *message)
 {
     int r = d->result;
     if (r >= 0)
-        return r >= 500 && r <= 599 && why;
+        return r >= 500 && r <= 599 && message;
     if (r == -ECANCELED || r == -ETIMEDOUT)
-        return r == -ETIMEDOUT && why;
+        return r == -ETIMEDOUT && message;
     unsigned status = duda_result_errno_to_status(r);
-    return !d->request || status >= 500 || status == 403 || why;
+    return !d->request || status >= 500 || status == 403 || message;
 }
 
 static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
@@ -119,14 +119,15 @@ void duda_result_validate(struct duda_ctx *d)
     const struct duda_route *r = d->answers;
     if (d->session_error && !d->ended && d->request && d->output != DUDA_OUTPUT_TUNNEL)
         fail_with_session_error(d);
-    const char *why = duda_result_reason(d);
+    const char *message = duda_result_reason(d);
     if (!is_valid_result(d)) {
         log_invalid_result(d, r);
         d->result = 500;
-    } else if (is_logged_failure(d, why) && d->result < 0) {
+    } else if (is_logged_failure(d, message) && d->result < 0) {
         duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)%s%s", r->name, r->file, r->line, d->result,
-                 strerror(-d->result), why ? ": " : "", why ? why : "");
-    } else if (is_logged_failure(d, why)) {
-        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, d->result, why);
+                 strerror(-d->result), message ? ": " : "", message ? message : "");
+    } else if (is_logged_failure(d, message)) {
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, d->result,
+                 message);
     }
 }

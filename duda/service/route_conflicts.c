@@ -49,8 +49,8 @@ static int add_route_entry(struct mk_config *config, struct mk_router *router,
         mk_router_add(router, mk_buf_str(&t), (void *)(uintptr_t)r, w.failed ? MK_STR_NULL : mk_buf_str(&w));
     if (e != -EEXIST)
         return e == -ENOMEM ? e : 0; /* other errors were reported when the table was built */
-    mk_str why = mk_router_error(router);
-    mk_config_error(config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(why));
+    mk_str error = mk_router_error(router);
+    mk_config_error(config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(error));
     mk_config_hint(config,
                    "give each service paths of its own: `/shop/* %s` in [ROUTES], or a prefix in its table",
                    service->name);

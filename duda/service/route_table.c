@@ -40,9 +40,9 @@ struct route_table_builder {
 };
 
 /* Report an error in a line of the source. */
-static void report_route_error(struct route_table_builder *m, const struct duda_route *r, mk_str why)
+static void report_route_error(struct route_table_builder *m, const struct duda_route *r, mk_str error)
 {
-    mk_config_error(m->config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(why));
+    mk_config_error(m->config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(error));
     m->failed = true;
 }
 
@@ -155,8 +155,8 @@ static uint32_t route_series_of(struct route_table_builder *m, const struct duda
     if (!line->route_slot)
         return 0;
     uint32_t series =
-        mk_route_get(m->config, mk_str_from_c(m->service->name), mk_str_from_c(line->route->method),
-                     pattern.failed ? line->pattern : mk_buf_str(&pattern));
+        mk_route_stats_series(m->config, mk_str_from_c(m->service->name), mk_str_from_c(line->route->method),
+                              pattern.failed ? line->pattern : mk_buf_str(&pattern));
     atomic_store(&line->route_slot->counted, series);
     return series;
 }
@@ -200,7 +200,7 @@ static void add_after(struct route_table_builder *m, const struct duda_route *r,
 
 static void add_before(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
 {
-    if (r->kind == DUDA_IS_REQUIRE && (!r->allows || r->status < 400 || r->status > 599))
+    if (r->kind == DUDA_IS_REQUIRE && (!r->predicate || r->status < 400 || r->status > 599))
         report_route_error(m, r, MK_STR("DUDA_REQUIRE() needs a predicate and a status from 400 to 599"));
     else if (r->kind == DUDA_IS_BEFORE && !r->fn)
         report_route_error(m, r, MK_STR("DUDA_BEFORE() needs a function"));

@@ -36,7 +36,7 @@ static struct duda_stack_pool *stack_pool_for(struct duda_worker_ctx *worker_ctx
 
 static int check_requirement(struct duda_ctx *d, const struct duda_route *r)
 {
-    bool allows = r->allows(d);
+    bool allows = r->predicate(d);
     return d->ended ? d->ended : allows ? DUDA_NEXT : (int)r->status;
 }
 
@@ -164,8 +164,8 @@ static void count_route_request(const struct duda_ctx *d)
     bool cancelled = d->ended == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
     if (d->line->series && d->began_us)
-        mk_route_count(route_cells(d->worker_ctx, d->line->series), mk_clock_us() - d->began_us,
-                       failed && !cancelled, cancelled);
+        mk_route_stats_record(route_cells(d->worker_ctx, d->line->series), mk_clock_us() - d->began_us,
+                              failed && !cancelled, cancelled);
 }
 
 /* Frees the handler. The tunnel of its request may live on. */
@@ -369,7 +369,7 @@ static ssize_t pull(void *ctx, char *buf, size_t cap)
     }
 }
 
-static const struct mk_body_source_ops source = {.pull = pull};
+static const struct mk_body_source_ops source = {.read = pull};
 
 static enum mk_verdict begin_streaming_response(struct duda_ctx *d)
 {

@@ -163,7 +163,7 @@ static int get_session(struct duda_ctx *d, struct duda_session **out)
 
 static int assign_session_id(struct duda_session *s)
 {
-    unsigned char bits[DUDA_SESSION_ID / 2];
+    unsigned char bits[DUDA_SESSION_ID_LEN / 2];
     struct duda_cookie_name name;
     struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
     if (duda_response_head_is_final(s->d))

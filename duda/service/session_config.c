@@ -13,7 +13,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Store",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct duda_session_config, store_name),
-     .def = "memory",
+     .default_value = "memory",
      .min = 1,
      .max = 63,
      .help =
@@ -22,7 +22,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "IdleTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_session_config, idle_ms),
-     .def = "30m",
+     .default_value = "30m",
      .min = 1000,
      .help = "A session ends after so long without a request; in a [KV], [REDIS] or cookie up to a quarter "
              "of that, at "
@@ -30,13 +30,13 @@ static const struct mk_conf_key keys[] = {
     {.name = "AbsoluteTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_session_config, life_ms),
-     .def = "12h",
+     .default_value = "12h",
      .min = 1000,
      .help = "A session ends so long after its beginning."},
     {.name = "MaxSessions",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct duda_session_config, n_max),
-     .def = "10000",
+     .default_value = "10000",
      .min = 8,
      .max = 1000000,
      .help = "Sessions in memory, 3 KB each. When more begin, sessions without a log-in "

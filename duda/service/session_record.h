@@ -16,10 +16,10 @@ struct duda_session_pair {
 struct duda_session {
     struct duda_ctx *d;
     bool exists, writes_cookie;
-    bool is_new;               /* its ID was created in this request and is not in the store yet */
-    bool is_renewed;           /* its ID was regenerated, so the user has presumably logged in */
-    char id[DUDA_SESSION_ID];  /* session ID, as in the cookie */
-    char key[DUDA_SESSION_ID]; /* key in the store: see duda_session_derive_key() */
+    bool is_new;                   /* its ID was created in this request and is not in the store yet */
+    bool is_renewed;               /* its ID was regenerated, so the user has presumably logged in */
+    char id[DUDA_SESSION_ID_LEN];  /* session ID, as in the cookie */
+    char key[DUDA_SESSION_ID_LEN]; /* key in the store: see duda_session_derive_key() */
     unsigned char number[DUDA_REVOKED_SESSION_ID]; /* for sessions encrypted in their cookie */
     int64_t began, used;
     struct duda_session_pair *pairs;

@@ -72,7 +72,7 @@ static mk_str store_key_text(const struct duda_session *s)
 /* IDs have 256 random bits, so a plain hash without a secret does not reveal them. */
 int duda_session_derive_key(struct duda_session *s)
 {
-    char hash[DUDA_SESSION_ID / 2];
+    char hash[DUDA_SESSION_ID_LEN / 2];
     struct mk_buf text = mk_buf_fixed(s->key, sizeof s->key);
     mk_str purpose = session_crypto_context(s);
     if (!purpose.p)
@@ -245,7 +245,7 @@ int duda_session_store_delete(struct duda_session *s)
 {
     const struct duda_session_store *store = session_store_of(s->d);
     if (store)
-        return store->drop(s->d, store_key_text(s));
+        return store->destroy(s->d, store_key_text(s));
     struct session_shm_id id = session_shm_id(s);
     return duda_session_shm_delete(&s->d->worker_ctx->session_config->vault, id.bytes) ? 0 : -ENOENT;
 }

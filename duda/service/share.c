@@ -41,9 +41,9 @@ mk_str duda_share_state_host(const struct duda_share *share, mk_str host)
 
 /* ---- Parsing ---- */
 
-static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *why)
+static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *error)
 {
-    mk_conf_ctx_error(conf_ctx, part, "%s", why);
+    mk_conf_ctx_error(conf_ctx, part, "%s", error);
     mk_conf_ctx_hint(conf_ctx,
                      "write `Share NAME SERVICE... [on HOST...]`: `Share shop storefront checkout on *`");
     return false;

@@ -25,7 +25,7 @@ void duda_store_declare(struct mk_config *config, const void *section, mk_str na
         s->stores[s->n_stores++] = name;
 }
 
-void duda_store_expect(struct mk_config *config, const void *section, mk_str name)
+void duda_store_require(struct mk_config *config, const void *section, mk_str name)
 {
     const struct duda_plugin_config *s = mk_config_data(config, duda_worker_ctx_plugin());
     if (!s || s->n_stores == MK_LEN(s->stores) || is_store_declared(s, name))

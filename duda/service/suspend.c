@@ -75,7 +75,7 @@ int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(stru
         assert(false && "duda_wait_end() is missing");
         return -EINVAL;
     }
-    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_under_way = !d->ended};
+    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_active = !d->ended};
     if (d->ended)
         return duda_suspend(d); /* if the handler is terminated in here, nothing stays linked */
     d->waits = w;
@@ -102,7 +102,7 @@ static int reject_ended_wait(struct duda_wait *w)
 int duda_wait_suspend(struct duda_wait *w)
 {
     int e = 0;
-    if (!w->is_under_way)
+    if (!w->is_active)
         return reject_ended_wait(w);
     while (!w->is_woken && !e)
         e = duda_suspend(w->d);
@@ -116,7 +116,7 @@ int duda_wait_suspend(struct duda_wait *w)
 
 void duda_wait_wake(struct duda_wait *w)
 {
-    if (!w->is_under_way)
+    if (!w->is_active)
         return;
     w->is_woken = true;
     duda_wake(w->d);
@@ -124,14 +124,14 @@ void duda_wait_wake(struct duda_wait *w)
 
 void duda_wait_end(struct duda_wait *w)
 {
-    if (!w->is_under_way)
+    if (!w->is_active)
         return;
     struct duda_ctx *d = w->d;
     assert(d->waits == w && "waits end in the reverse order of their begin");
     struct duda_wait **at = d->waits == w ? &d->waits : find_wait(d, w);
     if (at)
         *at = w->outer;
-    w->is_under_way = false;
+    w->is_active = false;
     call_wait_cleanup(w);
 }
 
@@ -150,7 +150,7 @@ void duda_suspend_end_waits(struct duda_ctx *d)
 {
     for (struct duda_wait *w; (w = d->waits);) {
         d->waits = w->outer;
-        w->is_under_way = false;
+        w->is_active = false;
         call_wait_cleanup(w);
     }
 }

@@ -43,10 +43,10 @@ static void on_topic_message(void *owner, struct duda_topic_delivery *delivery)
         l->missed++;
     }
     struct received_message *h = &l->waiting[(l->first + l->n) % DUDA_TOPIC_QUEUE_MAX];
-    mk_str room = duda_topics_short_name(duda_scope(l->d), delivery->room);
-    *h = (struct received_message){mk_buf_growing(DUDA_TOPIC_NAME_MAX + DUDA_TOPIC_MESSAGE_MAX), room.len,
+    mk_str buf = duda_topics_short_name(duda_scope(l->d), delivery->room);
+    *h = (struct received_message){mk_buf_growing(DUDA_TOPIC_NAME_MAX + DUDA_TOPIC_MESSAGE_MAX), buf.len,
                                    delivery->kind};
-    mk_buf_add(&h->bytes, room);
+    mk_buf_add(&h->bytes, buf);
     mk_buf_add(&h->bytes, delivery->text);
     if (h->bytes.failed) {
         mk_buf_free(&h->bytes);
@@ -67,7 +67,7 @@ static void topic_receiver_free(void *ctx)
     mk_mem_free(l);
 }
 
-int duda_topic_subscribe(struct duda_ctx *d, mk_str room)
+int duda_topic_subscribe(struct duda_ctx *d, mk_str buf)
 {
     if (!d->listener) {
         struct duda_topic_receiver *l = mk_mem_zalloc(1, sizeof *l);
@@ -79,14 +79,14 @@ int duda_topic_subscribe(struct duda_ctx *d, mk_str room)
         if (e)
             return e;
     }
-    return duda_topics_subscribe(topic_scope_of(d), &d->listener->members, room, d->listener,
+    return duda_topics_subscribe(topic_scope_of(d), &d->listener->members, buf, d->listener,
                                  on_topic_message);
 }
 
-void duda_topic_unsubscribe(struct duda_ctx *d, mk_str room)
+void duda_topic_unsubscribe(struct duda_ctx *d, mk_str buf)
 {
     if (d->listener)
-        duda_topics_unsubscribe(topic_scope_of(d), &d->listener->members, room);
+        duda_topics_unsubscribe(topic_scope_of(d), &d->listener->members, buf);
 }
 
 static void on_receive_timeout(struct mk_timer *t)
@@ -133,19 +133,19 @@ int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms, struct duda_topi
         return e;
     struct received_message *h = &l->waiting[l->first];
     mk_str all = mk_buf_str(&h->bytes);
-    out->room = duda_strdup(d, mk_str_first(all, h->name_len));
-    out->text = duda_strdup(d, mk_str_skip(all, h->name_len));
+    out->topic = duda_strdup(d, mk_str_first(all, h->name_len));
+    out->data = duda_strdup(d, mk_str_skip(all, h->name_len));
     out->kind = h->kind;
-    out->missed = l->missed;
+    out->dropped = l->missed;
     l->missed = 0;
     drop_oldest_message(l);
-    return out->room.p && out->text.p ? 0 : -ENOMEM;
+    return out->topic.p && out->data.p ? 0 : -ENOMEM;
 }
 
 int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out)
 {
     struct duda_topic_message m;
     int e = duda_topic_receive_message(d, ms, &m);
-    *out = e ? MK_STR_NULL : m.text;
+    *out = e ? MK_STR_NULL : m.data;
     return e;
 }

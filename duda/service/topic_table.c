@@ -70,10 +70,10 @@ static void grow_buckets(struct duda_topic_table *r)
         return;
     for (size_t i = 0; i < r->n_buckets; i++)
         while (r->buckets[i]) {
-            struct duda_topic *room = r->buckets[i];
-            r->buckets[i] = room->next;
-            room->next = buckets[room->hash & (n - 1)];
-            buckets[room->hash & (n - 1)] = room;
+            struct duda_topic *buf = r->buckets[i];
+            r->buckets[i] = buf->next;
+            buf->next = buckets[buf->hash & (n - 1)];
+            buckets[buf->hash & (n - 1)] = buf;
         }
     mk_mem_free(r->buckets);
     r->buckets = buckets;
@@ -86,46 +86,46 @@ static struct duda_topic *get_or_create_topic(struct duda_topic_table *r, mk_str
     struct duda_topic **at = find_topic(r, name, hash);
     if (*at)
         return *at;
-    struct duda_topic *room = mk_mem_zalloc(1, sizeof *room + name.len);
-    if (!room)
+    struct duda_topic *buf = mk_mem_zalloc(1, sizeof *buf + name.len);
+    if (!buf)
         return NULL;
-    memcpy(room->name, name.p, name.len);
-    room->len = name.len;
-    room->hash = hash;
-    *at = room;
+    memcpy(buf->name, name.p, name.len);
+    buf->len = name.len;
+    buf->hash = hash;
+    *at = buf;
     if (++r->n > 2 * r->n_buckets)
         grow_buckets(r);
-    return room;
+    return buf;
 }
 
-static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *room)
+static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *buf)
 {
-    if (room->members || room->is_told)
+    if (buf->members || buf->is_told)
         return;
-    *find_topic(r, mk_str_of(room->name, room->len), room->hash) = room->next;
+    *find_topic(r, mk_str_of(buf->name, buf->len), buf->hash) = buf->next;
     r->n--;
-    mk_mem_free(room);
+    mk_mem_free(buf);
 }
 
 int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_subscriber *m)
 {
-    struct duda_topic *room = get_or_create_topic(r, name);
-    if (!room)
+    struct duda_topic *buf = get_or_create_topic(r, name);
+    if (!buf)
         return -ENOMEM;
-    m->room = room;
-    m->next = room->members;
-    m->at = &room->members;
+    m->room = buf;
+    m->next = buf->members;
+    m->at = &buf->members;
     if (m->next)
         m->next->at = &m->next;
-    room->members = m;
-    room->n++;
+    buf->members = m;
+    buf->n++;
     return 0;
 }
 
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m)
 {
-    struct duda_topic *room = m->room;
-    if (!room)
+    struct duda_topic *buf = m->room;
+    if (!buf)
         return;
     for (struct delivery_cursor *c = r->deliveries; c; c = c->outer)
         if (c->next == &m->next)
@@ -134,8 +134,8 @@ void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber 
     if (m->next)
         m->next->at = m->at;
     m->room = NULL;
-    room->n--;
-    free_topic_if_empty(r, room);
+    buf->n--;
+    free_topic_if_empty(r, buf);
 }
 
 mk_str duda_topic_table_name(const struct duda_subscriber *m)
@@ -143,10 +143,10 @@ mk_str duda_topic_table_name(const struct duda_subscriber *m)
     return m->room ? mk_str_of(m->room->name, m->room->len) : MK_STR_NULL;
 }
 
-static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic *room,
+static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic *buf,
                                    struct duda_topic_delivery *delivery)
 {
-    struct delivery_cursor c = {&room->members, r->deliveries};
+    struct delivery_cursor c = {&buf->members, r->deliveries};
     r->deliveries = &c;
     while (*c.next) {
         struct duda_subscriber *m = *c.next;
@@ -159,19 +159,19 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
 void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
                               mk_str text)
 {
-    struct duda_topic *room = *find_topic(r, name, mk_hash(&r->key, name));
+    struct duda_topic *buf = *find_topic(r, name, mk_hash(&r->key, name));
     struct duda_topic_delivery delivery = {.room = name, .text = text, .kind = kind};
-    if (!room || room->is_told)
+    if (!buf || buf->is_told)
         return;
-    room->is_told = true;
-    deliver_to_subscribers(r, room, &delivery);
-    room->is_told = false;
-    free_topic_if_empty(r, room);
+    buf->is_told = true;
+    deliver_to_subscribers(r, buf, &delivery);
+    buf->is_told = false;
+    free_topic_if_empty(r, buf);
     mk_websocket_message_free(delivery.framed);
 }
 
 size_t duda_topic_table_count(const struct duda_topic_table *r, mk_str name)
 {
-    const struct duda_topic *room = *find_topic(r, name, mk_hash(&r->key, name));
-    return room ? room->n : 0;
+    const struct duda_topic *buf = *find_topic(r, name, mk_hash(&r->key, name));
+    return buf ? buf->n : 0;
 }

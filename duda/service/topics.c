@@ -160,7 +160,7 @@ static int say(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_web
     encode_worker_message(&message, topic, kind, text);
     int e = message.failed ? -ENOMEM : send_to_other_workers(worker, mk_buf_str(&message));
     if (worker_ctx->relay && !message.failed) {
-        int far = worker_ctx->relay->say(worker_ctx->relay->ctx, mk_buf_str(&message));
+        int far = worker_ctx->relay->publish(worker_ctx->relay->ctx, mk_buf_str(&message));
         e = e ? e : far;
     }
     mk_buf_free(&message);

@@ -37,7 +37,7 @@ ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *u, char *
     if (at >= u->size)
         return 0;
     uint64_t left = u->size - at;
-    return mk_spool_read(form->content, buf, left < cap ? (size_t)left : cap, u->at + at);
+    return mk_spool_read(form->content, buf, left < cap ? (size_t)left : cap, u->offset + at);
 }
 
 /* ---- In a thread ---- */
@@ -78,12 +78,12 @@ enum { OPEN = O_WRONLY | O_CLOEXEC, TEMPORARY_ROOM = 64 };
 static int open_temporary_file(struct upload_save *s)
 {
     uint64_t number;
-    size_t buf = s->folder_len + TEMPORARY_ROOM;
-    s->temporary = mk_mem_alloc(buf);
+    size_t space = s->folder_len + TEMPORARY_ROOM;
+    s->temporary = mk_mem_alloc(space);
     if (!s->temporary)
         return -ENOMEM;
     mk_random(&number, sizeof number);
-    snprintf(s->temporary, buf, "%.*s.duda-%016llx.part", (int)s->folder_len, s->path,
+    snprintf(s->temporary, space, "%.*s.duda-%016llx.part", (int)s->folder_len, s->path,
              (unsigned long long)number);
     int to = open(s->temporary, OPEN | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
     if (to >= 0)
@@ -164,7 +164,7 @@ static struct upload_save *upload_save_new(int fd, const struct duda_upload *u, 
     s->folder_len = slash ? (size_t)(slash + 1 - path) : 0;
     s->from = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the thread may outlive the request */
     s->to = -1;
-    s->at = (off_t)u->at;
+    s->at = (off_t)u->offset;
     s->left = u->size;
     return s;
 }

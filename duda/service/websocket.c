@@ -119,7 +119,7 @@ static void on_room(void *ctx, struct mk_websocket *end)
 }
 
 static const struct mk_websocket_ops ops = {
-    .on_message = on_message, .on_room = on_room, .on_close = on_close};
+    .on_message = on_message, .on_writable = on_room, .on_close = on_close};
 
 /* ---- Opening ---- */
 

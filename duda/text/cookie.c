@@ -46,7 +46,7 @@ static void append_attributes(struct mk_buf *b, const struct duda_cookie *c, boo
         mk_buf_addf(b, "; Max-Age=%" PRId64, c->max_age < 0 ? 0 : c->max_age);
     if (secure)
         mk_buf_add(b, MK_STR("; Secure"));
-    if (!c->for_scripts)
+    if (!c->script_readable)
         mk_buf_add(b, MK_STR("; HttpOnly"));
     mk_buf_addf(b, "; SameSite=%s", sites[c->same_site]);
 }
@@ -54,7 +54,7 @@ static void append_attributes(struct mk_buf *b, const struct duda_cookie *c, boo
 int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *c, bool is_tls)
 {
     mk_str path = c->path.len ? c->path : MK_STR("/");
-    bool secure = is_tls && !c->without_tls;
+    bool secure = is_tls && !c->insecure;
     if (!mk_is_token(mk_str_from_c(c->name)) || !is_cookie_value(c->value) || !is_attribute_value(path) ||
         path.p[0] != '/' || !is_attribute_value(c->domain) || c->same_site > DUDA_SAME_SITE_NONE)
         return -EINVAL;
@@ -82,11 +82,11 @@ bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value)
     return false;
 }
 
-mk_str duda_cookie_find(mk_str field, mk_str wanted)
+mk_str duda_cookie_find(mk_str field, mk_str expected)
 {
     mk_str name, value;
     while (duda_cookie_next(&field, &name, &value))
-        if (mk_str_eq(name, wanted))
+        if (mk_str_eq(name, expected))
             return value;
     return MK_STR_NULL;
 }

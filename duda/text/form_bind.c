@@ -93,14 +93,14 @@ static void bind_list(struct form_binding *r, const struct duda_schema_field *m,
     if (good == n && !duda_schema_field_allows_count(m, n))
         add_validation_error(r, where, name, " must be ", m, true);
     memcpy((char *)base + m->offset, &list, sizeof list);
-    memcpy((char *)base + m->count_at, &n, sizeof n);
+    memcpy((char *)base + m->count_offset, &n, sizeof n);
 }
 
 static void bind_field(struct form_binding *r, const struct duda_schema_field *m, void *base,
                        const struct duda_field_path *where, const char *name)
 {
     mk_str text = duda_form_data_get(r->fields, name);
-    bool keeps_empty = m->kind == DUDA_KIND_STRING && m->min == 0;
+    bool keeps_empty = m->kind == DUDA_KIND_STRING && m->min_length == 0;
     bool is_there = text.p && (text.len || keeps_empty);
     duda_schema_field_set_present(m, base, is_there);
     if (is_there) {
@@ -117,7 +117,7 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *shape,
                         const struct duda_field_path *where)
 {
     for (size_t i = 0; i < shape->n && r->error != -ENOMEM; i++) {
-        const struct duda_schema_field *m = &shape->members[i];
+        const struct duda_schema_field *m = &shape->fields[i];
         struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
         char name[NAME_MAX_LEN];
         struct mk_buf b = mk_buf_fixed(name, sizeof name - 1);
@@ -126,11 +126,11 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *shape,
         if (m->is_list)
             bind_list(r, m, base, &here, name);
         else if (m->kind == DUDA_KIND_OBJECT)
-            bind_struct(r, m->shape, (char *)base + m->offset, &here);
+            bind_struct(r, m->schema, (char *)base + m->offset, &here);
         else
             bind_field(r, m, base, &here, name);
     }
-    const char *wrong = shape->check && !r->error ? shape->check(base) : NULL;
+    const char *wrong = shape->validate && !r->error ? shape->validate(base) : NULL;
     if (wrong) {
         r->error = -EINVAL;
         (void)duda_validation_errors_add(r->errors, r->memory, where, mk_str_from_c(wrong));

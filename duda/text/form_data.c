@@ -86,12 +86,12 @@ int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
     return 0;
 }
 
-mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *name, size_t wanted)
+mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *name, size_t expected)
 {
     mk_str key = mk_str_from_c(name);
     for (size_t i = 0; i < f->n; i++)
-        if (mk_str_eq(f->at[i].name, key) && wanted-- == 0)
-            return f->at[i].value;
+        if (mk_str_eq(f->pairs[i].name, key) && expected-- == 0)
+            return f->pairs[i].value;
     return MK_STR_NULL;
 }
 

@@ -115,7 +115,7 @@ static bool read_single_value(struct duda_json_cursor *c, const struct duda_sche
     case DUDA_KIND_ENUM:
         return next == '"' ? read_text(c, m, at, where) : skip_wrong_type(c, m, where, false);
     case DUDA_KIND_OBJECT:
-        return next == '{' ? read_object(c, m->shape, at, where) : skip_wrong_type(c, m, where, false);
+        return next == '{' ? read_object(c, m->schema, at, where) : skip_wrong_type(c, m, where, false);
     case DUDA_KIND_JSON_RAW:
         break;
     }
@@ -178,7 +178,7 @@ static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field
     if (!read_elements(c, m, &list, where))
         return false;
     memcpy((char *)base + m->offset, &list.at, sizeof list.at);
-    memcpy((char *)base + m->count_at, &list.n, sizeof list.n);
+    memcpy((char *)base + m->count_offset, &list.n, sizeof list.n);
     return true;
 }
 
@@ -202,7 +202,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
     char shown[NAME_SHOWN_MAX * 4];
     struct mk_buf clean = mk_buf_fixed(shown, sizeof shown - 1);
     mk_str ignored;
-    if (!shape->ignores_unknown) {
+    if (!shape->allow_unknown) {
         mk_log_escape_to(&clean, mk_str_first(name, NAME_SHOWN_MAX), sizeof shown - 1);
         shown[clean.len] = '\0';
         struct duda_field_path here = {.up = where, .name = shown};
@@ -214,7 +214,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
 
 /* The fields of an object that were seen: one bit each. */
 struct seen_fields {
-    uint64_t bits[(DUDA_SCHEMA_MAX + 63) / 64];
+    uint64_t bits[(DUDA_SCHEMA_FIELDS_MAX + 63) / 64];
 };
 
 static bool mark_seen(struct seen_fields *seen_fields, size_t i)
@@ -234,9 +234,9 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
     if (!duda_json_count_element(c) || !duda_json_lex_name(c, &name) || !duda_json_expect_char(c, ':', "`:`"))
         return false;
     size_t i = duda_schema_field_find(shape, name);
-    if (i == MK_STR_NONE || i >= DUDA_SCHEMA_MAX)
+    if (i == MK_STR_NONE || i >= DUDA_SCHEMA_FIELDS_MAX)
         return read_unknown_member(c, shape, name, at, where);
-    const struct duda_schema_field *m = &shape->members[i];
+    const struct duda_schema_field *m = &shape->fields[i];
     struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
     if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " is there more than once", NULL, false))
         return false;
@@ -247,8 +247,8 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
                                  const struct duda_field_path *where, struct seen_fields *seen_fields,
                                  size_t begin)
 {
-    for (size_t i = 0; i < shape->n && i < DUDA_SCHEMA_MAX; i++) {
-        const struct duda_schema_field *m = &shape->members[i];
+    for (size_t i = 0; i < shape->n && i < DUDA_SCHEMA_FIELDS_MAX; i++) {
+        const struct duda_schema_field *m = &shape->fields[i];
         struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
         if (mark_seen(seen_fields, i))
             continue;
@@ -263,7 +263,7 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
 static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *shape, const void *base,
                              const struct duda_field_path *where, size_t begin)
 {
-    const char *wrong_rule = shape->check && !c->error ? shape->check(base) : NULL;
+    const char *wrong_rule = shape->validate && !c->error ? shape->validate(base) : NULL;
     return !wrong_rule || duda_json_add_error(c, begin, where, mk_str_from_c(wrong_rule));
 }
 
@@ -303,7 +303,7 @@ int duda_json_read(mk_str text, const struct duda_schema *shape, const struct du
     struct duda_json_cursor c;
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
         return c.error;
-    const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .shape = shape, .size = shape->size};
+    const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .schema = shape, .size = shape->size};
     return finish_reading(&c, read_single_value(&c, &whole, out, NULL));
 }
 
@@ -316,7 +316,7 @@ int duda_json_read_list(mk_str text, const struct duda_schema *shape, const stru
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
         return c.error;
     const struct duda_schema_field whole = {
-        .kind = DUDA_KIND_OBJECT, .shape = shape, .size = shape->size, .is_list = true};
+        .kind = DUDA_KIND_OBJECT, .schema = shape, .size = shape->size, .is_list = true};
     bool good = duda_json_accept_char(&c, '[') ? read_elements(&c, &whole, &grown, NULL)
                                                : skip_wrong_type(&c, &whole, NULL, true);
     memcpy(list, &grown.at, sizeof grown.at);

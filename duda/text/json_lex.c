@@ -24,16 +24,16 @@ static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_f
     if (c->errors->n == DUDA_VALIDATION_ERRORS_MAX)
         return false;
     bool buf = duda_validation_errors_add(c->errors, c->memory, where, text);
-    set_line_and_column(&c->errors->at[c->errors->n - 1], mk_str_first(c->text, at));
+    set_line_and_column(&c->errors->items[c->errors->n - 1], mk_str_first(c->text, at));
     return buf;
 }
 
 /* The fatal error comes first: the others may only follow from it, as in truncated text. */
 static void move_last_error_first(struct duda_validation_errors *errors)
 {
-    struct duda_validation_error last = errors->at[errors->n - 1];
-    memmove(errors->at + 1, errors->at, (errors->n - 1) * sizeof last);
-    errors->at[0] = last;
+    struct duda_validation_error last = errors->items[errors->n - 1];
+    memmove(errors->items + 1, errors->items, (errors->n - 1) * sizeof last);
+    errors->items[0] = last;
 }
 
 bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
@@ -92,9 +92,9 @@ char duda_json_peek_char(struct duda_json_cursor *c)
     return '\0';
 }
 
-bool duda_json_accept_char(struct duda_json_cursor *c, char wanted)
+bool duda_json_accept_char(struct duda_json_cursor *c, char expected)
 {
-    bool is_next = duda_json_peek_char(c) == wanted && c->at < c->text.len;
+    bool is_next = duda_json_peek_char(c) == expected && c->at < c->text.len;
     c->at += is_next;
     return is_next;
 }
@@ -110,9 +110,9 @@ static bool fail_unexpected(struct duda_json_cursor *c, const char *what)
     return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not the byte 0x%02x", what, next);
 }
 
-bool duda_json_expect_char(struct duda_json_cursor *c, char wanted, const char *what)
+bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *what)
 {
-    return duda_json_accept_char(c, wanted) || fail_unexpected(c, what);
+    return duda_json_accept_char(c, expected) || fail_unexpected(c, what);
 }
 
 bool duda_json_next_element(struct duda_json_cursor *c, char close)

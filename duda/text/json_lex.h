@@ -25,10 +25,10 @@ bool duda_json_expect_end(struct duda_json_cursor *c);
 
 /* The next character that is not white space, without consuming it; 0 at the end. */
 char duda_json_peek_char(struct duda_json_cursor *c);
-/* Consumes the next character if it is `wanted`. */
-bool duda_json_accept_char(struct duda_json_cursor *c, char wanted);
+/* Consumes the next character if it is `expected`. */
+bool duda_json_accept_char(struct duda_json_cursor *c, char expected);
 /* Does the same, but a different character is an error that says `what` was expected. */
-bool duda_json_expect_char(struct duda_json_cursor *c, char wanted, const char *what);
+bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *what);
 /* Called after an element: true if another one follows, false at the end of the array or object, or on an
  * error. */
 bool duda_json_next_element(struct duda_json_cursor *c, char close);

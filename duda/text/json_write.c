@@ -26,7 +26,7 @@ static bool cache_field_names(struct cached_names *cached_names, const struct du
         if (i == MK_LEN(cached_names->at) - 1)
             return false;
         w.comma = true;
-        mk_json_key(&w, duda_schema_field_name(&shape->members[i]));
+        mk_json_key(&w, duda_schema_field_name(&shape->fields[i]));
         cached_names->at[i + 1] = (unsigned char)buf.len;
     }
     return !buf.failed;
@@ -42,7 +42,7 @@ static mk_str cached_name(const struct cached_names *cached_names, size_t i)
 static void write_field(struct mk_json_writer *w, const struct duda_schema *shape, size_t i,
                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
-    const struct duda_schema_field *m = &shape->members[i];
+    const struct duda_schema_field *m = &shape->fields[i];
     struct duda_value v;
     bool is_integer = m->kind == DUDA_KIND_INTEGER && !m->is_list && duda_schema_field_is_present(m, base);
     if (!is_integer) {
@@ -76,16 +76,16 @@ static void write_struct(struct mk_json_writer *w, const struct duda_schema *sha
 static const struct duda_schema *common_shape(const struct duda_value *v)
 {
     bool are_structs =
-        v->kind == DUDA_VALUE_STRUCTS && (!v->of.in.member || v->of.in.member->kind == DUDA_KIND_OBJECT);
-    return are_structs && v->n > 1 ? v->of.in.shape : NULL;
+        v->kind == DUDA_VALUE_STRUCTS && (!v->of.in.field || v->of.in.field->kind == DUDA_KIND_OBJECT);
+    return are_structs && v->n > 1 ? v->of.in.schema : NULL;
 }
 
 static void write_structs(struct mk_json_writer *w, const struct duda_value *v,
                           const struct cached_names *cached_names, size_t depth)
 {
-    const struct duda_schema *shape = v->of.in.shape;
-    size_t size = v->of.in.member ? v->of.in.member->size : shape->size;
-    const char *at = v->of.in.at;
+    const struct duda_schema *shape = v->of.in.schema;
+    size_t size = v->of.in.field ? v->of.in.field->size : shape->size;
+    const char *at = v->of.in.object;
     for (size_t i = 0; i < v->n && !w->out->failed; i++)
         write_struct(w, shape, cached_names, at + i * size, depth);
 }
@@ -119,7 +119,7 @@ static void write_nested_value(struct mk_json_writer *w, const struct duda_value
     if (depth == 0)
         mk_json_null(w);
     else if (v->kind == DUDA_VALUE_STRUCT)
-        write_struct(w, v->of.in.shape, NULL, v->of.in.at, depth - 1);
+        write_struct(w, v->of.in.schema, NULL, v->of.in.object, depth - 1);
     else if (v->kind == DUDA_VALUE_MAP)
         write_map(w, v, depth - 1);
     else
@@ -133,13 +133,13 @@ static void write_value(struct mk_json_writer *w, const struct duda_value *v, si
         mk_json_null(w);
         break;
     case DUDA_VALUE_BOOL:
-        mk_json_bool(w, v->of.truth);
+        mk_json_bool(w, v->of.boolean);
         break;
     case DUDA_VALUE_INTEGER:
         mk_json_int(w, v->of.integer);
         break;
     case DUDA_VALUE_UNSIGNED:
-        mk_json_uint(w, v->of.natural);
+        mk_json_uint(w, v->of.uinteger);
         break;
     case DUDA_VALUE_NUMBER:
         mk_json_double(w, v->of.number);

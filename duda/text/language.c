@@ -36,8 +36,8 @@ static unsigned match_score(mk_str range, mk_str language)
     if (mk_str_eq(range, MK_STR("*")))
         return 1;
     while (range.p && language.p) {
-        mk_str wanted = mk_str_cut(&range, '-'), own = mk_str_cut(&language, '-');
-        if (!mk_str_eq_nocase(wanted, own))
+        mk_str expected = mk_str_cut(&range, '-'), own = mk_str_cut(&language, '-');
+        if (!mk_str_eq_nocase(expected, own))
             return 0;
         same++;
     }

@@ -80,14 +80,14 @@ static void consume_input(struct duda_multipart *m, size_t n)
     memmove(m->buf, m->buf + n, m->len);
 }
 
-uint64_t duda_multipart_at(const struct duda_multipart *m)
+uint64_t duda_multipart_offset(const struct duda_multipart *m)
 {
     return m->used - 2;
 }
 
-static int fail_with_reason(struct duda_multipart *m, int error, const char *why)
+static int fail_with_reason(struct duda_multipart *m, int error, const char *message)
 {
-    m->why = why;
+    m->why = message;
     return error;
 }
 
@@ -231,7 +231,7 @@ int duda_multipart_end(struct duda_multipart *m)
     return m->error;
 }
 
-const char *duda_multipart_why(const struct duda_multipart *m, size_t *part)
+const char *duda_multipart_error(const struct duda_multipart *m, size_t *part)
 {
     *part = m->n_parts;
     return m->why;

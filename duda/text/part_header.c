@@ -151,11 +151,11 @@ static const char *parse_content_disposition(mk_str value, struct duda_part *out
     value = mk_str_skip(value, end == MK_STR_NONE ? value.len : end);
     while (next_parameter(&value, &name, &text, &good))
         for (size_t i = 0; i < MK_LEN(known); i++) {
-            const char *why = mk_str_eq_nocase(name, known[i].word)
-                                  ? set_name_once(&name_forms[known[i].is_file], text, known[i].is_extended)
-                                  : NULL;
-            if (why)
-                return why;
+            const char *error = mk_str_eq_nocase(name, known[i].word)
+                                    ? set_name_once(&name_forms[known[i].is_file], text, known[i].is_extended)
+                                    : NULL;
+            if (error)
+                return error;
         }
     out->name = preferred_name(&name_forms[0]);
     out->file_name = preferred_name(&name_forms[1]);
@@ -182,27 +182,27 @@ static const char *parse_header_line(mk_str line, struct duda_part *out)
     if (!mk_is_header_value(value))
         return "a line of its head has a control character";
     if (mk_str_eq_nocase(name, MK_STR("Content-Type")))
-        out->type = value;
+        out->content_type = value;
     return !mk_str_eq_nocase(name, MK_STR("Content-Transfer-Encoding")) || is_identity_encoding(value)
                ? NULL
                : "its Content-Transfer-Encoding is none of 7bit, 8bit and binary";
 }
 
-int duda_part_header_parse(mk_str head, size_t name_max, struct duda_part *out, const char **why)
+int duda_part_header_parse(mk_str head, size_t name_max, struct duda_part *out, const char **error)
 {
     *out = (struct duda_part){MK_STR_NULL, MK_STR_NULL, MK_STR_NULL};
     while (head.len) {
         size_t end = mk_str_find(head, '\n');
-        *why = "a line of its head does not end with CR LF";
+        *error = "a line of its head does not end with CR LF";
         if (end == MK_STR_NONE || end == 0 || head.p[end - 1] != '\r')
             return -EBADMSG;
-        *why = parse_header_line(mk_str_first(head, end - 1), out);
-        if (*why)
+        *error = parse_header_line(mk_str_first(head, end - 1), out);
+        if (*error)
             return -EBADMSG;
         head = mk_str_skip(head, end + 1);
     }
-    *why = out->name.p ? "a name exceeds `.name` of its struct duda_multipart_limits"
-                       : "it has no Content-Disposition";
+    *error = out->name.p ? "a name exceeds `.name` of its struct duda_multipart_limits"
+                         : "it has no Content-Disposition";
     if (!out->name.p)
         return -EBADMSG;
     return out->name.len > name_max || out->file_name.len > name_max ? -EFBIG : 0;

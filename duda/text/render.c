@@ -19,7 +19,7 @@ struct indent {
 
 struct rendering {
     const struct duda_template *t;
-    const struct duda_rendering *how;
+    const struct duda_render_options *how;
     const struct indent *indent;
     struct mk_buf *out, *why;
     size_t depth;
@@ -46,11 +46,11 @@ static int report_missing(const struct rendering *r, const struct duda_template_
     struct rendering telling = *r;
     if (r->how->strict)
         return report_error(r, node, -ENOENT, what);
-    if (!r->how->missing)
+    if (!r->how->on_missing)
         return 0;
     telling.why = &text;
     (void)report_error(&telling, node, 0, what);
-    r->how->missing(r->how->ctx, mk_buf_str(&text));
+    r->how->on_missing(r->how->ctx, mk_buf_str(&text));
     return 0;
 }
 
@@ -166,10 +166,11 @@ static int render_section(struct rendering *r, const struct duda_template_node *
 static int render_partial(struct rendering *r, const struct duda_template_node *node,
                           const struct frame *frame)
 {
-    const struct duda_template *t = r->how->find ? r->how->find(r->how->ctx, node->text) : NULL;
+    const struct duda_template *t =
+        r->how->find_partial ? r->how->find_partial(r->how->ctx, node->text) : NULL;
     if (!t)
         return report_missing(r, node, "is the name of no template");
-    if (r->depth == DUDA_TEMPLATE_DEPTH)
+    if (r->depth == DUDA_TEMPLATE_DEPTH_MAX)
         return report_error(r, node, -ELOOP, "is inside of too many templates");
     const struct indent indent = {.up = r->indent, .text = node->indent};
     struct rendering inner = *r;
@@ -214,11 +215,11 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
 }
 
 int duda_template_render(const struct duda_template *t, const struct duda_value *value,
-                         const struct duda_rendering *how, struct mk_buf *out, struct mk_buf *why)
+                         const struct duda_render_options *how, struct mk_buf *out, struct mk_buf *message)
 {
-    static const struct duda_rendering lenient;
+    static const struct duda_render_options lenient;
     const struct frame frame = {.up = NULL, .value = *value};
-    struct rendering r = {.t = t, .how = how ? how : &lenient, .out = out, .why = why, .at_line = true};
+    struct rendering r = {.t = t, .how = how ? how : &lenient, .out = out, .why = message, .at_line = true};
     int e = render_nodes(&r, 0, t->n, &frame);
     return !e && out->failed ? -ENOMEM : e;
 }

@@ -9,17 +9,17 @@
 
 static bool has_minimum(const struct duda_schema_field *m)
 {
-    return m->low != 0 || m->high != 0;
+    return m->minimum != 0 || m->maximum != 0;
 }
 
 static bool has_maximum(const struct duda_schema_field *m)
 {
-    return has_minimum(m) && m->high >= m->low;
+    return has_minimum(m) && m->maximum >= m->minimum;
 }
 
 static bool is_in_range(const struct duda_schema_field *m, double n)
 {
-    return !(has_minimum(m) && n < m->low) && !(has_maximum(m) && n > m->high);
+    return !(has_minimum(m) && n < m->minimum) && !(has_maximum(m) && n > m->maximum);
 }
 
 static uint64_t max_integer(const struct duda_schema_field *m)
@@ -83,8 +83,8 @@ bool duda_schema_field_put_double(const struct duda_schema_field *m, void *at, d
 
 bool duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text)
 {
-    size_t n = m->min || m->max ? duda_utf8_count(text) : 0;
-    if (!m->is_list && (n < m->min || (m->max && n > m->max)))
+    size_t n = m->min_length || m->max_length ? duda_utf8_count(text) : 0;
+    if (!m->is_list && (n < m->min_length || (m->max_length && n > m->max_length)))
         return false;
     memcpy(at, &text, sizeof text);
     return true;
@@ -92,8 +92,8 @@ bool duda_schema_field_put_string(const struct duda_schema_field *m, void *at, m
 
 bool duda_schema_field_put_enum(const struct duda_schema_field *m, void *at, mk_str word)
 {
-    for (size_t i = 0; m->words[i]; i++)
-        if (mk_str_eq(word, mk_str_from_c(m->words[i]))) {
+    for (size_t i = 0; m->values[i]; i++)
+        if (mk_str_eq(word, mk_str_from_c(m->values[i]))) {
             store_integer_bits(at, m->size, i);
             return true;
         }
@@ -102,7 +102,7 @@ bool duda_schema_field_put_enum(const struct duda_schema_field *m, void *at, mk_
 
 bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n)
 {
-    return n >= m->min && !(m->max && n > m->max);
+    return n >= m->min_length && !(m->max_length && n > m->max_length);
 }
 
 /* ---- Descriptions of rules ---- */
@@ -122,7 +122,7 @@ static void describe_length(struct mk_buf *out, size_t min, size_t max, const ch
 
 static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *m)
 {
-    double low = m->low, high = m->high;
+    double low = m->minimum, high = m->maximum;
     bool bounded = has_maximum(m);
     if (m->kind == DUDA_KIND_INTEGER && !has_minimum(m)) { /* the range of the type */
         low = m->is_signed ? -(double)max_integer(m) - 1 : 0;
@@ -144,15 +144,15 @@ static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *
 static void describe_enum(struct mk_buf *out, const struct duda_schema_field *m)
 {
     mk_buf_add(out, MK_STR("one of"));
-    for (size_t i = 0; m->words[i]; i++)
-        mk_buf_addf(out, "%s \"%s\"", i ? "," : "", m->words[i]);
+    for (size_t i = 0; m->values[i]; i++)
+        mk_buf_addf(out, "%s \"%s\"", i ? "," : "", m->values[i]);
 }
 
 void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_field *m, bool list)
 {
     if (list) {
         mk_buf_add(out, MK_STR("a list"));
-        describe_length(out, m->min, m->max, "element", "elements");
+        describe_length(out, m->min_length, m->max_length, "element", "elements");
         return;
     }
     switch (m->kind) {
@@ -170,7 +170,7 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
     case DUDA_KIND_STRING:
         mk_buf_add(out, MK_STR("a text"));
         if (!m->is_list)
-            describe_length(out, m->min, m->max, "character", "characters");
+            describe_length(out, m->min_length, m->max_length, "character", "characters");
         break;
     case DUDA_KIND_ENUM:
         describe_enum(out, m);
@@ -188,22 +188,22 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
 
 void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has)
 {
-    if (m->has_at)
-        memcpy((char *)base + m->has_at - 1, &has, sizeof has);
+    if (m->presence_offset)
+        memcpy((char *)base + m->presence_offset - 1, &has, sizeof has);
 }
 
 bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base)
 {
     bool has = true;
-    if (m->has_at)
-        memcpy(&has, (const char *)base + m->has_at - 1, sizeof has);
+    if (m->presence_offset)
+        memcpy(&has, (const char *)base + m->presence_offset - 1, sizeof has);
     return has;
 }
 
 size_t duda_schema_field_find(const struct duda_schema *shape, mk_str name)
 {
     for (size_t i = 0; i < shape->n; i++)
-        if (mk_str_eq(mk_str_from_c(duda_schema_field_name(&shape->members[i])), name))
+        if (mk_str_eq(mk_str_from_c(duda_schema_field_name(&shape->fields[i])), name))
             return i;
     return MK_STR_NONE;
 }
@@ -234,9 +234,9 @@ void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda
 static struct duda_value enum_value(const struct duda_schema_field *m, const void *at)
 {
     uint64_t index = load_integer_bits(at, m->size);
-    for (uint64_t i = 0; m->words[i]; i++)
+    for (uint64_t i = 0; m->values[i]; i++)
         if (i == index)
-            return duda_value_cstr(m->words[i]);
+            return duda_value_cstr(m->values[i]);
     return duda_value_null();
 }
 
@@ -267,7 +267,7 @@ static struct duda_value field_value_at(const struct duda_schema_field *m, const
     case DUDA_KIND_ENUM:
         return enum_value(m, at);
     case DUDA_KIND_OBJECT:
-        return duda_value_struct(m->shape, at);
+        return duda_value_struct(m->schema, at);
     case DUDA_KIND_STRING:
     case DUDA_KIND_JSON_RAW:
         break;
@@ -284,10 +284,10 @@ struct duda_value duda_schema_field_value(const struct duda_schema_field *m, con
         return field_value_at(m, at);
     struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_STRUCTS;
-    memcpy(&v.of.in.at, at, sizeof v.of.in.at);
-    memcpy(&v.n, (const char *)base + m->count_at, sizeof v.n);
-    v.of.in.member = m;
-    v.of.in.shape = m->shape;
+    memcpy(&v.of.in.object, at, sizeof v.of.in.object);
+    memcpy(&v.n, (const char *)base + m->count_offset, sizeof v.n);
+    v.of.in.field = m;
+    v.of.in.schema = m->schema;
     return v;
 }
 
@@ -302,18 +302,18 @@ struct duda_value duda_value_item(const struct duda_value *list, size_t i)
         return duda_value_null();
     if (list->kind == DUDA_VALUE_LIST)
         return list->of.list[i];
-    const struct duda_schema_field *m = list->of.in.member;
-    const char *at = (const char *)list->of.in.at;
+    const struct duda_schema_field *m = list->of.in.field;
+    const char *at = (const char *)list->of.in.object;
     return m ? field_value_at(m, at + i * m->size)
-             : duda_value_struct(list->of.in.shape, at + i * list->of.in.shape->size);
+             : duda_value_struct(list->of.in.schema, at + i * list->of.in.schema->size);
 }
 
 bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_value *out)
 {
     if (v->kind == DUDA_VALUE_STRUCT) {
-        size_t i = duda_schema_field_find(v->of.in.shape, name);
+        size_t i = duda_schema_field_find(v->of.in.schema, name);
         if (i != MK_STR_NONE)
-            *out = duda_schema_field_value(&v->of.in.shape->members[i], v->of.in.at);
+            *out = duda_schema_field_value(&v->of.in.schema->fields[i], v->of.in.object);
         return i != MK_STR_NONE;
     }
     for (size_t i = 0; v->kind == DUDA_VALUE_MAP && i < v->n; i++)
@@ -326,10 +326,10 @@ bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_valu
 
 bool duda_value_member_at(const struct duda_value *v, size_t i, const char **name, struct duda_value *out)
 {
-    if (v->kind == DUDA_VALUE_STRUCT && i < v->of.in.shape->n) {
-        const struct duda_schema_field *m = &v->of.in.shape->members[i];
+    if (v->kind == DUDA_VALUE_STRUCT && i < v->of.in.schema->n) {
+        const struct duda_schema_field *m = &v->of.in.schema->fields[i];
         *name = duda_schema_field_name(m);
-        *out = duda_schema_field_value(m, v->of.in.at);
+        *out = duda_schema_field_value(m, v->of.in.object);
         return true;
     }
     if (v->kind != DUDA_VALUE_MAP || i >= v->n)

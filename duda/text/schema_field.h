@@ -29,7 +29,7 @@ struct duda_value duda_schema_field_value(const struct duda_schema_field *m, con
 void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
                                      const void *base);
 /* The index of the field with that name, or MK_STR_NONE. */
-size_t duda_schema_field_find(const struct duda_schema *shape, mk_str name);
+size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
 /* May the list have this many elements? */
 bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n);
 /* Describes what an element must be, "an integer from 0 to 150", or, with `count`, the list: "a list of at

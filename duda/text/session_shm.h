@@ -6,7 +6,7 @@
 #include <duda/session.h>
 #include <monkey/addr.h>
 
-enum { DUDA_SESSION_SHM_ID = DUDA_SESSION_ID / 2 };
+enum { DUDA_SESSION_SHM_ID = DUDA_SESSION_ID_LEN / 2 };
 
 struct duda_session_shm_memory;
 

@@ -15,7 +15,7 @@ struct template_compiler {
     size_t at;        /* current offset in the source */
     size_t text_from; /* start of the text that is not in a node yet */
     mk_str open, close;
-    size_t sections[DUDA_TEMPLATE_DEPTH]; /* nodes of the open sections */
+    size_t sections[DUDA_TEMPLATE_DEPTH_MAX]; /* nodes of the open sections */
     size_t depth;
 };
 
@@ -108,8 +108,9 @@ static bool is_tag_name(mk_str s)
 static bool open_section(struct template_compiler *c, enum duda_template_node_kind kind, mk_str name,
                          size_t tag)
 {
-    if (c->depth == DUDA_TEMPLATE_DEPTH)
-        return report_error(c, tag, "more than %d sections are inside of each other", DUDA_TEMPLATE_DEPTH);
+    if (c->depth == DUDA_TEMPLATE_DEPTH_MAX)
+        return report_error(c, tag, "more than %d sections are inside of each other",
+                            DUDA_TEMPLATE_DEPTH_MAX);
     c->sections[c->depth++] = c->t->n;
     return add_node(c, kind, name, tag);
 }
@@ -148,10 +149,10 @@ struct tag {
     mk_str inner;
 };
 
-static size_t find_text(mk_str s, size_t from, mk_str wanted)
+static size_t find_text(mk_str s, size_t from, mk_str expected)
 {
     mk_str rest = mk_str_skip(s, from);
-    const char *found = rest.len ? memmem(rest.p, rest.len, wanted.p, wanted.len) : NULL;
+    const char *found = rest.len ? memmem(rest.p, rest.len, expected.p, expected.len) : NULL;
     return found ? (size_t)(found - s.p) : MK_STR_NONE;
 }
 
@@ -243,14 +244,14 @@ static bool compile_template(struct template_compiler *c)
     return add_text(c, c->t->source.len);
 }
 
-struct duda_template *duda_template_new(mk_str text, const char *name, struct mk_buf *why)
+struct duda_template *duda_template_new(mk_str text, const char *name, struct mk_buf *error)
 {
     size_t name_len = strlen(name);
     struct duda_template *t = mk_mem_zalloc(1, sizeof *t);
     char *copy = t ? mk_mem_alloc(text.len + name_len + 2) : NULL;
     if (!copy) {
         mk_mem_free(t);
-        mk_buf_add(why, MK_STR("no memory"));
+        mk_buf_add(error, MK_STR("no memory"));
         return NULL;
     }
     t->name = copy;
@@ -258,7 +259,7 @@ struct duda_template *duda_template_new(mk_str text, const char *name, struct mk
     if (text.len)
         memcpy(copy + name_len + 1, text.p, text.len);
     t->source = mk_str_of(copy + name_len + 1, text.len);
-    struct template_compiler c = {.t = t, .why = why, .open = MK_STR("{{"), .close = MK_STR("}}")};
+    struct template_compiler c = {.t = t, .why = error, .open = MK_STR("{{"), .close = MK_STR("}}")};
     if (compile_template(&c))
         return t;
     duda_template_free(t);

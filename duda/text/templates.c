@@ -23,9 +23,9 @@ static struct duda_template **find_template_slot(const struct duda_templates *se
     return NULL;
 }
 
-int duda_templates_add(struct duda_templates *set, const char *name, mk_str text, struct mk_buf *why)
+int duda_templates_add(struct duda_templates *set, const char *name, mk_str text, struct mk_buf *error)
 {
-    struct duda_template *t = duda_template_new(text, name, why);
+    struct duda_template *t = duda_template_new(text, name, error);
     struct duda_template **place = t ? find_template_slot(set, mk_str_from_c(name)) : NULL;
     if (!t)
         return -EINVAL;
@@ -37,7 +37,7 @@ int duda_templates_add(struct duda_templates *set, const char *name, mk_str text
     struct duda_template **at = mk_mem_realloc(set->at, (set->n + 1) * sizeof(struct duda_template *));
     if (!at) {
         duda_template_free(t);
-        mk_buf_add(why, MK_STR("no memory"));
+        mk_buf_add(error, MK_STR("no memory"));
         return -ENOMEM;
     }
     set->at = at;

@@ -4,11 +4,11 @@
 
 enum { POINTER_MAX = 512 };
 
-void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *flaw)
+void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *error)
 {
-    if (flaw->line)
-        mk_buf_addf(out, "line %zu, column %zu: ", flaw->line, flaw->column);
-    mk_buf_add(out, flaw->text);
+    if (error->line)
+        mk_buf_addf(out, "line %zu, column %zu: ", error->line, error->column);
+    mk_buf_add(out, error->message);
 }
 
 /* "~" and "/" in names are escaped as "~0" and "~1" (RFC 6901, section 3). */
@@ -48,9 +48,9 @@ bool duda_validation_errors_add(struct duda_validation_errors *errors, const str
     char buf[POINTER_MAX];
     struct mk_buf pointer = mk_buf_fixed(buf, sizeof buf);
     append_json_pointer(&pointer, where);
-    struct duda_validation_error *f = &errors->at[errors->n++];
+    struct duda_validation_error *f = &errors->items[errors->n++];
     f->line = f->column = 0;
     f->pointer = duda_allocator_copy(memory, mk_buf_str(&pointer));
-    f->text = duda_allocator_copy(memory, text);
+    f->message = duda_allocator_copy(memory, text);
     return errors->n < DUDA_VALIDATION_ERRORS_MAX;
 }

@@ -12,7 +12,7 @@ bool duda_value_is_true(const struct duda_value *v)
     case DUDA_VALUE_NULL:
         return false;
     case DUDA_VALUE_BOOL:
-        return v->of.truth;
+        return v->of.boolean;
     case DUDA_VALUE_TEXT:
         return v->of.text.len > 0;
     case DUDA_VALUE_LIST:
@@ -33,13 +33,13 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
 {
     switch (v->kind) {
     case DUDA_VALUE_BOOL:
-        mk_buf_add(out, v->of.truth ? MK_STR("true") : MK_STR("false"));
+        mk_buf_add(out, v->of.boolean ? MK_STR("true") : MK_STR("false"));
         break;
     case DUDA_VALUE_INTEGER:
         mk_buf_add_int(out, v->of.integer);
         break;
     case DUDA_VALUE_UNSIGNED:
-        mk_buf_add_num(out, v->of.natural);
+        mk_buf_add_num(out, v->of.uinteger);
         break;
     case DUDA_VALUE_NUMBER:
         duda_number_write(out, v->of.number);

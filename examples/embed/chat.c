@@ -32,34 +32,34 @@ struct room {
     struct member *first;
 };
 
-static void say(struct room *room, mk_str text)
+static void say(struct room *buf, mk_str text)
 {
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
-    for (struct member *at = room->first; m && at; at = at->next)
+    for (struct member *at = buf->first; m && at; at = at->next)
         if (mk_websocket_send_message(at->socket, m) == -EAGAIN)
             mk_websocket_abort(at->socket); /* it is too slow for this room */
     mk_websocket_message_free(m);
 }
 
-static struct room room;
+static struct room buf;
 
 static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {
     (void)ctx, (void)s;
     if (kind == MK_WEBSOCKET_TEXT)
-        say(&room, data);
+        say(&buf, data);
 }
 
 /* Called once, as the last callback, however the socket ends. */
 static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
 {
-    struct member **at = &room.first;
+    struct member **at = &buf.first;
     (void)s, (void)code, (void)reason;
     while (*at != ctx)
         at = &(*at)->next;
     *at = (*at)->next;
     mk_mem_free(ctx);
-    say(&room, MK_STR("-- one has left"));
+    say(&buf, MK_STR("-- one has left"));
 }
 
 static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
@@ -74,8 +74,8 @@ static enum mk_verdict join(struct mk_request *request, struct mk_response *resp
         mk_mem_free(m);
         return MK_ERROR; /* the response says why */
     }
-    m->next = room.first;
-    room.first = m;
+    m->next = buf.first;
+    buf.first = m;
     return MK_DONE;
 }
 

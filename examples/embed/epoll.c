@@ -11,8 +11,8 @@ static unsigned turns; /* handlers run in the thread of the loop, so they share 
 
 static enum mk_verdict tell(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)request, (void)data;
     mk_buf_addf(&text, "turn %u\n", turns);
     mk_response_set_body(response, mk_buf_str(&text));

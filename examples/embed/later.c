@@ -77,12 +77,12 @@ static void *work(void *unused)
 {
     struct order *o;
     while ((o = take())->ticket) {
-        struct mk_request_ref *ticket = o->ticket;
-        if (!mk_request_ref_is_gone(ticket))
+        struct mk_request_ref *ref = o->ticket;
+        if (!mk_request_ref_is_gone(ref))
             o->result = count_primes(o->number);
-        if (mk_request_ref_resume(ticket, deliver, o))
+        if (mk_request_ref_resume(ref, deliver, o))
             free(o);
-        mk_request_ref_free(ticket);
+        mk_request_ref_free(ref);
     }
     free(o);
     return unused;
@@ -109,8 +109,8 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
 {
     const struct waiting *w = mk_request_data(request);
     const struct mk_router_param *below = mk_server_param(request, "below");
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)data;
     if (!w)
         return begin(request, below->as_uint) ? MK_WAIT : MK_ERROR;

@@ -24,8 +24,8 @@ static struct counter *const counters[] = {&records, &bytes, &errors};
 
 static enum mk_verdict send_metrics(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[4096];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[4096];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)request, (void)data;
     for (size_t i = 0; i < MK_LEN(counters); i++) {
         const struct counter *c = counters[i];

@@ -21,7 +21,7 @@ static void begin_line(struct numbers *n)
 }
 
 /* Called whenever the client has room, and never otherwise; 0 is the end. */
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buf, size_t cap)
 {
     struct numbers *n = ctx;
     size_t done = 0;
@@ -31,12 +31,12 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
         if (n->at == n->len)
             begin_line(n);
         while (n->at < n->len && done < cap)
-            room[done++] = n->line[n->at++];
+            buf[done++] = n->line[n->at++];
     }
     return (ssize_t)done;
 }
 
-static const struct mk_body_source_ops numbers_ops = {.pull = pull};
+static const struct mk_body_source_ops numbers_ops = {.read = pull};
 
 /* GET /numbers?N: the numbers from 1 to N. */
 static enum mk_verdict send_numbers(struct mk_request *request, struct mk_response *response, void *data)
@@ -63,7 +63,7 @@ struct sum {
 /* POST /sum: called again whenever more has arrived. */
 static enum mk_verdict add_up(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[16384];
+    char buf[16384];
     struct sum *s = mk_request_data(request);
     ssize_t n;
     (void)data;
@@ -73,9 +73,9 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
         *s = (struct sum){0};
         mk_request_set_data(request, s);
     }
-    while ((n = mk_request_read(request, room, sizeof room)) > 0) {
+    while ((n = mk_request_read(request, buf, sizeof buf)) > 0) {
         for (ssize_t i = 0; i < n; i++)
-            s->sum += (unsigned char)room[i];
+            s->sum += (unsigned char)buf[i];
         s->bytes += (uint64_t)n;
     }
     if (n == -EAGAIN)
@@ -84,7 +84,7 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
         mk_response_set_status(response, n == -EMSGSIZE ? 413 : 400);
         return MK_ERROR;
     }
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_buf_addf(&text, "%llu bytes, sum %llu\n", (unsigned long long)s->bytes, (unsigned long long)s->sum);
     mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;

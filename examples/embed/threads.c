@@ -12,8 +12,8 @@ static atomic_ulong visits;
 
 static enum mk_verdict count(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[96];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[96];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     const struct mk_worker *worker = mk_request_worker(request);
     (void)data;
     mk_buf_addf(&text, "visit %lu, thread %u of %u\n", atomic_fetch_add(&visits, 1) + 1,

@@ -15,8 +15,8 @@ struct app {
 static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct app *app = data;
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)request;
     mk_buf_addf(&text, "hello from libuv, at %llu\n", (unsigned long long)uv_now(&app->loop));
     mk_response_set_body(response, mk_buf_str(&text));

@@ -11,7 +11,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Greeting",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct hello, greeting),
-     .def = "Hello",
+     .default_value = "Hello",
      .help = "The word before the name."},
 };
 
@@ -45,8 +45,8 @@ MK_PLUGIN_DECLARE(hello);
 static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct hello *hello = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(hello));
-    char room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[256];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)data;
     if (!hello)
         return MK_NEXT;

@@ -23,7 +23,7 @@ enum mk_outcome {
 };
 
 /** The name of an outcome in logs: "done", "refused", "gone", "timeout", "aborted" or "shutdown". */
-MK_API const char *mk_outcome_name(enum mk_outcome ending);
+MK_API const char *mk_outcome_name(enum mk_outcome outcome);
 
 /** The summary of a finished request. Every request produces exactly one. Valid during the hook that
  * receives it. */

@@ -16,7 +16,7 @@ extern "C" {
  */
 struct mk_body_source_ops {
     /**
-     * Writes at most `cap` bytes (at least 1) to `room`.
+     * Writes at most `cap` bytes (at least 1) to `buf`.
      *
      * Returns the number of bytes written, or 0 at the end of the body. Returns -EAGAIN if no data is
      * available yet; the source then calls mk_request_resume() when it has data (input of the same request
@@ -27,7 +27,7 @@ struct mk_body_source_ops {
      *
      * Runs in the worker's event loop and must not block.
      */
-    ssize_t (*pull)(void *ctx, char *room, size_t cap);
+    ssize_t (*read)(void *ctx, char *buf, size_t cap);
     /** Frees the resources of the source when the response ended or its client disconnected
      * (mk_response_was_sent() tells which). Called once. May be NULL. */
     void (*close)(void *ctx);

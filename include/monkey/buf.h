@@ -16,8 +16,8 @@ extern "C" {
  * Overflow is sticky: after the first append that does not fit (or cannot be allocated), nothing more is
  * written. You therefore check `failed` only once, at the end.
  *
- *     char room[256];
- *     struct mk_buf b = mk_buf_fixed(room, sizeof room);
+ *     char buf[256];
+ *     struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
  *     mk_buf_addf(&b, "%u items", n);
  *     if (!b.failed)
  *         mk_response_set_body(response, mk_buf_str(&b));
@@ -38,9 +38,9 @@ static inline struct mk_buf mk_buf_growing(size_t max)
 }
 
 /** Creates a buffer over an array that the caller owns. */
-static inline struct mk_buf mk_buf_fixed(char *room, size_t cap)
+static inline struct mk_buf mk_buf_fixed(char *buf, size_t cap)
 {
-    struct mk_buf b = {room, 0, cap, 0, false};
+    struct mk_buf b = {buf, 0, cap, 0, false};
     return b;
 }
 

@@ -22,8 +22,8 @@ struct mk_cgi_options {
     bool authorization;     /**< pass the Authorization header, for scripts that check passwords themselves */
     bool underscores;       /**< pass headers with underscores, which programs may confuse with others */
     bool forwarded;         /**< pass Forwarded and related headers of the client or of a proxy in front */
-    const struct mk_header *set; /**< variables from the configuration; they override others */
-    size_t n_set;
+    const struct mk_header *overrides; /**< variables from the configuration; they override others */
+    size_t n_overrides;
 };
 
 /**
@@ -35,7 +35,7 @@ struct mk_cgi_options {
  *     struct mk_header *variables;
  *     size_t n;
  *     if (mk_cgi_variables(request, &options, &variables, &n) == 0)
- *         ask.fields = variables, ask.n_fields = n;
+ *         ask.headers = variables, ask.n_headers = n;
  */
 MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_header **out,
                             size_t *n) MK_API_MUST_USE;
@@ -46,15 +46,15 @@ struct mk_cgi_head {
     int64_t length;         /**< Content-Length, or MK_LENGTH_UNKNOWN */
     mk_str location;        /**< the Location header; absent: none */
     bool is_local_redirect; /**< only a Location, which is a path on this server (section 6.2.2) */
-    const char *problem;    /**< static text: "a line without a colon"; NULL: no error */
-    mk_str where;           /**< the line in error; absent: no particular line */
+    const char *error;      /**< static text: "a line without a colon"; NULL: no error */
+    mk_str error_line;      /**< the line in error; absent: no particular line */
 };
 
 /** Returns the length of the head at the beginning of `text`, including the empty line that ends it; 0
  * if the head is incomplete. `seen` is the number of bytes that earlier calls have searched. */
 MK_API size_t mk_cgi_head_end(mk_str text, size_t seen);
 /**
- * Parses a complete head, including its empty line. Returns false if it is invalid: see `problem`.
+ * Parses a complete head, including its empty line. Returns false if it is invalid: see `error`.
  *
  *     struct mk_cgi_head head;
  *     mk_str rest = mk_str_first(output, mk_cgi_head_end(output, 0)), name, value;
@@ -72,19 +72,19 @@ MK_API int mk_cgi_head_status_line(mk_str text, unsigned *status);
 
 /** Splits the standard error output of a script into log lines. Set the first four members, and zero
  * the others. */
-struct mk_cgi_errors {
-    void (*say)(void *ctx, mk_str line);
+struct mk_cgi_stderr {
+    void (*on_line)(void *ctx, mk_str line);
     void *ctx;
-    uint64_t left;    /**< remaining bytes to log; further output is discarded */
-    const char *full; /**< the line to log when `left` reaches 0 */
+    uint64_t remaining;        /**< remaining bytes to log; further output is discarded */
+    const char *limit_message; /**< the line to log when `remaining` reaches 0 */
     uint32_t len;
     char line[800]; /**< longer lines are truncated */
 };
 
 /** Passes each complete line to say(), without its line ending. NUL bytes become question marks. */
-MK_API void mk_cgi_errors_add(struct mk_cgi_errors *e, mk_str text);
+MK_API void mk_cgi_stderr_add(struct mk_cgi_stderr *e, mk_str text);
 /** Passes an incomplete last line to say(). */
-MK_API void mk_cgi_errors_end(struct mk_cgi_errors *e);
+MK_API void mk_cgi_stderr_end(struct mk_cgi_stderr *e);
 
 #ifdef __cplusplus
 }

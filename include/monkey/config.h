@@ -27,12 +27,12 @@ struct mk_logfile;
  *
  *     struct cache { uint64_t size; uint64_t ttl_ms; bool on; };
  *     static const struct mk_conf_key cache_keys[] = {
- *         {.name = "Cache", .type = MK_CONF_BOOL, MK_CONF_AT(struct cache, on), .def = "on",
+ *         {.name = "Cache", .type = MK_CONF_BOOL, MK_CONF_AT(struct cache, on), .default_value = "on",
  *          .help = "Keep responses in memory."},
- *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .def = "16M",
+ *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .default_value = "16M",
  *          .min = 1 << 20, .help = "Memory for it."},
- *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms), .def = "1m",
- *          .zero = "off", .help = "How long a response is fresh."},
+ *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms),
+ *          .default_value = "1m", .zero_word = "off", .help = "How long a response is fresh."},
  *     };
  *     static const struct mk_conf_table cache_table = {
  *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache),
@@ -93,62 +93,62 @@ struct mk_hash_key;
 
 /** The key and value as written, with references expanded and surrounding whitespace removed. They live
  * as long as the configuration. */
-MK_API mk_str mk_conf_ctx_key(const struct mk_conf_ctx *spot);
-MK_API mk_str mk_conf_ctx_value(const struct mk_conf_ctx *spot);
+MK_API mk_str mk_conf_ctx_key(const struct mk_conf_ctx *ctx);
+MK_API mk_str mk_conf_ctx_value(const struct mk_conf_ctx *ctx);
 /** The struct that is being filled in. */
-MK_API void *mk_conf_ctx_out(const struct mk_conf_ctx *spot);
+MK_API void *mk_conf_ctx_out(const struct mk_conf_ctx *ctx);
 /**
  * In bind() of a handler: returns the configuration that is being loaded, as the handler's plugin sees it in
  * host(), for the virtual host that owns the route (mk_config_add_route() works only in host()). Valid during
  * the call. Returns NULL in parse() and entry(), because sections are parsed before any plugin is loaded, and
  * for sections and handlers of the server itself.
  */
-MK_API struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *spot);
+MK_API struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *ctx);
 /** Allocates zeroed memory that lives as long as the configuration. Returns NULL if out of memory,
  * which has then been reported. */
-MK_API void *mk_conf_ctx_alloc(const struct mk_conf_ctx *spot, size_t size);
+MK_API void *mk_conf_ctx_alloc(const struct mk_conf_ctx *ctx, size_t size);
 /**
  * Appends a copy of `item` to a dynamic array, in memory that lives as long as the configuration. Only this
  * function may grow the array. `vector` is the address of a pointer to the elements, initially NULL; `n`
  * counts the elements, and `size` is the size of each in bytes. Returns false if out of memory, which has
  * then been reported.
  *
- *     if (!mk_conf_ctx_append(spot, &settings->names, &settings->n_names, &word, sizeof word))
+ *     if (!mk_conf_ctx_append(ctx, &settings->names, &settings->n_names, &word, sizeof word))
  *         return false;
  */
-MK_API bool mk_conf_ctx_append(const struct mk_conf_ctx *spot, void *vector, size_t *n, const void *item,
+MK_API bool mk_conf_ctx_append(const struct mk_conf_ctx *ctx, void *vector, size_t *n, const void *item,
                                size_t size);
 /** Returns the next word of *rest with its quotes removed; absent at the end. Returns false, and
  * reports the error, if a quote is not closed. */
-MK_API bool mk_conf_ctx_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word);
+MK_API bool mk_conf_ctx_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word);
 /** Parses a time above 0 in the syntax of MK_CONF_TIME keys, in milliseconds; `off` yields 0. Returns
  * false, and reports the error, for anything else. */
-MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *spot, mk_str text, uint32_t *ms);
+MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *ctx, mk_str text, uint32_t *ms);
 /** Resolves a path relative to the folder of the configuration file that contains it; NUL-terminated.
  * Absent if out of memory. */
-MK_API mk_str mk_conf_ctx_path(const struct mk_conf_ctx *spot, mk_str path);
+MK_API mk_str mk_conf_ctx_path(const struct mk_conf_ctx *ctx, mk_str path);
 /**
  * Reports an error with file, line and source text at `part`, a slice of the key or value; an absent `part`
  * means the whole value. The configuration is rejected, but the rest of it is still checked. You may add a
  * hint afterwards.
  */
-MK_API void mk_conf_ctx_error(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
+MK_API void mk_conf_ctx_error(const struct mk_conf_ctx *ctx, mk_str part, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-MK_API void mk_conf_ctx_warn(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
+MK_API void mk_conf_ctx_warn(const struct mk_conf_ctx *ctx, mk_str part, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-MK_API void mk_conf_ctx_hint(const struct mk_conf_ctx *spot, const char *fmt, ...) MK_API_PRINTF(2, 3);
+MK_API void mk_conf_ctx_hint(const struct mk_conf_ctx *ctx, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
 /**
  * Parses `value` into `field`, which is zeroed before the first call. Returns false if the value is invalid.
- * Either the function has reported the error with mk_conf_ctx_error(), or the server reports that key->form
+ * Either the function has reported the error with mk_conf_ctx_error(), or the server reports that key->syntax
  * was expected.
  */
-typedef bool mk_conf_parse_fn(const struct mk_conf_ctx *spot, mk_str value, void *field);
+typedef bool mk_conf_parse_fn(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 /** Writes the i-th value of the field in the syntax of parse(). Returns false if `i` is out of range. */
 typedef bool mk_conf_show_fn(const void *field, size_t i, struct mk_buf *out);
 /** Handles an entry whose key is not in the table. Its value is not empty. The function reports errors
  * itself. */
-typedef void mk_conf_entry_fn(const struct mk_conf_ctx *spot);
+typedef void mk_conf_entry_fn(const struct mk_conf_ctx *ctx);
 /** Writes the key and value of the i-th free-form entry. Returns false if `i` is out of range. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
 
@@ -162,10 +162,10 @@ struct mk_conf_key {
                                      is the most words allowed. A max of 0 allows whatever fits in the
                                      member */
     uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
-    const char *zero;           /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
+    const char *zero_word;      /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
     const char *const *choices; /**< ENUM: the words, ended by NULL; case-insensitive */
-    const char *def;            /**< the default in configuration syntax; NULL: the member keeps its value */
-    const char *form;           /**< CUSTOM: syntax of a value ("port or address:port") */
+    const char *default_value;  /**< the default in configuration syntax; NULL: the member keeps its value */
+    const char *syntax;         /**< CUSTOM: syntax of a value ("port or address:port") */
     const char *alias_of;       /**< canonical name of the key; this one needs only name and flags */
     const char *help;           /**< one line, Markdown allowed */
     mk_conf_parse_fn *parse;
@@ -189,7 +189,7 @@ struct mk_conf_table {
      * that match no key above. NULL: such entries are errors. */
     mk_conf_entry_fn *entry;
     mk_conf_show_entry_fn *show_entry;
-    const char *entry_form; /**< syntax of such an entry: "pattern handler [words...]" */
+    const char *entry_syntax; /**< syntax of such an entry: "pattern handler [words...]" */
     const char *entry_help;
     size_t size; /**< size of the struct that a section fills; 0 in the server's own tables */
     enum mk_conf_scope scope;

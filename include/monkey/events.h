@@ -25,7 +25,7 @@ struct mk_events;
 struct mk_events_ops {
     /** Called when, after an event was rejected with -EAGAIN, less than half of `queue_max` is queued.
      * May be NULL. */
-    void (*on_room)(void *ctx, struct mk_events *s);
+    void (*on_writable)(void *ctx, struct mk_events *s);
     /** The stream was closed. Called exactly once, as the last callback, for every stream that
      * mk_events_open() opened. */
     void (*on_close)(void *ctx, struct mk_events *s);
@@ -36,8 +36,8 @@ struct mk_events_ops {
 struct mk_events_options {
     size_t size; /**< sizeof(struct mk_events_options), so that the struct can grow */
     const struct mk_events_ops *ops;
-    size_t queue_max;  /**< events are rejected when this many bytes are queued. Default 64 KB */
-    uint32_t quiet_ms; /**< keep-alive interval: after this long without an event, a comment is sent, which
+    size_t queue_max;      /**< events are rejected when this many bytes are queued. Default 64 KB */
+    uint32_t keepalive_ms; /**< interval: after this long without an event, a comment is sent, which
                             keeps proxies from closing the connection and detects vanished clients.
                             UINT32_MAX: never. Default 15 s */
 };
@@ -71,7 +71,7 @@ MK_API mk_str mk_events_last_id(const struct mk_events *s);
 /** The number of bytes queued for sending. */
 MK_API size_t mk_events_queued(const struct mk_events *s);
 
-/** Queues an event. Returns 0; -EAGAIN if `queue_max` bytes or more are queued already (on_room()
+/** Queues an event. Returns 0; -EAGAIN if `queue_max` bytes or more are queued already (on_writable()
  * follows); -ESHUTDOWN if the stream is closed or ending; -EINVAL as for mk_sse_write(); or -ENOMEM. */
 MK_API int mk_events_send(struct mk_events *s, const struct mk_sse_event *e);
 /** Queues text that mk_sse_write() has formatted once for many streams. The text is copied. Returns the

@@ -12,18 +12,18 @@ extern "C" {
 /** The input of a filter: the response body, or the output of the previous filter. */
 struct mk_filter_next;
 
-/** Reads input with the return values of `pull` in monkey/body_source.h: a number of bytes, 0 at the
+/** Reads input with the return values of `read` in monkey/body_source.h: a number of bytes, 0 at the
  * end, -EAGAIN if no data is available yet (return -EAGAIN as well: the source resumes the request), or
  * another error, which you pass on. */
-MK_API ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *room, size_t cap);
+MK_API ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size_t cap);
 
 /**
  * Callbacks that transform a response body while it is sent. The server pulls from the last filter, and each
  * filter reads from the one before it. Later filters therefore see the output of earlier ones.
  */
 struct mk_filter_ops {
-    /** As `pull` of a body source. May return fewer bytes than fit; 0 means the end. */
-    ssize_t (*pull)(void *ctx, struct mk_filter_next *inner, char *room, size_t cap);
+    /** As `read` of a body source. May return fewer bytes than fit; 0 means the end. */
+    ssize_t (*read)(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap);
     /** The response ended, successfully or not. Called once. May be NULL. */
     void (*close)(void *ctx);
 };

@@ -17,9 +17,9 @@ struct mk_format;
 /**
  * Parses a format string: `$name` or `${name}` is a variable, and `$$` a dollar sign. Call it while the
  * configuration is loaded. Returns NULL if the string is invalid or memory is out; the error is reported at
- * `spot`.
+ * `ctx`.
  */
-MK_API const struct mk_format *mk_format_parse(const struct mk_conf_ctx *spot, mk_str text);
+MK_API const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk_str text);
 /**
  * Expands the format string for a request. The result lives as long as the request. Values contain only
  * visible ASCII characters other than `"` and `\`; all other characters are written as %XX, so that no client

@@ -34,8 +34,8 @@ enum mk_verdict {
  *         .name = "hello", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = say_hello};
  */
 struct mk_handler {
-    const char *name; /**< the name in [ROUTES] */
-    const char *form; /**< syntax of its arguments there, for messages: "STATUS URL"; NULL: none */
+    const char *name;   /**< the name in [ROUTES] */
+    const char *syntax; /**< syntax of its arguments there, for messages: "STATUS URL"; NULL: none */
     /**
      * The methods that the handler supports, as MK_METHOD_BITs; MK_METHOD_GET implies HEAD. The server
      * answers OPTIONS, and rejects other methods with 405 and Allow. 0: handle() decides.
@@ -46,9 +46,9 @@ struct mk_handler {
     /**
      * Parses the arguments after the name in [ROUTES] (see monkey/config.h), once per route, and sets *data
      * for handle(). Returns false if they are invalid: either it has reported the error, or the server
-     * reports that `form` was expected. NULL: no arguments are allowed.
+     * reports that `syntax` was expected. NULL: no arguments are allowed.
      */
-    bool (*bind)(const struct mk_conf_ctx *spot, mk_str words, void **data);
+    bool (*bind)(const struct mk_conf_ctx *ctx, mk_str words, void **data);
     /**
      * Returns the maximum body size in bytes that handle() accepts for this request, in place of
      * `MaxBodySize`, for handlers whose limit depends on the path. Called once before handle() if the request

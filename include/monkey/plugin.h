@@ -82,11 +82,11 @@ struct mk_plugin {
     const char *version;  /**< version of the plugin */
     const char *help;     /**< one line: what it is for */
     const char *replaces; /**< the Monkey 1 plugin of another name that it replaces; NULL: none */
-    unsigned order;       /**< enum mk_priority, or any value between; 0 is MK_PRIORITY_NORMAL */
+    unsigned priority;    /**< enum mk_priority, or any value between; 0 is MK_PRIORITY_NORMAL */
 
     const struct mk_conf_table *const *sections; /**< configuration sections of the plugin; ended by NULL */
     const struct mk_handler *const *handlers;    /**< for [ROUTES]; ended by NULL */
-    const struct mk_command *const *verbs;       /**< subcommands; ended by NULL */
+    const struct mk_command *const *commands;    /**< subcommands; ended by NULL */
 
     /** Called when a configuration that loads the plugin is read. Returns 0, with *data set for the
      * functions below, or a negative errno value. Report mistakes with mk_config_error(), which also

@@ -10,12 +10,12 @@ extern "C" {
 #endif
 
 /** The maximum number of captures of a match: the whole match, and 31 groups. */
-enum { MK_REGEX_CAPTURES = 32 };
+enum { MK_REGEX_CAPTURES_MAX = 32 };
 
 /** The captures of a match, as slices of the text. Index 0 is the whole match. Groups that did not
  * participate are empty. */
 struct mk_regex_captures {
-    mk_str at[MK_REGEX_CAPTURES]; /**< by group number */
+    mk_str at[MK_REGEX_CAPTURES_MAX]; /**< by group number */
 };
 
 /** The result of a match. */
@@ -29,7 +29,7 @@ enum mk_regex_result {
 struct mk_regex_error {
     /** -EINVAL: invalid pattern; -ENOENT: no regular expression support; -ENOMEM */
     int code;
-    size_t at;      /**< byte offset in the pattern; at most its length */
+    size_t offset;  /**< byte offset in the pattern; at most its length */
     char text[512]; /**< message for people, without a full stop */
 };
 
@@ -49,20 +49,22 @@ struct mk_regex_ops {
 };
 
 /**
- * Compiles a pattern. On failure, returns NULL and describes the error in *why. Call it while a configuration
- * is loaded (in load(), host() or a parse()): a sandboxed worker may be unable to load the library.
+ * Compiles a pattern. On failure, returns NULL and describes the error in *error. Call it while a
+ * configuration is loaded (in load(), host() or a parse()): a sandboxed worker may be unable to load the
+ * library.
  *
  * Text is a sequence of bytes: `.` matches one byte of any value, and a pattern cannot enable UTF mode. `$`
  * matches only at the very end.
  *
- *     struct mk_regex_error why;
- *     struct mk_regex *r = mk_regex_new(MK_STR("^/u/(\\d+)$"), false, &why);
+ *     struct mk_regex_error error;
+ *     struct mk_regex *r = mk_regex_new(MK_STR("^/u/(\\d+)$"), false, &error);
  *     struct mk_regex_captures found;
  *     if (r && mk_regex_match(r, path, &found) == MK_REGEX_MATCH)
  *         use(found.at[1]);
  *     mk_regex_free(r);
  */
-MK_API struct mk_regex *mk_regex_new(mk_str pattern, bool nocase, struct mk_regex_error *why) MK_API_MUST_USE;
+MK_API struct mk_regex *mk_regex_new(mk_str pattern, bool nocase,
+                                     struct mk_regex_error *error) MK_API_MUST_USE;
 
 /** Frees the pattern; NULL is allowed. The argument is a void pointer, so that you can pass the
  * function to mk_config_add_cleanup(). */

@@ -260,7 +260,7 @@ MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const 
  * allowed), in worker_stop at the latest.
  */
 MK_API struct mk_request *mk_request_log_copy(const struct mk_request *r) MK_API_MUST_USE;
-MK_API void mk_request_log_copy_free(struct mk_request *remembered);
+MK_API void mk_request_log_copy_free(struct mk_request *copy);
 /** For `monkey explain`: describes a step that affected the result. Has no effect on a request from a
  * client. */
 MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
@@ -272,7 +272,7 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
 /**
  * Reads the next bytes of the request body, with its transfer coding removed.
  *
- * Returns the number of bytes written to `room` (`cap` is at least 1), or 0 at the end of the body. Returns
+ * Returns the number of bytes written to `buf` (`cap` is at least 1), or 0 at the end of the body. Returns
  * -EAGAIN if no data has arrived yet: return MK_WAIT from the handler, or -EAGAIN from the body source, which
  * is then called again when there is more. Errors are -EMSGSIZE if the body exceeds the limit (respond with
  * 413), -EBADMSG if it is malformed (400), and -ECONNRESET if the client disconnected.
@@ -280,14 +280,14 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
  * The server reads from the client only what you request here. The first call sends the `100 Continue` that a
  * client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).
  *
- *     char room[4096];
+ *     char buf[4096];
  *     ssize_t n;
- *     while ((n = mk_request_read(request, room, sizeof room)) > 0)
- *         consume(room, (size_t)n);
+ *     while ((n = mk_request_read(request, buf, sizeof buf)) > 0)
+ *         consume(buf, (size_t)n);
  *     if (n == -EAGAIN)
  *         return MK_WAIT;
  */
-MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
+MK_API ssize_t mk_request_read(struct mk_request *r, char *buf, size_t cap);
 
 /**
  * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0.

@@ -24,11 +24,11 @@ extern "C" {
  *     static void *work(void *ctx) // in a thread of the program
  *     {
  *         struct job *job = ctx;
- *         struct mk_request_ref *ticket = job->ticket;
+ *         struct mk_request_ref *ref = job->ref;
  *         job->result = compute();
- *         if (mk_request_ref_resume(ticket, bring, job))
+ *         if (mk_request_ref_resume(ref, bring, job))
  *             free_job(job); // the client has gone
- *         mk_request_ref_free(ticket);
+ *         mk_request_ref_free(ref);
  *     }
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -53,18 +53,18 @@ MK_API struct mk_request_ref *mk_request_ref_new(struct mk_request *request) MK_
  * its place. in_loop may be NULL. You may call this from any thread, and more than once.
  *
  * Returns 0 if in_loop will be called, exactly once. Otherwise nothing is called, and the result is -ESTALE
- * if the request has ended; -ENOMEM; or -EINVAL if `ticket` is NULL or was freed (only debug builds of the
+ * if the request has ended; -ENOMEM; or -EINVAL if `ref` is NULL or was freed (only debug builds of the
  * library detect the latter).
  */
-MK_API int mk_request_ref_resume(struct mk_request_ref *ticket,
+MK_API int mk_request_ref_resume(struct mk_request_ref *ref,
                                  void (*in_loop)(struct mk_request *request, void *ctx), void *ctx);
 
 /** Has the request ended? If not, it may end at any moment. Thread-safe. */
-MK_API bool mk_request_ref_is_gone(const struct mk_request_ref *ticket);
+MK_API bool mk_request_ref_is_gone(const struct mk_request_ref *ref);
 
 /** Frees the reference; calls that were already scheduled still run. Any thread may call it, even after
  * the server is gone. NULL is allowed. */
-MK_API void mk_request_ref_free(struct mk_request_ref *ticket);
+MK_API void mk_request_ref_free(struct mk_request_ref *ref);
 
 #ifdef __cplusplus
 }

@@ -36,7 +36,7 @@ MK_API bool mk_response_is_error_page(const struct mk_response *r);
 /**
  * Sets the status (400 to 599) for a body source that is about to fail. If none of the response was sent, the
  * client receives the error page of that status: 502 or 504 for a gateway, 413 for a request body that is too
- * large. Call it before pull() returns its error, from pull() or earlier. The response is then reset, and
+ * large. Call it before read() returns its error, from read() or earlier. The response is then reset, and
  * on_response is called again for the error page. Returns 0 or -EINVAL.
  *
  *     mk_response_fail(response, 502);
@@ -61,7 +61,7 @@ MK_API int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_
  * mk_response_add_header_nocopy(). Returns 0, -ENOMEM or -EALREADY. For responses from another server: see
  * mk_upstream_request_headers().
  */
-MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *lines,
+MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *headers,
                                    size_t n);
 /**
  * Adds a header unless the response already has one of that name: for defaults. The header is neither copied
@@ -106,7 +106,7 @@ MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str va
  *     mk_response_send_1xx(request, response, 103, &hint, 1);
  */
 MK_API int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r, unsigned status,
-                                const struct mk_header *fields, size_t n);
+                                const struct mk_header *headers, size_t n);
 
 /** The length of the body; MK_LENGTH_UNKNOWN if it is not known in advance. */
 MK_API int64_t mk_response_length(const struct mk_response *r);
@@ -134,8 +134,8 @@ MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
 
 /**
  * Sets the body to `length` bytes of an open file from `offset`. The response takes ownership of the
- * descriptor, even if this function fails. The kernel sends the bytes directly where possible; if the file shrinks
- * meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
+ * descriptor, even if this function fails. The kernel sends the bytes directly where possible; if the file
+ * shrinks meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
  * -EALREADY.
  */
 MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length);
@@ -144,7 +144,7 @@ MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t off
 #define MK_LENGTH_UNKNOWN (-1)
 
 /**
- * Sets a body that `ops->pull(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. The server will call
+ * Sets a body that `ops->read(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. The server will call
  * ops->close(ctx), even if this function fails.
  */
 MK_API int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,

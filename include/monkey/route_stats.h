@@ -23,7 +23,8 @@ enum { MK_ROUTE_REQUESTS, MK_ROUTE_FAILURES, MK_ROUTE_CANCELLED, MK_ROUTE_CRASHE
  * Returns the series of a route. `method` is `*` for all methods; `pattern` is a host and a path, such as
  * `/items/:id`. Only in load() and host(). Returns 0 if there are too many series, or memory is out.
  */
-static inline uint32_t mk_route_get(struct mk_config *config, mk_str service, mk_str method, mk_str pattern)
+static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str service, mk_str method,
+                                             mk_str pattern)
 {
     static const struct mk_stat_metric metrics[] = {
         {"monkey_route_requests_total", "Requests that handlers of a service have answered.", "requests",
@@ -46,7 +47,7 @@ static inline uint32_t mk_route_get(struct mk_config *config, mk_str service, mk
 }
 
 /** Counts a request that has ended. `cells` belong to the worker; NULL counts nothing. */
-static inline void mk_route_count(uint64_t *cells, uint64_t micros, bool failed, bool cancelled)
+static inline void mk_route_stats_record(uint64_t *cells, uint64_t micros, bool failed, bool cancelled)
 {
     if (!cells)
         return;

@@ -78,7 +78,7 @@ MK_API const char *mk_server_error(const struct mk_server *s);
  * any other function of the library; otherwise it returns -EBUSY. Other libraries (OpenSSL, nghttp2) keep
  * their own allocators.
  */
-MK_API int mk_mem_use(void *(*resize)(void *old, size_t size), void (*give_back)(void *p));
+MK_API int mk_mem_use(void *(*realloc_fn)(void *old, size_t size), void (*free_fn)(void *p));
 
 /* ---- Setting up ---- */
 
@@ -127,7 +127,7 @@ typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_respo
  *
  *     mk_server_add_route(s, "GET /users/:id<int>", show_user, NULL);
  */
-MK_API int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data);
+MK_API int mk_server_add_route(struct mk_server *s, const char *route, mk_server_fn *fn, void *data);
 
 /** Returns the parameter of that name of the matched route; NULL if the route has none. Call it in the
  * thread of the request. */
@@ -138,15 +138,15 @@ MK_API const struct mk_router_param *mk_server_param(const struct mk_request *re
  * 0, the system chooses a port, which *port receives (`port` may be NULL). Clients can connect from now on,
  * but they wait until the server runs.
  */
-MK_API int mk_server_listen(struct mk_server *s, const char *where, unsigned *port);
+MK_API int mk_server_listen(struct mk_server *s, const char *address, unsigned *port);
 
 /** Listens on a bound stream socket. The caller keeps the descriptor, which becomes non-blocking. */
 MK_API int mk_server_listen_fd(struct mk_server *s, int fd, bool tls);
 
 /** Writes the i-th address of a started server, in the form of `Listen`: "127.0.0.1:8443 tls". This
  * includes the addresses of the configuration file. Returns -ENOENT if `i` is out of range, and -ENOSPC if
- * `room` is too small (192 bytes are enough). */
-MK_API int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t cap);
+ * `buf` is too small (192 bytes are enough). */
+MK_API int mk_server_address(const struct mk_server *s, size_t i, char *buf, size_t cap);
 
 /* ---- Running ---- */
 

@@ -44,13 +44,13 @@ struct mk_sm_machine {
     unsigned n_states;
     /** Checks the invariant of the owner before and after each transition. Returns the violated
      * condition for the message, or NULL if the invariant holds. NULL: no invariant. */
-    const char *(*broken)(const void *owner);
+    const char *(*invariant)(const void *owner);
 };
 
 /** The state of an object, in one byte. Only mk_sm_init() and mk_sm_move() write `is`. A zeroed struct
  * is in state 0. */
 struct mk_sm {
-    uint8_t is; /**< read-only */
+    uint8_t state; /**< read-only */
 };
 
 /** Aborts the process: the table has no such transition. */
@@ -68,13 +68,13 @@ static inline void mk_sm_init(struct mk_sm *sm, const struct mk_sm_machine *mach
 {
     if (MK_SM_CHECKS)
         mk_sm_begin(sm, machine, first);
-    sm->is = MK_API_CAST(uint8_t, first);
+    sm->state = MK_API_CAST(uint8_t, first);
 }
 
 /** Does the table allow the transition? */
 static inline bool mk_sm_may(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
 {
-    return machine->states->next[sm->is] >> to & 1;
+    return machine->states->next[sm->state] >> to & 1;
 }
 
 /** Changes the state. `owner` is passed to the invariant check. */
@@ -87,7 +87,7 @@ static inline void mk_sm_move(struct mk_sm *sm, const struct mk_sm_machine *mach
         mk_sm_fail(sm, machine, to);
     if (MK_SM_CHECKS)
         mk_sm_trace(sm, machine, to);
-    sm->is = MK_API_CAST(uint8_t, to);
+    sm->state = MK_API_CAST(uint8_t, to);
     if (MK_SM_CHECKS)
         mk_sm_check(sm, machine, owner);
 }

@@ -59,9 +59,9 @@ MK_API int mk_spool_request(struct mk_request *request, uint64_t max, struct mk_
 
 /** The length of the body in bytes. */
 MK_API uint64_t mk_spool_length(const struct mk_spool *s);
-/** Copies up to `cap` bytes from position `at`. Returns the number of bytes, 0 beyond the end, or a
+/** Copies up to `cap` bytes from position `offset`. Returns the number of bytes, 0 beyond the end, or a
  * negative errno value. May block on disk I/O if the body is in a file. */
-MK_API ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, uint64_t at);
+MK_API ssize_t mk_spool_read(const struct mk_spool *s, char *buf, size_t cap, uint64_t offset);
 /** Returns a descriptor of the body, positioned at its start. For a body in memory, it refers to a
  * memory file. The spool owns and closes it; a subprocess that was started with it keeps its own copy.
  * Returns a negative errno value if memory or descriptors are exhausted. */
@@ -84,20 +84,20 @@ MK_API unsigned mk_spool_status(int error);
  */
 struct mk_spool_queue;
 
-/** Creates an empty queue. on_room(ctx) is called when an operation that returned -EAGAIN can continue,
+/** Creates an empty queue. on_writable(ctx) is called when an operation that returned -EAGAIN can continue,
  * but never from inside these functions. Returns NULL if out of memory. */
 MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx),
                                                  void *ctx) MK_API_MUST_USE;
-/** Returns free space in *room: write to it, and then report the number of bytes with
- * mk_spool_queue_add(). Returns 0; -EAGAIN if a thread is writing to the file (on_room() follows); -EDQUOT
- * if the disk share is exhausted, so that you must read first; or the error that occurred while writing
- * the file. That error is logged and permanent, but data added earlier can still be read. */
-MK_API int mk_spool_queue_room(struct mk_spool_queue *q, char **room, size_t *cap) MK_API_MUST_USE;
+/** Returns free space in *buf: write to it, and then report the number of bytes with mk_spool_queue_add().
+ * Returns 0; -EAGAIN if a thread is writing to the file (on_writable() follows); -EDQUOT if the disk share is
+ * exhausted, so that you must read first; or the error that occurred while writing the file. That error is
+ * logged and permanent, but data added earlier can still be read. */
+MK_API int mk_spool_queue_reserve(struct mk_spool_queue *q, char **buf, size_t *cap) MK_API_MUST_USE;
 MK_API void mk_spool_queue_add(struct mk_spool_queue *q, size_t n);
 /** Removes up to `cap` bytes from the queue. Returns the number of bytes; 0 if the queue is empty;
- * -EAGAIN if the next bytes are being written to the file (on_room() follows); or a negative errno value
+ * -EAGAIN if the next bytes are being written to the file (on_writable() follows); or a negative errno value
  * if they are lost. */
-MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap);
+MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *buf, size_t cap);
 /** Frees the queue. NULL is allowed. */
 MK_API void mk_spool_queue_free(struct mk_spool_queue *q);
 

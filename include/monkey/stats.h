@@ -52,7 +52,8 @@ struct mk_stat_metric {
     bool is_optional; /**< 0 means no value */
     unsigned mean_of; /**< tables divide the value by the metric of this number, from 1; 0: no division */
     const char *label, *value; /**< an extra label for Prometheus, up to 15 bytes each; NULL: none */
-    const char *words; /**< up to 63 bytes: tables show the value as one of these words; NULL: as a number */
+    /** Up to 63 bytes: tables show the value as one of these words; NULL: as a number. */
+    const char *value_names;
 };
 
 /** Metrics with the same labels: exported as Prometheus families, a table for people, and a list in JSON. */
@@ -64,7 +65,7 @@ struct mk_stat_table {
 };
 
 /** Returned in place of a series number while another worker is creating that series. */
-#define MK_STAT_LATER UINT32_MAX
+#define MK_STAT_RETRY UINT32_MAX
 
 /** All statistics of a server. They live as long as the master, and survive reloads. */
 struct mk_stat_registry;
@@ -89,7 +90,7 @@ MK_API unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_
 /**
  * Returns the series with these label values, one per label, and creates it on first use. Call it in load()
  * or in any worker, and keep the number. Returns 0 if there are too many series (mk_stat_refused() counts
- * these failures), or MK_STAT_LATER if another worker is creating the series: retry at the next event.
+ * these failures), or MK_STAT_RETRY if another worker is creating the series: retry at the next event.
  * Neither value has cells.
  */
 MK_API uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values);

@@ -14,10 +14,10 @@ extern "C" {
  * A connection to a server in the same program that needs no socket, port or thread. Its requests pass
  * through the complete server, as HTTP/1.1 or HTTP/2 from a client at 127.0.0.1.
  *
- *     struct mk_test_client_answer answer;
+ *     struct mk_test_client_response response;
  *     struct mk_test_client *client = mk_test_client_open(s);
- *     if (mk_test_client_request(client, "GET", "/hello", NULL, 0, MK_STR_NULL, &answer) == 0)
- *         check(answer.status, answer.content);
+ *     if (mk_test_client_request(client, "GET", "/hello", NULL, 0, MK_STR_NULL, &response) == 0)
+ *         check(response.status, response.body);
  *     mk_test_client_close(client);
  *
  * The program must run the server with mk_server_step(), or must not have started it yet. Call these
@@ -26,10 +26,10 @@ extern "C" {
 struct mk_test_client;
 
 /** The response of the server; valid until the next call for this client. */
-struct mk_test_client_answer {
+struct mk_test_client_response {
     unsigned status;
-    mk_str head;    /**< headers, one line each: "Name: value\r\n" */
-    mk_str content; /**< the body, without transfer coding */
+    mk_str headers; /**< headers, one line each: "Name: value\r\n" */
+    mk_str body;    /**< the body, without transfer coding */
 };
 
 /** Opens a connection, and starts the server if necessary. On failure, returns NULL: see
@@ -57,15 +57,15 @@ MK_API int mk_test_client_use_http2(struct mk_test_client *p);
  * -EINVAL if the client is NULL or was closed (only debug builds of the library detect the latter).
  */
 MK_API int mk_test_client_request(struct mk_test_client *p, const char *method, const char *target,
-                                  const struct mk_header *fields, size_t n, mk_str content,
-                                  struct mk_test_client_answer *answer);
+                                  const struct mk_header *headers, size_t n, mk_str body,
+                                  struct mk_test_client_response *response);
 
 /** The value of the first header of that name, which is case-insensitive; absent if there is none. */
-MK_API mk_str mk_test_client_header(const struct mk_test_client_answer *answer, mk_str name);
+MK_API mk_str mk_test_client_header(const struct mk_test_client_response *response, mk_str name);
 
 /** Sends raw bytes, for anything but complete requests. The server reads them when it is stepped.
  * Returns 0; -ENOMEM; -EINVAL; or -ECONNRESET if the connection is closed. */
-MK_API int mk_test_client_send(struct mk_test_client *p, mk_str bytes);
+MK_API int mk_test_client_send(struct mk_test_client *p, mk_str data);
 /** Steps the server once, waiting at most `ms` for work. Returns 1; 0 if the connection is closed; or
  * an error as from mk_server_step(). */
 MK_API int mk_test_client_step(struct mk_test_client *p, uint32_t ms);

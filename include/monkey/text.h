@@ -80,7 +80,7 @@ MK_API bool mk_consttime_eq(mk_str a, mk_str b);
 /** HMAC-SHA-256 (RFC 2104), for instance to derive one secret from another; `text` then names the purpose. */
 MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
 /** Fills the memory with cryptographically secure random bytes. */
-MK_API void mk_random(void *room, size_t size);
+MK_API void mk_random(void *buf, size_t size);
 
 /** A hash key; fill it with mk_random(). */
 struct mk_hash_key {

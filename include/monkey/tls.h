@@ -65,8 +65,8 @@ MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 
 /** The certificates that a virtual host presents. */
 struct mk_vhost_certificate {
-    int64_t begins, expires; /**< period in which all of them are valid: seconds since the Unix epoch */
-    bool is_kept;            /**< the last reload could not use new files, and kept an earlier certificate */
+    int64_t not_before, not_after; /**< period in which all of them are valid: seconds since the Unix epoch */
+    bool is_outdated; /**< the last reload could not use new files, and kept an earlier certificate */
 };
 /** Returns false if the virtual host presents no certificate. */
 MK_API bool mk_vhost_certificate_get(const struct mk_vhost *h, struct mk_vhost_certificate *out);

@@ -33,16 +33,16 @@ MK_API mk_str mk_request_upgrade(const struct mk_request *r);
  */
 struct mk_tunnel_ops {
     /**
-     * Produces output. `source.pull` is called when there is space for output and the client has sent
+     * Produces output. `source.read` is called when there is space for output and the client has sent
      * something, there was no space before, or mk_request_resume() was called. A return value of 0 ends the
      * output, and also the tunnel if no more input is wanted (see on_input). A negative errno value other
      * than -EAGAIN aborts the tunnel.
      */
     struct mk_body_source_ops source;
     /**
-     * Called before `source.pull`, whether or not there is space for output. `has_input`: there may be input to
+     * Called before `source.read`, whether or not there is space for output. `has_input`: there may be input to
      * read, including its end. Otherwise the client can take output again, or mk_request_resume() was called,
-     * and there is nothing to read. Returning false discards further input. May be NULL: `source.pull` then
+     * and there is nothing to read. Returning false discards further input. May be NULL: `source.read` then
      * reads the input.
      */
     bool (*on_input)(void *ctx, bool has_input);

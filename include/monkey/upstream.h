@@ -31,10 +31,10 @@ struct mk_upstream;
 
 /** A plugin's defaults for keys that an [UPSTREAM] section omits, and for a server named in a route. */
 struct mk_upstream_defaults {
-    uint16_t port; /**< default port of servers; 0: a port is required */
-    bool tls;      /**< the servers use TLS */
-    unsigned max;  /**< connections to one server from all workers together; 0: no limit */
-    unsigned keep; /**< idle connections to one server that each worker keeps; 0: none, or all of them if
+    uint16_t port;            /**< default port of servers; 0: a port is required */
+    bool tls;                 /**< the servers use TLS */
+    unsigned max_connections; /**< connections to one server from all workers together; 0: no limit */
+    unsigned keepalive; /**< idle connections to one server that each worker keeps; 0: none, or all of them if
                         their number is limited */
 };
 
@@ -44,7 +44,7 @@ struct mk_upstream_defaults {
  * the same name and defaults return the same upstream. An unresolvable host name is not an error: the server
  * is down until it resolves. Returns NULL if `name` is invalid, which has then been reported there.
  */
-MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *spot, mk_str name,
+MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
 /**
  * The same, in load() or host() of a plugin, for an upstream named in one of its own sections: errors are
@@ -73,13 +73,13 @@ struct mk_upstream_conn;
 /** Selects a server and a kind of connection. */
 struct mk_upstream_conn_options {
     uint64_t hash;                /**< for `Balance hash`: equal values select the same server */
-    uint64_t avoid;               /**< servers already tried, as a bit mask of mk_upstream_conn_server() */
+    uint64_t tried;               /**< servers already tried, as a bit mask of mk_upstream_conn_server() */
     int server;                   /**< use this server if it is up (session affinity); -1: any */
     bool fresh;                   /**< open a new connection, because a pooled one has just failed */
-    bool counts;                  /**< `hash` is set; otherwise `Balance hash` uses round robin */
+    bool has_hash;                /**< `hash` is set; otherwise `Balance hash` uses round robin */
     const struct mk_addr *client; /**< the client of the request, for MaxConnectionsPerAddress; NULL: none.
                                        Must live until the connection is released or the request freed */
-    mk_str to; /**< ADDRESS:PORT of a server that another server named, for protocols with redirections:
+    mk_str address; /**< ADDRESS:PORT of a server that another server named, for protocols with redirections:
                     uses the upstream's TLS and timeouts, but always a new connection, without limits, and
                     ignores which servers are up. Absent: a server of the upstream. Must live as long as
                     the connection */
@@ -119,10 +119,10 @@ MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *l);
 
 /** Reads data that has arrived. Returns the number of bytes, 0 at the end, -EAGAIN, or a negative errno
  * value. */
-MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap);
+MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *buf, size_t cap);
 /** Writes data. Returns the number of bytes accepted (pass the rest again next time), -EAGAIN, or a
  * negative errno value. `more` means that another write follows immediately. */
-MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool more);
+MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str data, bool more);
 /** Shuts down the write side of the connection. */
 MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *l);
 
@@ -145,9 +145,10 @@ enum mk_upstream_conn_disposition {
     MK_UPSTREAM_CONN_FAILED /**< close it and count a failure: after MaxFails in a row the server is down */
 };
 /** Sets the reason for MK_UPSTREAM_CONN_FAILED in the error log: a negative errno value, and static text. */
-MK_API void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why);
+MK_API void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *message);
 /** Releases the connection, in any state. on_ready is not called again. NULL is allowed. */
-MK_API void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_disposition how);
+MK_API void mk_upstream_conn_release(struct mk_upstream_conn *l,
+                                     enum mk_upstream_conn_disposition disposition);
 
 /* ---- Requests ---- */
 
@@ -162,12 +163,12 @@ enum mk_upstream_protocol {
 /** A request body that is produced while it is sent. These functions must not free the request. */
 struct mk_upstream_request_body {
     struct mk_body_source_ops source; /**< as any body source: call mk_upstream_request_resume() after
-                                           -EAGAIN; after an error, pull() is not called again. close() is
+                                           -EAGAIN; after an error, read() is not called again. close() is
                                            never called */
     /** Restarts at the first byte, for a retry. Returns false if that is impossible. NULL: retries are
-     * impossible once pull() has been called. */
+     * impossible once read() has been called. */
     bool (*rewind)(void *ctx);
-    /** Returns the i-th trailer, once pull() has returned 0; false if `i` is out of range. Only for
+    /** Returns the i-th trailer, once read() has returned 0; false if `i` is out of range. Only for
      * HTTP with a body of unknown length. Fields that are not allowed in trailers are omitted. NULL: no
      * trailers. */
     bool (*trailer_at)(void *ctx, size_t i, mk_str *name, mk_str *value);
@@ -175,10 +176,10 @@ struct mk_upstream_request_body {
 
 /** Retry and timeout limits of a request. Routes set them with options: see mk_upstream_limits_read(). */
 struct mk_upstream_limits {
-    unsigned tries;       /**< maximum number of servers to try; 0 means 1 */
-    uint32_t response_ms; /**< maximum time from the last byte of the request to the first byte of the
+    unsigned max_tries;           /**< maximum number of servers to try; 0 means 1 */
+    uint32_t response_timeout_ms; /**< maximum time from the last byte of the request to the first byte of the
                                response; 0: no limit */
-    uint32_t silence_ms;  /**< maximum pause between two pieces of the response while
+    uint32_t read_timeout_ms;     /**< maximum pause between two pieces of the response while
                                mk_upstream_request_head() or mk_upstream_request_read() waits, or between
                                two pieces sent; 0: no limit. Does not apply after an upgrade */
 };
@@ -186,7 +187,7 @@ struct mk_upstream_limits {
 /** A request to an upstream. The struct, its strings and its headers need to live only until
  * mk_upstream_request_start() returns, unless stated otherwise. */
 struct mk_upstream_request_options {
-    struct mk_upstream *to;
+    struct mk_upstream *upstream;
     enum mk_upstream_protocol protocol;
     mk_str method, target; /**< the request line (HTTP). With any protocol, a response to HEAD has no body */
     /**
@@ -196,36 +197,36 @@ struct mk_upstream_request_options {
      * trailers. Omit headers that Connection names. For other protocols these are variables, and
      * CONTENT_LENGTH is ignored.
      */
-    const struct mk_header *fields;
-    size_t n_fields;
+    const struct mk_header *headers;
+    size_t n_headers;
     /**
      * For HTTP: preformatted headers, "Name: value" and CRLF for each. They are faster if most of them are
-     * copied from another request. Absent: none. The first one must be Host, which `fields` must then not
-     * contain. The caller is responsible for the rules of `fields` and for valid names: only the line
+     * copied from another request. Absent: none. The first one must be Host, which `headers` must then not
+     * contain. The caller is responsible for the rules of `headers` and for valid names: only the line
      * structure is checked.
      */
-    mk_str lines;
+    mk_str raw_headers;
     int64_t length; /**< body length; 0: none; MK_LENGTH_UNKNOWN: chunked, only over HTTP */
-    mk_str content; /**< the complete body, if it is in memory (p is not NULL), instead of `length` and
-                         `source`; must live until mk_upstream_request_free() */
-    const struct mk_upstream_request_body *source; /**< must live until mk_upstream_request_free(), as must
-                                                        its ctx */
-    void *source_ctx;
-    mk_str upgrade; /**< the protocol to upgrade to, for HTTP without a body or with `content`. After 101,
-                         `source` supplies the data to send, and its end half-closes the connection. For
+    mk_str body;    /**< the complete body, if it is in memory (p is not NULL), instead of `length` and
+                         `body_source`; must live until mk_upstream_request_free() */
+    /** Must live until mk_upstream_request_free(), as must its ctx. */
+    const struct mk_upstream_request_body *body_source;
+    void *body_source_ctx;
+    mk_str upgrade;        /**< the protocol to upgrade to, for HTTP without a body or with `body`. After 101,
+                         `body_source` supplies the data to send, and its end half-closes the connection. For
                          WebSocket with a Sec-WebSocket-Key, a response without the correct
                          Sec-WebSocket-Accept is invalid */
-    bool expects_continue;  /**< for HTTP with a body from `source`: pull and send it only once the server
+    bool expects_continue; /**< for HTTP with a body from `body_source`: read and send it only once the server
                                  has asked for it (`Expect: 100-continue`, RFC 9110, section 10.1.1), and
                                  not at all if the server responds first. Only for servers that are known
-                                 to ask: with others, `response_ms` expires */
-    bool is_safe_to_repeat; /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails
+                                 to ask: with others, `response_timeout_ms` expires */
+    bool is_idempotent;    /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails
                                  before its response begins, another one may be tried */
     struct mk_upstream_limits limits;
     struct mk_upstream_conn_options conn; /**< selects the connection */
     /** For FastCGI: called with each piece of the program's standard error output; `ctx` is the
      * argument of mk_upstream_request_start(). May be NULL. */
-    void (*on_error_text)(void *ctx, mk_str text);
+    void (*on_stderr)(void *ctx, mk_str text);
     /** The request that a handler responds to: it is resumed (mk_request_resume()) instead of calling
      * on_ready(), which may then be NULL. Free the upstream request before it ends. NULL: none. */
     struct mk_request *resumes;
@@ -240,21 +241,20 @@ struct mk_upstream_request;
  * instead. Returns NULL if out of memory.
  *
  * If a pooled connection turns out to be closed, the request is repeated once over a new connection, provided
- * that this is safe: the method is idempotent, or nothing was sent. `limits.tries` allows other servers,
+ * that this is safe: the method is idempotent, or nothing was sent. `limits.max_tries` allows other servers,
  * within RetryBudget. Both need a request body that is in memory, still in the buffer of the request (32 KB),
  * or can be rewound. Once a byte of the response has arrived, the request is not repeated, except after a 408
  * over a pooled connection: the server closed the connection while the request was in transit (RFC 9110,
  * section 15.5.9).
  *
- *     static ssize_t pull(void *ctx, char *room, size_t cap)
+ *     static ssize_t read_response(void *ctx, char *buf, size_t cap)
  *     {
- *         return mk_upstream_request_read(((struct call *)ctx)->upstream, room, cap);
+ *         return mk_upstream_request_read(((struct call *)ctx)->upstream, buf, cap);
  *     }
  */
-MK_API struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
-                                                             const struct mk_upstream_request_options *ask,
-                                                             void (*on_ready)(void *ctx),
-                                                             void *ctx) MK_API_MUST_USE;
+MK_API struct mk_upstream_request *
+mk_upstream_request_start(struct mk_worker *w, const struct mk_upstream_request_options *options,
+                          void (*on_ready)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 /**
  * Reads the head of the response. Returns 0 if it is complete; 1 for an interim response (1xx except 100, and
@@ -299,18 +299,18 @@ MK_API bool mk_upstream_request_is_local_redirect(const struct mk_upstream_reque
 MK_API bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c);
 
 /**
- * Reads the response body into `room`, without reading ahead from the server. Returns the number of bytes; 0
+ * Reads the response body into `buf`, without reading ahead from the server. Returns the number of bytes; 0
  * at the end, when the connection has been released; -EAGAIN; or the error that truncated the body. It also
  * sends the rest of the request body, but a server that responds early need not read it.
  *
  * If the length is known, you need not read beyond the last byte.
  */
-MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size_t cap);
+MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_t cap);
 /** Returns the complete response body if it arrived together with the head. The connection has then
  * been released, as after mk_upstream_request_read() has returned 0. The body lives as long as the
  * request. Returns false if you must read the body, starting with the part that arrived with the head.
  * Chunked bodies must always be read. */
-MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content);
+MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *body);
 /**
  * Decouples the server from a slow client: while you call mk_upstream_request_read() less often than data
  * arrives, the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the connection to the
@@ -337,15 +337,15 @@ MK_API bool mk_upstream_request_is_sending(const struct mk_upstream_request *c);
 MK_API mk_str mk_upstream_request_server_name(const struct mk_upstream_request *c);
 MK_API int mk_upstream_request_server(const struct mk_upstream_request *c);
 
-/** The syntax of the limit options, for `form` of a handler. */
-#define MK_UPSTREAM_LIMITS_FORM "[tries=NUMBER] [wait=TIME] [silence=TIME]"
+/** The syntax of the limit options, for `syntax` of a handler. */
+#define MK_UPSTREAM_LIMITS_SYNTAX "[max_tries=NUMBER] [response_timeout=TIME] [read_timeout=TIME]"
 /**
  * Parses the options of a route, which follow its server; call it from bind() of a handler. The options in
- * MK_UPSTREAM_LIMITS_FORM set `limits`; the defaults are two servers, and 60 s for each timeout. All other
+ * MK_UPSTREAM_LIMITS_SYNTAX set `limits`; the defaults are two servers, and 60 s for each timeout. All other
  * words go to read(), which reports an invalid word and returns false. This function then returns false as
  * well.
  */
-MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *spot, mk_str words,
+MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *conf, mk_str words,
                                     struct mk_upstream_limits *limits, bool (*read)(void *ctx, mk_str word),
                                     void *ctx);
 /** Frees the request at any time, and cancels it if it is incomplete. NULL is allowed. */
@@ -359,12 +359,12 @@ struct mk_local_backend;
 /**
  * Opens the backend at a socket, "unix:/path", in load() or host(). It lives as long as the configuration.
  * `secret` proves to the backend that a request comes from this server (mk_local_backend_verify()); it is
- * copied, and may be absent. `wait_ms` limits the time until a response begins (504); 0: no limit. Returns
+ * copied, and may be absent. `timeout_ms` limits the time until a response begins (504); 0: no limit. Returns
  * NULL if the path is invalid or memory is out, which has then been reported at `key` of the section.
  */
 MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section,
                                                       const char *key, mk_str socket, mk_str secret,
-                                                      uint32_t wait_ms);
+                                                      uint32_t timeout_ms);
 /**
  * The handle() of a handler: forwards the request to the backend, and its response to the client. The backend
  * receives the client's headers unchanged, and three more, MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX
@@ -385,7 +385,7 @@ MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struc
  * mk_request_vhost_name(), URL-escaped. */
 #define MK_LOCAL_BACKEND_CLIENT "Monkey-Client"
 enum {
-    MK_LOCAL_BACKEND_SITE_MAX = 4096 /**< maximum length of SITE in bytes */
+    MK_LOCAL_BACKEND_VHOST_MAX = 4096 /**< maximum length of SITE in bytes */
 };
 /** Applies MK_LOCAL_BACKEND_CLIENT to a verified request; for on_request of the backend. Returns 0 or a
  * negative errno value. */
@@ -396,7 +396,7 @@ static inline int mk_local_backend_accept_client(struct mk_request *request)
     mk_str rest = mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_CLIENT)),
            address = mk_str_cut(&rest, ' '), number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' '),
            site = mk_str_cut(&rest, ' ');
-    struct mk_buf name = mk_buf_growing(MK_LOCAL_BACKEND_SITE_MAX);
+    struct mk_buf name = mk_buf_growing(MK_LOCAL_BACKEND_VHOST_MAX);
     int e = mk_url_unescape(&name, mk_str_skip(site, 1)) && !name.failed
                 ? mk_request_set_vhost_name(request, mk_buf_str(&name))
                 : -EBADMSG;

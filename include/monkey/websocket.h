@@ -58,7 +58,7 @@ struct mk_websocket_ops {
      */
     void (*on_message)(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data);
     /** Called when, after a message was rejected with -EAGAIN, less than half of `queue_max` is queued. */
-    void (*on_room)(void *ctx, struct mk_websocket *s);
+    void (*on_writable)(void *ctx, struct mk_websocket *s);
     /** The reply to mk_websocket_ping() has arrived. Replies to automatic keep-alive pings are not
      * reported. */
     void (*on_pong)(void *ctx, struct mk_websocket *s, mk_str data);
@@ -148,8 +148,8 @@ MK_API mk_str mk_websocket_subprotocol(const struct mk_websocket *s);
  * Queues a message (the data is copied). All messages that are queued for a WebSocket during one loop
  * iteration are sent with one system call at its end. Text must be UTF-8; it is not validated.
  *
- * Returns 0; -EAGAIN if `queue_max` bytes or more are queued already (on_room() follows); -ESHUTDOWN if the
- * WebSocket is closed or closing; -EBUSY between the parts of another message; or -ENOMEM.
+ * Returns 0; -EAGAIN if `queue_max` bytes or more are queued already (on_writable() follows); -ESHUTDOWN if
+ * the WebSocket is closed or closing; -EBUSY between the parts of another message; or -ENOMEM.
  *
  *     static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
  *     {

@@ -174,11 +174,11 @@ struct mk_reloads {
     uint64_t failed;            /**< number of failed reloads: the old configuration stayed active */
     int64_t done_at, failed_at; /**< time of the last of each: seconds since the Unix epoch; 0: never */
     bool last_failed;           /**< whether the most recent reload failed */
-    bool under_way;             /**< one is in progress; another requested now follows it */
+    bool in_progress;           /**< one is in progress; another requested now follows it */
 };
-/** Returns the results of reloads. `why`, unless NULL, receives the messages of the last failed reload,
+/** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
-MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why);
+MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error);
 /** Sets the level of the error log, soon and in all workers, until a configuration is loaded. Returns 0
  * or a negative errno value. */
 MK_API int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level);
@@ -201,9 +201,9 @@ struct mk_worker_stats {
     uint64_t open;        /**< connections open now */
     uint64_t requests;    /**< requests completed */
     uint64_t by_class[6]; /**< responses by the first digit of their status; 0: no response was started */
-    uint64_t by_ending[MK_OUTCOMES];
+    uint64_t by_outcome[MK_OUTCOMES];
     uint64_t sent; /**< bytes accepted by sockets */
-    bool leaving;  /**< draining: serves an older configuration until its connections end */
+    bool draining; /**< draining: serves an older configuration until its connections end */
 };
 
 /** Returns the counters of the i-th process, including those of other configurations; false if `i` is

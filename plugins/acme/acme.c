@@ -30,10 +30,10 @@ static const char *join_path(struct mk_config *config, mk_str folder, const char
                              const char *end)
 {
     size_t size = folder.len + strlen(middle) + name.len + strlen(end) + 1;
-    char *room = mk_config_alloc(config, size);
-    struct mk_buf text = mk_buf_fixed(room, room ? size : 0);
+    char *buf = mk_config_alloc(config, size);
+    struct mk_buf text = mk_buf_fixed(buf, buf ? size : 0);
     mk_buf_addf(&text, "%.*s%s%.*s%s", MK_STR_ARG(folder), middle, MK_STR_ARG(name), end);
-    return room;
+    return buf;
 }
 
 /* The helper is beside the object of this plugin, or, if the plugin is built in, beside the program. */
@@ -189,18 +189,18 @@ static enum mk_verdict serve_challenge(struct mk_request *request, struct mk_res
                                        void *host_data)
 {
     const struct acme *a = host_data;
-    char room[ACME_ANSWER_MAX];
+    char buf[ACME_ANSWER_MAX];
     enum mk_method method = mk_request_method(request);
     mk_str token = acme_token_from_path(mk_request_path(request));
     if (!token.p || (method != MK_METHOD_GET && method != MK_METHOD_HEAD))
         return MK_NEXT;
-    size_t len = acme_token_read_answer(a->answers, token, room);
+    size_t len = acme_token_read_answer(a->answers, token, buf);
     mk_request_explain(request, "acme", "answer to a challenge: %s", len ? "here it is" : "none");
     if (!len)
         return MK_NEXT;
     mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
     mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store"));
-    if (mk_response_set_body(response, mk_str_of(room, len)))
+    if (mk_response_set_body(response, mk_str_of(buf, len)))
         return MK_ERROR;
     return MK_DONE;
 }
@@ -212,7 +212,8 @@ MK_PLUGIN(acme) = {
     .name = "acme",
     .version = MONKEY_VERSION,
     .help = "Gets certificates from an authority, such as Let's Encrypt, and renews them (RFC 8555).",
-    .order = 1, /* before authentication and redirects: the CA has no password, and HTTPS may not work yet */
+    .priority =
+        1, /* before authentication and redirects: the CA has no password, and HTTPS may not work yet */
     .sections = sections,
     .load = load,
     .host = bind_host,

@@ -95,7 +95,7 @@ static bool is_worker_leaving(const struct mk_worker *w)
     struct mk_worker_stats s;
     for (size_t i = 0; mk_worker_stats_at(w, i, &s); i++)
         if (s.pid == getpid())
-            return s.leaving;
+            return s.draining;
     return false;
 }
 
@@ -166,8 +166,8 @@ static bool spawn_helper(struct acme_helper_process *r, int in, int out)
                                          "no_proxy",    "NO_PROXY",    "SSL_CERT_FILE", "SSL_CERT_DIR"};
     enum { PASSED = MK_LEN(passed) };
     const char *argv[] = {r->job->program, NULL}, *envp[PASSED + 2] = {"PATH=/usr/local/bin:/usr/bin:/bin"};
-    char room[4096];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[4096];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     for (size_t i = 0, n = 1; i < PASSED && !text.failed; i++) {
         const char *value = getenv(passed[i]);
         size_t from = text.len;
@@ -176,7 +176,7 @@ static bool spawn_helper(struct acme_helper_process *r, int in, int out)
         mk_buf_addf(&text, "%s=%s", passed[i], value);
         mk_buf_add_char(&text, '\0');
         if (!text.failed)
-            envp[n++] = room + from;
+            envp[n++] = buf + from;
     }
     const struct mk_subprocess_options o = {
         .argv = argv, .envp = envp, .cwd = r->job->settings->state.p, .in = in, .out = out, .err = out};

@@ -18,7 +18,7 @@ const char *const acme_key_words[] = {"default", "ecdsa", "rsa", NULL};
 
 /* ---- Values ---- */
 
-static bool parse_directory_url(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_directory_url(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str *out = field;
     if (mk_str_eq_nocase(value, MK_STR("letsencrypt")))
@@ -28,7 +28,7 @@ static bool parse_directory_url(const struct mk_conf_ctx *spot, mk_str value, vo
     else
         *out = value;
     if (mk_str_starts(*out, MK_STR("http://")))
-        mk_conf_ctx_error(spot, value, "`%.*s` is not encrypted: expected a URL that begins with https://",
+        mk_conf_ctx_error(ctx, value, "`%.*s` is not encrypted: expected a URL that begins with https://",
                           MK_STR_ARG(value));
     else if (!mk_str_starts(*out, MK_STR("https://")) || out->len > 1024 ||
              mk_str_find(*out, ' ') != MK_STR_NONE)
@@ -45,25 +45,25 @@ static bool show_string(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-static bool parse_path(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_path(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str rest = value, word;
-    if (!mk_conf_ctx_word(spot, &rest, &word) || !word.len || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(ctx, &rest, &word) || !word.len || mk_str_trim(rest).len)
         return false;
-    *(mk_str *)field = mk_conf_ctx_path(spot, word);
+    *(mk_str *)field = mk_conf_ctx_path(ctx, word);
     return true;
 }
 
-static bool parse_account(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_account(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    struct acme_settings *s = mk_conf_ctx_out(spot);
+    struct acme_settings *s = mk_conf_ctx_out(ctx);
     mk_str rest = value, id, file;
     (void)field;
-    if (!mk_conf_ctx_word(spot, &rest, &id) || !mk_conf_ctx_word(spot, &rest, &file) || !id.len ||
-        !file.len || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(ctx, &rest, &id) || !mk_conf_ctx_word(ctx, &rest, &file) || !id.len || !file.len ||
+        mk_str_trim(rest).len)
         return false;
     s->account_id = id;
-    s->account_file = mk_conf_ctx_path(spot, file);
+    s->account_file = mk_conf_ctx_path(ctx, file);
     return true;
 }
 
@@ -83,7 +83,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "AgreeToTerms",
      .type = MK_CONF_BOOL,
      AT(agreed),
-     .def = "off",
+     .default_value = "off",
      .help = "Agree to the terms of service of the authority. Required."},
     {.name = "Contact",
      .type = MK_CONF_WORDS,
@@ -93,8 +93,8 @@ static const struct mk_conf_key keys[] = {
     {.name = "Directory",
      .type = MK_CONF_CUSTOM,
      AT(directory),
-     .form = "a URL that begins with https://, letsencrypt or staging",
-     .def = "letsencrypt",
+     .syntax = "a URL that begins with https://, letsencrypt or staging",
+     .default_value = "letsencrypt",
      .parse = parse_directory_url,
      .show = show_string,
      .help = "The ACME server. `staging` is the test server of Let's Encrypt; browsers do not trust its "
@@ -102,7 +102,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Authority",
      .type = MK_CONF_CUSTOM,
      AT(authority),
-     .form = "a file",
+     .syntax = "a file",
      .parse = parse_path,
      .show = show_string,
      .help = "PEM file of the authorities that certify the `Directory` itself, in place of those of the "
@@ -111,26 +111,26 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      AT(challenge),
      .choices = acme_challenge_words + 1,
-     .def = "http-01",
+     .default_value = "http-01",
      .help = "How the authority verifies a name: through port 80 (`http-01`) or 443 (`tls-alpn-01`)."},
     {.name = "Key",
      .type = MK_CONF_ENUM,
      AT(key),
      .choices = acme_key_words + 1,
-     .def = "ecdsa",
+     .default_value = "ecdsa",
      .help = "Type of the keys: P-256, or RSA with 2048 bits."},
     {.name = "StateFolder",
      .type = MK_CONF_CUSTOM,
      AT(state),
-     .form = "a folder",
-     .def = "/var/lib/monkey/acme",
+     .syntax = "a folder",
+     .default_value = "/var/lib/monkey/acme",
      .parse = parse_path,
      .show = show_string,
      .help = "Folder for account, keys and certificates; created if missing."},
     {.name = "ExternalAccount",
      .type = MK_CONF_CUSTOM,
      AT(account_id),
-     .form = "ID FILE",
+     .syntax = "ID FILE",
      .parse = parse_account,
      .show = show_account,
      .help = "For authorities that require external account binding: the id, and a file with the key "
@@ -140,14 +140,14 @@ static const struct mk_conf_key keys[] = {
      AT(renew_after),
      .min = 1,
      .max = 95,
-     .def = "67",
+     .default_value = "67",
      .help = "Renew after this percentage of a certificate's lifetime."},
     {.name = "RetryDelay",
      .type = MK_CONF_TIME,
      AT(retry_ms),
      .min = 1000,
      .max = 6 * 3600 * 1000,
-     .def = "5m",
+     .default_value = "5m",
      .help = "Delay after a failure; it doubles each time, up to a day."},
 };
 
@@ -161,7 +161,11 @@ const struct mk_conf_table acme_table = {
 };
 
 static const struct mk_conf_key host_keys[] = {
-    {.name = "Acme", .type = MK_CONF_BOOL, HOST(on), .def = "on", .help = "Get a certificate for this host."},
+    {.name = "Acme",
+     .type = MK_CONF_BOOL,
+     HOST(on),
+     .default_value = "on",
+     .help = "Get a certificate for this host."},
     {.name = "Domains",
      .type = MK_CONF_WORDS,
      HOST(names),
@@ -171,13 +175,13 @@ static const struct mk_conf_key host_keys[] = {
      .type = MK_CONF_ENUM,
      HOST(challenge),
      .choices = acme_challenge_words,
-     .def = "default",
+     .default_value = "default",
      .help = "As in [ACME], which is the default."},
     {.name = "Key",
      .type = MK_CONF_ENUM,
      HOST(key),
      .choices = acme_key_words,
-     .def = "default",
+     .default_value = "default",
      .help = "As in [ACME], which is the default."},
 };
 
@@ -221,19 +225,19 @@ static mk_str trim_right(mk_str text)
 /* Here, because the helper lacks the rights of the master. */
 static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
-    char room[ACCOUNT_BYTES];
+    char buf[ACCOUNT_BYTES];
     if (!s->account_file.p)
         return;
     int fd = open(s->account_file.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? -1 : read(fd, room, sizeof room);
+    ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof buf);
     int e = errno;
     if (fd >= 0)
         close(fd);
-    mk_str text = n < 0 ? MK_STR("") : trim_right(mk_str_of(room, (size_t)n));
+    mk_str text = n < 0 ? MK_STR("") : trim_right(mk_str_of(buf, (size_t)n));
     if (n < 0)
         mk_config_error(config, s, "ExternalAccount", "%s cannot be read: %s", s->account_file.p,
                         strerror(e));
-    else if (n == (ssize_t)sizeof room || !is_base64url(text))
+    else if (n == (ssize_t)sizeof buf || !is_base64url(text))
         mk_config_error(config, s, "ExternalAccount", "%s contains no key: expected one line of base64url",
                         s->account_file.p);
     else
@@ -297,16 +301,16 @@ static bool is_certifiable_name(mk_str name)
 
 static mk_str lowercase_copy(struct mk_config *config, mk_str text)
 {
-    char *room = mk_config_alloc(config, text.len + 1);
-    for (size_t i = 0; room && i < text.len; i++)
-        room[i] = mk_char_lower(text.p[i]);
-    return mk_str_of(room, room ? text.len : 0);
+    char *buf = mk_config_alloc(config, text.len + 1);
+    for (size_t i = 0; buf && i < text.len; i++)
+        buf[i] = mk_char_lower(text.p[i]);
+    return mk_str_of(buf, buf ? text.len : 0);
 }
 
 static bool matches_regex(mk_str name, mk_str pattern)
 {
-    struct mk_regex_error why;
-    struct mk_regex *r = mk_regex_new(pattern, true, &why);
+    struct mk_regex_error error;
+    struct mk_regex *r = mk_regex_new(pattern, true, &error);
     bool is = r && mk_regex_match(r, name, NULL) == MK_REGEX_MATCH;
     mk_regex_free(r);
     return is;

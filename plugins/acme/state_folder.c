@@ -45,17 +45,17 @@ static bool can_change_owner(const struct owner *o, const struct stat *st)
 }
 
 static void report_owner(struct mk_config *config, const struct acme_settings *s, const char *path, uid_t uid,
-                         uid_t wanted)
+                         uid_t expected)
 {
     char owner[64];
     snprintf(owner, sizeof owner, "%s", user_name(uid));
     if (geteuid() == 0)
         mk_config_error(config, s, "StateFolder", "the folder %s belongs to %s, but workers run as %s", path,
-                        owner, user_name(wanted));
+                        owner, user_name(expected));
     else
         mk_config_warn(config, s, "StateFolder", "the folder %s belongs to %s, but this process runs as %s",
-                       path, owner, user_name(wanted));
-    mk_config_hint(config, "hand it over: `chown -R %s %s`", user_name(wanted), s->state.p);
+                       path, owner, user_name(expected));
+    mk_config_hint(config, "hand it over: `chown -R %s %s`", user_name(expected), s->state.p);
 }
 
 /* True: the folder exists, and is correct or can be corrected. */
@@ -85,17 +85,17 @@ static bool can_search_folder(const struct owner *o, const struct stat *st)
 static void check_parent_folders(struct mk_config *config, const struct acme_settings *s,
                                  const struct owner *o)
 {
-    char room[PATH_MAX];
+    char buf[PATH_MAX];
     struct stat st;
-    if (s->state.len >= sizeof room)
+    if (s->state.len >= sizeof buf)
         return;
-    memcpy(room, s->state.p, s->state.len + 1);
-    for (char *slash = room; (slash = strchr(slash + 1, '/'));) {
+    memcpy(buf, s->state.p, s->state.len + 1);
+    for (char *slash = buf; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
-        if (stat(room, &st) == 0 && !can_search_folder(o, &st)) {
+        if (stat(buf, &st) == 0 && !can_search_folder(o, &st)) {
             mk_config_warn(config, s, "StateFolder", "workers, which run as %s, may not enter the folder %s",
-                           user_name(o->uid), room);
-            mk_config_hint(config, "let others search it: `chmod o+x %s`", room);
+                           user_name(o->uid), buf);
+            mk_config_hint(config, "let others search it: `chmod o+x %s`", buf);
             return;
         }
         *slash = '/';
@@ -161,43 +161,43 @@ struct created {
 /* Parent folders are accessible to everyone, whatever the umask. */
 static void create_parents(const char *path, struct created *created)
 {
-    char room[PATH_MAX];
+    char buf[PATH_MAX];
     size_t len = strlen(path);
-    if (len >= sizeof room)
+    if (len >= sizeof buf)
         return;
-    memcpy(room, path, len + 1);
+    memcpy(buf, path, len + 1);
     for (size_t i = 1; i < len; i++) {
-        if (room[i] != '/')
+        if (buf[i] != '/')
             continue;
-        room[i] = '\0';
-        if (mkdir(room, 0755) == 0) {
-            (void)chmod(room, 0755);
+        buf[i] = '\0';
+        if (mkdir(buf, 0755) == 0) {
+            (void)chmod(buf, 0755);
             created->parents = created->parents ? created->parents : i;
         }
-        room[i] = '/';
+        buf[i] = '/';
     }
 }
 
 static void remove_created(int fd, const char *path, const struct created *created)
 {
-    char room[PATH_MAX];
+    char buf[PATH_MAX];
     size_t len = strlen(path);
     for (size_t i = 0; fd >= 0 && i < MK_LEN(inner_folders); i++)
         if (created->inner[i])
             (void)unlinkat(fd, inner_folders[i], AT_REMOVEDIR);
     if (created->state)
         (void)rmdir(path);
-    if (!created->parents || len >= sizeof room)
+    if (!created->parents || len >= sizeof buf)
         return;
-    memcpy(room, path, len + 1);
+    memcpy(buf, path, len + 1);
     for (size_t i = len; i-- > created->parents;) {
-        if (room[i] != '/')
+        if (buf[i] != '/')
             continue;
-        room[i] = '\0';
-        (void)rmdir(room);
+        buf[i] = '\0';
+        (void)rmdir(buf);
     }
-    room[created->parents] = '\0';
-    (void)rmdir(room);
+    buf[created->parents] = '\0';
+    (void)rmdir(buf);
 }
 
 /* A descriptor, or a negated errno value. Does not change the owner of a new folder. */

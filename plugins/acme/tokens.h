@@ -11,6 +11,6 @@ enum { ACME_TOKEN_MAX = 128, ACME_ANSWER_MAX = 512 };
 /* The token in the path; absent: another path. */
 mk_str acme_token_from_path(mk_str path);
 /* Reads the response. Returns its length; 0: none. */
-size_t acme_token_read_answer(const char *folder, mk_str token, char room[ACME_ANSWER_MAX]);
+size_t acme_token_read_answer(const char *folder, mk_str token, char buf[ACME_ANSWER_MAX]);
 
 #endif

@@ -31,8 +31,8 @@ static enum mk_verdict respond_error(struct auth_check *v, unsigned status)
 
 static enum mk_verdict respond_retry_after(struct auth_check *v, unsigned status, uint32_t seconds)
 {
-    char room[16];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buf[16];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add_num(&b, seconds);
     mk_response_set_header(v->response, MK_STR("Retry-After"), mk_buf_str(&b));
     return respond_error(v, status);
@@ -49,8 +49,8 @@ static enum mk_verdict respond_401(struct auth_check *v, bool stale)
 /* The client chose the name: escapes it, so that quotes in it cannot be mistaken for ours. */
 static void log_user_attempt(struct auth_check *v, const char *what, mk_str user)
 {
-    char room[256];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buf[256];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
     mk_log_escape(&b, user);
     mk_request_log(v->request, MK_LOG_WARN, "auth: %s \"%.*s\" at %.*s", what, MK_STR_ARG(mk_buf_str(&b)),
                    MK_STR_ARG(v->place->location));
@@ -181,10 +181,10 @@ static enum mk_verdict verify_fast_hash(struct auth_check *v, const struct auth_
 
 static enum mk_verdict check_basic(struct auth_check *v, mk_str text)
 {
-    char room[AUTH_BASIC_BUF_SIZE];
+    char buf[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     enum mk_verdict verdict;
-    if (!auth_basic_parse(text, room, &basic)) {
+    if (!auth_basic_parse(text, buf, &basic)) {
         verdict =
             respond_401(v, false); /* matches no user: too long, not base64, or with control characters */
     } else {
@@ -197,7 +197,7 @@ static enum mk_verdict check_basic(struct auth_check *v, mk_str text)
         verdict =
             !q.known || auth_hash_is_fast(q.known->hash) ? verify_fast_hash(v, &q) : submit_check(v, &q);
     }
-    explicit_bzero(room, sizeof room);
+    explicit_bzero(buf, sizeof buf);
     return verdict;
 }
 
@@ -303,9 +303,9 @@ MK_PLUGIN(auth) = {
     .name = "auth",
     .version = "1.0",
     .help = "Asks for user and password: Basic and Digest.",
-    .order = MK_PRIORITY_AUTH,
+    .priority = MK_PRIORITY_AUTH,
     .sections = sections,
-    .verbs = verbs,
+    .commands = verbs,
     .load = auth_locations_load,
     .host = auth_locations_bind_vhost,
     .worker_start = worker_start,

@@ -18,12 +18,12 @@ bool auth_has_no_controls(mk_str text)
     return true;
 }
 
-bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_BUF_SIZE], struct auth_basic *out)
+bool auth_basic_parse(mk_str text, char buf[AUTH_BASIC_BUF_SIZE], struct auth_basic *out)
 {
-    struct mk_buf decoded = mk_buf_fixed(room, AUTH_BASIC_BUF_SIZE - 1);
+    struct mk_buf decoded = mk_buf_fixed(buf, AUTH_BASIC_BUF_SIZE - 1);
     if (!mk_base64_decode(&decoded, text) || decoded.failed)
         return false;
-    room[decoded.len] = '\0';
+    buf[decoded.len] = '\0';
     out->password = mk_buf_str(&decoded);
     out->user = mk_str_cut(&out->password, ':');
     return out->password.p && out->password.len <= AUTH_PASSWORD_MAX && auth_has_no_controls(out->user) &&
@@ -66,24 +66,24 @@ static enum auth_param find_param(mk_str name)
 }
 
 /* The text between the quotes. Copied only if it contains a backslash. */
-static bool unquote_string(mk_str quoted, struct mk_buf *room, mk_str *out)
+static bool unquote_string(mk_str quoted, struct mk_buf *buf, mk_str *out)
 {
     if (quoted.len < 2 || quoted.p[quoted.len - 1] != '"')
         return false;
     mk_str inner = mk_str_first(mk_str_skip(quoted, 1), quoted.len - 2);
     bool escaped = mk_str_find(inner, '\\') != MK_STR_NONE;
-    size_t begin = room->len;
+    size_t begin = buf->len;
     for (size_t i = 0; i < inner.len; i++) {
         if (inner.p[i] == '"' || (inner.p[i] == '\\' && ++i == inner.len))
             return false;
         if (escaped)
-            mk_buf_add_char(room, inner.p[i]);
+            mk_buf_add_char(buf, inner.p[i]);
     }
-    *out = escaped ? mk_str_skip(mk_buf_str(room), begin) : inner;
-    return auth_has_no_controls(inner) && !room->failed;
+    *out = escaped ? mk_str_skip(mk_buf_str(buf), begin) : inner;
+    return auth_has_no_controls(inner) && !buf->failed;
 }
 
-static bool parse_param(struct auth_digest *d, mk_str element, struct mk_buf *room)
+static bool parse_param(struct auth_digest *d, mk_str element, struct mk_buf *buf)
 {
     mk_str value = element, text;
     mk_str name = mk_str_trim(mk_str_cut(&value, '='));
@@ -91,7 +91,7 @@ static bool parse_param(struct auth_digest *d, mk_str element, struct mk_buf *ro
         return false;
     value = mk_str_trim(value);
     bool quoted = value.len && value.p[0] == '"';
-    if (quoted ? !unquote_string(value, room, &text) : !mk_is_token(value))
+    if (quoted ? !unquote_string(value, buf, &text) : !mk_is_token(value))
         return false;
     enum auth_param which = find_param(name);
     if (which == AUTH_PARAMS)
@@ -103,31 +103,31 @@ static bool parse_param(struct auth_digest *d, mk_str element, struct mk_buf *ro
 }
 
 /* username*=UTF-8'language'J%C3%A4s%C3%B8n (RFC 5987, section 3.2). */
-static bool decode_username(struct auth_digest *d, struct mk_buf *room)
+static bool decode_username(struct auth_digest *d, struct mk_buf *buf)
 {
     mk_str text = d->at[AUTH_USERNAME_EXT];
     if (!text.p)
         return true;
     mk_str charset = mk_str_cut(&text, '\'');
     mk_str_cut(&text, '\'');
-    size_t begin = room->len;
+    size_t begin = buf->len;
     if (d->at[AUTH_USERNAME].p || !text.p || !mk_str_eq_nocase(charset, MK_STR("UTF-8")) ||
-        !mk_url_unescape(room, text) || room->failed)
+        !mk_url_unescape(buf, text) || buf->failed)
         return false;
-    d->at[AUTH_USERNAME] = mk_str_skip(mk_buf_str(room), begin);
+    d->at[AUTH_USERNAME] = mk_str_skip(mk_buf_str(buf), begin);
     return auth_has_no_controls(d->at[AUTH_USERNAME]);
 }
 
-bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out)
+bool auth_digest_parse(mk_str text, struct mk_buf *buf, struct auth_digest *out)
 {
     static const enum auth_param needed[] = {AUTH_USERNAME, AUTH_REALM,  AUTH_NONCE, AUTH_URI,
                                              AUTH_RESPONSE, AUTH_CNONCE, AUTH_QOP,   AUTH_NC};
     mk_str element;
     *out = (struct auth_digest){0};
     while (mk_header_list_next(&text, &element))
-        if (!parse_param(out, element, room))
+        if (!parse_param(out, element, buf))
             return false;
-    if (!decode_username(out, room))
+    if (!decode_username(out, buf))
         return false;
     for (size_t i = 0; i < MK_LEN(needed); i++)
         if (!out->at[needed[i]].p)

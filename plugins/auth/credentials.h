@@ -19,7 +19,7 @@ mk_str auth_scheme_split(mk_str value, mk_str *rest);
 struct auth_basic {
     mk_str user, password;
 };
-bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_BUF_SIZE], struct auth_basic *out);
+bool auth_basic_parse(mk_str text, char buf[AUTH_BASIC_BUF_SIZE], struct auth_basic *out);
 
 /* The parameters of RFC 7616, section 3.4. */
 enum auth_param {
@@ -40,9 +40,9 @@ enum auth_param {
 struct auth_digest {
     mk_str at[AUTH_PARAMS]; /* missing ones are absent strings */
 };
-/* False: malformed: repeated or missing parameters, unterminated quotes. `room` is a fixed buffer of at least
+/* False: malformed: repeated or missing parameters, unterminated quotes. `buf` is a fixed buffer of at least
  * text.len bytes for unescaped text; other values are slices of the text. */
-bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out);
+bool auth_digest_parse(mk_str text, struct mk_buf *buf, struct auth_digest *out);
 
 /* Exactly `size` bytes in hexadecimal. */
 bool auth_hex_parse(mk_str text, uint8_t *out, size_t size);

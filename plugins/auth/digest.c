@@ -61,9 +61,9 @@ static void compute_response(const struct auth_digest *d, enum auth_hash kind, c
 static bool parse_digest(struct mk_request *request, mk_str text, struct auth_digest *d, uint32_t *count)
 {
     uint8_t nc[NC_LEN];
-    char *room = mk_request_alloc(request, text.len + 1);
-    struct mk_buf b = mk_buf_fixed(room, text.len + 1);
-    if (!room || !auth_digest_parse(text, &b, d) || !auth_hex_parse(d->at[AUTH_NC], nc, NC_LEN) ||
+    char *buf = mk_request_alloc(request, text.len + 1);
+    struct mk_buf b = mk_buf_fixed(buf, text.len + 1);
+    if (!buf || !auth_digest_parse(text, &b, d) || !auth_hex_parse(d->at[AUTH_NC], nc, NC_LEN) ||
         !mk_str_eq(d->at[AUTH_QOP], MK_STR("auth")) || d->at[AUTH_CNONCE].len == 0)
         return false;
     *count = (uint32_t)nc[0] << 24 | (uint32_t)nc[1] << 16 | (uint32_t)nc[2] << 8 | nc[3];
@@ -120,8 +120,8 @@ int auth_digest_challenge(const struct auth_shared *s, const struct auth_locatio
         const char *name;
     } algorithms[] = {{AUTH_SHA256, "SHA-256"}, {AUTH_MD5, "MD5"}};
     for (size_t i = 0; i < MK_LEN(algorithms); i++) {
-        char room[CHALLENGE_MAX], nonce[AUTH_NONCE_LEN];
-        struct mk_buf b = mk_buf_fixed(room, sizeof room);
+        char buf[CHALLENGE_MAX], nonce[AUTH_NONCE_LEN];
+        struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
         if (!place->offers[algorithms[i].kind])
             continue;
         auth_nonce_generate(s, place->title, now, nonce);

@@ -40,8 +40,8 @@ static const struct auth_users *load_users_once(struct mk_config *c, struct auth
 /* A quoted string to be unquoted by the client (RFC 9110, section 5.6.4). */
 static bool make_basic_challenge(struct mk_config *c, struct auth_location *p)
 {
-    char room[512];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add(&b, MK_STR("Basic realm=\""));
     for (size_t i = 0; i < p->title.len; i++) {
         if (p->title.p[i] == '"' || p->title.p[i] == '\\')

@@ -170,15 +170,15 @@ static int print_read_error(int e)
                        NULL);
 }
 
-static int read_password(char room[AUTH_LINE_BUF_SIZE], mk_str *password)
+static int read_password(char buf[AUTH_LINE_BUF_SIZE], mk_str *password)
 {
     char again[AUTH_LINE_BUF_SIZE];
     mk_str second;
     if (!auth_terminal_exists()) {
-        int e = auth_terminal_read_pipe(room, password);
+        int e = auth_terminal_read_pipe(buf, password);
         return e ? print_read_error(e) : FINE;
     }
-    int e = auth_terminal_read_password("New password: ", room, password);
+    int e = auth_terminal_read_password("New password: ", buf, password);
     if (!e)
         e = auth_terminal_read_password("The same again: ", again, &second);
     int code = e                              ? print_read_error(e)
@@ -225,16 +225,16 @@ static int hash_for_basic(const struct order *o, const char *password, char out[
 
 static int hash_password(const struct order *o, char out[CRYPT_OUTPUT_SIZE])
 {
-    char room[AUTH_LINE_BUF_SIZE];
+    char buf[AUTH_LINE_BUF_SIZE];
     mk_str password = {NULL, 0};
-    int code = read_password(room, &password);
+    int code = read_password(buf, &password);
     if (code == FINE) {
         const char *fault = password_problem(o, password);
         code = fault        ? print_error(FAILED, fault, NULL)
                : o->realm.p ? hash_for_digest(o, password, out)
-                            : hash_for_basic(o, room, out);
+                            : hash_for_basic(o, buf, out);
     }
-    explicit_bzero(room, sizeof room);
+    explicit_bzero(buf, sizeof buf);
     return code;
 }
 
@@ -246,9 +246,9 @@ static int edit_file(const struct order *o, mk_str hash)
         [AUTH_ADDED] = "added to", [AUTH_CHANGED] = "changed in", [AUTH_DELETED] = "deleted from"};
     const struct auth_passwd_entry entry = {.name = o->user, .realm = o->realm, .hash = hash};
     enum auth_edit done;
-    const char *why;
-    if (!auth_passwd_file_edit(o->path, o->creates, &entry, &done, &why)) {
-        fprintf(stderr, "monkey passwd: %s: cannot %s: %s\n", o->path, why, strerror(errno));
+    const char *error;
+    if (!auth_passwd_file_edit(o->path, o->creates, &entry, &done, &error)) {
+        fprintf(stderr, "monkey passwd: %s: cannot %s: %s\n", o->path, error, strerror(errno));
         return FAILED;
     }
     if (done == AUTH_NOT_THERE)

@@ -23,16 +23,16 @@ struct file {
     struct stat st;
 };
 
-static bool set_failed_step(const char **why, const char *what)
+static bool set_failed_step(const char **error, const char *what)
 {
-    *why = what;
+    *error = what;
     return false;
 }
 
 /* ---- Where it is ---- */
 
 /* The file itself, not a link to it: a link would be replaced. */
-static bool open_folder_of(struct file *f, const char *path, const char **why)
+static bool open_folder_of(struct file *f, const char *path, const char **error)
 {
     char link[PATH_MAX];
     const char *given = realpath(path, link) ? link : path;
@@ -42,16 +42,16 @@ static bool open_folder_of(struct file *f, const char *path, const char **why)
     mk_str folder = slash == MK_STR_NONE ? MK_STR(".") : slash == 0 ? MK_STR("/") : mk_str_first(all, slash);
     if (name.len == 0 || name.len > NAME_MAX || folder.len >= PATH_MAX) {
         errno = name.len ? ENAMETOOLONG : EISDIR;
-        return set_failed_step(why, "use it as a file");
+        return set_failed_step(error, "use it as a file");
     }
     memcpy(f->name, name.p, name.len); /* zero-padded */
     memcpy(f->path, folder.p, folder.len);
     f->folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return f->folder >= 0 || set_failed_step(why, "open its folder");
+    return f->folder >= 0 || set_failed_step(error, "open its folder");
 }
 
 /* Locks the folder: each change replaces the file. */
-static bool lock_file(const struct file *f, const char **why)
+static bool lock_file(const struct file *f, const char **error)
 {
     static const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
     for (int i = 0; i < LOCK_TRIES; i++) {
@@ -61,30 +61,30 @@ static bool lock_file(const struct file *f, const char **why)
             break;
         nanosleep(&pause, NULL);
     }
-    return set_failed_step(why, "lock it (is another program changing it?)");
+    return set_failed_step(error, "lock it (is another program changing it?)");
 }
 
-static bool open_existing(struct file *f, bool create, const char **why)
+static bool open_existing(struct file *f, bool create, const char **error)
 {
     f->fd = openat(f->folder, f->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (f->fd < 0)
-        return (create && errno == ENOENT) || set_failed_step(why, "open it");
+        return (create && errno == ENOENT) || set_failed_step(error, "open it");
     if (fstat(f->fd, &f->st) != 0)
-        return set_failed_step(why, "look at it");
+        return set_failed_step(error, "look at it");
     if (S_ISREG(f->st.st_mode) && f->st.st_size <= FILE_MAX)
         return true;
     errno = S_ISREG(f->st.st_mode) ? EFBIG : EINVAL;
-    return set_failed_step(why, "use it as a file of users");
+    return set_failed_step(error, "use it as a file of users");
 }
 
-static bool read_existing(const struct file *f, struct mk_buf *text, const char **why)
+static bool read_existing(const struct file *f, struct mk_buf *text, const char **error)
 {
     ssize_t n = 0;
     while (f->fd >= 0 && mk_buf_reserve(text, 4096) && (n = read(f->fd, text->p + text->len, 4096)) > 0)
         text->len += (size_t)n;
     if (text->failed)
         errno = ENOMEM;
-    return (!text->failed && n >= 0) || set_failed_step(why, "read it");
+    return (!text->failed && n >= 0) || set_failed_step(error, "read it");
 }
 
 /* ---- What it says ---- */
@@ -153,26 +153,26 @@ static bool write_all(int fd, mk_str text)
 }
 
 /* Keeps owner and mode; a new file is accessible only to its owner. */
-static bool copy_owner_and_mode(const struct file *f, int fd, const char **why)
+static bool copy_owner_and_mode(const struct file *f, int fd, const char **error)
 {
     struct stat now;
     if (f->fd < 0)
         return true;
     if (fstat(fd, &now) != 0)
-        return set_failed_step(why, "look at the new one");
+        return set_failed_step(error, "look at the new one");
     if ((now.st_uid != f->st.st_uid || now.st_gid != f->st.st_gid) &&
         fchown(fd, f->st.st_uid, f->st.st_gid) != 0)
-        return set_failed_step(why, "give the new one the same owner");
-    return fchmod(fd, f->st.st_mode & 07777) == 0 || set_failed_step(why, "give the new one the same mode");
+        return set_failed_step(error, "give the new one the same owner");
+    return fchmod(fd, f->st.st_mode & 07777) == 0 || set_failed_step(error, "give the new one the same mode");
 }
 
-static bool write_replacement(const struct file *f, int fd, mk_str text, const char **why)
+static bool write_replacement(const struct file *f, int fd, mk_str text, const char **error)
 {
-    return copy_owner_and_mode(f, fd, why) &&
-           ((write_all(fd, text) && fsync(fd) == 0) || set_failed_step(why, "write the new one"));
+    return copy_owner_and_mode(f, fd, error) &&
+           ((write_all(fd, text) && fsync(fd) == 0) || set_failed_step(error, "write the new one"));
 }
 
-static bool replace_file(const struct file *f, mk_str text, const char **why)
+static bool replace_file(const struct file *f, mk_str text, const char **error)
 {
     char name[NAME_MAX + 1];
     uint64_t number;
@@ -180,56 +180,56 @@ static bool replace_file(const struct file *f, mk_str text, const char **why)
     snprintf(name, sizeof name, ".passwd-%016llx", (unsigned long long)number);
     int fd = openat(f->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return set_failed_step(why, "make a new one beside it");
-    bool good = write_replacement(f, fd, text, why);
+        return set_failed_step(error, "make a new one beside it");
+    bool good = write_replacement(f, fd, text, error);
     close(fd);
     if (good && renameat(f->folder, name, f->folder, f->name) != 0)
-        good = set_failed_step(why, "replace it");
+        good = set_failed_step(error, "replace it");
     if (!good) {
         int e = errno;
         unlinkat(f->folder, name, 0);
         errno = e;
         return false;
     }
-    return fsync(f->folder) == 0 || set_failed_step(why, "be sure that it is written");
+    return fsync(f->folder) == 0 || set_failed_step(error, "be sure that it is written");
 }
 
 /* Ctrl-C must not leave the temporary file behind. */
-static bool replace_with_signals_blocked(const struct file *f, mk_str text, const char **why)
+static bool replace_with_signals_blocked(const struct file *f, mk_str text, const char **error)
 {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    bool good = replace_file(f, text, why);
+    bool good = replace_file(f, text, error);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return good;
 }
 
 static bool edit_locked(struct file *f, const struct auth_passwd_entry *entry, bool create,
-                        enum auth_edit *done, const char **why)
+                        enum auth_edit *done, const char **error)
 {
     struct mk_buf old = mk_buf_growing(FILE_MAX + 8192), text = mk_buf_growing(FILE_MAX + 8192);
-    bool good = open_existing(f, create, why) && read_existing(f, &old, why);
+    bool good = open_existing(f, create, error) && read_existing(f, &old, error);
     if (good) {
         *done = rewrite_lines(mk_buf_str(&old), entry, &text);
         if (text.failed) {
             errno = ENOMEM;
-            good = set_failed_step(why, "change it");
+            good = set_failed_step(error, "change it");
         }
     }
     if (good && *done != AUTH_NOT_THERE)
-        good = replace_with_signals_blocked(f, mk_buf_str(&text), why);
+        good = replace_with_signals_blocked(f, mk_buf_str(&text), error);
     mk_buf_free(&old);
     mk_buf_free(&text);
     return good;
 }
 
 bool auth_passwd_file_edit(const char *path, bool create, const struct auth_passwd_entry *entry,
-                           enum auth_edit *done, const char **why)
+                           enum auth_edit *done, const char **error)
 {
     struct file f = {.folder = -1, .fd = -1};
-    bool good =
-        open_folder_of(&f, path, why) && lock_file(&f, why) && edit_locked(&f, entry, create, done, why);
+    bool good = open_folder_of(&f, path, error) && lock_file(&f, error) &&
+                edit_locked(&f, entry, create, done, error);
     int e = errno;
     if (f.fd >= 0)
         close(f.fd);

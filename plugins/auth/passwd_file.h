@@ -14,8 +14,8 @@ struct auth_passwd_entry {
 
 enum auth_edit { AUTH_ADDED, AUTH_CHANGED, AUTH_DELETED, AUTH_NOT_THERE };
 
-/* Writes or deletes the entry. False: *why names the step that failed, errno the reason. */
+/* Writes or deletes the entry. False: *error names the step that failed, errno the reason. */
 bool auth_passwd_file_edit(const char *path, bool create, const struct auth_passwd_entry *entry,
-                           enum auth_edit *done, const char **why);
+                           enum auth_edit *done, const char **error);
 
 #endif

@@ -19,23 +19,23 @@ static bool is_normalized_path(mk_str path)
     return true;
 }
 
-static bool parse_location(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_location(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str *location = field, rest = value, word;
-    if (!mk_conf_ctx_word(spot, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(ctx, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
         return false;
     if (mk_str_find(word, '*') != MK_STR_NONE || mk_str_find(word, '?') != MK_STR_NONE) {
-        mk_conf_ctx_error(spot, value, "a Location is no pattern: it covers every path that begins with it");
+        mk_conf_ctx_error(ctx, value, "a Location is no pattern: it covers every path that begins with it");
         return false;
     }
     if (!is_normalized_path(mk_str_skip(word, 1))) {
-        mk_conf_ctx_error(spot, value,
+        mk_conf_ctx_error(ctx, value,
                           "no path looks like that: \"//\", \".\" and \"..\" are gone when it "
                           "is compared");
         return false;
     }
     if (mk_str_find(word, '%') != MK_STR_NONE)
-        mk_conf_ctx_warn(spot, value, "paths are compared decoded: write the character itself, not %%XX");
+        mk_conf_ctx_warn(ctx, value, "paths are compared decoded: write the character itself, not %%XX");
     *location = word;
     return true;
 }
@@ -48,12 +48,12 @@ static bool show_string(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Relative to the configuration file. */
-static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_file(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str *file = field, rest = value, word;
-    if (!mk_conf_ctx_word(spot, &rest, &word) || !word.p || word.len == 0 || mk_str_trim(rest).len)
+    if (!mk_conf_ctx_word(ctx, &rest, &word) || !word.p || word.len == 0 || mk_str_trim(rest).len)
         return false;
-    *file = mk_conf_ctx_path(spot, word);
+    *file = mk_conf_ctx_path(ctx, word);
     return file->p != NULL;
 }
 
@@ -62,11 +62,11 @@ static bool show_file(const void *field, size_t i, struct mk_buf *out)
     return ((const mk_str *)field)->p && show_string(field, i, out);
 }
 
-static bool add_name(const struct mk_conf_ctx *spot, struct auth_names *names, mk_str name)
+static bool add_name(const struct mk_conf_ctx *ctx, struct auth_names *names, mk_str name)
 {
     if (names->n == names->cap) {
         size_t cap = names->cap ? 2 * names->cap : 8;
-        mk_str *v = mk_conf_ctx_alloc(spot, cap * sizeof *v);
+        mk_str *v = mk_conf_ctx_alloc(ctx, cap * sizeof *v);
         if (!v)
             return false;
         for (size_t i = 0; i < names->n; i++)
@@ -78,11 +78,11 @@ static bool add_name(const struct mk_conf_ctx *spot, struct auth_names *names, m
     return true;
 }
 
-static bool grow_networks(const struct mk_conf_ctx *spot, struct auth_networks *n)
+static bool grow_networks(const struct mk_conf_ctx *ctx, struct auth_networks *n)
 {
     size_t cap = n->cap ? 2 * n->cap : 8;
-    struct mk_network *v = mk_conf_ctx_alloc(spot, cap * sizeof *v);
-    mk_str *words = mk_conf_ctx_alloc(spot, cap * sizeof *words);
+    struct mk_network *v = mk_conf_ctx_alloc(ctx, cap * sizeof *v);
+    mk_str *words = mk_conf_ctx_alloc(ctx, cap * sizeof *words);
     if (!v || !words)
         return false;
     for (size_t i = 0; i < n->n; i++) {
@@ -93,32 +93,32 @@ static bool grow_networks(const struct mk_conf_ctx *spot, struct auth_networks *
     return true;
 }
 
-static bool add_network(const struct mk_conf_ctx *spot, struct auth_networks *n, mk_str word)
+static bool add_network(const struct mk_conf_ctx *ctx, struct auth_networks *n, mk_str word)
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network)) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not an address, a network or `unix:`",
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not an address, a network or `unix:`",
                           MK_STR_ARG(mk_str_first(word, 80)));
         return false;
     }
     if (network.is_all) {
-        mk_conf_ctx_error(spot, word, "`all` would admit every client without a password");
-        mk_conf_ctx_hint(spot, "`Type None` opens a place");
+        mk_conf_ctx_error(ctx, word, "`all` would admit every client without a password");
+        mk_conf_ctx_hint(ctx, "`Type None` opens a place");
         return false;
     }
-    if (n->n == n->cap && !grow_networks(spot, n))
+    if (n->n == n->cap && !grow_networks(ctx, n))
         return false;
     n->v[n->n] = network;
     n->words[n->n++] = word;
     return true;
 }
 
-static bool parse_require(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_require(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct auth_required *required = field;
     mk_str word, rest = value;
     size_t n = 0;
-    if (!mk_conf_ctx_word(spot, &rest, &word))
+    if (!mk_conf_ctx_word(ctx, &rest, &word))
         return false;
     if (mk_str_eq(word, MK_STR("valid-user")) && mk_str_trim(rest).len == 0)
         return true;
@@ -126,12 +126,12 @@ static bool parse_require(const struct mk_conf_ctx *spot, mk_str value, void *fi
     if (!by_address && !mk_str_eq(word, MK_STR("user")))
         return false;
     for (;; n++) {
-        if (!mk_conf_ctx_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p)
             return n > 0;
-        if (!(by_address ? add_network(spot, &required->networks, word)
-                         : add_name(spot, &required->names, word)))
+        if (!(by_address ? add_network(ctx, &required->networks, word)
+                         : add_name(ctx, &required->names, word)))
             return false;
     }
 }
@@ -157,7 +157,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REQUIRED,
      MK_CONF_AT(struct auth_location, location),
-     .form = "a path, such as /private/",
+     .syntax = "a path, such as /private/",
      .help =
          "Protects every path that begins with this text. If several sections match, the longest `Location` "
          "counts.",
@@ -167,7 +167,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct auth_location, type),
      .choices = types,
-     .def = "Basic",
+     .default_value = "Basic",
      .help = "How clients send passwords. `None`: this part of a protected location needs no password."},
     {.name = "Title", .alias_of = "Realm"}, /* the names of Monkey 1.6 */
     {.name = "Users", .alias_of = "UserFile"},
@@ -176,12 +176,12 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct auth_location, title),
      .min = 1,
      .max = 200,
-     .def = "Restricted",
+     .default_value = "Restricted",
      .help = "The realm; browsers may show it when they ask for the password."},
     {.name = "UserFile",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct auth_location, file),
-     .form = "a file",
+     .syntax = "a file",
      .parse = parse_file,
      .show = show_file,
      .help = "The file of users, written by `monkey passwd`. Read when the configuration is loaded."},
@@ -189,7 +189,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct auth_location, required),
-     .form = "valid-user, user NAME [NAME...], or address NETWORK [NETWORK...]",
+     .syntax = "valid-user, user NAME [NAME...], or address NETWORK [NETWORK...]",
      .help = "Users with access: all of the file (`valid-user`, the default), or the named ones; and clients "
              "of the networks, without a password.",
      .parse = parse_require,
@@ -199,23 +199,23 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct auth_location, attempts),
      .min = 1,
      .max = AUTH_ATTEMPTS_MAX,
-     .def = "10",
-     .zero = "off",
+     .default_value = "10",
+     .zero_word = "off",
      .help = "How many wrong passwords an address may send within `AttemptWindow`; then it gets 429."},
     {.name = "AttemptWindow",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_location, attempt_ms),
      .min = 1000,
      .max = AUTH_SPAN_MAX_S * 1000ULL,
-     .def = "5m",
+     .default_value = "5m",
      .help = "How long wrong passwords of an address count, from the first one."},
     {.name = "CacheTTL",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_location, cache_ms),
      .min = 1000,
      .max = 24 * 60 * 60 * 1000ULL,
-     .def = "5m",
-     .zero = "off",
+     .default_value = "5m",
+     .zero_word = "off",
      .help =
          "How long a worker remembers that a password was right before it computes the hash again (Basic)."},
     {.name = "NonceLifetime",
@@ -223,12 +223,12 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct auth_location, nonce_ms),
      .min = 1000,
      .max = AUTH_NONCE_SPAN_MAX_S * 1000ULL,
-     .def = "5m",
+     .default_value = "5m",
      .help = "Lifetime of a nonce (Digest). Clients then get a new one without a prompt."},
     {.name = "DigestMD5",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct auth_location, md5),
-     .def = "off",
+     .default_value = "off",
      .help = "Accept MD5 for users with an MD5 entry, for clients that do not know SHA-256 (Digest)."},
 };
 

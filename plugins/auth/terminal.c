@@ -35,7 +35,7 @@ static int wait_readable(int fd, int signals)
 }
 
 /* Reads to the end of the line; discards what does not fit. */
-static int read_line(int fd, int signals, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
+static int read_line(int fd, int signals, char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     size_t len = 0;
     bool too_long = false;
@@ -55,16 +55,16 @@ static int read_line(int fd, int signals, char room[AUTH_LINE_BUF_SIZE], mk_str 
             break;
         too_long |= len == AUTH_LINE_BUF_SIZE - 1;
         if (!too_long)
-            room[len++] = c;
+            buf[len++] = c;
     }
-    room[len] = '\0';
-    *line = mk_str_of(room, len);
+    buf[len] = '\0';
+    *line = mk_str_of(buf, len);
     return too_long || len > AUTH_PASSWORD_MAX ? -E2BIG : 0;
 }
 
-int auth_terminal_read_pipe(char room[AUTH_LINE_BUF_SIZE], mk_str *line)
+int auth_terminal_read_pipe(char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
-    return read_line(STDIN_FILENO, -1, room, line);
+    return read_line(STDIN_FILENO, -1, buf, line);
 }
 
 static void write_text(int fd, const char *text)
@@ -73,7 +73,7 @@ static void write_text(int fd, const char *text)
 }
 
 /* Prompts once, with signals held. */
-static int prompt_without_echo(int tty, int signals, const char *prompt, char room[AUTH_LINE_BUF_SIZE],
+static int prompt_without_echo(int tty, int signals, const char *prompt, char buf[AUTH_LINE_BUF_SIZE],
                                mk_str *line)
 {
     struct termios before, hidden;
@@ -85,13 +85,13 @@ static int prompt_without_echo(int tty, int signals, const char *prompt, char ro
     if (tcsetattr(tty, TCSAFLUSH, &hidden) != 0)
         return -errno;
     write_text(tty, prompt);
-    int e = read_line(tty, signals, room, line);
+    int e = read_line(tty, signals, buf, line);
     (void)tcsetattr(tty, TCSAFLUSH, &before);
     write_text(tty, "\n");
     return e;
 }
 
-static int prompt_with_signals_held(int tty, const char *prompt, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
+static int prompt_with_signals_held(int tty, const char *prompt, char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     sigset_t held, before;
     int e;
@@ -100,7 +100,7 @@ static int prompt_with_signals_held(int tty, const char *prompt, char room[AUTH_
         if (sigprocmask(SIG_BLOCK, &held, &before) != 0)
             return -errno;
         int signals = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
-        e = signals < 0 ? -errno : prompt_without_echo(tty, signals, prompt, room, line);
+        e = signals < 0 ? -errno : prompt_without_echo(tty, signals, prompt, buf, line);
         if (signals >= 0)
             close(signals);
         (void)sigprocmask(SIG_SETMASK, &before, NULL); /* a held signal takes effect here */
@@ -108,10 +108,10 @@ static int prompt_with_signals_held(int tty, const char *prompt, char room[AUTH_
     return e;
 }
 
-int auth_terminal_read_password(const char *prompt, char room[AUTH_LINE_BUF_SIZE], mk_str *line)
+int auth_terminal_read_password(const char *prompt, char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    int e = prompt_with_signals_held(tty >= 0 ? tty : STDIN_FILENO, prompt, room, line);
+    int e = prompt_with_signals_held(tty >= 0 ? tty : STDIN_FILENO, prompt, buf, line);
     if (tty >= 0)
         close(tty);
     return e;

@@ -165,11 +165,11 @@ static int compare_digest_users(const void *a, const void *b)
 
 static void report_duplicate(struct users_parser *r, mk_str name, unsigned a, unsigned b)
 {
-    char room[AUTH_NAME_MAX + 64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    char buf[AUTH_NAME_MAX + 64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
     mk_buf_addf(&text, "%.*s is already on line %u", MK_STR_ARG(name), a < b ? a : b);
-    room[text.len] = '\0';
-    report_line(r, a < b ? b : a, room);
+    buf[text.len] = '\0';
+    report_line(r, a < b ? b : a, buf);
 }
 
 static void report_duplicates(struct users_parser *r)

@@ -45,8 +45,8 @@ bool auth_hash_is_fast(mk_str hash)
 
 static const char *sha1_error(mk_str text)
 {
-    char room[AUTH_SHA1_LEN + 8];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buf[AUTH_SHA1_LEN + 8];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
     bool good = text.len == SHA1_TEXT_LEN && mk_base64_decode(&b, text) && b.len == AUTH_SHA1_LEN;
     return good ? NULL : "{SHA1} must be followed by 20 bytes in base64";
 }
@@ -75,12 +75,12 @@ const char *auth_hash_error(mk_str hash)
 bool auth_verify_fast(mk_str hash, mk_str password)
 {
     uint8_t sum[AUTH_HASH_MAX];
-    char room[SHA1_TEXT_LEN + 8];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buf[SHA1_TEXT_LEN + 8];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
     auth_hash_joined(AUTH_SHA1, &password, 1, sum);
     mk_base64_encode(&b, mk_str_of((const char *)sum, AUTH_SHA1_LEN));
     bool equal = !b.failed && mk_consttime_eq(decode_sha1(hash), mk_buf_str(&b));
-    explicit_bzero(room, sizeof room);
+    explicit_bzero(buf, sizeof buf);
     explicit_bzero(sum, sizeof sum);
     return equal;
 }

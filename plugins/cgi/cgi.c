@@ -65,7 +65,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 
 static const struct mk_handler handler = {
     .name = "cgi",
-    .form = "[INTERPRETER [MEDIA-TYPE]]",
+    .syntax = "[INTERPRETER [MEDIA-TYPE]]",
     .handle = handle,
     .bind = cgi_settings_bind,
     .traits = MK_HANDLER_FILES,

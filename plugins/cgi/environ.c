@@ -80,8 +80,8 @@ static bool set_all_variables(struct writer *w)
         .authorization = w->settings->authorization,
         .underscores = w->settings->underscores,
         .forwarded = w->settings->forwarded,
-        .set = w->settings->variables,
-        .n_set = w->settings->n_variables};
+        .overrides = w->settings->variables,
+        .n_overrides = w->settings->n_variables};
     struct mk_header *variables;
     size_t n;
     if (mk_cgi_variables(w->request, &options, &variables, &n))
@@ -100,17 +100,17 @@ static size_t add_arguments(struct writer *w)
     mk_str query = mk_request_query(w->request);
     enum mk_method method = mk_request_method(w->request);
     size_t n = 0, from = w->out->len;
-    bool wanted = w->settings->arguments && !w->script->interpreter && query.len > 0 &&
-                  (method == MK_METHOD_GET || method == MK_METHOD_HEAD) &&
-                  mk_str_find(query, '=') == MK_STR_NONE;
-    while (wanted && query.p) {
+    bool expected = w->settings->arguments && !w->script->interpreter && query.len > 0 &&
+                    (method == MK_METHOD_GET || method == MK_METHOD_HEAD) &&
+                    mk_str_find(query, '=') == MK_STR_NONE;
+    while (expected && query.p) {
         mk_str word = mk_str_cut(&query, '+');
         size_t at = w->out->len;
-        wanted = n++ < ARGUMENTS_MAX && mk_url_unescape(w->out, word) &&
-                 mk_str_find(mk_str_skip(mk_buf_str(w->out), at), '\0') == MK_STR_NONE;
+        expected = n++ < ARGUMENTS_MAX && mk_url_unescape(w->out, word) &&
+                   mk_str_find(mk_str_skip(mk_buf_str(w->out), at), '\0') == MK_STR_NONE;
         append_nul(w);
     }
-    if (wanted)
+    if (expected)
         return n;
     w->out->len = from;
     return 0;

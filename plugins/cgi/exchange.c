@@ -33,13 +33,13 @@ void cgi_exchange_start_max_time(struct cgi_exchange *c)
     c->ends_at = c->settings->life_ms ? exchange_now_ms(c) + c->settings->life_ms : 0;
 }
 
-void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *why)
+void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *error)
 {
     uint64_t now = exchange_now_ms(c);
     uint64_t left = c->ends_at > now ? c->ends_at - now : 1;
     if (c->late)
         return;
-    c->late_why = why;
+    c->late_why = error;
     if (c->ends_at && (!ms || left < ms)) {
         c->late_why = "MaxTime";
         mk_timer_set(&c->timer, mk_request_worker(c->request), (uint32_t)left);

@@ -42,9 +42,9 @@ struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct c
 
 /* Starts the maximum run time of the script, */
 void cgi_exchange_start_max_time(struct cgi_exchange *c);
-/* and resumes the handler after `ms` (0: no limit), or when the run time is over; `why` is the key that sets
+/* and resumes the handler after `ms` (0: no limit), or when the run time is over; `error` is the key that sets
  * the limit. */
-void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *why);
+void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *error);
 /* The script has no output now; `input`: result of cgi_stdin_pump(). */
 void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input);
 

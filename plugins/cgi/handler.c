@@ -12,8 +12,8 @@ enum { LAST_WORDS_MS = 1000 };
 /* The output ended without a head. The exit status follows soon. */
 static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_response *response)
 {
-    char room[200];
-    struct mk_buf what = mk_buf_fixed(room, sizeof room - 1);
+    char buf[200];
+    struct mk_buf what = mk_buf_fixed(buf, sizeof buf - 1);
     if (c->process->child && !c->late) {
         cgi_exchange_set_timer(c, LAST_WORDS_MS, "");
         return MK_WAIT;
@@ -29,20 +29,20 @@ static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_res
         mk_buf_add(&what, MK_STR(" (does the program in its first line exist?)"));
     if (status == -ENOEXEC)
         mk_buf_add(&what, MK_STR(" (does its first line begin with #! and a program?)"));
-    room[what.len] = '\0';
-    return cgi_exchange_script_error(c, response, refused ? 403 : busy ? 503 : 502, room, (mk_str){NULL, 0});
+    buf[what.len] = '\0';
+    return cgi_exchange_script_error(c, response, refused ? 403 : busy ? 503 : 502, buf, (mk_str){NULL, 0});
 }
 
 /* Reads another piece of the head: bytes, 0 at the end, -EAGAIN; -EMSGSIZE, -ENOMEM. */
 static ssize_t read_head_output(struct cgi_exchange *c)
 {
-    size_t room = (size_t)c->settings->head - c->head.len;
-    if (!room)
+    size_t space = (size_t)c->settings->head - c->head.len;
+    if (!space)
         return -EMSGSIZE;
-    if (!mk_buf_reserve(&c->head, room < 4096 ? room : 4096))
+    if (!mk_buf_reserve(&c->head, space < 4096 ? space : 4096))
         return -ENOMEM;
     size_t free = c->head.cap - c->head.len;
-    ssize_t n = cgi_process_read(c->process, c->head.p + c->head.len, free < room ? free : room);
+    ssize_t n = cgi_process_read(c->process, c->head.p + c->head.len, free < space ? free : space);
     if (n == -EAGAIN)
         return n;
     if (n > 0)
@@ -188,13 +188,13 @@ static enum mk_verdict receive_request_body(struct cgi_exchange *c, struct mk_re
 
 static enum mk_verdict respond_timeout(struct cgi_exchange *c, struct mk_response *response)
 {
-    char room[200];
-    struct mk_buf what = mk_buf_fixed(room, sizeof room);
+    char buf[200];
+    struct mk_buf what = mk_buf_fixed(buf, sizeof buf);
     if (!c->process)
         return cgi_exchange_respond_error(c, response, 503);
     mk_buf_addf(&what, "no answer within %s", c->late_why);
     mk_buf_add_char(&what, '\0');
-    return cgi_exchange_script_error(c, response, 504, room, (mk_str){NULL, 0});
+    return cgi_exchange_script_error(c, response, 504, buf, (mk_str){NULL, 0});
 }
 
 static enum mk_verdict run_phase(struct cgi_exchange *c, struct mk_response *response)

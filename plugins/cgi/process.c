@@ -140,21 +140,21 @@ static void log_stderr_line(void *ctx, mk_str line)
         mk_worker_log(p->pool->worker, MK_LOG_WARN, "cgi: %s: %.*s", p->name, MK_STR_ARG(line));
 }
 
-static ssize_t read_retrying(int fd, char *room, size_t cap)
+static ssize_t read_retrying(int fd, char *buf, size_t cap)
 {
     ssize_t n;
     do
-        n = read(fd, room, cap);
+        n = read(fd, buf, cap);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 
-ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
+ssize_t cgi_process_read(struct cgi_process *p, char *buf, size_t cap)
 {
     bool ended = !p->child;
     if (ended && p->rest < cap)
         cap = p->rest;
-    ssize_t n = p->out >= 0 && cap ? read_retrying(p->out, room, cap) : 0;
+    ssize_t n = p->out >= 0 && cap ? read_retrying(p->out, buf, cap) : 0;
     if (n > 0 && ended)
         p->rest -= (size_t)n;
     if (n == 0)

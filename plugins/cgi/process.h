@@ -40,7 +40,7 @@ struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_queue_en
 
 /* Reads output: bytes, 0 at the end, -EAGAIN or another error. After the process has exited, does not wait
  * for others that hold the pipe open. */
-ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap);
+ssize_t cgi_process_read(struct cgi_process *p, char *buf, size_t cap);
 /* Is there unread output? */
 bool cgi_process_has_output(const struct cgi_process *p);
 /* Writes input: bytes accepted, -EAGAIN; -EPIPE: it accepts no more. */

@@ -7,10 +7,10 @@
 
 /* ---- Body ---- */
 
-static ssize_t read_buffered(struct cgi_exchange *c, char *room, size_t cap)
+static ssize_t read_buffered(struct cgi_exchange *c, char *buf, size_t cap)
 {
     mk_str rest = mk_str_first(mk_str_skip(mk_buf_str(&c->head), c->from), cap);
-    memcpy(room, rest.p, rest.len);
+    memcpy(buf, rest.p, rest.len);
     c->from += rest.len;
     if (c->from == c->head.len) {
         mk_buf_free(&c->head);
@@ -19,20 +19,20 @@ static ssize_t read_buffered(struct cgi_exchange *c, char *room, size_t cap)
     return (ssize_t)rest.len;
 }
 
-static ssize_t abort_body(struct cgi_exchange *c, int error, const char *why)
+static ssize_t abort_body(struct cgi_exchange *c, int error, const char *message)
 {
     mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: its answer was cut off after %llu bytes: %s",
-                   MK_STR_ARG(c->script.file), (unsigned long long)c->made, why);
+                   MK_STR_ARG(c->script.file), (unsigned long long)c->made, message);
     cgi_exchange_stop(c);
     return error;
 }
 
-static ssize_t read_script_output(struct cgi_exchange *c, char *room, size_t cap)
+static ssize_t read_script_output(struct cgi_exchange *c, char *buf, size_t cap)
 {
     int input = cgi_stdin_pump(&c->input, c->request, c->process);
     if (input < 0)
         return abort_body(c, input, "the content of the request ended too early");
-    ssize_t n = cgi_process_read(c->process, room, cap);
+    ssize_t n = cgi_process_read(c->process, buf, cap);
     if (n == -EAGAIN)
         cgi_exchange_wait_for_output(c, input);
     else if (n == 0)
@@ -42,14 +42,14 @@ static ssize_t read_script_output(struct cgi_exchange *c, char *room, size_t cap
     return n;
 }
 
-static ssize_t read_body(void *ctx, char *room, size_t cap)
+static ssize_t read_body(void *ctx, char *buf, size_t cap)
 {
     struct cgi_exchange *c = ctx;
     if (c->phase != CGI_CONTENT)
         return -EPIPE;
     if (c->late)
         return abort_body(c, -ETIMEDOUT, c->late_why);
-    ssize_t n = c->head.len ? read_buffered(c, room, cap) : c->at_end ? 0 : read_script_output(c, room, cap);
+    ssize_t n = c->head.len ? read_buffered(c, buf, cap) : c->at_end ? 0 : read_script_output(c, buf, cap);
     if (n > 0)
         c->made += (uint64_t)n;
     if (c->settings->output && c->made > c->settings->output)
@@ -64,7 +64,7 @@ static void close_body(void *ctx)
     cgi_exchange_stop(ctx);
 }
 
-static const struct mk_body_source_ops content_ops = {.pull = read_body, .close = close_body};
+static const struct mk_body_source_ops content_ops = {.read = read_body, .close = close_body};
 
 /* ---- A complete head ---- */
 
@@ -129,7 +129,8 @@ static enum mk_verdict apply_script_head(struct cgi_exchange *c, struct mk_respo
     struct mk_cgi_head h;
     c->from = len;
     if (!mk_cgi_head_read(&h, mk_str_first(mk_buf_str(&c->head), len)))
-        return cgi_exchange_script_error(c, response, 502, h.problem, h.where.p ? h.where : MK_STR(""));
+        return cgi_exchange_script_error(c, response, 502, h.error,
+                                         h.error_line.p ? h.error_line : MK_STR(""));
     return h.is_local_redirect ? internal_redirect(c, response, &h) : respond_with_body(c, response, &h);
 }
 

@@ -38,45 +38,45 @@ static const char *program_problem(const char *program)
     return errno == EACCES ? "is not executable" : errno == ENOENT ? "does not exist" : "cannot be reached";
 }
 
-static bool parse_program(const struct mk_conf_ctx *spot, mk_str word, struct cgi_interpreter *in, size_t at)
+static bool parse_program(const struct mk_conf_ctx *ctx, mk_str word, struct cgi_interpreter *in, size_t at)
 {
-    char *copy = mk_conf_ctx_alloc(spot, word.len + 1);
+    char *copy = mk_conf_ctx_alloc(ctx, word.len + 1);
     if (!copy)
         return false;
     memcpy(copy, word.p, word.len); /* the rest is zero */
     in->words[at] = copy;
     const char *complaint = at == 0 ? program_problem(copy) : NULL;
     if (complaint)
-        mk_conf_ctx_error(spot, word, "`%s`: %s", copy, complaint);
+        mk_conf_ctx_error(ctx, word, "`%s`: %s", copy, complaint);
     return !complaint;
 }
 
-static bool parse_interpreter(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_interpreter(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct cgi_list *list = field;
-    struct cgi_interpreter *in = mk_conf_ctx_alloc(spot, sizeof *in);
+    struct cgi_interpreter *in = mk_conf_ctx_alloc(ctx, sizeof *in);
     mk_str word;
-    if (!in || !mk_conf_ctx_word(spot, &value, &in->suffix))
+    if (!in || !mk_conf_ctx_word(ctx, &value, &in->suffix))
         return false;
     if (!mk_str_starts(in->suffix, MK_STR(".")) || in->suffix.len < 2 ||
         mk_str_find(in->suffix, '/') != MK_STR_NONE) {
-        mk_conf_ctx_error(spot, in->suffix, "`%.*s` is not a suffix such as .php", MK_STR_ARG(in->suffix));
+        mk_conf_ctx_error(ctx, in->suffix, "`%.*s` is not a suffix such as .php", MK_STR_ARG(in->suffix));
         return false;
     }
     for (size_t n = 0;; n++) {
-        if (!mk_conf_ctx_word(spot, &value, &word))
+        if (!mk_conf_ctx_word(ctx, &value, &word))
             return false;
         if (!word.p && n == 0) {
-            mk_conf_ctx_error(spot, in->suffix, "no program for `%.*s`", MK_STR_ARG(in->suffix));
+            mk_conf_ctx_error(ctx, in->suffix, "no program for `%.*s`", MK_STR_ARG(in->suffix));
             return false;
         }
         if (!word.p)
             break;
         if (n == CGI_WORDS_MAX) {
-            mk_conf_ctx_error(spot, word, "more than %d words", CGI_WORDS_MAX);
+            mk_conf_ctx_error(ctx, word, "more than %d words", CGI_WORDS_MAX);
             return false;
         }
-        if (!parse_program(spot, word, in, n))
+        if (!parse_program(ctx, word, in, n))
             return false;
     }
     list_append(list, &in->item);
@@ -121,21 +121,21 @@ static bool is_variable_name(mk_str s)
     return s.len > 0;
 }
 
-static bool parse_set(const struct mk_conf_ctx *spot, mk_str rest, void *field)
+static bool parse_set(const struct mk_conf_ctx *ctx, mk_str rest, void *field)
 {
     struct cgi_list *list = field;
     mk_str name, value, more;
-    if (!mk_conf_ctx_word(spot, &rest, &name) || !mk_conf_ctx_word(spot, &rest, &value) ||
-        !mk_conf_ctx_word(spot, &rest, &more))
+    if (!mk_conf_ctx_word(ctx, &rest, &name) || !mk_conf_ctx_word(ctx, &rest, &value) ||
+        !mk_conf_ctx_word(ctx, &rest, &more))
         return false;
     if (!is_variable_name(name)) {
-        mk_conf_ctx_error(spot, name, "`%.*s` is not the name of a variable: letters, digits and _",
+        mk_conf_ctx_error(ctx, name, "`%.*s` is not the name of a variable: letters, digits and _",
                           MK_STR_ARG(name));
         return false;
     }
     if (!value.p || more.p)
         return false;
-    struct cgi_variable *v = mk_conf_ctx_alloc(spot, sizeof *v);
+    struct cgi_variable *v = mk_conf_ctx_alloc(ctx, sizeof *v);
     if (!v)
         return false;
     v->line = (struct mk_header){name, value};
@@ -154,12 +154,12 @@ static bool show_set(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Before Monkey 1.6, routes were here. */
-static bool parse_match(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_match(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     (void)field;
     mk_str regex = mk_str_word(&value);
-    mk_conf_ctx_error(spot, (mk_str){NULL, 0}, "paths of scripts belong in [ROUTES] or [HANDLERS]");
-    mk_conf_ctx_hint(spot, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`",
+    mk_conf_ctx_error(ctx, (mk_str){NULL, 0}, "paths of scripts belong in [ROUTES] or [HANDLERS]");
+    mk_conf_ctx_hint(ctx, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`",
                      MK_STR_ARG(regex), value.len ? " " : "", MK_STR_ARG(mk_str_trim(value)));
     return false;
 }
@@ -181,7 +181,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      AT(interpreters),
      .flags = MK_CONF_REPEATABLE,
-     .form = ".SUFFIX /path/of/program [arguments...]",
+     .syntax = ".SUFFIX /path/of/program [arguments...]",
      .parse = parse_interpreter,
      .show = show_interpreter,
      .help =
@@ -191,7 +191,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      AT(set),
      .flags = MK_CONF_REPEATABLE,
-     .form = "NAME VALUE",
+     .syntax = "NAME VALUE",
      .parse = parse_set,
      .show = show_set,
      .help = "Sets a variable for every script, also in place of one that the server sets."},
@@ -204,8 +204,8 @@ static const struct mk_conf_key keys[] = {
      AT(silence_ms),
      .min = 100,
      .max = A_DAY,
-     .zero = "unlimited",
-     .def = "30",
+     .zero_word = "unlimited",
+     .default_value = "30",
      .help = "How long a script may neither read content nor write anything (504 before its head, else the "
              "connection is cut). `HandlerTimeout` applies as well."},
     {.name = "MaxTime",
@@ -213,8 +213,8 @@ static const struct mk_conf_key keys[] = {
      AT(life_ms),
      .min = 100,
      .max = A_DAY,
-     .zero = "unlimited",
-     .def = "300",
+     .zero_word = "unlimited",
+     .default_value = "300",
      .help =
          "How long a script may run in all, whatever it does (504 before its head, else the connection is "
          "cut)."},
@@ -223,14 +223,14 @@ static const struct mk_conf_key keys[] = {
      AT(processes),
      .min = 1,
      .max = 10000,
-     .def = "16",
+     .default_value = "16",
      .help = "Scripts that one worker runs at a time."},
     {.name = "MaxProcessesPerAddress",
      .type = MK_CONF_NUM,
      AT(per_address),
      .max = 10000,
-     .zero = "auto",
-     .def = "auto",
+     .zero_word = "auto",
+     .default_value = "auto",
      .help = "Scripts that a worker runs at a time for one client address (an IPv6 client is its /64 "
              "network); further requests "
              "wait. `auto` is three quarters of `MaxProcesses`."},
@@ -238,7 +238,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_NUM,
      AT(waiting),
      .max = 100000,
-     .def = "64",
+     .default_value = "64",
      .help =
          "Requests of one worker that wait until they may start a script. The next one is that of the "
          "address that runs the fewest scripts. When the queue is full, the address with the most requests "
@@ -248,53 +248,53 @@ static const struct mk_conf_key keys[] = {
      AT(wait_ms),
      .min = 100,
      .max = A_DAY,
-     .def = "10",
+     .default_value = "10",
      .help = "How long a request waits for a process (503)."},
     {.name = "MaxOutput",
      .type = MK_CONF_SIZE,
      AT(output),
-     .zero = "unlimited",
-     .def = "unlimited",
+     .zero_word = "unlimited",
+     .default_value = "unlimited",
      .help = "Bytes of content that a script may write."},
     {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      AT(head),
      .min = 64,
      .max = 56 * 1024,
-     .def = "32K",
+     .default_value = "32K",
      .help = "Bytes of the fields before the content (502)."},
     {.name = "MaxStderr",
      .type = MK_CONF_SIZE,
      AT(errors),
      .max = 1 << 30,
-     .zero = "off",
-     .def = "64K",
+     .zero_word = "off",
+     .default_value = "64K",
      .help = "Bytes of a script's standard error that go to the error log; the rest is dropped."},
     {.name = "MaxCpu",
      .type = MK_CONF_TIME,
      AT(cpu_ms),
      .max = A_DAY,
-     .zero = "unlimited",
-     .def = "unlimited",
+     .zero_word = "unlimited",
+     .default_value = "unlimited",
      .help = "Processor time of each process, in whole seconds."},
     {.name = "MaxMemory",
      .type = MK_CONF_SIZE,
      AT(memory),
      .min = 1 << 20,
-     .zero = "unlimited",
-     .def = "unlimited",
+     .zero_word = "unlimited",
+     .default_value = "unlimited",
      .help = "Address space of each process."},
     {.name = "MaxFileSize",
      .type = MK_CONF_SIZE,
      AT(file_size),
-     .zero = "unlimited",
-     .def = "unlimited",
+     .zero_word = "unlimited",
+     .default_value = "unlimited",
      .help = "Bytes of a file that a script may write."},
     {.name = "RequestContent",
      .type = MK_CONF_ENUM,
      AT(content),
      .choices = content_words,
-     .def = "spool",
+     .default_value = "spool",
      .help =
          "`spool` receives all content, up to `MaxBodySize`, before it starts the script, which always gets "
          "CONTENT_LENGTH; above 64 KB it keeps it in `SpoolFolder`. `refuse` does the same, but wants a "
@@ -304,39 +304,39 @@ static const struct mk_conf_key keys[] = {
     {.name = "CancelOnDisconnect",
      .type = MK_CONF_BOOL,
      AT(follow),
-     .def = "on",
+     .default_value = "on",
      .help = "A client that closes its side of the connection is gone, and its script ends. `off`: the "
              "client may "
              "still be reading; the server notices with the next output that it is gone."},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
-     .def = "off",
+     .default_value = "off",
      .help = "Scripts see the field Authorization, passwords included, as HTTP_AUTHORIZATION."},
     {.name = "QueryArguments",
      .type = MK_CONF_BOOL,
      AT(arguments),
-     .def = "off",
+     .default_value = "off",
      .help = "A query without `=` becomes arguments of a script that needs no interpreter (RFC 3875, section "
              "4.4)."},
     {.name = "Paths",
      .type = MK_CONF_ENUM,
      AT(paths),
      .choices = path_words,
-     .def = "checked",
+     .default_value = "checked",
      .help = "`checked`: a path that a script may read as one of another route, because it holds `%2F`, `;` "
              "or the "
              "like, is refused (400). `raw`: scripts get those paths, too."},
     {.name = "Underscores",
      .type = MK_CONF_BOOL,
      AT(underscores),
-     .def = "off",
+     .default_value = "off",
      .help = "Scripts see fields with an underscore in their names: HTTP_X_USER may then be `X_User` in "
              "place of `X-User`."},
     {.name = "PassForwarded",
      .type = MK_CONF_BOOL,
      AT(forwarded),
-     .def = "off",
+     .default_value = "off",
      .help = "Scripts see `Forwarded`, `X-Forwarded-*`, `X-Real-IP` and `X-Original-URL`, in which a client "
              "can claim "
              "anything. Only behind a proxy that sets them; `TrustedProxy` of [SECURITY] is the better way."},
@@ -344,7 +344,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      AT(unused),
      .flags = MK_CONF_REPEATABLE | MK_CONF_DEPRECATED,
-     .form = "nothing",
+     .syntax = "nothing",
      .parse = parse_match,
      .show = show_nothing,
      .help = "Monkey before 1.6 had its patterns here; they are routes now."},
@@ -416,21 +416,21 @@ struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools
 
 /* ---- Route arguments ---- */
 
-bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
+bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
-    struct cgi_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
+    struct cgi_route *r = mk_conf_ctx_alloc(ctx, sizeof *r);
     mk_str program, more;
     *data = r;
-    if (!r || !mk_conf_ctx_word(spot, &words, &program) || !mk_conf_ctx_word(spot, &words, &r->type) ||
-        !mk_conf_ctx_word(spot, &words, &more))
+    if (!r || !mk_conf_ctx_word(ctx, &words, &program) || !mk_conf_ctx_word(ctx, &words, &r->type) ||
+        !mk_conf_ctx_word(ctx, &words, &more))
         return false;
     if (r->type.p && (!mk_is_header_value(r->type) || mk_str_find(r->type, '/') == MK_STR_NONE)) {
-        mk_conf_ctx_error(spot, r->type, "`%.*s` is not a media type", MK_STR_ARG(r->type));
+        mk_conf_ctx_error(ctx, r->type, "`%.*s` is not a media type", MK_STR_ARG(r->type));
         return false;
     }
     if (!program.p || more.p)
         return !more.p;
-    struct cgi_interpreter *in = mk_conf_ctx_alloc(spot, sizeof *in);
+    struct cgi_interpreter *in = mk_conf_ctx_alloc(ctx, sizeof *in);
     r->interpreter = in;
-    return in && parse_program(spot, program, in, 0);
+    return in && parse_program(ctx, program, in, 0);
 }

@@ -63,6 +63,6 @@ extern const struct mk_conf_table cgi_table;
 struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools);
 
 /* Parses the arguments of the handler: mk_handler.bind. */
-bool cgi_settings_bind(const struct mk_conf_ctx *spot, mk_str words, void **data);
+bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data);
 
 #endif

@@ -22,7 +22,7 @@ void cgi_stderr_read(struct cgi_stderr *e)
     for (size_t total = 0; e->fd >= 0 && total < TURN; total += PIECE) {
         ssize_t n = read(e->fd, piece, sizeof piece);
         if (n > 0)
-            mk_cgi_errors_add(&e->lines, mk_str_of(piece, (size_t)n));
+            mk_cgi_stderr_add(&e->lines, mk_str_of(piece, (size_t)n));
         else if (n < 0 && errno == EAGAIN)
             return;
         else if (n == 0 || errno != EINTR)
@@ -48,8 +48,10 @@ bool cgi_stderr_init(struct cgi_stderr *e, struct mk_worker *worker, int fd, uin
 {
     e->fd = fd;
     e->worker = worker;
-    e->lines = (struct mk_cgi_errors){
-        .say = say, .ctx = ctx, .left = max, .full = "(MaxStderr is reached: the rest is not logged)"};
+    e->lines = (struct mk_cgi_stderr){.on_line = say,
+                                      .ctx = ctx,
+                                      .remaining = max,
+                                      .limit_message = "(MaxStderr is reached: the rest is not logged)"};
     mk_timer_init(&e->timer, on_read_timer);
     e->watcher = mk_watcher_new(worker, fd, MK_READABLE, on_stderr_readable, e);
     if (e->watcher)
@@ -62,6 +64,6 @@ void cgi_stderr_fini(struct cgi_stderr *e)
 {
     if (e->fd < 0)
         return;
-    mk_cgi_errors_end(&e->lines);
+    mk_cgi_stderr_end(&e->lines);
     close_stderr(e);
 }

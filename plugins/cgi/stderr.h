@@ -11,7 +11,7 @@ struct cgi_stderr {
     struct mk_watcher *watcher;
     struct mk_worker *worker;
     struct mk_timer timer; /* continues when there is more than one iteration may read */
-    struct mk_cgi_errors lines;
+    struct mk_cgi_stderr lines;
 };
 
 /* Takes ownership of the non-blocking descriptor, even on failure. say(ctx) gets each line, at most `max`

@@ -49,8 +49,8 @@ static bool is_any_of(mk_str line, const char *a, const char *b, const char *c)
 
 static int run_remote_command(struct client *c, mk_str command)
 {
-    char room[CHEETAH_LINE_MAX];
-    struct mk_buf line = mk_buf_fixed(room, sizeof room - 1);
+    char buf[CHEETAH_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf - 1);
     if (c->json)
         mk_buf_add(&line, MK_STR("json "));
     mk_buf_add(&line, command);
@@ -79,8 +79,8 @@ static void run_line(struct client *c, mk_str line)
 
 static int run_arguments(struct client *c, char **words, int n)
 {
-    char room[CHEETAH_LINE_MAX];
-    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    char buf[CHEETAH_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
     for (int i = 0; i < n; i++) {
         mk_buf_add(&line, i ? MK_STR(" ") : MK_STR(""));
         mk_buf_add(&line, mk_str_from_c(words[i]));
@@ -136,14 +136,14 @@ static void run_buffered_lines(struct client *c, bool is_last)
 
 static int run_stdin(struct client *c)
 {
-    char room[4096];
+    char buf[4096];
     print_prompt(c);
     while (!c->quits && wait_for_input(c)) {
-        ssize_t n = read(STDIN_FILENO, room, sizeof room);
+        ssize_t n = read(STDIN_FILENO, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
             continue;
         if (n > 0)
-            mk_buf_add(&c->in, mk_str_of(room, (size_t)n));
+            mk_buf_add(&c->in, mk_str_of(buf, (size_t)n));
         if (c->in.failed) {
             fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, CHEETAH_LINE_MAX - 1);
             c->code = USAGE;

@@ -59,8 +59,8 @@ static int print_error(const struct cheetah_client_conn *l, const char *fmt, ...
 
 static int print_error(const struct cheetah_client_conn *l, const char *fmt, ...)
 {
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[1024];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&text, fmt, args);
@@ -233,8 +233,8 @@ void cheetah_client_conn_check_eof(struct cheetah_client_conn *l)
 
 static bool send_line(const struct cheetah_client_conn *l, mk_str line)
 {
-    char room[CHEETAH_LINE_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[CHEETAH_LINE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add(&text, line);
     mk_buf_add_char(&text, '\n');
     mk_str s = mk_buf_str(&text);
@@ -251,10 +251,10 @@ enum { ELSEWHERE = -1 };
 
 static int report_lost_connection(struct cheetah_client_conn *l)
 {
-    const char *why =
+    const char *message =
         errno == 0 || errno == ECONNRESET ? "the process ended during the command" : strerror(errno);
     cheetah_client_conn_close(l);
-    return print_error(l, "the answer is incomplete: %s", why);
+    return print_error(l, "the answer is incomplete: %s", message);
 }
 
 static int flush_output(struct cheetah_client_conn *l, int code)

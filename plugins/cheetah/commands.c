@@ -59,8 +59,8 @@ enum { COMMANDS = MK_LEN(commands), SHOWN = 40 };
 
 static void help_command(struct cheetah_session *s, mk_str args, bool json)
 {
-    char room[4096];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[4096];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)args, (void)json;
     for (unsigned i = 0; i < COMMANDS; i++) {
         const struct command *c = &commands[i];
@@ -92,8 +92,8 @@ static const struct command *find_command(mk_str word)
 
 static void report_unknown_command(struct cheetah_session *s, mk_str word)
 {
-    char room[4 * SHOWN];
-    struct mk_buf shown = mk_buf_fixed(room, sizeof room);
+    char buf[4 * SHOWN];
+    struct mk_buf shown = mk_buf_fixed(buf, sizeof buf);
     mk_log_escape(&shown, mk_str_first(word, SHOWN));
     cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "unknown command `%.*s%s`: see `help`",
                                   MK_STR_ARG(mk_buf_str(&shown)), word.len > SHOWN ? "..." : "");

@@ -36,8 +36,8 @@ struct page {
 
 static void write_clipped_text(struct cheetah_table_writer *s, mk_str text, size_t max)
 {
-    char room[TARGET_MAX + 3];
-    struct mk_buf cut = mk_buf_fixed(room, sizeof room);
+    char buf[TARGET_MAX + 3];
+    struct mk_buf cut = mk_buf_fixed(buf, sizeof buf);
     if (!text.len) {
         cheetah_table_cell_null(s);
         return;
@@ -51,8 +51,8 @@ static void write_clipped_text(struct cheetah_table_writer *s, mk_str text, size
 static bool write_connection_row(const struct mk_conn_info *info, void *ctx)
 {
     struct page *p = ctx;
-    char room[80];
-    struct mk_buf peer = mk_buf_fixed(room, sizeof room);
+    char buf[80];
+    struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     if (p->at++ < p->first)
         return true;
     if (p->writer.out->len >= PAGE) {
@@ -117,14 +117,14 @@ static uint64_t count_unlisted(const struct mk_worker *w)
     struct mk_worker_stats stats;
     uint64_t n = 0;
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)
-        n += stats.pid && stats.leaving ? stats.open : 0;
+        n += stats.pid && stats.draining ? stats.open : 0;
     return n;
 }
 
 static void finish_listing(struct cheetah_session *s, const struct listing *a)
 {
-    char room[8];
-    struct mk_buf end = mk_buf_fixed(room, sizeof room);
+    char buf[8];
+    struct mk_buf end = mk_buf_fixed(buf, sizeof buf);
     const struct mk_worker *w = cheetah_session_shell(s)->worker;
     struct cheetah_table_writer writer = init_table_writer(&end, a->json, a->has_rows);
     cheetah_table_writer_end(&writer);

@@ -11,8 +11,8 @@ bool cheetah_is_superseded(const struct mk_worker *w)
     struct mk_worker_stats stats;
     bool leaving = false, others = false;
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++) {
-        leaving |= stats.pid == getpid() && stats.leaving;
-        others |= stats.pid && !stats.leaving;
+        leaving |= stats.pid == getpid() && stats.draining;
+        others |= stats.pid && !stats.draining;
     }
     return leaving && others;
 }
@@ -22,11 +22,11 @@ bool cheetah_is_superseded(const struct mk_worker *w)
 /* "size resident shared ...", in pages. */
 static uint64_t read_process_memory(int fd)
 {
-    char room[256];
+    char buf[256];
     uint64_t pages = 0;
-    ssize_t n = fd >= 0 ? pread(fd, room, sizeof room, 0) : -1;
+    ssize_t n = fd >= 0 ? pread(fd, buf, sizeof buf, 0) : -1;
     long page = sysconf(_SC_PAGESIZE);
-    mk_str text = mk_str_of(room, n > 0 ? (size_t)n : 0);
+    mk_str text = mk_str_of(buf, n > 0 ? (size_t)n : 0);
     (void)mk_str_word(&text);
     return page > 0 && mk_num_parse(mk_str_word(&text), &pages) ? pages * (uint64_t)page : 0;
 }

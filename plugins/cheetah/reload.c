@@ -11,15 +11,15 @@ struct reload_wait {
 
 static void show_reload_error(struct cheetah_session *s)
 {
-    struct mk_buf why = mk_buf_growing(WHY_MAX);
+    struct mk_buf error = mk_buf_growing(WHY_MAX);
     struct mk_reloads r;
-    mk_worker_reloads(cheetah_session_shell(s)->worker, &r, &why);
-    mk_str rest = mk_buf_str(&why);
+    mk_worker_reloads(cheetah_session_shell(s)->worker, &r, &error);
+    mk_str rest = mk_buf_str(&error);
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
         cheetah_session_write_remark(s, "%.*s", MK_STR_ARG(line));
     }
-    mk_buf_free(&why);
+    mk_buf_free(&error);
 }
 
 /* False: no result yet. */
@@ -76,7 +76,7 @@ void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json)
         return;
     mk_worker_reloads(worker, &r, NULL);
     *w = (struct reload_wait){
-        .before = r.done + r.failed, .failed_before = r.failed, .awaited = r.under_way ? 2 : 1};
+        .before = r.done + r.failed, .failed_before = r.failed, .awaited = r.in_progress ? 2 : 1};
     cheetah_session_log(s, "requests a reload");
     int e = mk_worker_request_reload(worker);
     if (e)

@@ -66,8 +66,8 @@ static void append_formatted(struct cheetah_session *s, char tag, const char *fm
 
 static void append_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
 {
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[1024];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_buf_addv(&text, fmt, args);
     append_line(s, tag, mk_buf_str(&text));
 }

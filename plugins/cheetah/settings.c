@@ -8,15 +8,15 @@ enum { OWNER = 0600, GROUP_WRITES = 0020, WIDEST = 0660 };
 
 /* ---- Values ---- */
 
-static bool parse_listen(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_listen(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     *(bool *)field = true;
     if (mk_str_eq_nocase(value, MK_STR("SERVER")))
         return true;
     if (!mk_str_eq_nocase(value, MK_STR("STDIN")))
         return false;
-    mk_conf_ctx_error(spot, value, "a shell on the terminal of the server itself is no longer supported");
-    mk_conf_ctx_hint(spot, "write `Listen SERVER`, and run `monkey shell` in any terminal");
+    mk_conf_ctx_error(ctx, value, "a shell on the terminal of the server itself is no longer supported");
+    mk_conf_ctx_hint(ctx, "write `Listen SERVER`, and run `monkey shell` in any terminal");
     return false;
 }
 
@@ -28,18 +28,17 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-static bool parse_socket_path(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_socket_path(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    mk_str path = mk_conf_ctx_path(spot, value);
+    mk_str path = mk_conf_ctx_path(ctx, value);
     if (!path.p)
         return true; /* reported */
     if (mk_str_ends(value, MK_STR("/"))) {
-        mk_conf_ctx_error(spot, value, "`%.*s` is a folder: expected the path of a socket",
-                          MK_STR_ARG(value));
+        mk_conf_ctx_error(ctx, value, "`%.*s` is a folder: expected the path of a socket", MK_STR_ARG(value));
         return false;
     }
     if (path.len > CHEETAH_PATH_MAX) {
-        mk_conf_ctx_error(spot, value, "the path of a socket has at most %d bytes, but this one has %zu: %s",
+        mk_conf_ctx_error(ctx, value, "the path of a socket has at most %d bytes, but this one has %zu: %s",
                           CHEETAH_PATH_MAX, path.len, path.p);
         return false;
     }
@@ -54,7 +53,7 @@ static bool show_socket_path(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-static bool parse_group(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_group(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct cheetah_group *group = field;
     char name[256];
@@ -63,7 +62,7 @@ static bool parse_group(const struct mk_conf_ctx *spot, mk_str value, void *fiel
     name[text.len] = '\0';
     const struct group *found = text.failed ? NULL : getgrnam(name);
     if (!found) {
-        mk_conf_ctx_error(spot, value, "there is no group `%.*s`", MK_STR_ARG(value));
+        mk_conf_ctx_error(ctx, value, "there is no group `%.*s`", MK_STR_ARG(value));
         return false;
     }
     *group = (struct cheetah_group){.name = value, .gid = found->gr_gid};
@@ -90,21 +89,21 @@ static bool parse_octal(mk_str value, unsigned *mode)
     return value.len == 3 || value.len == 4;
 }
 
-static bool parse_mode(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_mode(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     unsigned mode;
     if (!parse_octal(value, &mode))
         return false;
     if (mode & ~(unsigned)WIDEST)
         mk_conf_ctx_error(
-            spot, value,
+            ctx, value,
             "`%.*s` is too wide: users of the shell control the server, so at most 0660 is allowed",
             MK_STR_ARG(value));
     else if ((mode & OWNER) != OWNER)
-        mk_conf_ctx_error(spot, value, "with `%.*s` not even the owner has access: expected 0600 or 0660",
+        mk_conf_ctx_error(ctx, value, "with `%.*s` not even the owner has access: expected 0600 or 0660",
                           MK_STR_ARG(value));
     else if (mode == 0640)
-        mk_conf_ctx_warn(spot, value, "with %.*s the group cannot connect, which needs write permission",
+        mk_conf_ctx_warn(ctx, value, "with %.*s the group cannot connect, which needs write permission",
                          MK_STR_ARG(value));
     *(unsigned *)field = mode;
     return true;
@@ -125,44 +124,44 @@ static const struct mk_conf_key keys[] = {
     {.name = "Listen",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct cheetah_settings, is_server),
-     .def = "SERVER",
-     .form = "`SERVER`",
+     .default_value = "SERVER",
+     .syntax = "`SERVER`",
      .parse = parse_listen,
      .show = show_listen,
      .help = "`SERVER`: on a unix socket. (`STDIN` of Monkey 1.x is no longer supported.)"},
     {.name = "Socket",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct cheetah_settings, path),
-     .def = CHEETAH_SOCKET,
-     .form = "the path of a socket",
+     .default_value = CHEETAH_SOCKET,
+     .syntax = "the path of a socket",
      .parse = parse_socket_path,
      .show = show_socket_path,
      .help = "The socket that `monkey shell` connects to."},
     {.name = "Group",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct cheetah_settings, group),
-     .form = "the name of a group",
+     .syntax = "the name of a group",
      .parse = parse_group,
      .show = show_group,
      .help = "Group of the socket: its members can use the shell too."},
     {.name = "Mode",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct cheetah_settings, mode),
-     .form = "0600 or 0660",
+     .syntax = "0600 or 0660",
      .parse = parse_mode,
      .show = show_mode,
      .help = "Mode of the socket, at most 0660. Default: 0660 with a `Group`, else 0600."},
     {.name = "IdleTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct cheetah_settings, idle_ms),
-     .def = "10m",
+     .default_value = "10m",
      .min = 1,
-     .zero = "off",
+     .zero_word = "off",
      .help = "Idle time after which a session ends."},
     {.name = "MaxSessions",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct cheetah_settings, sessions),
-     .def = "8",
+     .default_value = "8",
      .min = 1,
      .max = CHEETAH_SESSION_SLOTS_MAX,
      .help = "Concurrent sessions of all workers together."},

@@ -39,10 +39,10 @@ static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucre
     return who->gid == c->group || has_group_besides(fd, c->group);
 }
 
-static void refuse_client(int fd, const char *why)
+static void refuse_client(int fd, const char *error)
 {
     char line[128];
-    int len = snprintf(line, sizeof line, "-%s\n", why);
+    int len = snprintf(line, sizeof line, "-%s\n", error);
     (void)!send(fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(fd);
 }
@@ -52,7 +52,7 @@ static void admit_client(struct shell *s, int fd)
     struct cheetah *c = s->cheetah;
     struct ucred who = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     socklen_t len = sizeof who;
-    char why[64];
+    char error[64];
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
     if (who.pid == mk_worker_master(s->worker)) { /* a test whether a worker accepts */
         close(fd);
@@ -65,11 +65,11 @@ static void admit_client(struct shell *s, int fd)
         return;
     }
     int slot = cheetah_session_slot_acquire(c->slots, c->settings.sessions, s->worker);
-    snprintf(why, sizeof why, "all %u sessions (MaxSessions) are in use", c->settings.sessions);
+    snprintf(error, sizeof error, "all %u sessions (MaxSessions) are in use", c->settings.sessions);
     if (slot < 0) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u is refused: %s", (int)who.pid,
-                      (unsigned)who.uid, why);
-        refuse_client(fd, why);
+                      (unsigned)who.uid, error);
+        refuse_client(fd, error);
     } else if (!cheetah_session_open(s, fd, slot, &who)) {
         cheetah_session_slot_release(c->slots, slot);
         refuse_client(fd, "out of memory");

@@ -62,7 +62,7 @@ static struct totals sum_worker_stats(const struct mk_worker *w)
         add_worker_stats(&t.all, &stats);
         if (!stats.pid)
             continue;
-        *(stats.leaving ? &t.leaving : &t.workers) += 1;
+        *(stats.draining ? &t.leaving : &t.workers) += 1;
         t.open += stats.open;
     }
     return t;
@@ -118,8 +118,8 @@ void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json)
 
 void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
 {
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)args, (void)json;
     cheetah_append_duration(&text, server_uptime_s(cheetah_session_shell(s)->worker));
     cheetah_session_write_output(s, mk_buf_str(&text));
@@ -146,7 +146,7 @@ static void write_worker(struct cheetah_table_writer *writer, const struct mk_wo
         cheetah_table_cell_bytes(writer, facts->memory);
     else
         cheetah_table_cell_null(writer);
-    cheetah_table_cell_bool(writer, stats->leaving);
+    cheetah_table_cell_bool(writer, stats->draining);
 }
 
 static void show_workers_result(struct cheetah_session *s, const struct cheetah_worker_query *g)
@@ -236,10 +236,10 @@ static void write_certificate(struct mk_buf *text, const struct mk_vhost *h)
     struct tm tm;
     if (!mk_vhost_certificate_get(h, &c))
         return;
-    time_t t = (time_t)c.expires;
+    time_t t = (time_t)c.not_after;
     if (gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
         mk_buf_addf(text, "\n    certificate until %s%s", date,
-                    c.is_kept ? ", its new files cannot be used" : "");
+                    c.is_outdated ? ", its new files cannot be used" : "");
 }
 
 static void write_host(struct mk_buf *text, const struct mk_vhost *h)

@@ -19,14 +19,14 @@ struct brotli {
     BrotliEncoderState *state;
 };
 
-static void *alloc_for_brotli(void *room, size_t size)
+static void *alloc_for_brotli(void *buf, size_t size)
 {
-    return compress_heap_alloc(room, size);
+    return compress_heap_alloc(buf, size);
 }
 
-static void free_for_brotli(void *room, void *p)
+static void free_for_brotli(void *buf, void *p)
 {
-    compress_heap_free(room, p);
+    compress_heap_free(buf, p);
 }
 
 static void close_brotli(void *coder)
@@ -67,12 +67,12 @@ static bool run_brotli(void *coder, struct coder_io *io, enum coder_op op, bool 
                                                         [CODER_FLUSH] = BROTLI_OPERATION_FLUSH,
                                                         [CODER_END] = BROTLI_OPERATION_FINISH};
     struct brotli *b = coder;
-    size_t room = io->out_cap - io->out_len;
+    size_t space = io->out_cap - io->out_len;
     const uint8_t *in = (const uint8_t *)io->in;
     uint8_t *out = (uint8_t *)io->out + io->out_len;
-    bool ok = BrotliEncoderCompressStream(b->state, operations[op], &io->in_len, &in, &room, &out, NULL);
+    bool ok = BrotliEncoderCompressStream(b->state, operations[op], &io->in_len, &in, &space, &out, NULL);
     io->in = (const char *)in;
-    io->out_len = io->out_cap - room;
+    io->out_len = io->out_cap - space;
     if (op == CODER_END)
         *done = BrotliEncoderIsFinished(b->state);
     else

@@ -45,15 +45,15 @@ static bool run_gzip(void *coder, struct coder_io *io, enum coder_op op, bool *d
     static const int flushes[] = {
         [CODER_RUN] = Z_NO_FLUSH, [CODER_FLUSH] = Z_SYNC_FLUSH, [CODER_END] = Z_FINISH};
     z_stream *z = coder;
-    size_t room = io->out_cap - io->out_len;
+    size_t space = io->out_cap - io->out_len;
     z->next_in = (const unsigned char *)io->in;
     z->avail_in = (unsigned)io->in_len;
     z->next_out = (unsigned char *)io->out + io->out_len;
-    z->avail_out = (unsigned)room;
+    z->avail_out = (unsigned)space;
     int r = deflate(z, flushes[op]);
     io->in += io->in_len - z->avail_in;
     io->in_len = z->avail_in;
-    io->out_len += room - z->avail_out;
+    io->out_len += space - z->avail_out;
     if (op == CODER_END)
         *done = r == Z_STREAM_END;
     else

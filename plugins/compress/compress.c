@@ -33,8 +33,8 @@ struct job {
 /* All members in one line: some caches ignore a second Vary line. */
 static int add_vary(struct mk_response *response)
 {
-    char room[1024];
-    struct mk_buf all = mk_buf_fixed(room, sizeof room);
+    char buf[1024];
+    struct mk_buf all = mk_buf_fixed(buf, sizeof buf);
     mk_str name, value;
     for (size_t i = 0; mk_response_header_at(response, i, &name, &value); i++) {
         if (!mk_str_eq_nocase(name, MK_STR("Vary")) || value.len == 0)
@@ -53,8 +53,8 @@ static int add_vary(struct mk_response *response)
 /* The bytes differ, but the content is equivalent (RFC 9110, section 8.8.1). */
 static int weaken_etag(struct mk_response *response, mk_str etag)
 {
-    char room[512];
-    struct mk_buf weak = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf weak = mk_buf_fixed(buf, sizeof buf);
     if (etag.len == 0 || mk_str_starts(etag, MK_STR("W/")))
         return 0;
     mk_buf_add(&weak, MK_STR("W/"));
@@ -94,13 +94,13 @@ static void weaken_etag_of_304(const struct job *j)
 
 /* ---- Content ---- */
 
-static ssize_t read_empty_body(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t read_empty_body(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
 {
-    (void)ctx, (void)inner, (void)room, (void)cap;
+    (void)ctx, (void)inner, (void)buf, (void)cap;
     return 0;
 }
 
-static const struct mk_filter_ops nothing = {.pull = read_empty_body};
+static const struct mk_filter_ops nothing = {.read = read_empty_body};
 
 static void send_stream(const struct job *j, struct stream *s)
 {
@@ -253,7 +253,7 @@ MK_PLUGIN(compress) = {
     .name = "compress",
     .version = "1.0",
     .help = "Compresses responses with gzip, brotli and zstd.",
-    .order = MK_PRIORITY_LIMIT + 10,
+    .priority = MK_PRIORITY_LIMIT + 10,
     .sections = (const struct mk_conf_table *const[]){&compress_table, NULL},
     .load = load,
     .host = bind_vhost,

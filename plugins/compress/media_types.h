@@ -21,7 +21,7 @@ struct media_types {
 };
 
 /* For mk_conf_key. */
-bool compress_media_types_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
+bool compress_media_types_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool compress_media_types_show(const void *field, size_t i, struct mk_buf *out);
 
 /* `type` as in Content-Type; ignores its parameters. */

@@ -11,7 +11,7 @@ static bool has_coding(const struct codings *c, enum coding coding)
     return i < c->n;
 }
 
-static bool add_coding(const struct mk_conf_ctx *spot, mk_str word, struct codings *c)
+static bool add_coding(const struct mk_conf_ctx *ctx, mk_str word, struct codings *c)
 {
     unsigned i = 0;
     while (i < CODINGS && !mk_str_eq_nocase(word, mk_str_from_c(compress_coders[i]->name)))
@@ -19,23 +19,23 @@ static bool add_coding(const struct mk_conf_ctx *spot, mk_str word, struct codin
     if (i == CODINGS)
         return false;
     if (!compress_coders[i]->open)
-        mk_conf_ctx_warn(spot, word, "this build has no coding `%s`: the server continues without it",
+        mk_conf_ctx_warn(ctx, word, "this build has no coding `%s`: the server continues without it",
                          compress_coders[i]->name);
     else if (!has_coding(c, (enum coding)i))
         c->v[c->n++] = (enum coding)i;
     return true;
 }
 
-static bool parse_codings(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_codings(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct codings *c = field;
     mk_str rest = value;
     if (mk_str_eq_nocase(value, MK_STR("off")))
         return c->is_off = true;
     for (mk_str word = mk_str_word(&rest); word.len; word = mk_str_word(&rest)) {
-        if (add_coding(spot, word, c))
+        if (add_coding(ctx, word, c))
             continue;
-        mk_conf_ctx_error(spot, word, "`%.*s` is not a coding: expected zstd, br or gzip", MK_STR_ARG(word));
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not a coding: expected zstd, br or gzip", MK_STR_ARG(word));
         return false;
     }
     c->is_off = c->n == 0;
@@ -59,25 +59,25 @@ static bool show_codings(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- Paths ---- */
 
-static bool add_path(const struct mk_conf_ctx *spot, mk_str word, struct paths *p)
+static bool add_path(const struct mk_conf_ctx *ctx, mk_str word, struct paths *p)
 {
     struct mk_pattern pattern;
     if (mk_pattern_set(&pattern, word))
-        return mk_conf_ctx_append(spot, &p->v, &p->n, &pattern, sizeof pattern);
-    mk_conf_ctx_error(spot, word, "`%.*s` is not a path: expected a path such as /account/* or *.log",
+        return mk_conf_ctx_append(ctx, &p->v, &p->n, &pattern, sizeof pattern);
+    mk_conf_ctx_error(ctx, word, "`%.*s` is not a path: expected a path such as /account/* or *.log",
                       MK_STR_ARG(word));
     return false;
 }
 
-static bool parse_paths(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_paths(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str rest = value, word;
     for (;;) {
-        if (!mk_conf_ctx_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p)
             return true;
-        if (!add_path(spot, word, field))
+        if (!add_path(ctx, word, field))
             return false;
     }
 }
@@ -101,7 +101,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Codings",
      .type = MK_CONF_CUSTOM,
      AT(codings),
-     .form = "zstd, br, gzip in the order of preference, or off",
+     .syntax = "zstd, br, gzip in the order of preference, or off",
      .parse = parse_codings,
      .show = show_codings,
      .help = "Codings in the order of preference, which decides when a client accepts several equally. "
@@ -111,28 +111,28 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(types),
-     .form = "media types, such as text/html, text/* or application/*+json",
+     .syntax = "media types, such as text/html, text/* or application/*+json",
      .parse = compress_media_types_parse,
      .show = compress_media_types_show,
-     .def = COMPRESS_TYPES,
+     .default_value = COMPRESS_TYPES,
      .help = "Media types to compress."},
     {.name = "MinLength",
      .type = MK_CONF_SIZE,
      AT(min_length),
-     .def = "512",
+     .default_value = "512",
      .help = "Do not compress content that is known to be shorter."},
     {.name = "Except",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(skip),
-     .form = "paths, such as /account/* or *.log",
+     .syntax = "paths, such as /account/* or *.log",
      .parse = parse_paths,
      .show = show_paths,
      .help = "Paths whose responses are not compressed."},
     {.name = "CrossSite",
      .type = MK_CONF_BOOL,
      AT(cross_site),
-     .def = "off",
+     .default_value = "off",
      .help = "Also compress responses to requests that another site made a browser send with its user's "
              "cookies or "
              "password (BREACH)."},
@@ -141,39 +141,39 @@ static const struct mk_conf_key keys[] = {
      AT(levels[CODING_GZIP]),
      .min = 1,
      .max = 9,
-     .def = "5",
+     .default_value = "5",
      .help = "1 is the fastest, 9 the smallest."},
     {.name = "BrotliLevel",
      .type = MK_CONF_NUM,
      AT(levels[CODING_BROTLI]),
      .min = 1,
      .max = 9,
-     .def = "5",
+     .default_value = "5",
      .help = "1 is the fastest, 9 the smallest."},
     {.name = "ZstdLevel",
      .type = MK_CONF_NUM,
      AT(levels[CODING_ZSTD]),
      .min = 1,
      .max = 12,
-     .def = "6",
+     .default_value = "6",
      .help = "1 is the fastest, 12 the smallest."},
     {.name = "MaxStreams",
      .type = MK_CONF_NUM,
      AT(max_streams),
      .min = 1,
      .max = 100000,
-     .def = "32",
+     .default_value = "32",
      .help = "Concurrent compressed responses, per worker. Further ones are not compressed."},
     {.name = "CacheSize",
      .type = MK_CONF_SIZE,
      AT(cache_size),
-     .zero = "off",
-     .def = "8M",
+     .zero_word = "off",
+     .default_value = "8M",
      .help = "Memory per worker for compressed files."},
     {.name = "MaxCacheFile",
      .type = MK_CONF_SIZE,
      AT(max_cache_file),
-     .def = "1M",
+     .default_value = "1M",
      .help = "Larger files are not cached, but compressed for each request."},
 };
 

@@ -134,10 +134,10 @@ static ssize_t yield_to_loop(struct stream *s)
     return -EAGAIN;
 }
 
-static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
 {
     struct stream *s = ctx;
-    struct coder_io io = {.out = room, .out_cap = cap};
+    struct coder_io io = {.out = buf, .out_cap = cap};
     size_t budget = PIECE;
     ssize_t goes_on = 1;
     if (s->ended)
@@ -152,8 +152,8 @@ static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *ro
         return goes_on;
     if (io.out_len == 0 && !s->ended)
         return yield_to_loop(s);
-    copy_to_cache(s, mk_str_of(room, io.out_len));
+    copy_to_cache(s, mk_str_of(buf, io.out_len));
     return (ssize_t)io.out_len;
 }
 
-const struct mk_filter_ops compress_stream_ops = {.pull = read_compressed, .close = close_stream};
+const struct mk_filter_ops compress_stream_ops = {.read = read_compressed, .close = close_stream};

@@ -24,7 +24,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Listing",
      .type = MK_CONF_BOOL,
      AT(listing),
-     .def = "on",
+     .default_value = "on",
      .help =
          "List folders without an index file, after all other routes. `off` disables that for a host, if a "
          "section before all hosts enables it."},
@@ -32,30 +32,30 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      AT(theme),
      .choices = theme_words,
-     .def = "guineo",
+     .default_value = "guineo",
      .help = "The look of the pages."},
     {.name = "Sort",
      .type = MK_CONF_ENUM,
      AT(sort),
      .choices = dirlisting_sort_words,
-     .def = "name",
+     .default_value = "name",
      .help = "The default order (`?sort=`); `none`: as the file system returns entries."},
     {.name = "Order",
      .type = MK_CONF_ENUM,
      AT(order),
      .choices = order_words,
-     .def = "asc",
+     .default_value = "asc",
      .help = "The default direction (`?order=`)."},
     {.name = "SortMax",
      .type = MK_CONF_NUM,
      AT(sort_max),
-     .def = "10000",
+     .default_value = "10000",
      .max = 1000000,
      .help = "Folders with more entries are not sorted; 0: none is."},
     {.name = "SortMemory",
      .type = MK_CONF_SIZE,
      AT(sort_memory),
-     .def = "1M",
+     .default_value = "1M",
      .help =
          "Memory for sorting that all listings of a worker share. A listing that needs more is not sorted."},
     {.name = "Hide",
@@ -161,10 +161,10 @@ static enum mk_verdict redirect_to_slash(struct mk_request *request, struct mk_r
 {
     mk_str path = mk_request_path(request), query = mk_request_query(request);
     size_t cap = 3 * path.len + query.len + 2;
-    char *room = mk_request_alloc(request, cap);
-    if (!room)
+    char *buf = mk_request_alloc(request, cap);
+    if (!buf)
         return respond_error(response, 503);
-    struct mk_buf to = mk_buf_fixed(room, cap);
+    struct mk_buf to = mk_buf_fixed(buf, cap);
     mk_url_escape(&to, path);
     mk_buf_add_char(&to, '/');
     if (query.p) {

@@ -86,8 +86,8 @@ static bool is_name_hidden(const struct listing *l, mk_str name)
 /* Shows a link as its target, if clients may request that; otherwise omits it. */
 static bool resolve_link(struct listing *l, struct entry *e)
 {
-    char room[8192];
-    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    char buf[8192];
+    struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     struct stat st;
     mk_buf_add(&path, l->path);
     mk_buf_add(&path, e->name);
@@ -223,11 +223,11 @@ static int run_step(struct listing *l)
     return 0;
 }
 
-static size_t copy_output(struct listing *l, char *room, size_t cap)
+static size_t copy_output(struct listing *l, char *buf, size_t cap)
 {
     mk_str left = mk_str_first(mk_str_skip(mk_buf_str(&l->out), l->sent), cap);
     if (left.len)
-        memcpy(room, left.p, left.len);
+        memcpy(buf, left.p, left.len);
     l->sent += left.len;
     if (l->sent == l->out.len) {
         mk_buf_clear(&l->out);
@@ -253,13 +253,13 @@ static int run_step_checked(struct listing *l)
     return e && e != -EAGAIN && !l->error ? set_error(l, e) : e;
 }
 
-static ssize_t read_listing(void *ctx, char *room, size_t cap)
+static ssize_t read_listing(void *ctx, char *buf, size_t cap)
 {
     struct listing *l = ctx;
     size_t n = 0;
     l->turn = 0;
     for (;;) {
-        n += copy_output(l, room + n, cap - n);
+        n += copy_output(l, buf + n, cap - n);
         if (n == cap || (l->step == STEP_END && l->out.len == 0))
             return (ssize_t)n;
         int e = run_step_checked(l);
@@ -280,7 +280,7 @@ static void close_listing(void *ctx)
         free_listing(l);
 }
 
-const struct mk_body_source_ops dirlisting_source = {.pull = read_listing, .close = close_listing};
+const struct mk_body_source_ops dirlisting_source = {.read = read_listing, .close = close_listing};
 
 struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
                                        size_t *shared, const struct listing_options *wish)

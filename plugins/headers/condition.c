@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "condition.h"
 
-static bool report_duplicate(const struct mk_conf_ctx *spot, mk_str word, const char *what)
+static bool report_duplicate(const struct mk_conf_ctx *ctx, mk_str word, const char *what)
 {
-    mk_conf_ctx_error(spot, word, "`%.*s` is a second %s: a rule has one at most", MK_STR_ARG(word), what);
-    mk_conf_ctx_hint(spot, "write another rule for it");
+    mk_conf_ctx_error(ctx, word, "`%.*s` is a second %s: a rule has one at most", MK_STR_ARG(word), what);
+    mk_conf_ctx_hint(ctx, "write another rule for it");
     return false;
 }
 
-static bool parse_path(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
+static bool parse_path(const struct mk_conf_ctx *ctx, mk_str word, struct condition *c)
 {
     if (c->has_path)
-        return report_duplicate(spot, word, "path");
+        return report_duplicate(ctx, word, "path");
     c->has_path = true;
     return mk_pattern_set(&c->path, word); /* begins as it must */
 }
@@ -28,27 +28,27 @@ bool headers_condition_parse_type(mk_str word, struct condition *c)
     return true;
 }
 
-static bool parse_type(const struct mk_conf_ctx *spot, mk_str word, mk_str type, struct condition *c)
+static bool parse_type(const struct mk_conf_ctx *ctx, mk_str word, mk_str type, struct condition *c)
 {
     if (c->type.p)
-        return report_duplicate(spot, word, "type");
+        return report_duplicate(ctx, word, "type");
     if (headers_condition_parse_type(type, c))
         return true;
-    mk_conf_ctx_error(spot, word, "`%.*s` is not a media type: expected `type:text/html` or `type:image/*`",
+    mk_conf_ctx_error(ctx, word, "`%.*s` is not a media type: expected `type:text/html` or `type:image/*`",
                       MK_STR_ARG(word));
     return false;
 }
 
-static bool parse_status(const struct mk_conf_ctx *spot, mk_str word, mk_str status, struct condition *c)
+static bool parse_status(const struct mk_conf_ctx *ctx, mk_str word, mk_str status, struct condition *c)
 {
     uint64_t n = 0;
     if (c->status_max)
-        return report_duplicate(spot, word, "status");
+        return report_duplicate(ctx, word, "status");
     bool is_class = status.len == 3 && mk_str_eq_nocase(mk_str_skip(status, 1), MK_STR("xx"));
     bool ok = mk_num_parse(is_class ? mk_str_first(status, 1) : status, &n);
     n = is_class && n < 10 ? n * 100 : n;
     if (!ok || n < 200 || n > 599) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not a status: expected `status:404` or `status:4xx`, 2 to 5",
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not a status: expected `status:404` or `status:4xx`, 2 to 5",
                           MK_STR_ARG(word));
         return false;
     }
@@ -57,15 +57,15 @@ static bool parse_status(const struct mk_conf_ctx *spot, mk_str word, mk_str sta
     return true;
 }
 
-enum condition_word headers_condition_parse(const struct mk_conf_ctx *spot, mk_str word, struct condition *c)
+enum condition_word headers_condition_parse(const struct mk_conf_ctx *ctx, mk_str word, struct condition *c)
 {
     bool ok;
     if (mk_str_starts(word, MK_STR("/")) || mk_str_starts(word, MK_STR("*")))
-        ok = parse_path(spot, word, c);
+        ok = parse_path(ctx, word, c);
     else if (mk_str_starts(word, MK_STR("type:")))
-        ok = parse_type(spot, word, mk_str_skip(word, 5), c);
+        ok = parse_type(ctx, word, mk_str_skip(word, 5), c);
     else if (mk_str_starts(word, MK_STR("status:")))
-        ok = parse_status(spot, word, mk_str_skip(word, 7), c);
+        ok = parse_status(ctx, word, mk_str_skip(word, 7), c);
     else
         return CONDITION_NONE;
     return ok ? CONDITION_TAKEN : CONDITION_WRONG;

@@ -19,7 +19,7 @@ struct condition {
 enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
 
 /* Parses a condition. CONDITION_WRONG: invalid, reported. */
-enum condition_word headers_condition_parse(const struct mk_conf_ctx *spot, mk_str word, struct condition *c);
+enum condition_word headers_condition_parse(const struct mk_conf_ctx *ctx, mk_str word, struct condition *c);
 /* The same for a media type without `type:`. False: not a media type (not reported). */
 bool headers_condition_parse_type(mk_str word, struct condition *c);
 

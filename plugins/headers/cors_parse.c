@@ -25,20 +25,20 @@ static bool split_origin(mk_str word, struct cors_origin *origin)
     return host.len > 1;
 }
 
-static bool report_bad_origin(const struct mk_conf_ctx *spot, mk_str word)
+static bool report_bad_origin(const struct mk_conf_ctx *ctx, mk_str word)
 {
-    mk_conf_ctx_error(spot, word, "`%.*s` is neither an origin nor an option", MK_STR_ARG(word));
+    mk_conf_ctx_error(ctx, word, "`%.*s` is neither an origin nor an option", MK_STR_ARG(word));
     if (mk_str_eq_nocase(word, MK_STR("null")))
-        mk_conf_ctx_hint(spot, "any page can make itself one of the origin `null`");
+        mk_conf_ctx_hint(ctx, "any page can make itself one of the origin `null`");
     else
         mk_conf_ctx_hint(
-            spot, "an origin is `*`, or scheme://host[:port] without a path, as https://example.org or "
-                  "https://*.example.org; options are methods=, headers=, expose=, max-age= and "
-                  "credentials");
+            ctx, "an origin is `*`, or scheme://host[:port] without a path, as https://example.org or "
+                 "https://*.example.org; options are methods=, headers=, expose=, max-age= and "
+                 "credentials");
     return false;
 }
 
-static bool parse_origin(const struct mk_conf_ctx *spot, mk_str word, struct cors_rule *rule)
+static bool parse_origin(const struct mk_conf_ctx *ctx, mk_str word, struct cors_rule *rule)
 {
     struct cors_origin origin;
     if (mk_str_eq(word, MK_STR("*"))) {
@@ -46,22 +46,22 @@ static bool parse_origin(const struct mk_conf_ctx *spot, mk_str word, struct cor
         return true;
     }
     if (!split_origin(word, &origin))
-        return report_bad_origin(spot, word);
-    return mk_conf_ctx_append(spot, &rule->origins, &rule->n, &origin, sizeof origin);
+        return report_bad_origin(ctx, word);
+    return mk_conf_ctx_append(ctx, &rule->origins, &rule->n, &origin, sizeof origin);
 }
 
 /* "A,B" as a token list with a space after each comma. */
-static bool parse_list(const struct mk_conf_ctx *spot, mk_str word, mk_str list, mk_str *out)
+static bool parse_list(const struct mk_conf_ctx *ctx, mk_str word, mk_str list, mk_str *out)
 {
     size_t cap = 2 * list.len + 1;
-    char *room = mk_conf_ctx_alloc(spot, cap);
-    if (!room)
+    char *buf = mk_conf_ctx_alloc(ctx, cap);
+    if (!buf)
         return false;
-    struct mk_buf text = mk_buf_fixed(room, cap);
+    struct mk_buf text = mk_buf_fixed(buf, cap);
     while (list.p) {
         mk_str one = mk_str_cut(&list, ',');
         if (!mk_is_token(one)) {
-            mk_conf_ctx_error(spot, word,
+            mk_conf_ctx_error(ctx, word,
                               "`%.*s` is not a list: expected names with commas between them, and no blanks",
                               MK_STR_ARG(word));
             return false;
@@ -73,38 +73,38 @@ static bool parse_list(const struct mk_conf_ctx *spot, mk_str word, mk_str list,
     return true;
 }
 
-static bool parse_max_age(const struct mk_conf_ctx *spot, mk_str word, mk_str time, mk_str *out)
+static bool parse_max_age(const struct mk_conf_ctx *ctx, mk_str word, mk_str time, mk_str *out)
 {
     enum { ROOM = 16 };
     uint64_t seconds;
     if (!headers_parse_duration(time, &seconds)) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not a time: expected a number with s, m, h, d or w",
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not a time: expected a number with s, m, h, d or w",
                           MK_STR_ARG(word));
         return false;
     }
-    char *room = mk_conf_ctx_alloc(spot, ROOM);
-    if (!room)
+    char *buf = mk_conf_ctx_alloc(ctx, ROOM);
+    if (!buf)
         return false;
-    struct mk_buf text = mk_buf_fixed(room, ROOM);
+    struct mk_buf text = mk_buf_fixed(buf, ROOM);
     mk_buf_add_num(&text, seconds);
     *out = mk_buf_str(&text);
     return true;
 }
 
-static bool parse_word(const struct mk_conf_ctx *spot, mk_str word, struct cors_rule *rule)
+static bool parse_word(const struct mk_conf_ctx *ctx, mk_str word, struct cors_rule *rule)
 {
     mk_str value = word, name = mk_str_cut(&value, '=');
     if (mk_str_eq(word, MK_STR("credentials")))
         return rule->credentials = true;
     if (value.p && mk_str_eq(name, MK_STR("methods")))
-        return parse_list(spot, word, value, &rule->methods);
+        return parse_list(ctx, word, value, &rule->methods);
     if (value.p && mk_str_eq(name, MK_STR("headers")))
-        return parse_list(spot, word, value, &rule->headers);
+        return parse_list(ctx, word, value, &rule->headers);
     if (value.p && mk_str_eq(name, MK_STR("expose")))
-        return parse_list(spot, word, value, &rule->expose);
+        return parse_list(ctx, word, value, &rule->expose);
     if (value.p && mk_str_eq(name, MK_STR("max-age")))
-        return parse_max_age(spot, word, value, &rule->max_age);
-    return parse_origin(spot, word, rule);
+        return parse_max_age(ctx, word, value, &rule->max_age);
+    return parse_origin(ctx, word, rule);
 }
 
 static bool is_star(mk_str value)
@@ -112,41 +112,41 @@ static bool is_star(mk_str value)
     return mk_str_eq(value, MK_STR("*"));
 }
 
-static bool check_rule(const struct mk_conf_ctx *spot, const struct cors_rule *r)
+static bool check_rule(const struct mk_conf_ctx *ctx, const struct cors_rule *r)
 {
     if (!r->any && r->n == 0)
-        mk_conf_ctx_error(spot, r->written,
+        mk_conf_ctx_error(ctx, r->written,
                           "no origin is allowed: expected `*`, or one like https://example.org");
     else if (r->any && r->n)
-        mk_conf_ctx_error(spot, r->written, "`*` allows all origins already");
+        mk_conf_ctx_error(ctx, r->written, "`*` allows all origins already");
     else if (r->credentials && r->any)
-        mk_conf_ctx_error(spot, r->written,
+        mk_conf_ctx_error(ctx, r->written,
                           "`*` and `credentials`: every site could read what its visitors may see "
                           "here. Name the origins");
     else if (r->credentials && (is_star(r->methods) || is_star(r->headers) || is_star(r->expose)))
-        mk_conf_ctx_error(spot, r->written,
+        mk_conf_ctx_error(ctx, r->written,
                           "with `credentials` browsers take a `*` for a name: list the names");
     else
         return true;
     return false;
 }
 
-bool headers_cors_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool headers_cors_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct cors *cors = field;
     struct cors_rule rule = {.written = value};
     mk_str rest = value, word;
     for (bool first = true;; first = false) {
-        if (!mk_conf_ctx_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p)
             break;
         if (first && mk_str_starts(word, MK_STR("/")))
-            (void)headers_condition_parse(spot, word, &rule.when); /* a path is always valid */
-        else if (!parse_word(spot, word, &rule))
+            (void)headers_condition_parse(ctx, word, &rule.when); /* a path is always valid */
+        else if (!parse_word(ctx, word, &rule))
             return false;
     }
-    return check_rule(spot, &rule) && mk_conf_ctx_append(spot, &cors->v, &cors->n, &rule, sizeof rule);
+    return check_rule(ctx, &rule) && mk_conf_ctx_append(ctx, &cors->v, &cors->n, &rule, sizeof rule);
 }
 
 bool headers_cors_show(const void *field, size_t i, struct mk_buf *out)

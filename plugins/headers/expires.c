@@ -3,52 +3,52 @@
 
 #include <monkey/worker.h>
 
-static bool parse_lifetime(const struct mk_conf_ctx *spot, mk_str word, struct expiry *e)
+static bool parse_lifetime(const struct mk_conf_ctx *ctx, mk_str word, struct expiry *e)
 {
     uint64_t seconds = 0;
     e->off = mk_str_eq_nocase(word, MK_STR("off"));
     if (!e->off && !headers_parse_duration(word, &seconds)) {
-        mk_conf_ctx_error(spot, word,
+        mk_conf_ctx_error(ctx, word,
                           "`%.*s` is not a time: expected a number with s, m, h, d, w or y, or `off`",
                           MK_STR_ARG(word));
         return false;
     }
     e->seconds = (uint32_t)seconds;
     enum { ROOM = 24 };
-    char *room = mk_conf_ctx_alloc(spot, ROOM);
-    if (!room)
+    char *buf = mk_conf_ctx_alloc(ctx, ROOM);
+    if (!buf)
         return false;
-    struct mk_buf text = mk_buf_fixed(room, ROOM);
+    struct mk_buf text = mk_buf_fixed(buf, ROOM);
     mk_buf_addf(&text, "max-age=%u", (unsigned)e->seconds);
     e->cache_control = seconds ? mk_buf_str(&text) : MK_STR("no-cache");
     return true;
 }
 
-bool headers_expires_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool headers_expires_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct expiries *list = field;
     struct expiry e = {.written = value};
     mk_str rest = value, word;
     enum condition_word c = CONDITION_TAKEN;
     while (c == CONDITION_TAKEN) {
-        if (!mk_conf_ctx_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p) {
-            mk_conf_ctx_error(spot, value, "there is no time: expected `Expires [conditions] TIME`");
+            mk_conf_ctx_error(ctx, value, "there is no time: expected `Expires [conditions] TIME`");
             return false;
         }
-        c = headers_condition_parse(spot, word, &e.when);
+        c = headers_condition_parse(ctx, word, &e.when);
         if (c == CONDITION_NONE && !e.when.type.p && headers_condition_parse_type(word, &e.when))
             c = CONDITION_TAKEN;
     }
-    if (c == CONDITION_WRONG || !parse_lifetime(spot, word, &e))
+    if (c == CONDITION_WRONG || !parse_lifetime(ctx, word, &e))
         return false;
     rest = mk_str_trim(rest);
     if (rest.len) {
-        mk_conf_ctx_error(spot, rest, "unexpected `%.*s` after the time", MK_STR_ARG(rest));
+        mk_conf_ctx_error(ctx, rest, "unexpected `%.*s` after the time", MK_STR_ARG(rest));
         return false;
     }
-    return mk_conf_ctx_append(spot, &list->v, &list->n, &e, sizeof e);
+    return mk_conf_ctx_append(ctx, &list->v, &list->n, &e, sizeof e);
 }
 
 bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)

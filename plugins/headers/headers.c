@@ -21,7 +21,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct settings, secure),
      .choices = secure_words,
-     .def = "off",
+     .default_value = "off",
      .help =
          "Security fields, unless the response has them already: `on` is safe for ordinary sites, `strict` "
          "is for sites that load nothing from other origins."},
@@ -29,7 +29,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, cors),
-     .form = "[PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]",
+     .syntax = "[PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]",
      .help = "Scripts of pages from these origins may read responses for the path; the first matching rule "
              "decides.",
      .parse = headers_cors_parse,
@@ -38,22 +38,22 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, expires),
-     .form = "[PATH] [TYPE] [status:STATUS] TIME|off",
+     .syntax = "[PATH] [TYPE] [status:STATUS] TIME|off",
      .help = "Adds `Expires` and `Cache-Control: max-age` to responses; the first matching rule "
              "decides. `0` is `no-cache`.",
      .parse = headers_expires_parse,
      .show = headers_expires_show},
 };
 
-static void parse_entry(const struct mk_conf_ctx *spot)
+static void parse_entry(const struct mk_conf_ctx *ctx)
 {
-    struct settings *s = mk_conf_ctx_out(spot);
-    mk_str key = mk_conf_ctx_key(spot);
+    struct settings *s = mk_conf_ctx_out(ctx);
+    mk_str key = mk_conf_ctx_key(ctx);
     enum rule_kind kind;
     if (headers_rules_parse_kind(key, &kind))
-        headers_rules_parse(spot, kind, &s->rules);
+        headers_rules_parse(ctx, kind, &s->rules);
     else
-        mk_conf_ctx_error(spot, key,
+        mk_conf_ctx_error(ctx, key,
                           "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
                           "Secure",
                           MK_STR_ARG(mk_str_first(key, 64)));
@@ -71,7 +71,7 @@ static const struct mk_conf_table table = {
     .help = "Fields of responses.",
     .entry = parse_entry,
     .show_entry = show_entry,
-    .entry_form = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
+    .entry_syntax = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
     .entry_help = "Changes a field of responses, errors included, in the order of the rules.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_VHOST,
@@ -121,7 +121,7 @@ MK_PLUGIN(headers) = {
     .name = "headers",
     .version = "1.0",
     .help = "Adds, sets and removes fields of responses; CORS, security fields, Expires.",
-    .order = MK_PRIORITY_LIMIT + 50,
+    .priority = MK_PRIORITY_LIMIT + 50,
     .sections = sections,
     .host = bind_vhost,
     .on_request = on_request,

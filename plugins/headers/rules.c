@@ -26,37 +26,37 @@ static bool is_server_header(mk_str name)
     return false;
 }
 
-static bool check_header_name(const struct mk_conf_ctx *spot, mk_str name)
+static bool check_header_name(const struct mk_conf_ctx *ctx, mk_str name)
 {
     if (!mk_is_token(name)) {
-        mk_conf_ctx_error(spot, name, "`%.*s` is neither a condition nor the name of a field",
+        mk_conf_ctx_error(ctx, name, "`%.*s` is neither a condition nor the name of a field",
                           MK_STR_ARG(name));
-        mk_conf_ctx_hint(spot,
+        mk_conf_ctx_hint(ctx,
                          "write `Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE`; a name has no colon");
         return false;
     }
     if (!is_server_header(name))
         return true;
-    mk_conf_ctx_error(spot, name, "`%.*s` is a field of the server itself, and cannot be changed",
+    mk_conf_ctx_error(ctx, name, "`%.*s` is a field of the server itself, and cannot be changed",
                       MK_STR_ARG(name));
     if (mk_str_eq_nocase(name, MK_STR("Server")))
-        mk_conf_ctx_hint(spot, "`HideVersion on` in [SERVER] leaves the version out of it");
+        mk_conf_ctx_hint(ctx, "`HideVersion on` in [SERVER] leaves the version out of it");
     return false;
 }
 
 /* Parses the conditions and the name after them. */
-static bool parse_conditions_and_name(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *rule)
+static bool parse_conditions_and_name(const struct mk_conf_ctx *ctx, mk_str *rest, struct rule *rule)
 {
     mk_str word;
     for (;;) {
-        if (!mk_conf_ctx_word(spot, rest, &word))
+        if (!mk_conf_ctx_word(ctx, rest, &word))
             return false;
         if (!word.p) {
-            mk_conf_ctx_error(spot, rule->written, "there is no field name: expected `[conditions] NAME%s`",
+            mk_conf_ctx_error(ctx, rule->written, "there is no field name: expected `[conditions] NAME%s`",
                               rule->kind == RULE_REMOVE ? "" : " VALUE");
             return false;
         }
-        switch (headers_condition_parse(spot, word, &rule->when)) {
+        switch (headers_condition_parse(ctx, word, &rule->when)) {
         case CONDITION_TAKEN:
             break;
         case CONDITION_WRONG:
@@ -64,64 +64,63 @@ static bool parse_conditions_and_name(const struct mk_conf_ctx *spot, mk_str *re
         case CONDITION_NONE:
             rule->name = word;
             rule->is_type = mk_str_eq_nocase(word, MK_STR("Content-Type"));
-            return check_header_name(spot, word);
+            return check_header_name(ctx, word);
         }
     }
 }
 
-static bool parse_variables(const struct mk_conf_ctx *spot, struct rule *rule)
+static bool parse_variables(const struct mk_conf_ctx *ctx, struct rule *rule)
 {
     if (mk_str_find(rule->value, '$') == MK_STR_NONE)
         return true;
-    rule->template = mk_format_parse(spot, rule->value);
+    rule->template = mk_format_parse(ctx, rule->value);
     return rule->template != NULL;
 }
 
 /* The rest of the line, or a quoted string. */
-static bool parse_value(const struct mk_conf_ctx *spot, mk_str rest, struct rule *rule)
+static bool parse_value(const struct mk_conf_ctx *ctx, mk_str rest, struct rule *rule)
 {
     mk_str whole = mk_str_trim(rest);
     rule->value = whole;
     if (mk_str_starts(whole, MK_STR("\""))) {
-        if (!mk_conf_ctx_word(spot, &rest, &rule->value))
+        if (!mk_conf_ctx_word(ctx, &rest, &rule->value))
             return false;
         rest = mk_str_trim(rest);
         if (rest.len) {
-            mk_conf_ctx_error(spot, rest, "unexpected `%.*s` after the value", MK_STR_ARG(rest));
-            mk_conf_ctx_hint(spot,
-                             "put quotes around all of the value, and write \\\" for a quote within it");
+            mk_conf_ctx_error(ctx, rest, "unexpected `%.*s` after the value", MK_STR_ARG(rest));
+            mk_conf_ctx_hint(ctx, "put quotes around all of the value, and write \\\" for a quote within it");
             return false;
         }
     } else if (whole.len == 0) {
-        mk_conf_ctx_error(spot, rule->written, "`%.*s` has no value: expected `%.*s [conditions] NAME VALUE`",
+        mk_conf_ctx_error(ctx, rule->written, "`%.*s` has no value: expected `%.*s [conditions] NAME VALUE`",
                           MK_STR_ARG(rule->name), MK_STR_ARG(words[rule->kind]));
         return false;
     }
     if (mk_is_header_value(rule->value))
-        return parse_variables(spot, rule);
-    mk_conf_ctx_error(spot, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
+        return parse_variables(ctx, rule);
+    mk_conf_ctx_error(ctx, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
     return false;
 }
 
-static bool expect_no_value(const struct mk_conf_ctx *spot, mk_str rest)
+static bool expect_no_value(const struct mk_conf_ctx *ctx, mk_str rest)
 {
     rest = mk_str_trim(rest);
     if (rest.len == 0)
         return true;
-    mk_conf_ctx_error(spot, rest, "unexpected `%.*s` after the name: expected `Remove [conditions] NAME`",
+    mk_conf_ctx_error(ctx, rest, "unexpected `%.*s` after the name: expected `Remove [conditions] NAME`",
                       MK_STR_ARG(rest));
     return false;
 }
 
-void headers_rules_parse(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules)
+void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_kind kind, struct rules *rules)
 {
-    mk_str rest = mk_conf_ctx_value(spot);
+    mk_str rest = mk_conf_ctx_value(ctx);
     struct rule rule = {.kind = kind, .written = rest};
-    if (!parse_conditions_and_name(spot, &rest, &rule))
+    if (!parse_conditions_and_name(ctx, &rest, &rule))
         return;
-    if (kind == RULE_REMOVE ? !expect_no_value(spot, rest) : !parse_value(spot, rest, &rule))
+    if (kind == RULE_REMOVE ? !expect_no_value(ctx, rest) : !parse_value(ctx, rest, &rule))
         return;
-    (void)mk_conf_ctx_append(spot, &rules->v, &rules->n, &rule, sizeof rule);
+    (void)mk_conf_ctx_append(ctx, &rules->v, &rules->n, &rule, sizeof rule);
 }
 
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value)

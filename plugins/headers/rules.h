@@ -24,7 +24,7 @@ struct rules {
 };
 
 bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind);
-void headers_rules_parse(const struct mk_conf_ctx *spot, enum rule_kind kind, struct rules *rules);
+void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_kind kind, struct rules *rules);
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
 

@@ -16,9 +16,9 @@ enum { PERIOD_US = 100000, TEXT_MAX = 4096, TRIES = 20, TRY_NS = 50000000, ROUND
     "start the server by systemd with `Delegate=cpu memory`, or as root, or leave out CPUQuota and "         \
     "MemoryMax"
 
-static bool set_error(char *why, const char *what, const char *path)
+static bool set_error(char *error, const char *what, const char *path)
 {
-    (void)snprintf(why, ISOLATE_CGROUP_ERROR_MAX, "%s %s%s%s: " HOW_TO, what, path, errno ? ": " : "",
+    (void)snprintf(error, ISOLATE_CGROUP_ERROR_MAX, "%s %s%s%s: " HOW_TO, what, path, errno ? ": " : "",
                    errno ? strerror(errno) : "");
     return false;
 }
@@ -79,17 +79,17 @@ static bool find_cgroup_mount(const char *proc, char *out, size_t size)
 }
 
 bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
-                             char why[ISOLATE_CGROUP_ERROR_MAX])
+                             char error[ISOLATE_CGROUP_ERROR_MAX])
 {
     char path[PATH_MAX], text[TEXT_MAX];
     (void)snprintf(path, sizeof path, "%s/cgroup", proc);
     errno = 0;
     if (!find_cgroup_mount(proc, out->mount, sizeof out->mount) || !read_text(path, text))
-        return set_error(why, "there are no control groups of version 2 here", "");
+        return set_error(error, "there are no control groups of version 2 here", "");
     char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
     char *own = line ? strchr(line, '/') : NULL;
     if (!own)
-        return set_error(why, "this process has no control group of version 2", "");
+        return set_error(error, "this process has no control group of version 2", "");
     own[strcspn(own, "\n")] = '\0';
     size_t len = strlen(own), end = sizeof part - 1;
     if (len >= end && strcmp(own + len - end, part) == 0) /* the server has moved there */
@@ -155,7 +155,7 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
 
 /* The kernel allows no cgroup except the root to have both processes and limited children. So all existing
  * processes leave: supervisors of other services and, after a reload, the workers. */
-static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *why)
+static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *error)
 {
     char to[PATH_MAX], from[PATH_MAX];
     bool has_others = false;
@@ -163,89 +163,89 @@ static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *why)
         return true;
     own_cgroup_path(p, part + 1, to);
     if (mkdir(to, 0755) < 0 && errno != EEXIST)
-        return set_error(why, "cannot make the control group", to);
+        return set_error(error, "cannot make the control group", to);
     own_cgroup_path(p, "server/cgroup.procs", to);
     own_cgroup_path(p, "cgroup.procs", from);
     int n = move_process(to, getpid()) ? 1 : -1;
     for (int i = 0; i < ROUNDS && n > 0; i++) /* they may start others meanwhile */
         n = move_own_processes(from, to, &has_others);
     if (n < 0)
-        return set_error(why, "cannot write", to);
+        return set_error(error, "cannot write", to);
     errno = 0;
-    return has_others ? set_error(why, "other processes are in the control group of the server", p->own)
+    return has_others ? set_error(error, "other processes are in the control group of the server", p->own)
                       : true;
 }
 
-static bool is_controller_available(const struct isolate_cgroup_path *p, const char *controller, char *why)
+static bool is_controller_available(const struct isolate_cgroup_path *p, const char *controller, char *error)
 {
     char path[PATH_MAX], text[TEXT_MAX], what[80];
     errno = 0;
     own_cgroup_path(p, "cgroup.controllers", path);
     (void)snprintf(what, sizeof what, "the controller `%s` is not in", controller);
-    return read_text(path, text) && has_word(text, controller) ? true : set_error(why, what, path);
+    return read_text(path, text) && has_word(text, controller) ? true : set_error(error, what, path);
 }
 
-static bool enable_controller(const struct isolate_cgroup_path *p, const char *controller, char *why)
+static bool enable_controller(const struct isolate_cgroup_path *p, const char *controller, char *error)
 {
     char path[PATH_MAX], text[TEXT_MAX], word[32];
-    if (!is_controller_available(p, controller, why))
+    if (!is_controller_available(p, controller, error))
         return false;
     own_cgroup_path(p, "cgroup.subtree_control", path);
     if (read_text(path, text) && has_word(text, controller))
         return true;
     (void)snprintf(word, sizeof word, "+%s", controller);
-    return write_text(path, word) ? true : set_error(why, "cannot write", path);
+    return write_text(path, word) ? true : set_error(error, "cannot write", path);
 }
 
 static bool set_limit(const struct isolate_cgroup_path *p, const char *name, const char *file,
-                      const char *value, char *why)
+                      const char *value, char *error)
 {
     char rest[PATH_MAX / 2], path[PATH_MAX];
     (void)snprintf(rest, sizeof rest, "%s/%s", name, file);
     own_cgroup_path(p, rest, path);
-    return write_text(path, value) ? true : set_error(why, "cannot write", path);
+    return write_text(path, value) ? true : set_error(error, "cannot write", path);
 }
 
 static bool set_limits(const struct isolate_cgroup_path *p, const char *name,
-                       const struct isolate_cgroup_limits *l, char *why)
+                       const struct isolate_cgroup_limits *l, char *error)
 {
     char cpu[48], memory[32];
     (void)snprintf(cpu, sizeof cpu, "%llu %d", (unsigned long long)l->cpu * PERIOD_US / 100, PERIOD_US);
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)l->memory);
-    return (!l->cpu || set_limit(p, name, "cpu.max", cpu, why)) &&
-           (!l->memory || set_limit(p, name, "memory.max", memory, why));
+    return (!l->cpu || set_limit(p, name, "cpu.max", cpu, error)) &&
+           (!l->memory || set_limit(p, name, "memory.max", memory, error));
 }
 
 bool isolate_cgroup_check_limits(const struct isolate_cgroup_path *place,
                                  const struct isolate_cgroup_limits *limits,
-                                 char why[ISOLATE_CGROUP_ERROR_MAX])
+                                 char error[ISOLATE_CGROUP_ERROR_MAX])
 {
     char path[PATH_MAX];
-    bool ok = (!limits->cpu || is_controller_available(place, "cpu", why)) &&
-              (!limits->memory || is_controller_available(place, "memory", why));
+    bool ok = (!limits->cpu || is_controller_available(place, "cpu", error)) &&
+              (!limits->memory || is_controller_available(place, "memory", error));
     own_cgroup_path(place, "cgroup.procs", path);
     if (ok && access(path, W_OK) < 0)
-        return set_error(why, "cannot write", path);
+        return set_error(error, "cannot write", path);
     return ok;
 }
 
 int isolate_cgroup_create(const struct isolate_cgroup_path *place, const char *name,
-                          const struct isolate_cgroup_limits *limits, char why[ISOLATE_CGROUP_ERROR_MAX])
+                          const struct isolate_cgroup_limits *limits, char error[ISOLATE_CGROUP_ERROR_MAX])
 {
     char path[PATH_MAX], rest[PATH_MAX / 2];
-    *why = '\0';
-    bool ok = move_into_subgroup(place, why) && (!limits->cpu || enable_controller(place, "cpu", why)) &&
-              (!limits->memory || enable_controller(place, "memory", why));
+    *error = '\0';
+    bool ok = move_into_subgroup(place, error) && (!limits->cpu || enable_controller(place, "cpu", error)) &&
+              (!limits->memory || enable_controller(place, "memory", error));
     if (!ok)
         return -1;
     own_cgroup_path(place, name, path);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return set_error(why, "cannot make the control group", path), -1;
+        return set_error(error, "cannot make the control group", path), -1;
     (void)snprintf(rest, sizeof rest, "%s/cgroup.procs", name);
     own_cgroup_path(place, rest, path);
-    int fd = set_limits(place, name, limits, why) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
-    if (fd < 0 && !*why)
-        (void)set_error(why, "cannot open", path);
+    int fd = set_limits(place, name, limits, error) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0 && !*error)
+        (void)set_error(error, "cannot open", path);
     return fd;
 }
 

@@ -25,17 +25,17 @@ struct isolate_cgroup_path {
 
 enum { ISOLATE_CGROUP_ERROR_MAX = 512 };
 
-/* The cgroup of this process, according to `proc` ("/proc/self"). False: none; `why` says what to do. */
+/* The cgroup of this process, according to `proc` ("/proc/self"). False: none; `error` says what to do. */
 bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
-                             char why[ISOLATE_CGROUP_ERROR_MAX]);
-/* Can limits probably be set there? False: `why` says what to do. Changes nothing. */
+                             char error[ISOLATE_CGROUP_ERROR_MAX]);
+/* Can limits probably be set there? False: `error` says what to do. Changes nothing. */
 bool isolate_cgroup_check_limits(const struct isolate_cgroup_path *place,
                                  const struct isolate_cgroup_limits *limits,
-                                 char why[ISOLATE_CGROUP_ERROR_MAX]);
+                                 char error[ISOLATE_CGROUP_ERROR_MAX]);
 /* Creates the cgroup `name` with these limits; returns a descriptor of its cgroup.procs, or -1. A server in a
  * cgroup of its own first moves into a child of it, as the kernel requires. */
 int isolate_cgroup_create(const struct isolate_cgroup_path *place, const char *name,
-                          const struct isolate_cgroup_limits *limits, char why[ISOLATE_CGROUP_ERROR_MAX]);
+                          const struct isolate_cgroup_limits *limits, char error[ISOLATE_CGROUP_ERROR_MAX]);
 /* Removes it. Its processes must have exited. */
 void isolate_cgroup_remove(const struct isolate_cgroup_path *place, const char *name);
 

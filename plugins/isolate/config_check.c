@@ -48,16 +48,16 @@ static _Noreturn void run_child(const struct isolate_group *group, int config_fd
 /* Reads its output to the end. False: timeout. */
 static bool read_output(int from, struct mk_buf *said)
 {
-    char room[4096];
+    char buf[4096];
     ssize_t n = 1;
     int64_t end = isolate_process_now_ms() + CHECK_MS, left;
     while (n && (left = end - isolate_process_now_ms()) > 0) {
         struct pollfd at = {.fd = from, .events = POLLIN};
         if (poll(&at, 1, (int)left) <= 0)
             continue;
-        n = read(from, room, sizeof room);
+        n = read(from, buf, sizeof buf);
         if (n > 0)
-            mk_buf_add(said, mk_str_of(room, (size_t)n));
+            mk_buf_add(said, mk_str_of(buf, (size_t)n));
     }
     return n == 0;
 }

@@ -57,8 +57,8 @@ static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
  * it. */
 static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
 {
-    char room[128];
-    struct mk_buf purpose = mk_buf_fixed(room, sizeof room), out = mk_buf_growing(DERIVED_MAX);
+    char buf[128];
+    struct mk_buf purpose = mk_buf_fixed(buf, sizeof buf), out = mk_buf_growing(DERIVED_MAX);
     mk_buf_addf(&purpose, "isolate %s: " ISOLATE_KEYS, g->name);
     mk_buf_add(&out, MK_STR(ISOLATE_KEYS "="));
     while (keys.p) {

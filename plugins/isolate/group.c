@@ -18,9 +18,9 @@
 enum { ANSWER_SPARE_MS = 5000 };
 
 static bool report_error(struct mk_config *c, const struct isolate_settings *s, const char *key,
-                         const char *why)
+                         const char *error)
 {
-    mk_config_error(c, s, key, "%s", why);
+    mk_config_error(c, s, key, "%s", error);
     return false;
 }
 
@@ -182,11 +182,11 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
 static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
     struct isolate_cgroup_path place;
-    char why[ISOLATE_CGROUP_ERROR_MAX] = "";
+    char error[ISOLATE_CGROUP_ERROR_MAX] = "";
     const char *key = s->limits.cpu ? "CPUQuota" : "MemoryMax";
-    if (isolate_cgroup_has_limits(&s->limits) && !(isolate_cgroup_find_own("/proc/self", &place, why) &&
-                                                   isolate_cgroup_check_limits(&place, &s->limits, why)))
-        mk_config_warn(c, s, key, "%s", why);
+    if (isolate_cgroup_has_limits(&s->limits) && !(isolate_cgroup_find_own("/proc/self", &place, error) &&
+                                                   isolate_cgroup_check_limits(&place, &s->limits, error)))
+        mk_config_warn(c, s, key, "%s", error);
 }
 
 struct isolate_group *isolate_group_new(struct mk_config *config, const struct isolate_settings *settings)

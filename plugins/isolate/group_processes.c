@@ -143,14 +143,14 @@ static int fork_supervisor(const struct isolate_group *g, const int fds[ISOLATE_
 static bool open_cgroup(const struct isolate_group *g, int *fd)
 {
     struct isolate_cgroup_path place;
-    char why[ISOLATE_CGROUP_ERROR_MAX];
+    char error[ISOLATE_CGROUP_ERROR_MAX];
     const struct isolate_cgroup_limits *limits = &g->settings->limits;
     if (!isolate_cgroup_has_limits(limits))
         return true;
-    if (isolate_cgroup_find_own("/proc/self", &place, why))
-        *fd = isolate_cgroup_create(&place, isolate_runtime_dir_name(g->record), limits, why);
+    if (isolate_cgroup_find_own("/proc/self", &place, error))
+        *fd = isolate_cgroup_create(&place, isolate_runtime_dir_name(g->record), limits, error);
     if (*fd < 0 && g->config)
-        mk_config_error(g->config, g->settings, limits->cpu ? "CPUQuota" : "MemoryMax", "%s", why);
+        mk_config_error(g->config, g->settings, limits->cpu ? "CPUQuota" : "MemoryMax", "%s", error);
     return *fd >= 0;
 }
 

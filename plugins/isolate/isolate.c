@@ -100,21 +100,21 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-static bool bind_group_handler(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_group_handler(const struct mk_conf_ctx *conf, mk_str words, void **data)
 {
-    struct mk_config *config = mk_conf_ctx_config(spot);
+    struct mk_config *config = mk_conf_ctx_config(conf);
     struct isolate *all = mk_config_data(config, &MK_PLUGIN_OF(isolate));
     mk_str name;
-    if (!mk_conf_ctx_word(spot, &words, &name))
+    if (!mk_conf_ctx_word(conf, &words, &name))
         return false;
     if (!all)
         return true; /* some [ISOLATE] is invalid, reported */
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (mk_str_eq(mk_str_from_c(g->name), name)) {
             *data = g;
-            return isolate_group_mount(config, g, mk_conf_ctx_key(spot));
+            return isolate_group_mount(config, g, mk_conf_ctx_key(conf));
         }
-    mk_conf_ctx_error(spot, name, "no [ISOLATE] has a service of this name");
+    mk_conf_ctx_error(conf, name, "no [ISOLATE] has a service of this name");
     return false;
 }
 
@@ -200,7 +200,7 @@ static uint64_t body_max(struct mk_request *request, void *data)
 }
 
 static const struct mk_handler handler = {.name = "isolate",
-                                          .form = "NAME",
+                                          .syntax = "NAME",
                                           .handle = forward_to_group,
                                           .bind = bind_group_handler,
                                           .body_max = body_max};
@@ -297,7 +297,7 @@ MK_PLUGIN(isolate) = {
     .name = "isolate",
     .version = MK_VERSION,
     .help = "Services in processes of their own, with a user and limits of their own.",
-    .order = MK_PRIORITY_ADDRESS,
+    .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .handlers = handlers,
     .needs = needs,

@@ -37,14 +37,14 @@ static const struct mk_sm_states pendings = {
 static const char *state_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
-    return l->state.is == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
+    return l->state.state == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
 }
 
 /* A group that starts or serves has a configuration: a reload during its start has begun. */
 static const char *pending_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
-    return l->pending.is == ISOLATE_PENDING_RELOAD && l->state.is == ISOLATE_RESTARTING
+    return l->pending.state == ISOLATE_PENDING_RELOAD && l->state.state == ISOLATE_RESTARTING
                ? "a process that starts again has the new configuration"
                : NULL;
 }
@@ -69,7 +69,7 @@ static void set_pending(struct isolate_lifecycle *l, enum isolate_pending to)
 /* UINT64_MAX: never. */
 static uint64_t next_due_ms(const struct isolate_lifecycle *l)
 {
-    switch ((enum isolate_state)l->state.is) {
+    switch ((enum isolate_state)l->state.state) {
     case ISOLATE_DOWN:
         return l->start_ms;
     case ISOLATE_STARTING:
@@ -89,9 +89,9 @@ enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64
 {
     if (now_ms < next_due_ms(l))
         return ISOLATE_DUE_NOTHING;
-    return l->state.is == ISOLATE_DOWN       ? ISOLATE_DUE_START
-           : l->state.is == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
-                                             : ISOLATE_DUE_KILL;
+    return l->state.state == ISOLATE_DOWN       ? ISOLATE_DUE_START
+           : l->state.state == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
+                                                : ISOLATE_DUE_KILL;
 }
 
 uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms)
@@ -114,14 +114,14 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
 /* A killed process may have sent it before. */
 bool isolate_lifecycle_ready(struct isolate_lifecycle *l)
 {
-    if (l->state.is == ISOLATE_STARTING)
+    if (l->state.state == ISOLATE_STARTING)
         set_state(l, ISOLATE_SERVING);
-    return l->state.is == ISOLATE_SERVING && l->pending.is != ISOLATE_PENDING_RELOAD;
+    return l->state.state == ISOLATE_SERVING && l->pending.state != ISOLATE_PENDING_RELOAD;
 }
 
 void isolate_lifecycle_reloading(struct isolate_lifecycle *l)
 {
-    if (l->pending.is == ISOLATE_PENDING_RELOAD)
+    if (l->pending.state == ISOLATE_PENDING_RELOAD)
         set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN);
 }
 
@@ -143,23 +143,23 @@ static bool enter_backoff(struct isolate_lifecycle *l, uint64_t now_ms)
 
 bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    if (l->state.is == ISOLATE_STARTING || l->state.is == ISOLATE_SERVING)
+    if (l->state.state == ISOLATE_STARTING || l->state.state == ISOLATE_SERVING)
         return enter_backoff(l, now_ms);
-    set_state(l, l->state.is == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
+    set_state(l, l->state.state == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
     return false;
 }
 
 int isolate_lifecycle_reload(struct isolate_lifecycle *l)
 {
-    if (l->state.is == ISOLATE_DRAINING || l->state.is == ISOLATE_ENDED)
+    if (l->state.state == ISOLATE_DRAINING || l->state.state == ISOLATE_ENDED)
         return 0;
-    if (l->state.is == ISOLATE_SERVING) {
+    if (l->state.state == ISOLATE_SERVING) {
         set_pending(l, ISOLATE_PENDING_RELOAD);
         return SIGHUP;
     }
     set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN); /* a starting process has that configuration */
     l->start_ms = 0;
-    if (l->state.is != ISOLATE_STARTING)
+    if (l->state.state != ISOLATE_STARTING)
         return 0;
     isolate_lifecycle_restart(l);
     return SIGKILL;
@@ -168,7 +168,7 @@ int isolate_lifecycle_reload(struct isolate_lifecycle *l)
 /* A process that does not serve yet has nothing to finish, and may hang. */
 int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, int signal)
 {
-    enum isolate_state from = (enum isolate_state)l->state.is;
+    enum isolate_state from = (enum isolate_state)l->state.state;
     if (from == ISOLATE_ENDED)
         return 0;
     if (from != ISOLATE_DRAINING) {
@@ -179,12 +179,12 @@ int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, in
         return 0;
     if (from == ISOLATE_STARTING || from == ISOLATE_RESTARTING)
         return SIGKILL;
-    return l->pending.is == ISOLATE_PENDING_NONE ? signal : SIGTERM;
+    return l->pending.state == ISOLATE_PENDING_NONE ? signal : SIGTERM;
 }
 
 char isolate_lifecycle_pop_reply(struct isolate_lifecycle *l)
 {
-    enum isolate_pending pending = (enum isolate_pending)l->pending.is;
+    enum isolate_pending pending = (enum isolate_pending)l->pending.state;
     if (pending == ISOLATE_PENDING_NONE)
         return 0;
     set_pending(l, ISOLATE_PENDING_NONE);

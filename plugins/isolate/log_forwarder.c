@@ -201,13 +201,13 @@ static void finish_line(struct isolate_log_forwarder *l, struct mk_buf *out)
 static void buffer_partial_line(struct isolate_log_forwarder *l, struct mk_buf *out, mk_str text)
 {
     while (text.len) {
-        size_t room = REST_MAX - l->rest.len;
-        mk_buf_add(&l->rest, mk_str_first(text, room));
+        size_t space = REST_MAX - l->rest.len;
+        mk_buf_add(&l->rest, mk_str_first(text, space));
         if (l->rest.failed) { /* out of memory */
             mk_buf_free(&l->rest);
             l->rest = mk_buf_growing(REST_MAX);
         }
-        text = mk_str_skip(text, room);
+        text = mk_str_skip(text, space);
         if (text.len)
             finish_line(l, out);
     }
@@ -243,8 +243,8 @@ void isolate_log_forwarder_flush(struct isolate_log_forwarder *l)
 
 void isolate_log_forwarder_printf(struct isolate_log_forwarder *l, const char *level, const char *fmt, ...)
 {
-    char text[LINE], room[2 * LINE];
-    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    char text[LINE], buf[2 * LINE];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);

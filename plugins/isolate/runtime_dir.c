@@ -89,8 +89,8 @@ const char *isolate_runtime_dir_name(const struct isolate_record *r)
 static void remove_cgroup(const struct isolate_record *r)
 {
     struct isolate_cgroup_path place;
-    char why[ISOLATE_CGROUP_ERROR_MAX];
-    if (isolate_cgroup_find_own("/proc/self", &place, why))
+    char error[ISOLATE_CGROUP_ERROR_MAX];
+    if (isolate_cgroup_find_own("/proc/self", &place, error))
         isolate_cgroup_remove(&place, isolate_runtime_dir_name(r));
 }
 

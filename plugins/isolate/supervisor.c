@@ -84,12 +84,12 @@ static int open_notify_socket(const struct isolate_record *r)
 static char **build_environment(const struct supervisor *k)
 {
     extern char **environ;
-    static char room[4][160];
-    (void)snprintf(room[0], sizeof room[0], "LISTEN_FDS=1");
-    (void)snprintf(room[1], sizeof room[1], "LISTEN_PID=%d", (int)getpid());
-    (void)snprintf(room[2], sizeof room[2], "NOTIFY_SOCKET=@%s", k->ready_name);
-    (void)snprintf(room[3], sizeof room[3], ISOLATE_VARIABLE "=%d", ISOLATE_SCOREBOARD_FD);
-    char *const ours[] = {room[0], room[1], room[2], room[3], NULL};
+    static char buf[4][160];
+    (void)snprintf(buf[0], sizeof buf[0], "LISTEN_FDS=1");
+    (void)snprintf(buf[1], sizeof buf[1], "LISTEN_PID=%d", (int)getpid());
+    (void)snprintf(buf[2], sizeof buf[2], "NOTIFY_SOCKET=@%s", k->ready_name);
+    (void)snprintf(buf[3], sizeof buf[3], ISOLATE_VARIABLE "=%d", ISOLATE_SCOREBOARD_FD);
+    char *const ours[] = {buf[0], buf[1], buf[2], buf[3], NULL};
     return isolate_environment_build(k->group, environ, ours);
 }
 
@@ -156,13 +156,13 @@ static void start_group_server(struct supervisor *k)
 /* At most one pipe buffer at a time: a group that never stops writing must not block commands. */
 static void forward_output(struct supervisor *k)
 {
-    char room[4096];
+    char buf[4096];
     for (int i = 0; i < READS && k->said >= 0; i++) {
-        ssize_t n = read(k->said, room, sizeof room);
+        ssize_t n = read(k->said, buf, sizeof buf);
         if (n < 0 && errno != EINTR)
             return;
         if (n > 0)
-            isolate_log_forwarder_append(&k->lines, mk_str_of(room, (size_t)n));
+            isolate_log_forwarder_append(&k->lines, mk_str_of(buf, (size_t)n));
         if (n == 0) {
             close(k->said);
             k->said = -1;
@@ -183,13 +183,13 @@ static bool is_sent_by_group(const struct supervisor *k, struct msghdr *m)
 
 static void read_notify_socket(struct supervisor *k)
 {
-    char room[256];
+    char buf[256];
     union {
         char bytes[CMSG_SPACE(sizeof(struct ucred))];
         struct cmsghdr align;
     } extra;
     for (;;) {
-        struct iovec text = {.iov_base = room, .iov_len = sizeof room - 1};
+        struct iovec text = {.iov_base = buf, .iov_len = sizeof buf - 1};
         struct msghdr m = {.msg_iov = &text,
                            .msg_iovlen = 1,
                            .msg_control = extra.bytes,
@@ -197,12 +197,12 @@ static void read_notify_socket(struct supervisor *k)
         ssize_t n = recvmsg(k->ready, &m, MSG_DONTWAIT);
         if (n < 0)
             return;
-        room[n] = '\0';
+        buf[n] = '\0';
         if (!is_sent_by_group(k, &m))
             continue;
-        if (strncmp(room, "RELOADING=1", 11) == 0)
+        if (strncmp(buf, "RELOADING=1", 11) == 0)
             isolate_lifecycle_reloading(&k->life);
-        else if (strncmp(room, "READY=1", 7) == 0 && isolate_lifecycle_ready(&k->life))
+        else if (strncmp(buf, "READY=1", 7) == 0 && isolate_lifecycle_ready(&k->life))
             reply_to_master(k, true);
     }
 }
@@ -322,7 +322,7 @@ static void run_due_action(struct supervisor *k)
 
 static bool is_group_needed(const struct supervisor *k)
 {
-    bool is_ending = k->life.state.is == ISOLATE_DRAINING || k->life.state.is == ISOLATE_ENDED;
+    bool is_ending = k->life.state.state == ISOLATE_DRAINING || k->life.state.state == ISOLATE_ENDED;
     return is_ending || k->life.stay == ISOLATE_STAYS || isolate_record_has_live_workers(ISOLATE_PRESENCE_FD);
 }
 
@@ -379,7 +379,7 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
     (void)snprintf(k.ready_name, sizeof k.ready_name, "%s", ready.sun_path + 1);
     if (k.signals < 0 || k.ready < 0)
         _exit(1);
-    while (k.life.state.is != ISOLATE_ENDED)
+    while (k.life.state.state != ISOLATE_ENDED)
         run_once(&k);
     forward_output(&k);
     isolate_log_forwarder_flush(&k.lines);

@@ -155,8 +155,8 @@ static uint64_t charge_all_variants(const struct limits_rule *rule, struct limit
 
 static enum mk_verdict respond_429(struct mk_response *response, uint64_t wait)
 {
-    char room[24];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[24];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add_num(&text, wait / (1000 * LIMITS_TICKS) + 1);
     mk_response_set_header(response, MK_STR("Retry-After"), mk_buf_str(&text));
     mk_response_set_status(response, 429);
@@ -296,7 +296,7 @@ MK_PLUGIN(limits) = {
     .name = "limits",
     .version = "1.0",
     .help = "Limits requests and bandwidth by address, path or key.",
-    .order = MK_PRIORITY_LIMIT,
+    .priority = MK_PRIORITY_LIMIT,
     .sections = sections,
     .load = load,
     .host = bind_vhost,

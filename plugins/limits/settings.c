@@ -17,16 +17,16 @@ static bool is_path(mk_str word)
     return word.len && (word.p[0] == '/' || word.p[0] == '*');
 }
 
-static bool add_path(const struct mk_conf_ctx *spot, struct mk_pattern **paths, size_t *n, mk_str word)
+static bool add_path(const struct mk_conf_ctx *ctx, struct mk_pattern **paths, size_t *n, mk_str word)
 {
     struct mk_pattern path;
-    return mk_pattern_set(&path, word) && mk_conf_ctx_append(spot, paths, n, &path, sizeof path);
+    return mk_pattern_set(&path, word) && mk_conf_ctx_append(ctx, paths, n, &path, sizeof path);
 }
 
-static bool report_rule_error(const struct mk_conf_ctx *spot, mk_str part, const char *what,
+static bool report_rule_error(const struct mk_conf_ctx *ctx, mk_str part, const char *what,
                               const char *expected)
 {
-    mk_conf_ctx_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
+    mk_conf_ctx_error(ctx, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
                       expected);
     return false;
 }
@@ -163,14 +163,14 @@ static bool parse_rule_line(struct line *line)
     return false;
 }
 
-static bool parse_rule(const struct mk_conf_ctx *spot, mk_str value, struct limits_rules *rules,
+static bool parse_rule(const struct mk_conf_ctx *ctx, mk_str value, struct limits_rules *rules,
                        bool is_bandwidth)
 {
-    struct limits_rule *rule = mk_conf_ctx_alloc(spot, sizeof *rule);
-    struct line line = {.spot = spot, .rule = rule, .rest = value, .is_bandwidth = is_bandwidth};
+    struct limits_rule *rule = mk_conf_ctx_alloc(ctx, sizeof *rule);
+    struct line line = {.spot = ctx, .rule = rule, .rest = value, .is_bandwidth = is_bandwidth};
     if (!rule)
         return false;
-    rule->written = mk_conf_ctx_value(spot);
+    rule->written = mk_conf_ctx_value(ctx);
     rule->by = is_bandwidth ? LIMITS_BY_RESPONSE : LIMITS_BY_ADDRESS;
     if (!parse_rule_line(&line))
         return false;
@@ -182,14 +182,14 @@ static bool parse_rule(const struct mk_conf_ctx *spot, mk_str value, struct limi
     return true;
 }
 
-static bool parse_requests(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_requests(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    return parse_rule(spot, value, field, false);
+    return parse_rule(ctx, value, field, false);
 }
 
-static bool parse_bandwidth(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_bandwidth(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    return parse_rule(spot, value, field, true);
+    return parse_rule(ctx, value, field, true);
 }
 
 static bool show_rule(const void *field, size_t i, struct mk_buf *out)
@@ -204,26 +204,26 @@ static bool show_rule(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- Exemptions ---- */
 
-static bool add_exempt(const struct mk_conf_ctx *spot, struct limits_exempt *e, mk_str word)
+static bool add_exempt(const struct mk_conf_ctx *ctx, struct limits_exempt *e, mk_str word)
 {
     struct mk_network network;
-    if (!mk_conf_ctx_append(spot, &e->words, &e->n_words, &word, sizeof word))
+    if (!mk_conf_ctx_append(ctx, &e->words, &e->n_words, &word, sizeof word))
         return false;
     if (is_path(word))
-        return add_path(spot, &e->paths, &e->n_paths, word);
+        return add_path(ctx, &e->paths, &e->n_paths, word);
     if (!mk_network_parse(word, &network))
-        return report_rule_error(spot, word, "neither a path nor a network",
+        return report_rule_error(ctx, word, "neither a path nor a network",
                                  "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
-    return mk_conf_ctx_append(spot, &e->networks, &e->n_networks, &network, sizeof network);
+    return mk_conf_ctx_append(ctx, &e->networks, &e->n_networks, &network, sizeof network);
 }
 
-static bool parse_exempt(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_exempt(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str word;
-    while (mk_conf_ctx_word(spot, &value, &word)) {
+    while (mk_conf_ctx_word(ctx, &value, &word)) {
         if (!word.p)
             return true;
-        if (!add_exempt(spot, field, word))
+        if (!add_exempt(ctx, field, word))
             return false;
     }
     return false;
@@ -244,7 +244,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(requests),
-     .form = requests_form,
+     .syntax = requests_form,
      .help = "Request rate for these paths; clients above it get 429. All matching rules count.",
      .parse = parse_requests,
      .show = show_rule},
@@ -252,7 +252,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(bandwidth),
-     .form = bandwidth_form,
+     .syntax = bandwidth_form,
      .help = "Bytes of content sent per second for these paths. All matching rules count.",
      .parse = parse_bandwidth,
      .show = show_rule},
@@ -260,14 +260,14 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(exempt),
-     .form = "networks and paths",
+     .syntax = "networks and paths",
      .help = "Clients and paths without limits.",
      .parse = parse_exempt,
      .show = show_exempt},
     {.name = "DryRun",
      .type = MK_CONF_BOOL,
      AT(report),
-     .def = "off",
+     .default_value = "off",
      .help = "Refuse nothing, but log what would be refused."},
 };
 

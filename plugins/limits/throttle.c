@@ -106,7 +106,7 @@ static void consume_allowance(struct throttle *p, uint64_t n)
         p->left -= min_u64(n, p->left);
 }
 
-static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
 {
     struct throttle *p = ctx;
     uint64_t may = p->left ? bytes_allowed_now(p) : cap; /* EOF after the last byte is free */
@@ -114,7 +114,7 @@ static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *roo
         schedule_resume(p);
         return -EAGAIN;
     }
-    ssize_t n = mk_filter_next_read(inner, room, (size_t)min_u64(cap, may));
+    ssize_t n = mk_filter_next_read(inner, buf, (size_t)min_u64(cap, may));
     if (n > 0 && p->left)
         consume_allowance(p, (uint64_t)n);
     return n;
@@ -127,7 +127,7 @@ static void stop_throttle(void *ctx)
     refund_shares(p, p->n, p->portion);
 }
 
-static const struct mk_filter_ops ops = {.pull = read_throttled, .close = stop_throttle};
+static const struct mk_filter_ops ops = {.read = read_throttled, .close = stop_throttle};
 
 static struct throttle *new_throttle(struct limits_table *table, const struct limits_rule *const *rules,
                                      size_t n, mk_str path, struct mk_request *request)

@@ -118,8 +118,8 @@ static void list_directive_words(char letter, struct mk_buf *out)
 
 static bool report_unknown_directive(const struct format_compiler *c, const struct parsed_directive *w)
 {
-    char room[512];
-    struct mk_buf words = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf words = mk_buf_fixed(buf, sizeof buf);
     list_directive_words(w->letter, &words);
     report_bad_directive(c, w->whole, words.len ? "is not a form of this verb" : "is not a verb");
     if (words.len == 0)
@@ -196,26 +196,26 @@ static mk_str resolve_named_format(mk_str value)
     return value;
 }
 
-bool logger_format_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct format *f = field;
     mk_str text = resolve_named_format(value);
     if (text.p == value.p && mk_str_find(value, '%') == MK_STR_NONE)
         return false;
     if (text.p == value.p && mk_str_starts(value, MK_STR("\"")) && mk_str_find(value, '\\') != MK_STR_NONE) {
-        mk_conf_ctx_error(spot, value,
+        mk_conf_ctx_error(ctx, value,
                           "a format has no quotes around it, and no backslashes before those in it");
         return false;
     }
     size_t most = 1;
     for (size_t i = 0; i < text.len; i++)
         most += text.p[i] == '%' ? 2 : 0;
-    struct format_compiler c = {.spot = spot,
+    struct format_compiler c = {.spot = ctx,
                                 .text = text,
                                 .rest = text,
                                 .json = mk_str_starts(text, MK_STR("{")),
                                 .has_tabs = mk_str_find(text, '\t') != MK_STR_NONE,
-                                .steps = mk_conf_ctx_alloc(spot, most * sizeof(struct step))};
+                                .steps = mk_conf_ctx_alloc(ctx, most * sizeof(struct step))};
     if (!c.steps || !compile_format(&c) || !check_whole_format(&c, value))
         return false;
     *f = (struct format){.written = value, .json = c.json, .steps = c.steps, .n = c.n};

@@ -16,7 +16,7 @@ struct format {
 };
 
 /* For mk_conf_key. */
-bool logger_format_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
+bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool logger_format_show(const void *field, size_t i, struct mk_buf *out);
 
 /* Never longer than LOGGER_LINE_MAX, as checked when the format was parsed. */

@@ -8,21 +8,21 @@
 
 /* ---- The clock ---- */
 
-static size_t write_time(char *room, size_t cap, enum time_form form, const struct tm *t)
+static size_t write_time(char *buf, size_t cap, enum time_form form, const struct tm *t)
 {
     switch (form) {
     case AS_CLF:
-        return strftime(room, cap, "%d/%b/%Y:%H:%M:%S %z", t);
+        return strftime(buf, cap, "%d/%b/%Y:%H:%M:%S %z", t);
     case AS_CLF_BRACKETS:
-        return strftime(room, cap, "[%d/%b/%Y:%H:%M:%S %z]", t);
+        return strftime(buf, cap, "[%d/%b/%Y:%H:%M:%S %z]", t);
     case AS_ISO:
-        return strftime(room, cap, "%Y-%m-%dT%H:%M:%S%z", t);
+        return strftime(buf, cap, "%Y-%m-%dT%H:%M:%S%z", t);
     case AS_UTC:
-        return strftime(room, cap, "%Y-%m-%dT%H:%M:%SZ", t);
+        return strftime(buf, cap, "%Y-%m-%dT%H:%M:%SZ", t);
     case AS_DAY:
-        return strftime(room, cap, "%Y-%m-%d", t);
+        return strftime(buf, cap, "%Y-%m-%d", t);
     case AS_OF_DAY:
-        return strftime(room, cap, "%H:%M:%S", t);
+        return strftime(buf, cap, "%H:%M:%S", t);
     case AS_SECONDS:
     case TIME_FORMS:
         break;

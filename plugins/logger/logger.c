@@ -33,8 +33,8 @@ static const struct mk_conf_key keys[] = {
     {.name = "Format",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct settings, format),
-     .def = "combined",
-     .form = "combined, common, json or a text with verbs like %h or %{Referer}i",
+     .default_value = "combined",
+     .syntax = "combined, common, json or a text with verbs like %h or %{Referer}i",
      .parse = logger_format_parse,
      .show = logger_format_show,
      .help = "Format of a line: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). A "
@@ -44,7 +44,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, skip),
-     .form = "paths and statuses: /health *.css 304 2xx",
+     .syntax = "paths and statuses: /health *.css 304 2xx",
      .parse = logger_request_filter_parse,
      .show = logger_request_filter_show,
      .help = "Requests that are not logged, by path or status."},
@@ -52,7 +52,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, only),
-     .form = "paths and statuses: /api/* 4xx 5xx",
+     .syntax = "paths and statuses: /api/* 4xx 5xx",
      .parse = logger_request_filter_parse,
      .show = logger_request_filter_show,
      .help = "Log only these requests, by path or status, unless `Except` matches too."},
@@ -65,20 +65,20 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct settings, log_level),
      .choices = level_words,
-     .def = "info",
+     .default_value = "info",
      .help = "Least severe messages in this `ErrorLog`."},
     {.name = "MaxSize",
      .type = MK_CONF_SIZE,
      MK_CONF_AT(struct settings, max_size),
      .min = 4096,
-     .def = "off",
-     .zero = "off",
+     .default_value = "off",
+     .zero_word = "off",
      .help = "Rotate a file at this size: it becomes FILE.1, and a new file begins."},
     {.name = "Keep",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, keep),
      .max = 1000,
-     .def = "8",
+     .default_value = "8",
      .help = "How many rotated files to keep."},
     {.name = "FlushTimeout",
      .flags = MK_CONF_IGNORED,
@@ -162,12 +162,12 @@ static bool should_log(const struct settings *s, const struct mk_access_record *
 static void log_request(const struct mk_access_record *record, void *host_data)
 {
     const struct settings *s = host_data;
-    char room[LOGGER_LINE_MAX];
+    char buf[LOGGER_LINE_MAX];
     if (!s->access || !should_log(s, record))
         return;
     const struct mk_request *request = mk_access_record_request(record);
     struct mk_worker *worker = mk_request_worker(request);
-    struct line line = {.out = mk_buf_fixed(room, sizeof room),
+    struct line line = {.out = mk_buf_fixed(buf, sizeof buf),
                         .record = record,
                         .request = request,
                         .clock = mk_worker_data(worker, &MK_PLUGIN_OF(logger))};
@@ -179,8 +179,8 @@ static void write_message(const struct settings *s, struct mk_request *request, 
                           mk_str message)
 {
     enum { METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
-    char room[4096];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buf[4096];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
     if (mk_request_method_text(request).p) {
         mk_log_escape(&out, mk_str_first(mk_request_method_text(request), METHOD_SHOWN));
         mk_buf_add_char(&out, ' ');
@@ -191,7 +191,7 @@ static void write_message(const struct settings *s, struct mk_request *request, 
     mk_buf_add(&out, MK_STR(" from "));
     mk_addr_format(mk_request_client_addr(request), &out);
     mk_buf_add(&out, MK_STR(": "));
-    mk_buf_add(&out, mk_str_first(message, sizeof room - out.len));
+    mk_buf_add(&out, mk_str_first(message, sizeof buf - out.len));
     mk_log_message(mk_request_worker(request), s->error, level, mk_buf_str(&out));
 }
 
@@ -210,7 +210,7 @@ MK_PLUGIN(logger) = {
     .name = "logger",
     .version = "1.0",
     .help = "Access and error logs of hosts, in formats of your own.",
-    .order = MK_PRIORITY_LATE,
+    .priority = MK_PRIORITY_LATE,
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .host = bind_vhost,
     .worker_start = worker_start,

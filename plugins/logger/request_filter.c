@@ -13,28 +13,28 @@ static bool parse_status(mk_str word, struct request_filter *c)
     return n >= 200 && n <= 599;
 }
 
-static bool parse_filter_word(const struct mk_conf_ctx *spot, mk_str word, struct request_filter *c)
+static bool parse_filter_word(const struct mk_conf_ctx *ctx, mk_str word, struct request_filter *c)
 {
     *c = (struct request_filter){.written = word};
     if (mk_pattern_set(&c->path, word) || parse_status(word, c))
         return true;
-    mk_conf_ctx_error(spot, word,
+    mk_conf_ctx_error(ctx, word,
                       "`%.*s` is neither a path nor a status: expected one like /health, *.css, 404 or 5xx",
                       MK_STR_ARG(word));
     return false;
 }
 
-bool logger_request_filter_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool logger_request_filter_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct request_filters *list = field;
     mk_str rest = value, word;
     struct request_filter c;
     for (;;) {
-        if (!mk_conf_ctx_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p)
             return true;
-        if (!parse_filter_word(spot, word, &c) || !mk_conf_ctx_append(spot, &list->v, &list->n, &c, sizeof c))
+        if (!parse_filter_word(ctx, word, &c) || !mk_conf_ctx_append(ctx, &list->v, &list->n, &c, sizeof c))
             return false;
     }
 }

@@ -19,7 +19,7 @@ struct request_filters {
 };
 
 /* For mk_conf_key. */
-bool logger_request_filter_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
+bool logger_request_filter_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool logger_request_filter_show(const void *field, size_t i, struct mk_buf *out);
 
 bool logger_request_filter_match(const struct request_filters *c, const struct mk_access_record *record);

@@ -109,7 +109,7 @@ static bool start_latest_event(struct live_viewer *w)
     return true;
 }
 
-static ssize_t read_events(void *ctx, char *room, size_t cap)
+static ssize_t read_events(void *ctx, char *buf, size_t cap)
 {
     struct live_viewer *w = ctx;
     if (!w->event && metrics_meter_is_leaving(&w->live->meter, w->live->worker))
@@ -117,7 +117,7 @@ static ssize_t read_events(void *ctx, char *room, size_t cap)
     if (!w->event && !start_latest_event(w))
         return -EAGAIN;
     size_t left = w->event->len - w->at, n = left < cap ? left : cap;
-    memcpy(room, w->event->text + w->at, n);
+    memcpy(buf, w->event->text + w->at, n);
     w->at += n;
     if (w->at == w->event->len) {
         release_event(w->event);
@@ -138,7 +138,7 @@ static void close_viewer(void *ctx)
     mk_mem_free(w);
 }
 
-static const struct mk_body_source_ops events = {.pull = read_events, .close = close_viewer};
+static const struct mk_body_source_ops events = {.read = read_events, .close = close_viewer};
 
 static struct live_viewer *add_viewer(struct live *l, struct mk_request *request)
 {

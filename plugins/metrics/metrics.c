@@ -110,8 +110,8 @@ static enum mk_verdict respond_readiness(const struct live *l, struct mk_respons
                                          const struct settings *s)
 {
     const char *reason = not_ready_reason(l, s);
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     if (!reason)
         return respond_text(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
     mk_buf_addf(&text, "not ready: %s\n", reason);
@@ -123,10 +123,10 @@ static enum mk_verdict respond_readiness(const struct live *l, struct mk_respons
 
 static const char *const view_words[VIEWS] = {"prometheus", "json", "page", "health", "ready"};
 
-static bool bind_view(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_view(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
     mk_str word = mk_str_trim(words);
-    (void)spot;
+    (void)ctx;
     for (unsigned i = 0; i < VIEWS; i++) {
         if (!mk_str_eq_nocase(word, mk_str_from_c(view_words[i])) && (word.len || i != VIEW_PROMETHEUS))
             continue;
@@ -205,7 +205,7 @@ static enum mk_verdict serve_view(struct mk_request *request, struct mk_response
 
 static const struct mk_handler handler = {
     .name = "metrics",
-    .form = "[prometheus|json|page|health|ready]",
+    .syntax = "[prometheus|json|page|health|ready]",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
     .handle = serve_view,
     .bind = bind_view,

@@ -38,18 +38,18 @@ void metrics_meter_close(struct meter *m)
         close(m->smaps_fd);
 }
 
-static mk_str read_all(int fd, char *room)
+static mk_str read_all(int fd, char *buf)
 {
-    ssize_t n = fd >= 0 ? pread(fd, room, ROOM, 0) : -1;
-    return mk_str_of(room, n > 0 ? (size_t)n : 0);
+    ssize_t n = fd >= 0 ? pread(fd, buf, ROOM, 0) : -1;
+    return mk_str_of(buf, n > 0 ? (size_t)n : 0);
 }
 
 /* "size resident shared ...", in pages. */
 static uint64_t read_rss(const struct meter *m)
 {
-    char room[ROOM];
+    char buf[ROOM];
     uint64_t pages = 0;
-    mk_str text = read_all(m->statm_fd, room);
+    mk_str text = read_all(m->statm_fd, buf);
     (void)mk_str_word(&text);
     return mk_num_parse(mk_str_word(&text), &pages) ? pages * m->page : 0;
 }
@@ -57,9 +57,9 @@ static uint64_t read_rss(const struct meter *m)
 /* "Pss:   1234 kB" */
 static uint64_t read_pss(const struct meter *m)
 {
-    char room[ROOM];
+    char buf[ROOM];
     uint64_t kb = 0;
-    mk_str text = read_all(m->smaps_fd, room);
+    mk_str text = read_all(m->smaps_fd, buf);
     while (text.p) {
         mk_str line = mk_str_cut(&text, '\n');
         if (mk_str_eq(mk_str_word(&line), MK_STR("Pss:")))
@@ -100,7 +100,7 @@ bool metrics_meter_is_leaving(const struct meter *m, const struct mk_worker *w)
     struct mk_worker_stats stats;
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)
         if (stats.pid == m->pid)
-            return stats.leaving;
+            return stats.draining;
     return false;
 }
 

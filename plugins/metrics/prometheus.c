@@ -88,7 +88,7 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
         any = true;
         append_sample_name(out, name, mk_vhost_name(host));
         mk_buf_add_char(out, '}');
-        metrics_exposition_add_value(out, (uint64_t)c.expires);
+        metrics_exposition_add_value(out, (uint64_t)c.not_after);
     }
     if (any)
         print_certificate_problems(s, out);
@@ -195,7 +195,7 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
     for (size_t i = 0; metrics_snapshot_process_at(s, i, &p); i++) {
         if (!p.stats.pid)
             continue;
-        *(p.stats.leaving ? &leaving : &serving) += 1;
+        *(p.stats.draining ? &leaving : &serving) += 1;
         open += p.stats.open;
     }
     print_single_metric(out, "monkey_connections", "gauge", "Open connections.", open);

@@ -146,12 +146,12 @@ static inline void increment_cell(uint64_t *cell, uint64_t n)
 /* NULL: another worker is creating the series, and the next request retries. */
 static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned status, unsigned method)
 {
-    char room[8];
+    char buf[8];
     const struct counts *c = all->counts;
     const mk_str values[] = {l->name, mk_str_from_c(metrics_method_label(method)),
-                             mk_str_from_c(metrics_status_label(status, room))};
+                             mk_str_from_c(metrics_status_label(status, buf))};
     uint32_t series = mk_stat_series(c->registry, c->requests, values);
-    if (series == MK_STAT_LATER)
+    if (series == MK_STAT_RETRY)
         return NULL;
     uint64_t *cell = mk_worker_cells(all->worker, series);
     if (!cell && !all->has_complained)
@@ -292,12 +292,12 @@ const char *metrics_method_label(unsigned method)
     return names[method];
 }
 
-const char *metrics_status_label(unsigned status, char *room)
+const char *metrics_status_label(unsigned status, char *buf)
 {
     if (status == STATUS_OTHER)
         return "other";
-    struct mk_buf b = mk_buf_fixed(room, 8);
+    struct mk_buf b = mk_buf_fixed(buf, 8);
     mk_buf_add_num(&b, status);
     mk_buf_add_char(&b, '\0');
-    return room;
+    return buf;
 }

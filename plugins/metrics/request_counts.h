@@ -67,7 +67,7 @@ void metrics_totals_by_class(const struct totals *t, uint64_t out[CLASSES]);
 
 /* "GET", ..., "other". */
 const char *metrics_method_label(unsigned method);
-/* "200", ..., "other"; 0: no response was started. `room` has at least 8 bytes. */
-const char *metrics_status_label(unsigned status, char *room);
+/* "200", ..., "other"; 0: no response was started. `buf` has at least 8 bytes. */
+const char *metrics_status_label(unsigned status, char *buf);
 
 #endif

@@ -9,28 +9,28 @@ enum { NETWORKS_MAX = 256 };
 
 /* ---- Networks ---- */
 
-static void *append_element(const struct mk_conf_ctx *spot, const void *old, size_t n, size_t size)
+static void *append_element(const struct mk_conf_ctx *ctx, const void *old, size_t n, size_t size)
 {
-    char *grown = mk_conf_ctx_alloc(spot, (n + 1) * size);
+    char *grown = mk_conf_ctx_alloc(ctx, (n + 1) * size);
     if (grown && n)
         memcpy(grown, old, n * size);
     return grown;
 }
 
-static bool add_network(const struct mk_conf_ctx *spot, struct networks *n, mk_str word)
+static bool add_network(const struct mk_conf_ctx *ctx, struct networks *n, mk_str word)
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network)) {
-        mk_conf_ctx_error(spot, word, "expected an address, a network, `unix:` or `all`, not `%.*s`",
+        mk_conf_ctx_error(ctx, word, "expected an address, a network, `unix:` or `all`, not `%.*s`",
                           MK_STR_ARG(word));
         return false;
     }
     if (n->n == NETWORKS_MAX) {
-        mk_conf_ctx_error(spot, word, "there are more than %d networks", NETWORKS_MAX);
+        mk_conf_ctx_error(ctx, word, "there are more than %d networks", NETWORKS_MAX);
         return false;
     }
-    struct mk_network *v = append_element(spot, n->v, n->n, sizeof *v);
-    mk_str *words = append_element(spot, n->words, n->n, sizeof *words);
+    struct mk_network *v = append_element(ctx, n->v, n->n, sizeof *v);
+    mk_str *words = append_element(ctx, n->words, n->n, sizeof *words);
     if (!v || !words)
         return true;
     v[n->n] = network;
@@ -39,15 +39,15 @@ static bool add_network(const struct mk_conf_ctx *spot, struct networks *n, mk_s
     return true;
 }
 
-static bool parse_networks(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_networks(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str word;
     while (true) {
-        if (!mk_conf_ctx_word(spot, &value, &word))
+        if (!mk_conf_ctx_word(ctx, &value, &word))
             return false;
         if (!word.p)
             return true;
-        if (!add_network(spot, field, word))
+        if (!add_network(ctx, field, word))
             return false;
     }
 }
@@ -79,12 +79,12 @@ bool metrics_networks_contain_all(const struct networks *n)
 
 /* ---- Tables ---- */
 
-static bool parse_path(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_path(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct mk_pattern pattern;
     if (!mk_pattern_set(&pattern, value))
         return false;
-    (void)spot;
+    (void)ctx;
     *(mk_str *)field = value;
     return true;
 }
@@ -98,9 +98,9 @@ static bool show_path(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_file(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    mk_str path = mk_conf_ctx_path(spot, value);
+    mk_str path = mk_conf_ctx_path(ctx, value);
     if (path.p)
         *(mk_str *)field = path;
     return true;
@@ -109,7 +109,7 @@ static bool parse_file(const struct mk_conf_ctx *spot, mk_str value, void *field
 /* clang-format off */
 #define PATH(key, view, what)                                                                                \
     {.name = key, .type = MK_CONF_CUSTOM, MK_CONF_AT(struct settings, paths[view]),                          \
-     .form = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = what}
+     .syntax = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = what}
 /* clang-format on */
 
 static const struct mk_conf_key keys[] = {
@@ -117,8 +117,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, allow),
-     .def = "127.0.0.0/8 ::1 unix:",
-     .form = "networks",
+     .default_value = "127.0.0.0/8 ::1 unix:",
+     .syntax = "networks",
      .parse = parse_networks,
      .show = show_networks,
      .help = "Clients with access; all others get 403."},
@@ -126,7 +126,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, allow_health),
-     .form = "networks",
+     .syntax = "networks",
      .parse = parse_networks,
      .show = show_networks,
      .help = "Additional clients with access to health and readiness, for example a load balancer."},
@@ -138,30 +138,30 @@ static const struct mk_conf_key keys[] = {
     {.name = "Count",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, count),
-     .def = "on",
+     .default_value = "on",
      .help = "Count the requests of this host."},
     {.name = "ByHost",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, by_host),
-     .def = "off",
+     .default_value = "off",
      .help = "Count them under the host's first `ServerName`, not under `other`."},
     {.name = "MaxViewers",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, watchers),
-     .def = "16",
+     .default_value = "16",
      .max = 1000,
-     .zero = "off",
+     .zero_word = "off",
      .help = "Concurrent viewers of the live page, per worker; more get 503."},
     {.name = "ReadyConnections",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, ready_connections),
-     .def = "off",
-     .zero = "off",
+     .default_value = "off",
+     .zero_word = "off",
      .help = "Not ready while the worker has more connections than this."},
     {.name = "NotReadyFile",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct settings, not_ready_file),
-     .form = "a file name",
+     .syntax = "a file name",
      .parse = parse_file,
      .show = show_path,
      .help = "Not ready while this file exists."},

@@ -62,8 +62,8 @@ static void print_value(struct mk_buf *out, const struct view *v, const char *su
 
 static void print_bound(struct mk_buf *out, const struct view *v, uint32_t series, uint64_t us, uint64_t n)
 {
-    char room[32];
-    struct mk_buf bound = mk_buf_fixed(room, sizeof room);
+    char buf[32];
+    struct mk_buf bound = mk_buf_fixed(buf, sizeof buf);
     metrics_exposition_add_seconds(&bound, us);
     append_labels(out, v, "_bucket", series);
     metrics_exposition_add_label(out, !v->table.labels[0], "le", us ? mk_buf_str(&bound) : MK_STR("+Inf"));

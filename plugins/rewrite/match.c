@@ -39,7 +39,7 @@ struct glob {
 
 static void set_star_capture(const struct glob *g, struct mk_regex_captures *out)
 {
-    if (g->stars < MK_REGEX_CAPTURES)
+    if (g->stars < MK_REGEX_CAPTURES_MAX)
         out->at[g->stars] = mk_str_skip(mk_str_first(g->text, g->to), g->from);
 }
 
@@ -87,13 +87,13 @@ static bool match_glob(const struct rule *r, mk_str path, struct mk_regex_captur
 
 static bool host_matches(const struct mk_request *request, mk_str word)
 {
-    char room[256];
+    char buf[256];
     mk_str host = mk_request_host(request);
-    if (host.len > sizeof room)
+    if (host.len > sizeof buf)
         return false;
     for (size_t i = 0; i < host.len; i++)
-        room[i] = mk_char_lower(host.p[i]);
-    return mk_str_match(mk_str_of(room, host.len), word);
+        buf[i] = mk_char_lower(host.p[i]);
+    return mk_str_match(mk_str_of(buf, host.len), word);
 }
 
 static bool query_matches(const struct mk_request *request, mk_str word)
@@ -150,16 +150,16 @@ static bool condition_holds(const struct condition *c, const struct mk_request *
 
 /* ---- Both ---- */
 
-static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captures *out, const char **why)
+static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captures *out, const char **error)
 {
     enum mk_regex_result result = mk_regex_match(r->regex, path, out);
     if (result == MK_REGEX_LIMIT)
-        *why = "it took too many steps, or too much memory";
+        *error = "it took too many steps, or too much memory";
     return result == MK_REGEX_MATCH;
 }
 
 static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_captures *out,
-                            const char **why)
+                            const char **error)
 {
     switch (r->kind) {
     case KIND_PREFIX:
@@ -167,7 +167,7 @@ static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_c
     case KIND_GLOB:
         return match_glob(r, path, out);
     case KIND_REGEX:
-        return match_regex(r, path, out, why);
+        return match_regex(r, path, out, error);
     case KINDS:
     default:
         return false;
@@ -200,10 +200,10 @@ bool rewrite_rule_checks_files(const struct rule *rule)
 }
 
 bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
-                          struct mk_regex_captures *out, const char **why)
+                          struct mk_regex_captures *out, const char **error)
 {
-    *why = NULL;
-    return pattern_matches(rule, mk_request_path(request), out, why) && all_conditions_hold(rule, request);
+    *error = NULL;
+    return pattern_matches(rule, mk_request_path(request), out, error) && all_conditions_hold(rule, request);
 }
 
 /* Is the target below a path that the request already has, so that the rule does not keep clients away? */
@@ -228,9 +228,10 @@ bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_re
                                      const mk_str *variants, size_t n)
 {
     struct mk_regex_captures found;
-    const char *why = NULL;
+    const char *error = NULL;
     for (size_t i = 0; i < n; i++)
-        if (applies_to_variant(rule, request, i) && (pattern_matches(rule, variants[i], &found, &why) || why))
+        if (applies_to_variant(rule, request, i) &&
+            (pattern_matches(rule, variants[i], &found, &error) || error))
             return conditions_may_hold(rule, request);
     return false;
 }

@@ -121,10 +121,10 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
                      enum mk_verdict *verdict)
 {
     struct mk_regex_captures found;
-    const char *why;
-    if (!rewrite_rule_matches(rule, request, &found, &why)) {
-        if (why)
-            log_rate_limited(request, rule, why);
+    const char *error;
+    if (!rewrite_rule_matches(rule, request, &found, &error)) {
+        if (error)
+            log_rate_limited(request, rule, error);
         return false;
     }
     struct mk_buf target = mk_buf_growing(TARGET_MAX);
@@ -180,10 +180,10 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 static int compile_regex(struct mk_config *config, struct rule *r)
 {
-    struct mk_regex_error why;
+    struct mk_regex_error error;
     if (r->kind != KIND_REGEX || r->regex)
         return 0;
-    r->regex = mk_regex_new(r->pattern, r->nocase, &why);
+    r->regex = mk_regex_new(r->pattern, r->nocase, &error);
     if (!r->regex)
         return -ENOMEM;
     if (mk_config_add_cleanup(config, mk_regex_free, r->regex))
@@ -242,7 +242,7 @@ MK_PLUGIN(rewrite) = {
     .name = "rewrite",
     .version = MONKEY_VERSION,
     .help = "Redirects and internal rewrites by prefix, glob or regular expression.",
-    .order = MK_PRIORITY_REWRITE,
+    .priority = MK_PRIORITY_REWRITE,
     .sections = sections,
     .host = bind_vhost,
     .worker_start = worker_start,

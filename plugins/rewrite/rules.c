@@ -13,13 +13,13 @@ static const char *const subjects[] = {[SUBJECT_HOST] = "host",
 #define SUBJECT_WORDS "host, method, scheme, query or file"
 
 /* The next word, which is required. */
-static bool expect_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word, const char *what)
+static bool expect_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word, const char *what)
 {
-    if (!mk_conf_ctx_word(spot, rest, word))
+    if (!mk_conf_ctx_word(ctx, rest, word))
         return false;
     if (word->p)
         return true;
-    mk_conf_ctx_error(spot, MK_STR_NULL, "expected %s at the end", what);
+    mk_conf_ctx_error(ctx, MK_STR_NULL, "expected %s at the end", what);
     return false;
 }
 
@@ -33,73 +33,73 @@ static unsigned word_index(mk_str word, const char *const *words, unsigned n)
 
 /* ---- Conditions ---- */
 
-static bool check_word(const struct mk_conf_ctx *spot, enum subject subject, mk_str word)
+static bool check_word(const struct mk_conf_ctx *ctx, enum subject subject, mk_str word)
 {
     if (subject == SUBJECT_METHOD && !mk_is_token(word)) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not a method", MK_STR_ARG(word));
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not a method", MK_STR_ARG(word));
         return false;
     }
     if (subject == SUBJECT_SCHEME && !mk_str_eq(word, MK_STR("http")) && !mk_str_eq(word, MK_STR("https"))) {
-        mk_conf_ctx_error(spot, word, "expected `http` or `https`, not `%.*s`", MK_STR_ARG(word));
+        mk_conf_ctx_error(ctx, word, "expected `http` or `https`, not `%.*s`", MK_STR_ARG(word));
         return false;
     }
     if (subject == SUBJECT_FILE) {
-        mk_conf_ctx_error(spot, word, "nothing follows `file`: it is about the path of the request");
+        mk_conf_ctx_error(ctx, word, "nothing follows `file`: it is about the path of the request");
         return false;
     }
     return true;
 }
 
 /* Host names are compared in lower case. */
-static mk_str lowercase_copy(const struct mk_conf_ctx *spot, mk_str s)
+static mk_str lowercase_copy(const struct mk_conf_ctx *ctx, mk_str s)
 {
-    char *room = mk_conf_ctx_alloc(spot, s.len + 1);
-    for (size_t i = 0; room && i < s.len; i++)
-        room[i] = mk_char_lower(s.p[i]);
-    return mk_str_of(room, room ? s.len : 0);
+    char *buf = mk_conf_ctx_alloc(ctx, s.len + 1);
+    for (size_t i = 0; buf && i < s.len; i++)
+        buf[i] = mk_char_lower(s.p[i]);
+    return mk_str_of(buf, buf ? s.len : 0);
 }
 
-static bool add_word(const struct mk_conf_ctx *spot, struct condition *c, mk_str word)
+static bool add_word(const struct mk_conf_ctx *ctx, struct condition *c, mk_str word)
 {
-    mk_str *words = mk_conf_ctx_alloc(spot, (c->n + 1) * sizeof *words);
-    if (!words || !check_word(spot, c->subject, word))
+    mk_str *words = mk_conf_ctx_alloc(ctx, (c->n + 1) * sizeof *words);
+    if (!words || !check_word(ctx, c->subject, word))
         return false;
     if (c->n)
         memcpy(words, c->words, c->n * sizeof *words);
-    words[c->n++] = c->subject == SUBJECT_HOST ? lowercase_copy(spot, word) : word;
+    words[c->n++] = c->subject == SUBJECT_HOST ? lowercase_copy(ctx, word) : word;
     c->words = words;
     return true;
 }
 
-static bool parse_condition(const struct mk_conf_ctx *spot, struct condition *c)
+static bool parse_condition(const struct mk_conf_ctx *ctx, struct condition *c)
 {
-    mk_str rest = mk_conf_ctx_value(spot), word, name;
-    if (!expect_word(spot, &rest, &name, SUBJECT_WORDS))
+    mk_str rest = mk_conf_ctx_value(ctx), word, name;
+    if (!expect_word(ctx, &rest, &name, SUBJECT_WORDS))
         return false;
     c->negated = mk_str_starts(name, MK_STR("!"));
     c->subject = (enum subject)word_index(mk_str_skip(name, c->negated), subjects, SUBJECTS);
     if (c->subject == SUBJECTS) {
-        mk_conf_ctx_error(spot, name, "expected " SUBJECT_WORDS ", or one of them behind a `!`, not `%.*s`",
+        mk_conf_ctx_error(ctx, name, "expected " SUBJECT_WORDS ", or one of them behind a `!`, not `%.*s`",
                           MK_STR_ARG(name));
         return false;
     }
-    while (mk_conf_ctx_word(spot, &rest, &word)) {
+    while (mk_conf_ctx_word(ctx, &rest, &word)) {
         if (!word.p && !c->n && c->subject != SUBJECT_FILE) {
-            mk_conf_ctx_error(spot, name, "expected what the %s may be", subjects[c->subject]);
+            mk_conf_ctx_error(ctx, name, "expected what the %s may be", subjects[c->subject]);
             return false;
         }
         if (!word.p)
             return true;
-        if (!add_word(spot, c, word))
+        if (!add_word(ctx, c, word))
             return false;
     }
     return false;
 }
 
-static void parse_condition_line(const struct mk_conf_ctx *spot, struct rules *rules)
+static void parse_condition_line(const struct mk_conf_ctx *ctx, struct rules *rules)
 {
-    struct condition *c = mk_conf_ctx_alloc(spot, sizeof *c);
-    if (!c || !parse_condition(spot, c))
+    struct condition *c = mk_conf_ctx_alloc(ctx, sizeof *c);
+    if (!c || !parse_condition(ctx, c))
         return;
     c->next = rules->pending;
     rules->pending = c;
@@ -107,18 +107,18 @@ static void parse_condition_line(const struct mk_conf_ctx *spot, struct rules *r
 
 /* ---- Rules ---- */
 
-static bool parse_status(const struct mk_conf_ctx *spot, mk_str word, unsigned *status)
+static bool parse_status(const struct mk_conf_ctx *ctx, mk_str word, unsigned *status)
 {
     uint64_t n = 0;
     if (mk_num_parse(word, &n) && (n == 301 || n == 302 || n == 303 || n == 307 || n == 308)) {
         *status = (unsigned)n;
         return true;
     }
-    mk_conf_ctx_error(spot, word, "expected 301, 302, 303, 307 or 308, not `%.*s`", MK_STR_ARG(word));
+    mk_conf_ctx_error(ctx, word, "expected 301, 302, 303, 307 or 308, not `%.*s`", MK_STR_ARG(word));
     return false;
 }
 
-static bool parse_option(const struct mk_conf_ctx *spot, mk_str word, struct rule *r)
+static bool parse_option(const struct mk_conf_ctx *ctx, mk_str word, struct rule *r)
 {
     if (mk_str_eq_nocase(word, MK_STR("!query")))
         r->drop_query = true;
@@ -127,28 +127,28 @@ static bool parse_option(const struct mk_conf_ctx *spot, mk_str word, struct rul
     else if (mk_str_eq_nocase(word, MK_STR("last")) && !r->status)
         r->last = true;
     else {
-        mk_conf_ctx_error(spot, word, "expected %s, not `%.*s`",
+        mk_conf_ctx_error(ctx, word, "expected %s, not `%.*s`",
                           r->status ? "!query or nocase" : "!query, nocase or last", MK_STR_ARG(word));
         return false;
     }
     return true;
 }
 
-static bool parse_pattern(const struct mk_conf_ctx *spot, mk_str *rest, struct rule *r)
+static bool parse_pattern(const struct mk_conf_ctx *ctx, mk_str *rest, struct rule *r)
 {
     mk_str word;
-    if (!expect_word(spot, rest, &word, "prefix, glob or regex"))
+    if (!expect_word(ctx, rest, &word, "prefix, glob or regex"))
         return false;
     r->kind = (enum kind)word_index(word, kinds, KINDS);
     if (r->kind == KINDS) {
-        mk_conf_ctx_error(spot, word, "expected prefix, glob or regex, not `%.*s`", MK_STR_ARG(word));
+        mk_conf_ctx_error(ctx, word, "expected prefix, glob or regex, not `%.*s`", MK_STR_ARG(word));
         return false;
     }
-    if (!expect_word(spot, rest, &r->pattern, "a pattern"))
+    if (!expect_word(ctx, rest, &r->pattern, "a pattern"))
         return false;
     char first = r->pattern.len ? r->pattern.p[0] : '\0';
     if ((r->kind == KIND_PREFIX && first != '/') || (r->kind == KIND_GLOB && first != '/' && first != '*')) {
-        mk_conf_ctx_error(spot, r->pattern, "a %s begins with `/`%s", kinds[r->kind],
+        mk_conf_ctx_error(ctx, r->pattern, "a %s begins with `/`%s", kinds[r->kind],
                           r->kind == KIND_GLOB ? " or `*`" : "");
         return false;
     }
@@ -156,49 +156,48 @@ static bool parse_pattern(const struct mk_conf_ctx *spot, mk_str *rest, struct r
 }
 
 /* Compiled once for validation; compiled again for use when the host takes its rules. */
-static bool check_regex(const struct mk_conf_ctx *spot, struct rule *r, mk_str target)
+static bool check_regex(const struct mk_conf_ctx *ctx, struct rule *r, mk_str target)
 {
-    struct mk_regex_error why;
-    struct mk_regex *regex = r->kind == KIND_REGEX ? mk_regex_new(r->pattern, r->nocase, &why) : NULL;
+    struct mk_regex_error error;
+    struct mk_regex *regex = r->kind == KIND_REGEX ? mk_regex_new(r->pattern, r->nocase, &error) : NULL;
     if (r->kind == KIND_REGEX && !regex) {
-        mk_conf_ctx_error(spot, mk_str_skip(r->pattern, why.at), "%s", why.text);
-        if (why.code == -ENOENT)
-            mk_conf_ctx_hint(spot, "build with PCRE2 (libpcre2-dev)");
+        mk_conf_ctx_error(ctx, mk_str_skip(r->pattern, error.offset), "%s", error.text);
+        if (error.code == -ENOENT)
+            mk_conf_ctx_hint(ctx, "build with PCRE2 (libpcre2-dev)");
         return false;
     }
-    bool ok = rewrite_target_parse(spot, target, r, regex);
+    bool ok = rewrite_target_parse(ctx, target, r, regex);
     mk_regex_free(regex);
     return ok;
 }
 
-static bool parse_rule(const struct mk_conf_ctx *spot, struct rule *r, bool is_redirect)
+static bool parse_rule(const struct mk_conf_ctx *ctx, struct rule *r, bool is_redirect)
 {
-    mk_str rest = mk_conf_ctx_value(spot), word, target;
-    r->key = mk_conf_ctx_key(spot);
+    mk_str rest = mk_conf_ctx_value(ctx), word, target;
+    r->key = mk_conf_ctx_key(ctx);
     r->value = rest;
-    if (is_redirect &&
-        (!expect_word(spot, &rest, &word, "a status") || !parse_status(spot, word, &r->status)))
+    if (is_redirect && (!expect_word(ctx, &rest, &word, "a status") || !parse_status(ctx, word, &r->status)))
         return false;
-    if (!parse_pattern(spot, &rest, r) || !expect_word(spot, &rest, &target, "where it leads to"))
+    if (!parse_pattern(ctx, &rest, r) || !expect_word(ctx, &rest, &target, "where it leads to"))
         return false;
     while (true) {
-        if (!mk_conf_ctx_word(spot, &rest, &word))
+        if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p)
-            return check_regex(spot, r, target);
-        if (!parse_option(spot, word, r))
+            return check_regex(ctx, r, target);
+        if (!parse_option(ctx, word, r))
             return false;
     }
 }
 
-static void parse_rule_line(const struct mk_conf_ctx *spot, struct rules *rules, bool is_redirect)
+static void parse_rule_line(const struct mk_conf_ctx *ctx, struct rules *rules, bool is_redirect)
 {
-    struct rule *r = mk_conf_ctx_alloc(spot, sizeof *r);
+    struct rule *r = mk_conf_ctx_alloc(ctx, sizeof *r);
     if (!r)
         return;
     r->conditions = rules->pending;
     rules->pending = NULL;
-    if (!parse_rule(spot, r, is_redirect))
+    if (!parse_rule(ctx, r, is_redirect))
         return;
     if (!rules->first)
         rules->end = &rules->first;
@@ -208,31 +207,31 @@ static void parse_rule_line(const struct mk_conf_ctx *spot, struct rules *rules,
 
 /* ---- The section ---- */
 
-static void save_line(const struct mk_conf_ctx *spot, struct rules *rules)
+static void save_line(const struct mk_conf_ctx *ctx, struct rules *rules)
 {
-    struct line *l = mk_conf_ctx_alloc(spot, sizeof *l);
+    struct line *l = mk_conf_ctx_alloc(ctx, sizeof *l);
     if (!l)
         return;
-    *l = (struct line){.key = mk_conf_ctx_key(spot), .value = mk_conf_ctx_value(spot)};
+    *l = (struct line){.key = mk_conf_ctx_key(ctx), .value = mk_conf_ctx_value(ctx)};
     if (!rules->lines)
         rules->lines_end = &rules->lines;
     *rules->lines_end = l;
     rules->lines_end = &l->next;
 }
 
-static void parse_entry(const struct mk_conf_ctx *spot)
+static void parse_entry(const struct mk_conf_ctx *ctx)
 {
-    struct rules *rules = mk_conf_ctx_out(spot);
-    mk_str key = mk_conf_ctx_key(spot);
+    struct rules *rules = mk_conf_ctx_out(ctx);
+    mk_str key = mk_conf_ctx_key(ctx);
     if (mk_str_eq_nocase(key, MK_STR("Redirect")))
-        parse_rule_line(spot, rules, true);
+        parse_rule_line(ctx, rules, true);
     else if (mk_str_eq_nocase(key, MK_STR("Rewrite")))
-        parse_rule_line(spot, rules, false);
+        parse_rule_line(ctx, rules, false);
     else if (mk_str_eq_nocase(key, MK_STR("When")))
-        parse_condition_line(spot, rules);
+        parse_condition_line(ctx, rules);
     else
-        mk_conf_ctx_error(spot, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
-    save_line(spot, rules);
+        mk_conf_ctx_error(ctx, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
+    save_line(ctx, rules);
 }
 
 static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
@@ -252,7 +251,7 @@ const struct mk_conf_table rewrite_rules_table = {
     .help = "Redirects and rewrites; the first rule that matches decides.",
     .entry = parse_entry,
     .show_entry = show_line,
-    .entry_form =
+    .entry_syntax =
         "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "
         "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",
     .entry_help = "Rules, and conditions (`When`) of the rule that follows.",

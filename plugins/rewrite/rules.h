@@ -62,7 +62,7 @@ struct rules {
 extern const struct mk_conf_table rewrite_rules_table;
 
 /* target.c: parses a target; errors are reported. `regex`: for names of captures (NULL: none). */
-bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct rule *rule,
+bool rewrite_target_parse(const struct mk_conf_ctx *ctx, mk_str text, struct rule *rule,
                           const struct mk_regex *regex);
 /* Writes the request's current path and query. */
 void rewrite_target_print_current(const struct mk_request *request, struct mk_buf *out);
@@ -70,10 +70,10 @@ void rewrite_target_print_current(const struct mk_request *request, struct mk_bu
 bool rewrite_target_expand(const struct rule *rule, const struct mk_request *request,
                            const struct mk_regex_captures *found, struct mk_buf *out);
 
-/* match.c: does the rule match? *why is set only if a regex exceeded its limit: then the rule does not
+/* match.c: does the rule match? *error is set only if a regex exceeded its limit: then the rule does not
  * match. */
 bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
-                          struct mk_regex_captures *out, const char **why);
+                          struct mk_regex_captures *out, const char **error);
 /* Would it match if the path were one of its variants? */
 bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
                                      const mk_str *variants, size_t n);

@@ -93,7 +93,7 @@ static unsigned count_captures(const struct reader *r)
 static bool add_numbered_capture(struct reader *r, mk_str reference, unsigned number)
 {
     unsigned n = count_captures(r);
-    if (number <= n && number < MK_REGEX_CAPTURES)
+    if (number <= n && number < MK_REGEX_CAPTURES_MAX)
         return add_capture(r, number, false);
     mk_conf_ctx_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
     return false;
@@ -102,7 +102,7 @@ static bool add_numbered_capture(struct reader *r, mk_str reference, unsigned nu
 static bool add_named_capture(struct reader *r, mk_str reference, mk_str name)
 {
     unsigned number = r->regex ? mk_regex_group(r->regex, name) : 0;
-    if (number && number < MK_REGEX_CAPTURES)
+    if (number && number < MK_REGEX_CAPTURES_MAX)
         return add_capture(r, number, false);
     if (mk_str_eq(name, MK_STR("host")))
         return add_capture(r, 0, true);
@@ -269,12 +269,12 @@ static bool parse_start(struct reader *r)
     return true;
 }
 
-bool rewrite_target_parse(const struct mk_conf_ctx *spot, mk_str text, struct rule *rule,
+bool rewrite_target_parse(const struct mk_conf_ctx *ctx, mk_str text, struct rule *rule,
                           const struct mk_regex *regex)
 {
-    struct reader r = {.spot = spot, .rule = rule, .regex = regex, .text = text};
+    struct reader r = {.spot = ctx, .rule = rule, .regex = regex, .text = text};
     struct target *t = &rule->target;
-    *t = (struct target){.pieces = mk_conf_ctx_alloc(spot, PIECES_MAX * sizeof *t->pieces),
+    *t = (struct target){.pieces = mk_conf_ctx_alloc(ctx, PIECES_MAX * sizeof *t->pieces),
                          .query = PIECES_MAX,
                          .fragment = PIECES_MAX};
     if (!t->pieces || !parse_start(&r))

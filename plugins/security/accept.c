@@ -9,8 +9,8 @@ enum { WARN_EVERY_MS = 10000 };
 void security_log_proxy_fault(struct security_worker *w, struct mk_worker *worker, const struct mk_addr *peer,
                               const char *what)
 {
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     uint64_t now = mk_worker_now_ms(worker);
     if (!w)
         return;

@@ -5,24 +5,24 @@
 
 #include "rule_type.h"
 
-typedef bool security_add_fn(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word);
+typedef bool security_add_fn(const struct mk_conf_ctx *ctx, struct security_rule *rule, mk_str word);
 
 security_add_fn security_add_path, security_add_network, security_add_method, security_add_referer,
     security_add_substring;
 
-bool security_add_parsed_network(const struct mk_conf_ctx *spot, struct security_rule *rule,
+bool security_add_parsed_network(const struct mk_conf_ctx *ctx, struct security_rule *rule,
                                  const struct mk_network *network);
 
 /* "`part` is what: expected ..."; returns false. */
-bool security_condition_error(const struct mk_conf_ctx *spot, mk_str part, const char *what,
+bool security_condition_error(const struct mk_conf_ctx *ctx, mk_str part, const char *what,
                               const char *expected);
 
 /* Creates a rule for this position, without conditions. NULL: out of memory. */
-struct security_rule *security_rule_new(const struct mk_conf_ctx *spot, bool allows);
+struct security_rule *security_rule_new(const struct mk_conf_ctx *ctx, bool allows);
 void security_rule_append(struct security_rules *rules, struct security_rule *rule);
 
 /* Parses a key whose value is networks or `off`: a struct security_networks. */
-bool security_networks_parse(const struct mk_conf_ctx *spot, mk_str value, void *field);
+bool security_networks_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool security_networks_show(const void *field, size_t i, struct mk_buf *out);
 
 #endif

@@ -9,10 +9,10 @@
 
 static const char *const statuses[] = {"403", "404", "close", NULL};
 
-static bool parse_real_header(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_real_header(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct security_field *real = field;
-    (void)spot;
+    (void)ctx;
     real->said = true;
     if (mk_str_eq_nocase(value, MK_STR("off")))
         return true;
@@ -32,19 +32,19 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      AT(status),
      .choices = statuses,
-     .def = "403",
+     .default_value = "403",
      .help = "Response to a denied request: 403, 404 (as if the file did not exist), or none (`close`)."},
     {.name = "IgnoreCase",
      .type = MK_CONF_BOOL,
      AT(ignore_case),
-     .def = "off",
+     .default_value = "off",
      .help =
          "Path patterns ignore case; use it if the file system, or a program behind a route, does so too."},
     {.name = "TrustedProxy",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(trusted),
-     .form = "addresses and networks, or off",
+     .syntax = "addresses and networks, or off",
      .help = "Proxies whose information about the client is trusted. A host that does not set it uses the "
              "value from before the first [HOST].",
      .parse = security_networks_parse,
@@ -52,7 +52,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "RealAddress",
      .type = MK_CONF_CUSTOM,
      AT(real),
-     .form = "X-Forwarded-For, Forwarded, X-Real-IP, another field with a list of addresses, or off",
+     .syntax = "X-Forwarded-For, Forwarded, X-Real-IP, another field with a list of addresses, or off",
      .help = "The field in which trusted proxies name the client. Its last address that is not itself a "
              "trusted proxy counts. Goes with TrustedProxy.",
      .parse = parse_real_header,
@@ -60,7 +60,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "RealScheme",
      .type = MK_CONF_CUSTOM,
      AT(scheme),
-     .form = "X-Forwarded-Proto, Forwarded, another field with http or https, or off",
+     .syntax = "X-Forwarded-Proto, Forwarded, another field with http or https, or off",
      .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not "
              "set, "
              "`Forwarded` with `RealAddress Forwarded`, and `X-Forwarded-Proto` with any other RealAddress.",
@@ -69,15 +69,15 @@ static const struct mk_conf_key keys[] = {
     {.name = "ProxyProtocol",
      .type = MK_CONF_BOOL,
      AT(proxy_protocol),
-     .def = "off",
+     .default_value = "off",
      .help = "Trusted proxies begin every connection with a header of the PROXY protocol, version 1 or 2; "
              "without one it is closed. Only above the hosts."},
 };
 
-static void parse_entry(const struct mk_conf_ctx *spot)
+static void parse_entry(const struct mk_conf_ctx *ctx)
 {
-    struct security_settings *s = mk_conf_ctx_out(spot);
-    security_rules_parse(spot, &s->rules);
+    struct security_settings *s = mk_conf_ctx_out(ctx);
+    security_rules_parse(ctx, &s->rules);
 }
 
 const struct mk_conf_table security_table = {
@@ -86,7 +86,7 @@ const struct mk_conf_table security_table = {
     .n = MK_LEN(keys),
     .help = "Access rules, and the real address of clients behind proxies.",
     .entry = parse_entry,
-    .entry_form =
+    .entry_syntax =
         "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
         "deny_hotlink PATH [HOST...]",
     .entry_help = "Rules in order: the first matching one decides. Requests that match none are allowed.",
@@ -94,16 +94,16 @@ const struct mk_conf_table security_table = {
     .scope = MK_CONF_VHOST,
 };
 
-static void parse_monkey1_entry(const struct mk_conf_ctx *spot)
+static void parse_monkey1_entry(const struct mk_conf_ctx *ctx)
 {
-    security_rules_parse_monkey1(spot, mk_conf_ctx_out(spot));
+    security_rules_parse_monkey1(ctx, mk_conf_ctx_out(ctx));
 }
 
 const struct mk_conf_table security_old_table = {
     .section = "RULES",
     .help = "Denials in the syntax of Monkey 1. They come before the rules of [SECURITY].",
     .entry = parse_monkey1_entry,
-    .entry_form = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
+    .entry_syntax = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
     .entry_help = "Denies an address or network, paths that contain a text, or such paths if pages of other "
                   "sites embed them.",
     .size = sizeof(struct security_rules),

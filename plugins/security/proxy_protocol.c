@@ -4,9 +4,9 @@
 static const mk_str v1_begin = MK_STR_INIT("PROXY ");
 static const mk_str v2_begin = MK_STR_INIT("\r\n\r\n\0\r\nQUIT\n");
 
-static int set_proxy_error(struct security_proxy_header *out, const char *why)
+static int set_proxy_error(struct security_proxy_header *out, const char *error)
 {
-    out->wrong = why;
+    out->wrong = error;
     return -1;
 }
 

@@ -91,12 +91,12 @@ static mk_str parse_pair(mk_str *element)
 }
 
 /* A parameter of a Forwarded element; absent: none. False: malformed. */
-static bool find_parameter(mk_str element, mk_str wanted, mk_str *found)
+static bool find_parameter(mk_str element, mk_str expected, mk_str *found)
 {
     *found = mk_str_of(NULL, 0);
     while (element.p) {
         mk_str value = parse_pair(&element), name = mk_str_trim(mk_str_cut(&value, '='));
-        if (!mk_str_eq_nocase(name, wanted))
+        if (!mk_str_eq_nocase(name, expected))
             continue;
         value = mk_str_trim(value);
         if (!value.p || found->p || !unquote_value(&value))

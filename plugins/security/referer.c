@@ -54,12 +54,12 @@ static bool is_request_host(const struct mk_request *request, mk_str host)
 
 static bool is_listed_host(const struct security_referers *of, mk_str host)
 {
-    char room[NAME_MAX_LEN];
-    if (host.len > sizeof room)
+    char buf[NAME_MAX_LEN];
+    if (host.len > sizeof buf)
         return false;
     for (size_t i = 0; i < host.len; i++)
-        room[i] = mk_char_lower(host.p[i]);
-    host = mk_str_of(room, host.len);
+        buf[i] = mk_char_lower(host.p[i]);
+    host = mk_str_of(buf, host.len);
     for (size_t i = 0; i < of->n_hosts; i++)
         if (mk_str_match(host, of->hosts[i]))
             return true;

@@ -6,7 +6,7 @@
 struct part {
     mk_str word;
     unsigned bit;
-    bool (*add)(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word);
+    bool (*add)(const struct mk_conf_ctx *ctx, struct security_rule *rule, mk_str word);
 };
 
 static const struct part parts[] = {
@@ -90,44 +90,44 @@ static bool parse_rule_line(struct line *line, mk_str rest)
     return false;
 }
 
-static void parse_rule(const struct mk_conf_ctx *spot, bool allows, struct security_rules *rules)
+static void parse_rule(const struct mk_conf_ctx *ctx, bool allows, struct security_rules *rules)
 {
-    struct line line = {.spot = spot, .rule = security_rule_new(spot, allows)};
-    if (line.rule && parse_rule_line(&line, mk_conf_ctx_value(spot)))
+    struct line line = {.spot = ctx, .rule = security_rule_new(ctx, allows)};
+    if (line.rule && parse_rule_line(&line, mk_conf_ctx_value(ctx)))
         security_rule_append(rules, line.rule);
 }
 
 /* `deny_hotlink PATTERN [HOST...]` means `Deny PATTERN not referer none self HOST...`. */
-static void parse_hotlink(const struct mk_conf_ctx *spot, struct security_rules *rules)
+static void parse_hotlink(const struct mk_conf_ctx *ctx, struct security_rules *rules)
 {
-    struct security_rule *rule = security_rule_new(spot, false);
-    mk_str rest = mk_conf_ctx_value(spot), word;
-    if (!rule || !mk_conf_ctx_word(spot, &rest, &word) || !security_add_path(spot, rule, word))
+    struct security_rule *rule = security_rule_new(ctx, false);
+    mk_str rest = mk_conf_ctx_value(ctx), word;
+    if (!rule || !mk_conf_ctx_word(ctx, &rest, &word) || !security_add_path(ctx, rule, word))
         return;
     rule->parts = SECURITY_PATH | SECURITY_REFERER;
     rule->negated = SECURITY_REFERER;
     rule->referers.kinds = SECURITY_REFERER_NONE | SECURITY_REFERER_SELF;
-    while (mk_conf_ctx_word(spot, &rest, &word)) {
+    while (mk_conf_ctx_word(ctx, &rest, &word)) {
         if (!word.p) {
             security_rule_append(rules, rule);
             return;
         }
-        if (!security_add_referer(spot, rule, word))
+        if (!security_add_referer(ctx, rule, word))
             return;
     }
 }
 
-void security_rules_parse(const struct mk_conf_ctx *spot, struct security_rules *rules)
+void security_rules_parse(const struct mk_conf_ctx *ctx, struct security_rules *rules)
 {
-    mk_str key = mk_conf_ctx_key(spot);
+    mk_str key = mk_conf_ctx_key(ctx);
     if (mk_str_eq_nocase(key, MK_STR("Allow")))
-        parse_rule(spot, true, rules);
+        parse_rule(ctx, true, rules);
     else if (mk_str_eq_nocase(key, MK_STR("Deny")))
-        parse_rule(spot, false, rules);
+        parse_rule(ctx, false, rules);
     else if (mk_str_eq_nocase(key, MK_STR("deny_hotlink")))
-        parse_hotlink(spot, rules);
+        parse_hotlink(ctx, rules);
     else
-        mk_conf_ctx_error(spot, key,
+        mk_conf_ctx_error(ctx, key,
                           "unknown key `%.*s` in [SECURITY]: expected Allow, Deny, deny_hotlink, Status, "
                           "IgnoreCase, TrustedProxy, RealAddress or ProxyProtocol",
                           MK_STR_ARG(mk_str_first(key, 80)));
@@ -137,10 +137,10 @@ void security_rules_parse(const struct mk_conf_ctx *spot, struct security_rules 
 
 static bool lowercase_pattern(struct mk_config *config, struct mk_pattern *pattern)
 {
-    char *room = mk_config_alloc(config, pattern->text.len + 1);
-    for (size_t i = 0; room && i < pattern->text.len; i++)
-        room[i] = mk_char_lower(pattern->text.p[i]);
-    return room && mk_pattern_set(pattern, mk_str_of(room, pattern->text.len));
+    char *buf = mk_config_alloc(config, pattern->text.len + 1);
+    for (size_t i = 0; buf && i < pattern->text.len; i++)
+        buf[i] = mk_char_lower(pattern->text.p[i]);
+    return buf && mk_pattern_set(pattern, mk_str_of(buf, pattern->text.len));
 }
 
 bool security_rules_to_lower(struct mk_config *config, const struct security_rules *rules)

@@ -6,8 +6,8 @@
 #include "rule_type.h"
 
 /* Parse an entry of [SECURITY], and one of [RULES] of Monkey 1. Report errors. */
-void security_rules_parse(const struct mk_conf_ctx *spot, struct security_rules *rules);
-void security_rules_parse_monkey1(const struct mk_conf_ctx *spot, struct security_rules *rules);
+void security_rules_parse(const struct mk_conf_ctx *ctx, struct security_rules *rules);
+void security_rules_parse_monkey1(const struct mk_conf_ctx *ctx, struct security_rules *rules);
 /* For case-insensitive rules: converts their paths to lower case. False: out of memory. */
 bool security_rules_to_lower(struct mk_config *config, const struct security_rules *rules);
 

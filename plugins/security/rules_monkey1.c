@@ -18,32 +18,32 @@ static bool parse_loose_network(mk_str word, struct mk_network *out)
     return true;
 }
 
-static bool add_address(const struct mk_conf_ctx *spot, struct security_rule *rule, mk_str word)
+static bool add_address(const struct mk_conf_ctx *ctx, struct security_rule *rule, mk_str word)
 {
     struct mk_network network;
     if (parse_loose_network(word, &network))
-        return security_add_parsed_network(spot, rule, &network);
-    return security_add_network(spot, rule, word);
+        return security_add_parsed_network(ctx, rule, &network);
+    return security_add_network(ctx, rule, word);
 }
 
-void security_rules_parse_monkey1(const struct mk_conf_ctx *spot, struct security_rules *rules)
+void security_rules_parse_monkey1(const struct mk_conf_ctx *ctx, struct security_rules *rules)
 {
-    mk_str key = mk_conf_ctx_key(spot), value = mk_conf_ctx_value(spot);
-    struct security_rule *rule = security_rule_new(spot, false);
+    mk_str key = mk_conf_ctx_key(ctx), value = mk_conf_ctx_value(ctx);
+    struct security_rule *rule = security_rule_new(ctx, false);
     bool ok = rule;
     if (rule && mk_str_eq_nocase(key, MK_STR("IP"))) {
         rule->parts = SECURITY_FROM;
-        ok = add_address(spot, rule, value);
+        ok = add_address(ctx, rule, value);
     } else if (rule && mk_str_eq_nocase(key, MK_STR("URL"))) {
         rule->parts = SECURITY_CONTAINS;
-        ok = security_add_substring(spot, rule, value);
+        ok = security_add_substring(ctx, rule, value);
     } else if (rule && mk_str_eq_nocase(key, MK_STR("deny_hotlink"))) {
         rule->parts = SECURITY_CONTAINS | SECURITY_REFERER;
         rule->negated = SECURITY_REFERER;
         rule->referers.kinds = SECURITY_REFERER_NONE | SECURITY_REFERER_SELF | SECURITY_REFERER_SIBLINGS;
-        ok = security_add_substring(spot, rule, value);
+        ok = security_add_substring(ctx, rule, value);
     } else if (rule) {
-        mk_conf_ctx_error(spot, key, "unknown key `%.*s` in [RULES]: expected IP, URL or deny_hotlink",
+        mk_conf_ctx_error(ctx, key, "unknown key `%.*s` in [RULES]: expected IP, URL or deny_hotlink",
                           MK_STR_ARG(mk_str_first(key, 80)));
         ok = false;
     }

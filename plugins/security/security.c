@@ -46,17 +46,17 @@ static const struct security_rule *find_rule(const struct security_policy *place
     return rule;
 }
 
-static ssize_t read_empty_body(void *ctx, char *room, size_t cap)
+static ssize_t read_empty_body(void *ctx, char *buf, size_t cap)
 {
     (void)ctx;
-    (void)room;
+    (void)buf;
     (void)cap;
     return 0;
 }
 
 static enum mk_verdict respond_denied(struct mk_response *response, unsigned status)
 {
-    static const struct mk_body_source_ops nothing = {.pull = read_empty_body};
+    static const struct mk_body_source_ops nothing = {.read = read_empty_body};
     mk_response_set_status(response, status == SECURITY_404 ? 404 : 403);
     if (status == SECURITY_CLOSE && mk_response_set_raw_source(response, &nothing, NULL) == 0)
         return MK_DONE;
@@ -70,11 +70,11 @@ static void explain_match(struct mk_request *request, const struct security_rule
 }
 
 /* The path as matched by rules, in lower case if there is a buffer. */
-static mk_str lowercase_if_needed(mk_str path, char *room)
+static mk_str lowercase_if_needed(mk_str path, char *buf)
 {
-    for (size_t i = 0; room && i < path.len; i++)
-        room[i] = mk_char_lower(path.p[i]);
-    return room ? mk_str_of(room, path.len) : path;
+    for (size_t i = 0; buf && i < path.len; i++)
+        buf[i] = mk_char_lower(path.p[i]);
+    return buf ? mk_str_of(buf, path.len) : path;
 }
 
 static bool is_path_denied(const struct security_policy *place, struct mk_request *request,
@@ -122,15 +122,15 @@ static unsigned check_path_and_variants(const struct security_policy *place, str
     unsigned status = by_path ? mk_request_variants(request, &variants, &n) : 0;
     if (status)
         return status;
-    char *room = NULL, *other = NULL;
+    char *buf = NULL, *other = NULL;
     if (by_path && place->ignore_case) {
         size_t len = longest_path_len(path, variants, n) + 1;
-        room = mk_request_alloc(request, 2 * len);
-        other = room + len;
-        if (!room)
+        buf = mk_request_alloc(request, 2 * len);
+        other = buf + len;
+        if (!buf)
             return 503;
     }
-    facts.path = path = lowercase_if_needed(path, room);
+    facts.path = path = lowercase_if_needed(path, buf);
     if (is_path_denied(place, request, &facts))
         return 403;
     for (size_t i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ MK_PLUGIN(security) = {
     .version = "1.0",
     .help = "Allows and denies requests by rules; determines the clients of proxies.",
     .replaces = "mandril",
-    .order = MK_PRIORITY_ADDRESS,
+    .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .load = security_policy_load,
     .host = security_policy_bind_vhost,

@@ -130,13 +130,13 @@ static void hash_padded_key(const unsigned char key[BLOCK], unsigned char pad, m
 
 void mk_hmac_sha256(mk_str key, mk_str text, char out[32])
 {
-    unsigned char room[BLOCK] = {0}, inner[MK_SHA256_LEN], sum[MK_SHA256_LEN];
+    unsigned char buf[BLOCK] = {0}, inner[MK_SHA256_LEN], sum[MK_SHA256_LEN];
     if (key.len > BLOCK)
-        mk_sha256(key, room);
+        mk_sha256(key, buf);
     else if (key.len)
-        memcpy(room, key.p, key.len);
-    hash_padded_key(room, 0x36, text, inner);
-    hash_padded_key(room, 0x5c, mk_str_of((const char *)inner, sizeof inner), sum);
+        memcpy(buf, key.p, key.len);
+    hash_padded_key(buf, 0x36, text, inner);
+    hash_padded_key(buf, 0x5c, mk_str_of((const char *)inner, sizeof inner), sum);
     memcpy(out, sum, sizeof sum);
-    explicit_bzero(room, sizeof room);
+    explicit_bzero(buf, sizeof buf);
 }

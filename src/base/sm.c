@@ -64,22 +64,22 @@ static _Noreturn void abort_with_moves(const struct mk_sm *sm, const struct mk_s
 
 void mk_sm_fail(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
 {
-    char room[512];
-    struct mk_buf message = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&message, "%s: %s may become %s", machine->name, state_name(machine, sm->is),
+    char buf[512];
+    struct mk_buf message = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&message, "%s: %s may become %s", machine->name, state_name(machine, sm->state),
                 state_name(machine, to));
     abort_with_moves(sm, machine, &message);
 }
 
 void mk_sm_check(const struct mk_sm *sm, const struct mk_sm_machine *machine, const void *owner)
 {
-    char room[512];
-    const char *broken = sm->is >= machine->n_states ? "it has a state" : NULL;
-    if (!broken && machine->broken)
-        broken = machine->broken(owner);
+    char buf[512];
+    const char *broken = sm->state >= machine->n_states ? "it has a state" : NULL;
+    if (!broken && machine->invariant)
+        broken = machine->invariant(owner);
     if (!broken)
         return;
-    struct mk_buf message = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&message, "%s, %s: %s", machine->name, state_name(machine, sm->is), broken);
+    struct mk_buf message = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&message, "%s, %s: %s", machine->name, state_name(machine, sm->state), broken);
     abort_with_moves(sm, machine, &message);
 }

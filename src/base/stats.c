@@ -64,10 +64,10 @@ size_t mk_stat_size(void)
     return sizeof(struct mk_stat_registry);
 }
 
-static bool claim_series_id(uint64_t *id, uint64_t wanted)
+static bool claim_series_id(uint64_t *id, uint64_t expected)
 {
     uint64_t none = 0;
-    return __atomic_compare_exchange_n(id, &none, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(id, &none, expected, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 static uint32_t min_u32(uint32_t n, uint32_t max)
@@ -84,7 +84,7 @@ static const char *const *metric_texts(const struct mk_stat_metric *m, const cha
     texts[COLUMN] = m->column;
     texts[LABEL] = m->label;
     texts[VALUE] = m->value;
-    texts[WORDS] = m->words;
+    texts[WORDS] = m->value_names;
     return texts;
 }
 
@@ -195,7 +195,7 @@ static void decode_metric(const struct metric *from, struct mk_stat_metric *out)
                                    .column = texts[COLUMN],
                                    .label = texts[LABEL],
                                    .value = texts[VALUE],
-                                   .words = texts[WORDS],
+                                   .value_names = texts[WORDS],
                                    .kind = (enum mk_stat_kind)from->kind,
                                    .is_time = from->is_time,
                                    .is_optional = from->is_optional,
@@ -252,11 +252,11 @@ static void write_label_values(struct series *s, uint32_t number, unsigned n, co
     struct mk_buf out = mk_buf_fixed(s->values, sizeof s->values);
     memset(s->len, 0, sizeof s->len);
     for (unsigned i = 0; i < n; i++) {
-        size_t from = out.len, room = sizeof s->values - out.len - (n - i - 1) * 2 * MARK;
+        size_t from = out.len, buf = sizeof s->values - out.len - (n - i - 1) * 2 * MARK;
         mk_str v = values[i];
-        bool is_cut = v.len > room;
+        bool is_cut = v.len > buf;
         if (is_cut)
-            v.len = room - MARK;
+            v.len = buf - MARK;
         while (is_cut && v.len && ((unsigned char)values[i].p[v.len] & 0xc0) == 0x80)
             v.len--;
         mk_buf_add(&out, v);
@@ -359,7 +359,7 @@ static uint32_t use_series(struct mk_stat_registry *r, uint32_t i, uint64_t id)
     struct series *s = &r->series[i];
     uint32_t state = wait_series_made(s);
     if (state == MAKING || LOAD(&r->ids[i]) != id) /* hidden, and being reused for another series */
-        return MK_STAT_LATER;
+        return MK_STAT_RETRY;
     mk_stat_hide(r, i + 1, false);
     return state == READY || state == HIDDEN ? i + 1 : 0;
 }
@@ -556,9 +556,9 @@ static void fill_metric_field(const struct mk_stat_registry *r, uint32_t series,
         out->form = MK_STAT_NONE;
     else
         out->n /= by;
-    if (m.words) {
+    if (m.value_names) {
         out->form = MK_STAT_TEXT;
-        out->text = nth_word(m.words, out->n);
+        out->text = nth_word(m.value_names, out->n);
     }
 }
 

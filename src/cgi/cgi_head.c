@@ -21,8 +21,8 @@ bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
                               .length = r.has_length ? (int64_t)r.length : MK_LENGTH_UNKNOWN,
                               .location = r.location,
                               .is_local_redirect = mk_response_head_is_local_redirect(&r),
-                              .problem = problem,
-                              .where = r.where};
+                              .error = problem,
+                              .error_line = r.where};
     return !problem;
 }
 

@@ -19,8 +19,8 @@ struct variable_list {
 
 static bool is_overridden(const struct variable_list *l, mk_str name)
 {
-    for (size_t i = 0; i < l->options->n_set; i++)
-        if (mk_str_eq(l->options->set[i].name, name))
+    for (size_t i = 0; i < l->options->n_overrides; i++)
+        if (mk_str_eq(l->options->overrides[i].name, name))
             return true;
     return false;
 }
@@ -28,7 +28,7 @@ static bool is_overridden(const struct variable_list *l, mk_str name)
 static inline __attribute__((always_inline)) void add_variable(struct variable_list *l, mk_str name,
                                                                mk_str value)
 {
-    if (value.p && (!l->options->n_set || !is_overridden(l, name)))
+    if (value.p && (!l->options->n_overrides || !is_overridden(l, name)))
         l->at[l->n++] = (struct mk_header){name, value};
 }
 
@@ -315,7 +315,7 @@ static void add_header_variables(struct variable_list *l)
 
 static bool alloc_variables(struct variable_list *l)
 {
-    size_t n = OWN_MAX + l->options->n_set, text = OWN_TEXT;
+    size_t n = OWN_MAX + l->options->n_overrides, text = OWN_TEXT;
     mk_str name, value;
     for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
         uint64_t mark = name_bit(name);
@@ -335,9 +335,9 @@ int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struc
     struct variable_list l = {.request = r, .options = o};
     if (!alloc_variables(&l))
         return -ENOMEM;
-    if (o->n_set)
-        memcpy(l.at, o->set, o->n_set * sizeof *o->set);
-    l.n = o->n_set;
+    if (o->n_overrides)
+        memcpy(l.at, o->overrides, o->n_overrides * sizeof *o->overrides);
+    l.n = o->n_overrides;
     add_server_variables(&l);
     add_target_variables(&l);
     add_client_variables(&l);

@@ -23,10 +23,10 @@ static void set_defaults(struct binding *b)
     b->spot.entry = NULL;
     for (size_t i = 0; i < t->n; i++) {
         b->spot.key = &t->keys[i];
-        if (!b->spot.key->def || b->spot.key->alias_of || (b->spot.key->flags & MK_CONF_IGNORED))
+        if (!b->spot.key->default_value || b->spot.key->alias_of || (b->spot.key->flags & MK_CONF_IGNORED))
             continue;
         mk_conf_field_clear(b->spot.key, b->spot.out);
-        mk_conf_field_set(&b->spot, mk_str_from_c(b->spot.key->def));
+        mk_conf_field_set(&b->spot, mk_str_from_c(b->spot.key->default_value));
     }
 }
 
@@ -79,12 +79,13 @@ static void warn_deprecated_key(struct binding *b, const struct mk_conf_entry *e
 
 static void report_missing_value(struct binding *b, const struct mk_conf_entry *e)
 {
-    char room[512];
-    struct mk_buf form = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf form = mk_buf_fixed(buf, sizeof buf);
     if (b->spot.key)
         mk_conf_table_describe(b->spot.key, &form);
     else
-        mk_buf_add(&form, mk_str_from_c(b->spot.table->entry_form ? b->spot.table->entry_form : "a value"));
+        mk_buf_add(&form,
+                   mk_str_from_c(b->spot.table->entry_syntax ? b->spot.table->entry_syntax : "a value"));
     mk_conf_ctx_error(&b->spot, e->value, "`%.*s` has no value: expected %.*s", MK_CONF_REPORT_ARG(e->key),
                       MK_STR_ARG(mk_buf_str(&form)));
 }

@@ -4,51 +4,50 @@
 #include "conf/table.h"
 #include "conf/value.h"
 
-mk_str mk_conf_ctx_key(const struct mk_conf_ctx *spot)
+mk_str mk_conf_ctx_key(const struct mk_conf_ctx *ctx)
 {
-    return spot->entry ? spot->entry->key : mk_str_from_c(spot->key ? spot->key->name : NULL);
+    return ctx->entry ? ctx->entry->key : mk_str_from_c(ctx->key ? ctx->key->name : NULL);
 }
 
-mk_str mk_conf_ctx_value(const struct mk_conf_ctx *spot)
+mk_str mk_conf_ctx_value(const struct mk_conf_ctx *ctx)
 {
-    return spot->entry ? spot->entry->value : mk_str_from_c(spot->key ? spot->key->def : NULL);
+    return ctx->entry ? ctx->entry->value : mk_str_from_c(ctx->key ? ctx->key->default_value : NULL);
 }
 
-void *mk_conf_ctx_out(const struct mk_conf_ctx *spot)
+void *mk_conf_ctx_out(const struct mk_conf_ctx *ctx)
 {
-    return spot->out;
+    return ctx->out;
 }
 
-struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *spot)
+struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *ctx)
 {
-    return spot->config;
+    return ctx->config;
 }
 
-void *mk_conf_ctx_alloc(const struct mk_conf_ctx *spot, size_t size)
+void *mk_conf_ctx_alloc(const struct mk_conf_ctx *ctx, size_t size)
 {
-    return mk_arena_zalloc(spot->arena, 1, size);
+    return mk_arena_zalloc(ctx->arena, 1, size);
 }
 
-bool mk_conf_ctx_append(const struct mk_conf_ctx *spot, void *vector, size_t *n, const void *item,
-                        size_t size)
+bool mk_conf_ctx_append(const struct mk_conf_ctx *ctx, void *vector, size_t *n, const void *item, size_t size)
 {
-    return mk_arena_append(spot->arena, vector, n, item, size);
+    return mk_arena_append(ctx->arena, vector, n, item, size);
 }
 
-bool mk_conf_ctx_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *word)
+bool mk_conf_ctx_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word)
 {
-    mk_err e = mk_conf_words_next(spot->arena, rest, word);
+    mk_err e = mk_conf_words_next(ctx->arena, rest, word);
     if (e == -EINVAL)
-        mk_conf_ctx_error(spot, *word, "a quote is not closed, or text follows it without a blank");
+        mk_conf_ctx_error(ctx, *word, "a quote is not closed, or text follows it without a blank");
     return e == 0;
 }
 
-bool mk_conf_ctx_time(const struct mk_conf_ctx *spot, mk_str text, uint32_t *ms)
+bool mk_conf_ctx_time(const struct mk_conf_ctx *ctx, mk_str text, uint32_t *ms)
 {
     uint64_t n = 0;
     bool is_off = mk_str_eq_nocase(text, MK_STR("off"));
     if (!is_off && (mk_conf_value_parse_time(text, 0, &n) || n == 0 || n > UINT32_MAX)) {
-        mk_conf_ctx_error(spot, text, "expected a time above 0 such as `30s`, or `off`, not `%.*s`",
+        mk_conf_ctx_error(ctx, text, "expected a time above 0 such as `30s`, or `off`, not `%.*s`",
                           MK_CONF_REPORT_ARG(text));
         return false;
     }
@@ -56,44 +55,44 @@ bool mk_conf_ctx_time(const struct mk_conf_ctx *spot, mk_str text, uint32_t *ms)
     return true;
 }
 
-mk_str mk_conf_ctx_path(const struct mk_conf_ctx *spot, mk_str path)
+mk_str mk_conf_ctx_path(const struct mk_conf_ctx *ctx, mk_str path)
 {
-    mk_str file = spot->entry ? spot->entry->at.file : MK_STR("");
-    return mk_conf_path_resolve(spot->arena, file, path);
+    mk_str file = ctx->entry ? ctx->entry->at.file : MK_STR("");
+    return mk_conf_path_resolve(ctx->arena, file, path);
 }
 
 /* Position of a slice of the key or value; an absent slice means the whole value. */
-static struct mk_conf_source_pos slice_pos(const struct mk_conf_ctx *spot, mk_str part)
+static struct mk_conf_source_pos slice_pos(const struct mk_conf_ctx *ctx, mk_str part)
 {
-    if (spot->entry)
-        return mk_conf_tree_value_pos(spot->entry, part);
-    mk_str name = mk_arena_printf(spot->arena, "default of %s in [%s]", spot->key ? spot->key->name : "a key",
-                                  spot->table->section);
+    if (ctx->entry)
+        return mk_conf_tree_value_pos(ctx->entry, part);
+    mk_str name = mk_arena_printf(ctx->arena, "default of %s in [%s]", ctx->key ? ctx->key->name : "a key",
+                                  ctx->table->section);
     return (struct mk_conf_source_pos){.file = name};
 }
 
-void mk_conf_ctx_error(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
+void mk_conf_ctx_error(const struct mk_conf_ctx *ctx, mk_str part, const char *fmt, ...)
 {
-    struct mk_conf_source_pos at = slice_pos(spot, part);
+    struct mk_conf_source_pos at = slice_pos(ctx, part);
     va_list args;
     va_start(args, fmt);
-    mk_conf_report_addv(spot->report, MK_CONF_ERROR, &at, fmt, args);
+    mk_conf_report_addv(ctx->report, MK_CONF_ERROR, &at, fmt, args);
     va_end(args);
 }
 
-void mk_conf_ctx_warn(const struct mk_conf_ctx *spot, mk_str part, const char *fmt, ...)
+void mk_conf_ctx_warn(const struct mk_conf_ctx *ctx, mk_str part, const char *fmt, ...)
 {
-    struct mk_conf_source_pos at = slice_pos(spot, part);
+    struct mk_conf_source_pos at = slice_pos(ctx, part);
     va_list args;
     va_start(args, fmt);
-    mk_conf_report_addv(spot->report, MK_CONF_WARNING, &at, fmt, args);
+    mk_conf_report_addv(ctx->report, MK_CONF_WARNING, &at, fmt, args);
     va_end(args);
 }
 
-void mk_conf_ctx_hint(const struct mk_conf_ctx *spot, const char *fmt, ...)
+void mk_conf_ctx_hint(const struct mk_conf_ctx *ctx, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    mk_conf_report_hintv(spot->report, fmt, args);
+    mk_conf_report_hintv(ctx->report, fmt, args);
     va_end(args);
 }

@@ -14,14 +14,14 @@ static bool next_path_segment(mk_str *rest, mk_str *step)
     return false;
 }
 
-/* Appends the segments of `path` to the text of `len` bytes in `room`. */
-static size_t append_path_segments(char *room, size_t len, mk_str path)
+/* Appends the segments of `path` to the text of `len` bytes in `buf`. */
+static size_t append_path_segments(char *buf, size_t len, mk_str path)
 {
     mk_str step;
     while (next_path_segment(&path, &step)) {
-        if (len && room[len - 1] != '/')
-            room[len++] = '/';
-        memcpy(room + len, step.p, step.len);
+        if (len && buf[len - 1] != '/')
+            buf[len++] = '/';
+        memcpy(buf + len, step.p, step.len);
         len += step.len;
     }
     return len;
@@ -32,16 +32,16 @@ mk_str mk_conf_path_resolve_in(struct mk_arena *a, mk_str folder, mk_str path)
     bool absolute = mk_str_starts(path, MK_STR("/"));
     if (absolute)
         folder = MK_STR("");
-    char *room = mk_arena_alloc(a, folder.len + path.len + 3);
-    if (!room)
+    char *buf = mk_arena_alloc(a, folder.len + path.len + 3);
+    if (!buf)
         return MK_STR_NULL;
     size_t len = 0;
     if (absolute || mk_str_starts(folder, MK_STR("/")))
-        room[len++] = '/';
-    len = append_path_segments(room, len, folder);
-    len = append_path_segments(room, len, path);
-    room[len] = '\0';
-    return mk_str_of(room, len);
+        buf[len++] = '/';
+    len = append_path_segments(buf, len, folder);
+    len = append_path_segments(buf, len, path);
+    buf[len] = '\0';
+    return mk_str_of(buf, len);
 }
 
 mk_str mk_conf_path_resolve(struct mk_arena *a, mk_str from, mk_str path)

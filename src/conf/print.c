@@ -52,8 +52,8 @@ static bool write_words_value(const struct mk_conf_key *k, const struct mk_conf_
 
 static void write_amount(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
 {
-    if (n == 0 && k->zero)
-        mk_buf_add(out, mk_str_from_c(k->zero));
+    if (n == 0 && k->zero_word)
+        mk_buf_add(out, mk_str_from_c(k->zero_word));
     else if (k->type == MK_CONF_SIZE)
         mk_conf_value_write_size(out, n, k->unit);
     else if (k->type == MK_CONF_TIME)

@@ -22,8 +22,8 @@ static void append_code(const char *text, struct mk_buf *out)
 
 static void append_value_form(const struct mk_conf_key *k, struct mk_buf *out)
 {
-    char room[512];
-    struct mk_buf form = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf form = mk_buf_fixed(buf, sizeof buf);
     if (k->alias_of || (k->flags & MK_CONF_IGNORED)) {
         mk_buf_add(out, MK_STR("-"));
         return;
@@ -47,8 +47,8 @@ static void append_default(const struct mk_conf_key *k, struct mk_buf *out)
 {
     if (k->flags & MK_CONF_REQUIRED)
         mk_buf_add(out, MK_STR("required"));
-    else if (k->def && *k->def && !k->alias_of)
-        append_code(k->def, out);
+    else if (k->default_value && *k->default_value && !k->alias_of)
+        append_code(k->default_value, out);
     else
         mk_buf_add(out, MK_STR("-"));
 }
@@ -87,8 +87,8 @@ void mk_conf_reference_print(const struct mk_conf_table *table, struct mk_buf *o
         mk_buf_addf(out, "%s\n\n", table->help);
     if (table->repeatable)
         mk_buf_add(out, MK_STR("The section may repeat.\n\n"));
-    if (table->entry_form) {
-        mk_buf_addf(out, "Entries: `%s`\n\n", table->entry_form);
+    if (table->entry_syntax) {
+        mk_buf_addf(out, "Entries: `%s`\n\n", table->entry_syntax);
         if (table->entry_help)
             mk_buf_addf(out, "%s\n\n", table->entry_help);
     }

@@ -26,9 +26,9 @@ bool mk_conf_report_out_of_memory(const struct mk_conf_report *r)
 /* Truncates the message where it does not fit: a value may have 4096 bytes. */
 static MK_PRINTF(2, 0) mk_str format_message(struct mk_conf_report *r, const char *fmt, va_list args)
 {
-    char room[TEXT_MAX];
-    int len = vsnprintf(room, sizeof room, fmt, args);
-    return mk_arena_copy(r->arena, mk_str_of(room, mk_min(len < 0 ? 0 : (size_t)len, sizeof room - 1)));
+    char buf[TEXT_MAX];
+    int len = vsnprintf(buf, sizeof buf, fmt, args);
+    return mk_arena_copy(r->arena, mk_str_of(buf, mk_min(len < 0 ? 0 : (size_t)len, sizeof buf - 1)));
 }
 
 static mk_str copy_str(struct mk_conf_report *r, mk_str s)

@@ -22,9 +22,9 @@ const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_s
 const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
                                                 const struct mk_conf_section *s, mk_str key)
 {
-    const struct mk_conf_key *wanted = mk_conf_table_find(t, key, true);
+    const struct mk_conf_key *expected = mk_conf_table_find(t, key, true);
     for (const struct mk_conf_entry *e = s ? s->first : NULL; e; e = e->next)
-        if (wanted ? mk_conf_table_find(t, e->key, true) == wanted : mk_str_eq_nocase(e->key, key))
+        if (expected ? mk_conf_table_find(t, e->key, true) == expected : mk_str_eq_nocase(e->key, key))
             return e;
     return NULL;
 }
@@ -114,12 +114,12 @@ void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out)
     case MK_CONF_CUSTOM:
     case MK_CONF_TYPES:
     default:
-        mk_buf_add(out, mk_str_from_c(k->form ? k->form : "a value"));
+        mk_buf_add(out, mk_str_from_c(k->syntax ? k->syntax : "a value"));
         return;
     }
     append_range(k, out);
-    if (k->zero)
-        mk_buf_addf(out, ", or %s", k->zero);
+    if (k->zero_word)
+        mk_buf_addf(out, ", or %s", k->zero_word);
 }
 
 /* A default has no line of its own, so the message names its key. */

@@ -162,9 +162,9 @@ bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_co
     *out = text;
     if (!has_reference(text))
         return true;
-    char room[MK_CONF_LINE_MAX];
+    char buf[MK_CONF_LINE_MAX];
     struct expansion x = {
-        .vars = v, .at = at, .text = text, .out = mk_buf_fixed(room, sizeof room), .ok = true};
+        .vars = v, .at = at, .text = text, .out = mk_buf_fixed(buf, sizeof buf), .ok = true};
     for (size_t i = 0; i < text.len;)
         i = expand_at(&x, i);
     if (x.out.failed)

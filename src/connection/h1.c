@@ -23,7 +23,7 @@ enum {
 static bool wait_for_request_head(struct mk_conn *c)
 {
     bool begun = mk_conn_input(c).len > 0;
-    if (begun && c->state.is == MK_CONN_IDLE)
+    if (begun && c->state.state == MK_CONN_IDLE)
         mk_conn_set_state(c, MK_CONN_HEAD);
     /* A new connection must send its first request within the head timeout; later it may idle. */
     mk_conn_set_timeout(c, begun || c->n_requests == 0 ? MK_TIMEOUT_HEAD : MK_TIMEOUT_IDLE);
@@ -103,7 +103,7 @@ static void decide_unread_body(struct mk_h1 *h)
     if (mk_http_stream_needs_100_continue(d))
         (void)!mk_h1_input_send_100_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (d->input.is == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->service->draining)
+    if (d->input.state == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->service->draining)
         mk_h1_state_close_after_response(h);
 }
 
@@ -299,7 +299,7 @@ MK_COLD static bool drain_request_body(struct mk_conn *c)
 /* A request passes through all states in one call if nothing blocks. True: call again. */
 static bool step(struct mk_conn *c)
 {
-    switch ((enum mk_conn_state)c->state.is) {
+    switch ((enum mk_conn_state)c->state.state) {
     case MK_CONN_IDLE:
     case MK_CONN_HEAD:
         if (!read_request_head(c))
@@ -329,7 +329,7 @@ static bool step(struct mk_conn *c)
 /* Is it between requests? */
 static bool is_between_requests(const struct mk_conn *c)
 {
-    return c->state.is == MK_CONN_IDLE || c->state.is == MK_CONN_HEAD;
+    return c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD;
 }
 
 /* Sends the batched responses before leaving the connection. */
@@ -348,9 +348,9 @@ static void flush_batched_responses(struct mk_conn *c)
 /* Shared buffers must not keep any data of this connection. */
 static void finish_serving(struct mk_conn *c)
 {
-    if (c->state.is != MK_CONN_DEAD)
+    if (c->state.state != MK_CONN_DEAD)
         flush_batched_responses(c);
-    if (c->state.is == MK_CONN_DEAD)
+    if (c->state.state == MK_CONN_DEAD)
         mk_buf_clear(&c->service->out);
     c->service->out.cap = MK_SEND_QUEUE_BUFFER;
     mk_conn_end_serving(c);
@@ -370,7 +370,7 @@ MK_COLD static void flush_queued_responses(struct mk_conn *c)
 
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.is == MK_CONN_FLOW))
+    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.state == MK_CONN_FLOW))
         flush_queued_responses(c);
     while (mk_send_queue_is_empty(&c->out) || !is_between_requests(c))
         if (!step(c))
@@ -391,7 +391,7 @@ static void advance(struct mk_conn *c)
 
 static void on_head_timeout(struct mk_conn *c)
 {
-    bool begun = c->state.is == MK_CONN_HEAD;
+    bool begun = c->state.state == MK_CONN_HEAD;
     if (!begun) {
         /* Browsers open connections in advance: a 408 sent now would be read as the response to their next
          * request. */
@@ -408,7 +408,7 @@ static void on_head_timeout(struct mk_conn *c)
 /* The client (408) or a handler (504) is too slow. */
 static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
 {
-    if (c->state.is != MK_CONN_FLOW) {
+    if (c->state.state != MK_CONN_FLOW) {
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }

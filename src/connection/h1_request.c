@@ -13,9 +13,9 @@ enum {
     TUNNEL_ROOM = 304,       /* for response headers and tunnel state: a WebSocket needs 160 bytes */
 };
 
-static ssize_t on_read_body(void *ctx, char *room, size_t cap)
+static ssize_t on_read_body(void *ctx, char *buf, size_t cap)
 {
-    return mk_h1_input_read_body(ctx, room, cap);
+    return mk_h1_input_read_body(ctx, buf, cap);
 }
 
 static void on_resume(void *ctx)
@@ -37,9 +37,9 @@ static const struct mk_request_ops request_ops = {.read = on_read_body,
                                                   .tls = mk_http_stream_tls_info,
                                                   .limit_body = mk_http_stream_set_body_max};
 
-static struct mk_h1 *new_h1_request(struct mk_conn *c, size_t room)
+static struct mk_h1 *new_h1_request(struct mk_conn *c, size_t space)
 {
-    struct mk_h1 *h = mk_http_stream_new(c, sizeof *h, 11, &request_ops, room);
+    struct mk_h1 *h = mk_http_stream_new(c, sizeof *h, 11, &request_ops, space);
     if (!h)
         return NULL;
     h->body = MK_BODY_NONE;

@@ -43,9 +43,9 @@ mk_err mk_h1_trailers_parse(struct mk_h1 *h)
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out)
 {
     const struct mk_trailers *t = h->d.x->response.trailers;
-    bool wanted = mk_request_accepts_trailers(&h->d.x->request);
+    bool expected = mk_request_accepts_trailers(&h->d.x->request);
     mk_buf_add(out, MK_STR("0\r\n"));
-    for (unsigned i = 0; wanted && i < t->n; i++)
+    for (unsigned i = 0; expected && i < t->n; i++)
         mk_serialize_header(out, t->at[i].name, t->at[i].value);
     mk_serialize_head_end(out);
 }

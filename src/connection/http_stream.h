@@ -85,33 +85,33 @@ static inline void mk_http_stream_set_response_state(struct mk_http_stream *d,
 /* Has the request body been received completely? */
 static inline bool mk_http_stream_request_received(const struct mk_http_stream *d)
 {
-    return d->state.is & MK_HTTP_STREAM_HALF_CLOSED_REMOTE;
+    return d->state.state & MK_HTTP_STREAM_HALF_CLOSED_REMOTE;
 }
 
 /* Has the response been written completely? */
 static inline bool mk_http_stream_response_written(const struct mk_http_stream *d)
 {
-    return d->state.is & MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
+    return d->state.state & MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
 }
 
 /* Closes one direction, if still open. */
 static inline void mk_http_stream_close_remote(struct mk_http_stream *d)
 {
-    mk_http_stream_set_state(d, d->state.is | MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
+    mk_http_stream_set_state(d, d->state.state | MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
 }
 
 static inline void mk_http_stream_close_local(struct mk_http_stream *d)
 {
-    mk_http_stream_set_state(d, d->state.is | MK_HTTP_STREAM_HALF_CLOSED_LOCAL);
+    mk_http_stream_set_state(d, d->state.state | MK_HTTP_STREAM_HALF_CLOSED_LOCAL);
 }
 
 /* ---- Life ---- */
 
 /* Creates a request with its exchange. Returns `size` bytes in the exchange's arena that begin with the
- * stream; the rest is uninitialised. `room`: expected further memory of the exchange; 0: unknown. NULL: out
+ * stream; the rest is uninitialised. `buf`: expected further memory of the exchange; 0: unknown. NULL: out
  * of memory. */
 void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
-                         size_t room) MK_MUST_USE;
+                         size_t space) MK_MUST_USE;
 /* Writes the access-log entry, unless already written. */
 void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome ending);
 /* Frees the exchange and with it the stream. The access-log entry must have been written. */
@@ -187,7 +187,7 @@ enum mk_http_stream_pull_body {
 };
 
 /* Reads at most `cap` bytes of the response body. */
-enum mk_http_stream_pull_body mk_http_stream_pull_body(struct mk_http_stream *d, char *room, size_t cap,
+enum mk_http_stream_pull_body mk_http_stream_pull_body(struct mk_http_stream *d, char *buf, size_t cap,
                                                        size_t *n);
 /* The body has ended. Does its length match the head? */
 static inline bool mk_http_stream_is_body_complete(const struct mk_http_stream *d)

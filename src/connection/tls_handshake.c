@@ -15,13 +15,13 @@ static bool wait_for_client(struct mk_conn *c)
     return false;
 }
 
-MK_COLD static bool reject_handshake(struct mk_conn *c, const char *why)
+MK_COLD static bool reject_handshake(struct mk_conn *c, const char *error)
 {
     char buf[64];
     struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     mk_addr_format(&c->peer, &peer);
     mk_counter_add(&c->service->counters->unsecured, 1);
-    mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
+    mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), error);
     mk_conn_close(c, MK_OUTCOME_REJECTED);
     return false;
 }
@@ -93,13 +93,13 @@ static bool open_tls_stream(struct mk_conn *c)
 
 static bool run_handshake(struct mk_conn *c)
 {
-    const char *why;
-    mk_err e = c->service->tls->handshake(&c->stream, &why);
+    const char *error;
+    mk_err e = c->service->tls->handshake(&c->stream, &error);
     if (e == -EAGAIN && c->stream.holds)
         mk_conn_resume(c);
     if (e == -EAGAIN)
         return wait_for_client(c);
-    return e ? reject_handshake(c, why) : true;
+    return e ? reject_handshake(c, error) : true;
 }
 
 /* True: the handshake is complete; HTTP takes over. */
@@ -141,7 +141,7 @@ static void hand_over_to_http(struct mk_conn *c)
 void mk_tls_handshake_serve(struct mk_conn *c)
 {
     c->ops = &mk_tls_handshake_ops;
-    if (c->state.is == MK_CONN_IDLE)
+    if (c->state.state == MK_CONN_IDLE)
         mk_conn_set_state(c, MK_CONN_SECURE);
     if (advance_handshake(c))
         hand_over_to_http(c);

@@ -13,7 +13,7 @@ struct mk_stream;
  * them already. */
 struct mk_stream_ops {
     /* 0: the peer has closed its sending side. */
-    ssize_t (*read)(struct mk_stream *s, char *room, size_t cap);
+    ssize_t (*read)(struct mk_stream *s, char *buf, size_t cap);
     /* `more`: more data follows immediately, so a partial packet may wait for it. */
     ssize_t (*write)(struct mk_stream *s, mk_str bytes, bool more);
     /* NULL if the stream cannot send from a file directly. 0: the file ends before `offset`. */
@@ -52,9 +52,9 @@ static inline bool mk_stream_is_readable(const struct mk_stream *s)
 }
 
 /* Reads even if nothing reported input. A short read has emptied the socket: only EOF may follow. */
-static inline ssize_t mk_stream_read(struct mk_stream *s, char *room, size_t cap)
+static inline ssize_t mk_stream_read(struct mk_stream *s, char *buf, size_t cap)
 {
-    ssize_t n = s->ops->read(s, room, cap);
+    ssize_t n = s->ops->read(s, buf, cap);
     bool is_short = n == -EAGAIN || (n > 0 && (size_t)n < cap && !s->ended);
     if (is_short && !s->holds)
         s->dry = true;

@@ -7,11 +7,11 @@
 #include "os/fd.h"
 #include "os/sigpipe.h"
 
-static ssize_t plain_read(struct mk_stream *s, char *room, size_t cap)
+static ssize_t plain_read(struct mk_stream *s, char *buf, size_t cap)
 {
     ssize_t n;
     do
-        n = recv(s->fd, room, cap, 0);
+        n = recv(s->fd, buf, cap, 0);
     while (n < 0 && errno == EINTR);
     return n < 0 ? mk_err_last() : n;
 }

@@ -122,10 +122,10 @@ struct mk_tls_module {
     /* Opens a stream that takes ownership of the descriptor; `early`: data already read from it. -ENOMEM: the
      * caller keeps the descriptor. `domain` must outlive the stream. */
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
-    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise it failed for the reason in *why, valid as long as
+    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise it failed for the reason in *error, valid as long as
      * the stream. A server may reject our certificate after the handshake: a client may therefore call this
      * once more after a failed read or write to get the reason. */
-    mk_err (*handshake)(struct mk_stream *s, const char **why);
+    mk_err (*handshake)(struct mk_stream *s, const char **error);
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
     const struct mk_tls_local_ca_ops *authority;
@@ -151,7 +151,7 @@ struct mk_tls_module {
     void (*session_free)(struct mk_tls_session *session);
 };
 
-/* Loads the object once; NULL: unavailable, with the reason in *why (may be NULL). */
-const struct mk_tls_module *mk_tls_load(const char **why);
+/* Loads the object once; NULL: unavailable, with the reason in *error (may be NULL). */
+const struct mk_tls_module *mk_tls_load(const char **error);
 
 #endif

@@ -28,8 +28,8 @@ struct mk_tls_local_ca_ops {
     /* Creates an authority, constrained to these names and their subdomains (not for names without a dot),
      * names in .local, private addresses and any IPv6 address. `host_name`: display name of the machine. */
     mk_err (*make)(mk_str host_name, const struct mk_tls_names *names, int64_t now, struct mk_buf *pem);
-    /* Loads the output of make(). -EINVAL: invalid, with the reason in *why (static text). */
-    mk_err (*open)(mk_str pem, struct mk_tls_local_ca **out, const char **why);
+    /* Loads the output of make(). -EINVAL: invalid, with the reason in *error (static text). */
+    mk_err (*open)(mk_str pem, struct mk_tls_local_ca **out, const char **error);
     void (*close)(struct mk_tls_local_ca *a);
     void (*facts)(const struct mk_tls_local_ca *a, struct mk_tls_local_ca_info *out);
     /* Only its certificate. */

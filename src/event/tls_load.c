@@ -22,11 +22,11 @@ static void load_once(void)
         module->use_send_file(mk_stream_plain_send_file);
 }
 
-const struct mk_tls_module *mk_tls_load(const char **why)
+const struct mk_tls_module *mk_tls_load(const char **error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_once);
-    if (why)
-        *why = module ? NULL : why_not;
+    if (error)
+        *error = module ? NULL : why_not;
     return module;
 }

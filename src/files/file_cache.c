@@ -175,13 +175,13 @@ static struct mk_open_file *find_entry(const struct mk_file_cache *c, const stru
     return f;
 }
 
-/* Bytes held by entries unused since then; stops counting at `wanted`. */
-static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t wanted)
+/* Bytes held by entries unused since then; stops counting at `expected`. */
+static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t expected)
 {
     size_t sum = 0;
     MK_LIST_EACH_SAFE (at, &c->rich) {
         const struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
-        if (sum >= wanted || f->used_ms >= since_ms)
+        if (sum >= expected || f->used_ms >= since_ms)
             break;
         sum += entry_memory(f);
     }
@@ -205,8 +205,8 @@ static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size
     if (waited < MEANWHILE_MS)
         return false;
     f->tried_ms = (uint32_t)now_ms;
-    size_t wanted = others - most;
-    return memory_unused_since(c, now_ms - waited, wanted) >= wanted;
+    size_t expected = others - most;
+    return memory_unused_since(c, now_ms - waited, expected) >= expected;
 }
 
 /* known: the entry that the new one replaces, or NULL. */

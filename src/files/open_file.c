@@ -47,11 +47,11 @@ static int64_t timespec_ns(struct timespec t)
 }
 
 /* Reads from the page cache without waiting for a disk; false: incomplete. */
-static bool read_content_nowait(int fd, char *room, size_t size)
+static bool read_content_nowait(int fd, char *buf, size_t size)
 {
-    ssize_t n = mk_file_read_nowait(fd, room, size, 0);
+    ssize_t n = mk_file_read_nowait(fd, buf, size, 0);
     if (n == -EOPNOTSUPP) /* such a file system keeps small files in memory */
-        n = pread(fd, room, size, 0);
+        n = pread(fd, buf, size, 0);
     return n == (ssize_t)size;
 }
 
@@ -70,8 +70,8 @@ static enum mk_open_kind open_kind(const struct stat *st)
 
 struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd, bool in_memory)
 {
-    size_t room = in_memory ? (size_t)st->st_size : 0;
-    struct mk_open_file *f = mk_mem_alloc(sizeof *f + path.len + 1 + room);
+    size_t space = in_memory ? (size_t)st->st_size : 0;
+    struct mk_open_file *f = mk_mem_alloc(sizeof *f + path.len + 1 + space);
     if (!f)
         return NULL;
     *f = (struct mk_open_file){
@@ -88,8 +88,8 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
     memcpy(f->path, path.p, path.len);
     f->path[path.len] = '\0';
     mk_list_init(&f->used);
-    if (in_memory && read_content_nowait(fd, f->path + path.len + 1, room))
-        f->content = mk_str_of(f->path + path.len + 1, room);
+    if (in_memory && read_content_nowait(fd, f->path + path.len + 1, space))
+        f->content = mk_str_of(f->path + path.len + 1, space);
     if (f->content.p || f->kind != MK_OPEN_FILE)
         mk_fd_close(&f->fd);
     return f;

@@ -92,8 +92,8 @@ static inline char *put_text(char *at, mk_str s)
 size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value)
 {
     enum { LENGTHS_MAX = 8 };
-    size_t room = LENGTHS_MAX + name.len + value.len;
-    if (MK_UNLIKELY(out->failed || out->cap - out->len < room) && !mk_buf_reserve(out, room))
+    size_t space = LENGTHS_MAX + name.len + value.len;
+    if (MK_UNLIKELY(out->failed || out->cap - out->len < space) && !mk_buf_reserve(out, space))
         return 0;
     size_t nuls = 0;
     char *at = put_text(put_param_lengths(out->p + out->len, name.len, value.len, &nuls), name);

@@ -86,10 +86,10 @@ static bool same_parameter(mk_str a, mk_str b)
     return mk_str_eq_nocase(a_name, b_name) && mk_str_eq_nocase(unquote(a), unquote(b));
 }
 
-static bool has_parameter(mk_str parameters, mk_str wanted)
+static bool has_parameter(mk_str parameters, mk_str expected)
 {
     while (parameters.p)
-        if (same_parameter(next_parameter(&parameters), wanted))
+        if (same_parameter(next_parameter(&parameters), expected))
             return true;
     return false;
 }

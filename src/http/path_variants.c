@@ -340,11 +340,11 @@ static mk_str trim_segment(mk_str name)
 }
 
 /* Length of the parent folder. */
-static size_t parent_folder_len(const char *room, size_t len)
+static size_t parent_folder_len(const char *buf, size_t len)
 {
     if (len > 1)
         len--;
-    while (room[len - 1] != '/')
+    while (buf[len - 1] != '/')
         len--;
     return len;
 }
@@ -375,43 +375,43 @@ static mk_str skip_authority(mk_str rest, unsigned how)
     return rest;
 }
 
-mk_str mk_path_interpret(mk_str path, unsigned how, char *room)
+mk_str mk_path_interpret(mk_str path, unsigned how, char *buf)
 {
     size_t len = 1;
     bool separated;
     mk_str rest = mk_str_skip(how & MK_PATH_READING_QUERY ? strip_query(path) : path, 1);
     if (how & MK_PATH_READING_AUTHORITY)
         rest = skip_authority(rest, how);
-    room[0] = '/';
+    buf[0] = '/';
     while (rest.len) {
         mk_str name = next_segment(&rest, how, &separated);
         if (how & MK_PATH_READING_TAILS)
             name = trim_segment(name);
         if (mk_str_eq(name, MK_STR(".."))) {
-            len = parent_folder_len(room, len);
+            len = parent_folder_len(buf, len);
         } else if (name.len && !mk_str_eq(name, MK_STR("."))) {
-            memcpy(room + len, name.p, name.len);
+            memcpy(buf + len, name.p, name.len);
             len += name.len;
         }
-        if (separated && room[len - 1] != '/')
-            room[len++] = '/';
+        if (separated && buf[len - 1] != '/')
+            buf[len++] = '/';
     }
-    return mk_str_of(room, len);
+    return mk_str_of(buf, len);
 }
 
-static mk_str decode_escapes(mk_str path, char *room)
+static mk_str decode_escapes(mk_str path, char *buf)
 {
     size_t len = 0;
     for (size_t i = 0, n; i < path.len; i += n) {
         char c = path.p[i];
         n = mk_max(decode_escape(path, i, &c), 1u);
-        room[len++] = c;
+        buf[len++] = c;
     }
-    return mk_str_of(room, len);
+    return mk_str_of(buf, len);
 }
 
-/* Writes to `room`, which may already contain the path. */
-static mk_str decode_overlong(mk_str path, char *room)
+/* Writes to `buf`, which may already contain the path. */
+static mk_str decode_overlong(mk_str path, char *buf)
 {
     size_t len = 0;
     for (size_t i = 0, n; i < path.len; i += n) {
@@ -419,34 +419,34 @@ static mk_str decode_overlong(mk_str path, char *room)
         char c = n ? overlong_char(path, i, n) : path.p[i];
         n = mk_max(n, 1u);
         if (!is_char_dropped_by_parsers(c))
-            room[len++] = c;
+            buf[len++] = c;
     }
-    return mk_str_of(room, len);
+    return mk_str_of(buf, len);
 }
 
-mk_str mk_path_decode_again(mk_str path, char *room)
+mk_str mk_path_decode_again(mk_str path, char *buf)
 {
-    return decode_overlong(decode_escapes(path, room), room);
+    return decode_overlong(decode_escapes(path, buf), buf);
 }
 
 /* Removes characters that URL parsers drop. No other interpretation depends on them. */
-static mk_str drop_line_ends(mk_str path, char *room)
+static mk_str drop_line_ends(mk_str path, char *buf)
 {
     size_t len = 0;
     for (size_t i = 0; i < path.len; i++)
         if (!is_char_dropped_by_parsers(path.p[i]))
-            room[len++] = path.p[i];
-    return mk_str_of(room, len);
+            buf[len++] = path.p[i];
+    return mk_str_of(buf, len);
 }
 
 bool mk_path_may_begin_with_slash(mk_str path)
 {
-    char room[MK_PATH_VARIED_MAX];
-    path = mk_str_first(path, sizeof room); /* the rest is irrelevant */
-    mk_str once = drop_line_ends(path, room);
+    char buf[MK_PATH_VARIED_MAX];
+    path = mk_str_first(path, sizeof buf); /* the rest is irrelevant */
+    mk_str once = drop_line_ends(path, buf);
     if (once.len && separator_len_at(once, MK_PATH_READING_SLASHES))
         return true;
-    mk_str twice = mk_path_decode_again(path, room);
+    mk_str twice = mk_path_decode_again(path, buf);
     return twice.len && separator_len_at(twice, MK_PATH_READING_SLASHES);
 }
 
@@ -489,10 +489,10 @@ static bool has_dot_dot_segment(mk_str path)
 
 bool mk_path_hides_dot_segments(mk_str path)
 {
-    char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
-    if (path.len > sizeof room)
+    char buf[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
+    if (path.len > sizeof buf)
         return true;
-    path = drop_line_ends(path, room);
+    path = drop_line_ends(path, buf);
     if (has_dot_dot_segment(path) || has_dot_dot_segment(mk_path_decode_again(path, decoded)))
         return true;
     char cut[MK_PATH_VARIED_MAX]; /* names are trimmed before decoding */
@@ -581,25 +581,25 @@ static bool has_escapes(mk_str path)
 /* Some programs remove path parameters before decoding, others after. */
 static unsigned add_readings_both_orders(struct variants *v, mk_str path)
 {
-    char room[MK_PATH_VARIED_MAX];
+    char buf[MK_PATH_VARIED_MAX];
     unsigned status = add_readings(v, path);
-    return status ? status : add_readings(v, mk_path_interpret(path, MK_PATH_READING_TAILS, room));
+    return status ? status : add_readings(v, mk_path_interpret(path, MK_PATH_READING_TAILS, buf));
 }
 
 static unsigned add_decoded_variants(struct variants *v, mk_str path)
 {
-    char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
+    char buf[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
     if (!has_escapes(path))
         return 0;
-    mk_str cut = mk_path_interpret(path, MK_PATH_READING_TAILS, room);
+    mk_str cut = mk_path_interpret(path, MK_PATH_READING_TAILS, buf);
     unsigned status = add_readings_both_orders(v, mk_path_decode_again(path, decoded));
     return status ? status : add_readings(v, mk_path_decode_again(cut, decoded));
 }
 
 static unsigned add_all_variants(struct variants *v, mk_str of)
 {
-    char room[MK_PATH_VARIED_MAX];
-    mk_str path = drop_line_ends(of, room);
+    char buf[MK_PATH_VARIED_MAX];
+    mk_str path = drop_line_ends(of, buf);
     unsigned status = add_readings_both_orders(v, path);
     return status ? status : add_decoded_variants(v, path);
 }

@@ -38,11 +38,11 @@ bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts);
  * nearly every path; true: unknown. `scripts` may be NULL. */
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts);
 
-/* Writes the path as interpreted with the flags in `how`, without dot segments and repeated slashes. `room`
+/* Writes the path as interpreted with the flags in `how`, without dot segments and repeated slashes. `buf`
  * must be as large as the path, which begins with '/'. */
-mk_str mk_path_interpret(mk_str path, unsigned how, char *room);
-/* Decodes the path once more, including overlong UTF-8, and drops tabs and line ends. `room` as above. */
-mk_str mk_path_decode_again(mk_str path, char *room);
+mk_str mk_path_interpret(mk_str path, unsigned how, char *buf);
+/* Decodes the path once more, including overlong UTF-8, and drops tabs and line ends. `buf` as above. */
+mk_str mk_path_decode_again(mk_str path, char *buf);
 
 /* Does any interpretation contain a ".." segment? What such a segment removes depends on the interpretation,
  * so a program may leave the folder that a rule or route refers to. True for a path that is too long. */

@@ -359,9 +359,9 @@ static const char *parse_first_line(struct head_parser *r, mk_str *text)
 static const char *parse_head(struct head_parser *r, mk_str *text)
 {
     struct mk_response_head *h = r->head;
-    struct mk_header_field *room = h->fields.at;
+    struct mk_header_field *buf = h->fields.at;
     *h = (struct mk_response_head){0};
-    mk_headers_init(&h->fields, room);
+    mk_headers_init(&h->fields, buf);
     const char *wrong = parse_first_line(r, text);
     while (!wrong) {
         struct mk_header_field *f = next_header_slot(r);

@@ -119,14 +119,14 @@ static void describe_route(struct mk_router *r, const struct route_text *route)
         mk_buf_addf(&r->why, " (%.*s)", MK_STR_ARG(where));
 }
 
-static int reject_route(struct mk_router *r, const struct route *route, int err, const char *why)
+static int reject_route(struct mk_router *r, const struct route *route, int err, const char *error)
 {
     if (err == -ENOMEM) {
         mk_buf_clear(&r->why);
         mk_buf_addf(&r->why, "not enough memory for the route ");
         describe_route(r, &route->as_added);
     } else {
-        mk_buf_addf(&r->why, "%s", why);
+        mk_buf_addf(&r->why, "%s", error);
     }
     mk_mem_free(route->names);
     return err;
@@ -222,15 +222,15 @@ static int insert_route(struct mk_router *r, struct route *route, const struct m
 int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
 {
     struct mk_router_pattern pattern;
-    char room[MK_ROUTER_PATTERN], reason[REASON_MAX];
-    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    char buf[MK_ROUTER_PATTERN], reason[REASON_MAX];
+    struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct route route = {.as_added = {.text = mk_str_trim(text), .where = where, .data = data}};
     mk_buf_clear(&r->why);
     if (r->n == MK_ROUTER_ROUTES)
         return reject_route(r, &route, -EINVAL, "there are too many routes");
-    if (!mk_router_pattern_parse(&pattern, route.as_added.text, room, &why)) {
+    if (!mk_router_pattern_parse(&pattern, route.as_added.text, buf, &error)) {
         describe_route(r, &route.as_added);
-        mk_buf_addf(&r->why, ": %.*s", MK_STR_ARG(mk_buf_str(&why)));
+        mk_buf_addf(&r->why, ": %.*s", MK_STR_ARG(mk_buf_str(&error)));
         return -EINVAL;
     }
     if (!copy_route(&route, &pattern))

@@ -11,9 +11,9 @@ struct pattern_parser {
     struct mk_buf *why;
 };
 
-static bool reject_pattern(const struct pattern_parser *r, const char *why)
+static bool reject_pattern(const struct pattern_parser *r, const char *error)
 {
-    mk_buf_add(r->why, mk_str_from_c(why));
+    mk_buf_add(r->why, mk_str_from_c(error));
     return false;
 }
 
@@ -153,12 +153,12 @@ static bool parse_segment(struct pattern_parser *r, mk_str s, bool is_last)
     return parse_text(r, s);
 }
 
-bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why)
+bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *buf, struct mk_buf *error)
 {
-    struct pattern_parser r = {out, room, why};
+    struct pattern_parser r = {out, buf, error};
     out->n = out->n_params = 0;
     if (route.len > MK_ROUTER_PATTERN) {
-        mk_buf_addf(why, "it has more than %d bytes", MK_ROUTER_PATTERN);
+        mk_buf_addf(error, "it has more than %d bytes", MK_ROUTER_PATTERN);
         return false;
     }
     if (!parse_methods(&r, &route))

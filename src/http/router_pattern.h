@@ -7,7 +7,7 @@
 
 /* Segment of a pattern: text, or a parameter. */
 struct mk_router_segment {
-    mk_str text;              /* decoded, a slice of `room`; for a parameter, its name, a slice of the
+    mk_str text;              /* decoded, a slice of `buf`; for a parameter, its name, a slice of the
                                * route */
     enum mk_router_type type; /* MK_ROUTER_TYPES: text */
 };
@@ -18,7 +18,7 @@ struct mk_router_pattern {
     struct mk_router_segment segments[MK_ROUTER_SEGMENTS];
 };
 
-/* Parses a route; `room` holds MK_ROUTER_PATTERN bytes. False: error, described in `why`. */
-bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *room, struct mk_buf *why);
+/* Parses a route; `buf` holds MK_ROUTER_PATTERN bytes. False: error, described in `error`. */
+bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *buf, struct mk_buf *error);
 
 #endif

@@ -37,8 +37,8 @@ static mk_str get_unique_header(const struct mk_headers *fields, enum mk_header_
 
 static bool is_valid_key(mk_str key)
 {
-    char room[KEY_BYTES + 8];
-    struct mk_buf bytes = mk_buf_fixed(room, sizeof room);
+    char buf[KEY_BYTES + 8];
+    struct mk_buf bytes = mk_buf_fixed(buf, sizeof buf);
     return key.len == MK_UPGRADE_KEY_LEN && mk_base64_decode(&bytes, key) && bytes.len == KEY_BYTES;
 }
 
@@ -53,8 +53,8 @@ int mk_upgrade_check_websocket(const struct mk_headers *fields, bool with_key)
 
 void mk_upgrade_websocket_accept_key(mk_str key, struct mk_buf *out)
 {
-    char room[MK_UPGRADE_KEY_LEN + sizeof MAGIC];
-    struct mk_buf joined = mk_buf_fixed(room, sizeof room);
+    char buf[MK_UPGRADE_KEY_LEN + sizeof MAGIC];
+    struct mk_buf joined = mk_buf_fixed(buf, sizeof buf);
     unsigned char sum[MK_SHA1_LEN];
     mk_buf_add(&joined, key);
     mk_buf_add(&joined, MK_STR(MAGIC));

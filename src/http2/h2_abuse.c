@@ -21,12 +21,12 @@ static void refill_budget(struct mk_h2 *h2)
     h2->patience_ms = h2->conn->service->loop->now_ms;
 }
 
-bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason why)
+bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason error)
 {
     if (h2->patience < cost)
         refill_budget(h2);
     if (h2->patience < cost) {
-        mk_h2_write_goaway_error(h2, MK_H2_ENHANCE_YOUR_CALM, why);
+        mk_h2_write_goaway_error(h2, MK_H2_ENHANCE_YOUR_CALM, error);
         return false;
     }
     h2->patience -= cost;

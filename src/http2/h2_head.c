@@ -16,13 +16,13 @@ struct mk_h2_cookie_crumb {
 
 static const mk_str crumb_end = MK_STR_INIT("; ");
 
-void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *room,
+void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *buf,
                      const struct mk_request_head_limits *limits, bool is_trailers)
 {
     *h = (struct mk_h2_head){
         .port = MK_PORT_NONE, .arena = arena, .limits = limits, .is_trailers = is_trailers};
     h->next_crumb = &h->first_crumb;
-    mk_headers_init(&h->fields, room);
+    mk_headers_init(&h->fields, buf);
 }
 
 /* ---- Header processing: each step returns 0, MALFORMED or a status ---- */

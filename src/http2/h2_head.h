@@ -36,8 +36,8 @@ struct mk_h2_head {
     bool is_trailers, is_regular, has_host;
 };
 
-/* Initialises an empty head. `room` holds limits->fields_max lines; both, and the arena, must outlive *h. */
-void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *room,
+/* Initialises an empty head. `buf` holds limits->fields_max lines; both, and the arena, must outlive *h. */
+void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *buf,
                      const struct mk_request_head_limits *limits, bool is_trailers);
 
 /* A mk_hpack_on_header whose context is the head. */

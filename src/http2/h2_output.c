@@ -113,22 +113,22 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
     return MORE;
 }
 
-/* Returns the maximum body bytes for the next frame. 0: none; *why is what the stream waits for. */
-static size_t data_frame_room(struct mk_h2_stream *s, enum progress *why)
+/* Returns the maximum body bytes for the next frame. 0: none; *error is what the stream waits for. */
+static size_t data_frame_room(struct mk_h2_stream *s, enum progress *error)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
     int64_t window = s->send_window < s->h2->send_window ? s->send_window : s->h2->send_window;
-    size_t room = out->cap - out->len;
-    *why = s->send_window <= 0 ? WAITS_WINDOW : s->h2->send_window <= 0 ? WAITS_CLIENT : WAITS_ROOM;
-    if (window <= 0 || room < ROOM_MIN)
+    size_t space = out->cap - out->len;
+    *error = s->send_window <= 0 ? WAITS_WINDOW : s->h2->send_window <= 0 ? WAITS_CLIENT : WAITS_ROOM;
+    if (window <= 0 || space < ROOM_MIN)
         return 0;
-    size_t most = mk_min(room - MK_H2_FRAME_HEAD, (size_t)MK_H2_FRAME_MAX);
+    size_t most = mk_min(space - MK_H2_FRAME_HEAD, (size_t)MK_H2_FRAME_MAX);
     if (s->d.to_send < most)
         most = (size_t)s->d.to_send;
     if ((uint64_t)window >= most)
         return most;
     /* A client that opens its window a few bytes at a time causes much work for little data. */
-    *why = WAITS_CLIENT;
+    *error = WAITS_CLIENT;
     if (window < TINY && !mk_h2_abuse_charge(s->h2, 1, MK_H2_TINY_WINDOWS))
         return 0;
     return (size_t)window;
@@ -170,7 +170,7 @@ static enum progress write_trailers(struct mk_h2_stream *s)
 
 static enum progress end_body(struct mk_h2_stream *s)
 {
-    if (s->d.reply.is != MK_RESPONSE_BODY_ENDED)
+    if (s->d.reply.state != MK_RESPONSE_BODY_ENDED)
         mk_http_stream_set_response_state(&s->d, MK_RESPONSE_BODY_ENDED);
     if (has_trailers(s))
         return write_trailers(s);
@@ -181,13 +181,13 @@ static enum progress end_body(struct mk_h2_stream *s)
 static enum progress write_body_frame(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_write_buffer(s->h2);
-    enum progress why;
+    enum progress error;
     size_t n = 0;
-    if (s->d.reply.is == MK_RESPONSE_BODY_ENDED || s->d.to_send == 0)
+    if (s->d.reply.state == MK_RESPONSE_BODY_ENDED || s->d.to_send == 0)
         return end_body(s);
-    size_t most = data_frame_room(s, &why);
+    size_t most = data_frame_room(s, &error);
     if (!most)
-        return why;
+        return error;
     switch (mk_http_stream_pull_body(&s->d, out->p + out->len + MK_H2_FRAME_HEAD, most, &n)) {
     case MK_PULL_DATA:
         break;
@@ -216,7 +216,7 @@ static void finish_response(struct mk_h2_stream *s)
     } else if (mk_http_stream_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
-    } else if (mk_http_stream_request_received(&s->d) || s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
+    } else if (mk_http_stream_request_received(&s->d) || s->h2->remote.state == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_OUTCOME_OK);
     } else if (little) {
         mk_h2_stream_drain(s);
@@ -228,7 +228,7 @@ static void finish_response(struct mk_h2_stream *s)
 /* Writes the head, or one DATA frame. */
 static enum progress write_next_frame(struct mk_h2_stream *s)
 {
-    if (s->d.reply.is == MK_RESPONSE_PENDING && !write_head(s))
+    if (s->d.reply.state == MK_RESPONSE_PENDING && !write_head(s))
         return WAITS_ROOM;
     return mk_http_stream_response_written(&s->d) ? COMPLETE : write_body_frame(s);
 }
@@ -260,8 +260,8 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
             bool opens =
-                h2->send_window > 0 || h2->remote.is == MK_H2_REMOTE_CLOSED; /* or is to be aborted */
-            if (opens || s->d.reply.is == MK_RESPONSE_PENDING)
+                h2->send_window > 0 || h2->remote.state == MK_H2_REMOTE_CLOSED; /* or is to be aborted */
+            if (opens || s->d.reply.state == MK_RESPONSE_PENDING)
                 return s;
         }
     }
@@ -296,7 +296,7 @@ static void wait_for_body(struct mk_h2_stream *s)
 /* A client that has closed its side will not open a window. */
 static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 {
-    if (s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
+    if (s->h2->remote.state == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
         return;
     }

@@ -120,13 +120,13 @@ void mk_h2_recv_window_discard(struct mk_h2_stream *s)
 }
 
 /* Bytes that were read count as held until their piece is freed. */
-size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *room, size_t cap)
+size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *buf, size_t cap)
 {
     struct mk_h2_body_chunk *p = s->first;
     if (!p)
         return 0;
     size_t n = mk_min(cap, p->to - p->from);
-    memcpy(room, p->bytes + p->from, n);
+    memcpy(buf, p->bytes + p->from, n);
     p->from += (uint32_t)n;
     if (p->from == p->to) {
         free_first_piece(s);

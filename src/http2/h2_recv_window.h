@@ -17,7 +17,7 @@ void mk_h2_recv_window_init_stream(struct mk_h2_stream *s);
 /* Holds body data that has arrived. False: out of memory. */
 bool mk_h2_recv_window_enqueue(struct mk_h2_stream *s, mk_str data) MK_MUST_USE;
 /* Reads held data. 0: none. */
-size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *room, size_t cap);
+size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *buf, size_t cap);
 /* Frees the held data. */
 void mk_h2_recv_window_discard(struct mk_h2_stream *s);
 /* The stream is closed: frees its data and returns its part of the window. */

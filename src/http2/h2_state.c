@@ -24,14 +24,14 @@ static const struct mk_sm_states local_states = {
 static const char *remote_invariant_error(const void *owner)
 {
     const struct mk_h2 *h2 = owner;
-    bool is_early = h2->remote.is == MK_H2_REMOTE_PREFACE || h2->remote.is == MK_H2_REMOTE_SETTINGS;
+    bool is_early = h2->remote.state == MK_H2_REMOTE_PREFACE || h2->remote.state == MK_H2_REMOTE_SETTINGS;
     return is_early && h2->n_streams ? "the client has opened no stream" : NULL;
 }
 
 static const char *local_invariant_error(const void *owner)
 {
     const struct mk_h2 *h2 = owner;
-    bool serves_all = h2->local.is == MK_H2_LOCAL_OPEN || h2->local.is == MK_H2_LOCAL_WARNED;
+    bool serves_all = h2->local.state == MK_H2_LOCAL_OPEN || h2->local.state == MK_H2_LOCAL_WARNED;
     return serves_all && h2->final_stream != MK_H2_STREAM_MAX ? "each stream is served" : NULL;
 }
 

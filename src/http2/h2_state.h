@@ -20,7 +20,7 @@ static inline void mk_h2_state_move_local(struct mk_h2 *h2, enum mk_h2_local to)
 /* Has it neither failed nor lost its socket? */
 static inline bool mk_h2_state_is_alive(const struct mk_h2 *h2)
 {
-    return h2->local.is != MK_H2_LOCAL_FAILED && h2->local.is != MK_H2_LOCAL_LOST;
+    return h2->local.state != MK_H2_LOCAL_FAILED && h2->local.state != MK_H2_LOCAL_LOST;
 }
 
 #endif

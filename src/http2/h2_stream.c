@@ -93,10 +93,10 @@ void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 /* Minimum space in the output buffer: with less, it is flushed first. */
 static size_t interim_size(const struct mk_header *fields, size_t n)
 {
-    size_t room = FRAME_ROOM;
+    size_t space = FRAME_ROOM;
     for (size_t i = 0; i < n; i++)
-        room += fields[i].name.len + fields[i].value.len + FIELD_ROOM;
-    return room;
+        space += fields[i].name.len + fields[i].value.len + FIELD_ROOM;
+    return space;
 }
 
 /* Sends an interim response. False: no space. */
@@ -126,7 +126,7 @@ static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fie
     return may && send_interim(s, status, fields, n) ? 0 : -EAGAIN;
 }
 
-static ssize_t on_body_read(void *ctx, char *room, size_t cap)
+static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
@@ -134,10 +134,10 @@ static ssize_t on_body_read(void *ctx, char *room, size_t cap)
     if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
-        return (ssize_t)mk_h2_recv_window_read(s, room, cap);
+        return (ssize_t)mk_h2_recv_window_read(s, buf, cap);
     if (s->d.x->read_error || mk_http_stream_request_received(&s->d))
         return s->d.x->read_error;
-    if (s->d.input.is == MK_INPUT_AWAITS_CONTINUE)
+    if (s->d.input.state == MK_INPUT_AWAITS_CONTINUE)
         mk_h2_stream_send_continue(s);
     mk_h2_recv_window_grow(s);
     mk_http_stream_await_body(&s->d);
@@ -274,7 +274,7 @@ static void wake_reader(struct mk_h2_stream *s)
 
 void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
-    if (s->d.input.is != MK_INPUT_UNWANTED)
+    if (s->d.input.state != MK_INPUT_UNWANTED)
         mk_http_stream_set_input_state(&s->d, MK_INPUT_UNWANTED);
     mk_h2_recv_window_discard(s);
     mk_h2_recv_window_mark(s);
@@ -326,7 +326,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
     }
     if (ends)
         mk_http_stream_close_remote(&s->d);
-    if (s->d.input.is == MK_INPUT_UNWANTED)
+    if (s->d.input.state == MK_INPUT_UNWANTED)
         return;
     mk_err e = s->d.received > s->d.content_max     ? -EMSGSIZE
                : mk_h2_recv_window_enqueue(s, data) ? 0
@@ -351,7 +351,7 @@ static void end_stream_input(struct mk_h2_stream *s)
     }
     if (s->clock == MK_TIMEOUT_HANDLER)
         mk_h2_stream_set_wait_clock(s);
-    if (!mk_h2_stream_is_closed(s) && s->d.reply.is != MK_RESPONSE_PENDING && s->send_window <= 0)
+    if (!mk_h2_stream_is_closed(s) && s->d.reply.state != MK_RESPONSE_PENDING && s->send_window <= 0)
         mk_h2_stream_queue_output(s); /* to be aborted if it waits for that window */
 }
 

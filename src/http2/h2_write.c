@@ -10,7 +10,7 @@ bool mk_h2_write_flush(struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    if (h2->local.is == MK_H2_LOCAL_LOST)
+    if (h2->local.state == MK_H2_LOCAL_LOST)
         return false;
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, sent);
     h2->n_flushes++;
@@ -26,7 +26,7 @@ struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n)
     struct mk_buf *out = mk_h2_write_buffer(h2);
     if (out->cap - out->len < n)
         (void)mk_h2_write_flush(h2);
-    if (h2->local.is == MK_H2_LOCAL_LOST)
+    if (h2->local.state == MK_H2_LOCAL_LOST)
         mk_buf_clear(out); /* its body cannot be sent any more */
     return out;
 }
@@ -97,8 +97,8 @@ bool mk_h2_write_end_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned 
 
 void mk_h2_write_begin_block(struct mk_h2 *h2)
 {
-    static const char room[MK_H2_FRAME_HEAD + 1] = {[MK_H2_FRAME_HEAD] = TABLE_SIZE_0};
-    mk_buf_add(mk_h2_write_buffer(h2), mk_str_of(room, MK_H2_FRAME_HEAD + (h2->owes_table_size ? 1 : 0)));
+    static const char buf[MK_H2_FRAME_HEAD + 1] = {[MK_H2_FRAME_HEAD] = TABLE_SIZE_0};
+    mk_buf_add(mk_h2_write_buffer(h2), mk_str_of(buf, MK_H2_FRAME_HEAD + (h2->owes_table_size ? 1 : 0)));
 }
 
 void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from)
@@ -145,19 +145,20 @@ static void write_goaway_frame(struct mk_h2 *h2, enum mk_h2_error error)
     mk_h2_frame_emit_goaway(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), h2->final_stream, error);
 }
 
-void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason why)
+void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason message)
 {
     if (!mk_h2_state_is_alive(h2))
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_FAILED);
-    mk_counter_add(&h2->conn->service->counters->h2_ended[why], 1);
-    mk_log_debug(h2->conn->service->log, "ended an HTTP/2 connection: %s", mk_counters_h2_reason_names[why]);
+    mk_counter_add(&h2->conn->service->counters->h2_ended[message], 1);
+    mk_log_debug(h2->conn->service->log, "ended an HTTP/2 connection: %s",
+                 mk_counters_h2_reason_names[message]);
     write_goaway_frame(h2, error);
 }
 
 void mk_h2_write_goaway_warning(struct mk_h2 *h2)
 {
-    if (h2->local.is != MK_H2_LOCAL_OPEN)
+    if (h2->local.state != MK_H2_LOCAL_OPEN)
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_WARNED);
     h2->warned_at = h2->conn->n_requests;
@@ -169,13 +170,13 @@ void mk_h2_write_goaway_warning(struct mk_h2 *h2)
 /* Any PING acknowledgement counts: an unsolicited one only shortens the wait. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2)
 {
-    if (h2->local.is == MK_H2_LOCAL_WARNED)
+    if (h2->local.state == MK_H2_LOCAL_WARNED)
         mk_h2_write_goaway(h2);
 }
 
 void mk_h2_write_goaway(struct mk_h2 *h2)
 {
-    if (h2->local.is == MK_H2_LOCAL_OPEN || h2->local.is == MK_H2_LOCAL_WARNED)
+    if (h2->local.state == MK_H2_LOCAL_OPEN || h2->local.state == MK_H2_LOCAL_WARNED)
         mk_h2_state_move_local(h2, MK_H2_LOCAL_GOAWAY);
     write_goaway_frame(h2, MK_H2_NO_ERROR);
 }

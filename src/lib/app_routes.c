@@ -68,7 +68,7 @@ static mk_str pattern_of_route(mk_str what)
 }
 
 mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
-                         struct mk_buf *why)
+                         struct mk_buf *error)
 {
     struct mk_app_routes_scope *s = find_scope(p, host);
     mk_str pattern = pattern_of_route(what);
@@ -77,7 +77,7 @@ mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk
         return -ENOMEM;
     mk_err e = mk_router_add(s->router, what, r, MK_STR_NULL);
     if (e) {
-        mk_buf_add(why, mk_router_error(s->router));
+        mk_buf_add(error, mk_router_error(s->router));
         mk_mem_free(r);
         return e;
     }
@@ -111,8 +111,8 @@ void mk_app_routes_free(struct mk_app_routes *p)
 /* For a 405 or an OPTIONS response, if nothing else handles the request. */
 static void add_allowed_methods(struct mk_request *request, const struct mk_router *router, uint64_t methods)
 {
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[1024];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_router_allow(router, methods, &text);
     mk_str rest = mk_buf_str(&text);
     while (rest.len) {
@@ -169,9 +169,9 @@ static enum mk_verdict handle_request(struct mk_request *request, struct mk_resp
 const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name)
 {
     const struct params *p = mk_request_attached(request, &mk_app_routes_plugin);
-    mk_str wanted = mk_str_from_c(name);
+    mk_str expected = mk_str_from_c(name);
     for (size_t i = 0; p && i < p->n; i++)
-        if (mk_str_eq(p->at[i].name, wanted))
+        if (mk_str_eq(p->at[i].name, expected))
             return &p->at[i];
     return NULL;
 }

@@ -17,8 +17,8 @@ static mk_str listen_flags(bool tls, bool http2)
 /* Adds the address as a configuration line, by which it is found again. */
 static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *addr, bool tls, bool http2)
 {
-    char room[MK_SOCKADDR_TEXT_MAX + 8];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX + 8];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_sockaddr_format(addr, &text);
     mk_buf_add(&text, listen_flags(tls, http2));
     return text.failed
@@ -29,13 +29,13 @@ static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *add
 /* Sockets that are open stay open. */
 static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
 {
-    struct mk_listen wanted[MK_LISTENERS_MAX + 1];
+    struct mk_listen expected[MK_LISTENERS_MAX + 1];
     const struct mk_listen *failed;
     size_t n = s->listeners.n;
     for (size_t i = 0; i < n; i++)
-        wanted[i] = (struct mk_listen){.addr = s->listeners.at[i].addr};
-    wanted[n] = *one;
-    mk_err e = mk_listeners_open(&s->listeners, &(struct mk_listens){.at = wanted, .n = n + 1}, 1, &failed);
+        expected[i] = (struct mk_listen){.addr = s->listeners.at[i].addr};
+    expected[n] = *one;
+    mk_err e = mk_listeners_open(&s->listeners, &(struct mk_listens){.at = expected, .n = n + 1}, 1, &failed);
     if (!e) /* so that another port 0 gets another port */
         s->listeners.at[n].requested = s->listeners.at[n].addr;
     return e;
@@ -92,8 +92,8 @@ static mk_err inspect_socket(int fd, struct mk_sockaddr *addr)
     int type = 0;
     socklen_t len = sizeof type;
     struct mk_sockaddr again;
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
         return mk_err_last();
     mk_err e = type == SOCK_STREAM ? mk_sockaddr_getsockname(fd, addr) : -EPROTOTYPE;
@@ -146,7 +146,7 @@ int mk_server_listen_fd(struct mk_server *s, int fd, bool tls)
     return e ? mk_last_error_set_code(s, e) : 0;
 }
 
-int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t cap)
+int mk_server_address(const struct mk_server *s, size_t i, char *buf, size_t cap)
 {
     int before MK_KEEP_ERRNO = errno;
     const struct mk_listener *one =
@@ -154,7 +154,7 @@ int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t ca
     const struct mk_listen *as = one ? mk_listener_find_listen(one, &s->generation->listens) : NULL;
     if (!as)
         return -ENOENT;
-    struct mk_buf text = mk_buf_fixed(room, cap);
+    struct mk_buf text = mk_buf_fixed(buf, cap);
     mk_sockaddr_format(&one->addr, &text);
     mk_buf_add(&text, listen_flags(as->tls, as->http2));
     mk_buf_add_char(&text, '\0');

@@ -84,37 +84,37 @@ static void run_posted_call(void *data)
     release_ref(t);
 }
 
-int mk_request_ref_resume(struct mk_request_ref *ticket,
-                          void (*in_loop)(struct mk_request *request, void *ctx), void *ctx)
+int mk_request_ref_resume(struct mk_request_ref *ref, void (*in_loop)(struct mk_request *request, void *ctx),
+                          void *ctx)
 {
     int before MK_KEEP_ERRNO = errno;
-    if (!mk_handle_is_valid(ticket))
+    if (!mk_handle_is_valid(ref))
         return -EINVAL;
-    if (mk_request_ref_is_gone(ticket))
+    if (mk_request_ref_is_gone(ref))
         return -ESTALE;
     struct posted_call *c = mk_mem_alloc(sizeof *c);
     if (!c)
         return -ENOMEM;
-    *c = (struct posted_call){.ticket = ticket, .fn = in_loop, .ctx = ctx};
-    atomic_fetch_add(&ticket->owners, 1);
-    mk_err e = mk_worker_handle_post(ticket->office, run_posted_call, c);
+    *c = (struct posted_call){.ticket = ref, .fn = in_loop, .ctx = ctx};
+    atomic_fetch_add(&ref->owners, 1);
+    mk_err e = mk_worker_handle_post(ref->office, run_posted_call, c);
     if (e) {
         mk_mem_free(c);
-        release_ref(ticket);
+        release_ref(ref);
     }
     return e;
 }
 
-bool mk_request_ref_is_gone(const struct mk_request_ref *ticket)
+bool mk_request_ref_is_gone(const struct mk_request_ref *ref)
 {
-    return !mk_handle_is_valid(ticket) || atomic_load(&ticket->is_stale);
+    return !mk_handle_is_valid(ref) || atomic_load(&ref->is_stale);
 }
 
-void mk_request_ref_free(struct mk_request_ref *ticket)
+void mk_request_ref_free(struct mk_request_ref *ref)
 {
     int before MK_KEEP_ERRNO = errno;
-    if (!mk_handle_is_valid(ticket))
+    if (!mk_handle_is_valid(ref))
         return;
-    mk_handle_unregister(ticket);
-    release_ref(ticket);
+    mk_handle_unregister(ref);
+    release_ref(ref);
 }

@@ -62,8 +62,8 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
 /* Opens all configured sockets; those that the program has opened are among them. */
 static mk_err open_sockets(struct mk_server *s, unsigned threads)
 {
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf where = mk_buf_fixed(room, sizeof room);
+    char buf[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf where = mk_buf_fixed(buf, sizeof buf);
     const struct mk_listen *failed;
     mk_err e = mk_listeners_open(&s->listeners, &s->generation->listens, threads, &failed);
     if (!e)

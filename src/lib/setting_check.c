@@ -31,14 +31,14 @@ static const struct mk_conf_table *find_table(mk_str section)
 }
 
 /* Reports contain the position; here the caller knows it. */
-static void explain_first_problem(const struct mk_conf_report *report, struct mk_buf *why)
+static void explain_first_problem(const struct mk_conf_report *report, struct mk_buf *error)
 {
     const struct mk_conf_problem *p = report->first;
     if (!p)
         return;
-    mk_buf_add(why, p->text);
+    mk_buf_add(error, p->text);
     if (p->hint.p)
-        mk_buf_addf(why, "; %.*s", MK_STR_ARG(p->hint));
+        mk_buf_addf(error, "; %.*s", MK_STR_ARG(p->hint));
 }
 
 static void init_trial(struct setting_trial *t)
@@ -49,7 +49,7 @@ static void init_trial(struct setting_trial *t)
 }
 
 static mk_err parse_trial_line(struct setting_trial *t, const struct mk_conf_table *table, mk_str key,
-                               mk_str value, struct mk_buf *why)
+                               mk_str value, struct mk_buf *error)
 {
     mk_str text = mk_arena_printf(&t->arena, "[%s]\n    %.*s %.*s\n", table->section, MK_STR_ARG(key),
                                   MK_STR_ARG(value));
@@ -60,27 +60,27 @@ static mk_err parse_trial_line(struct setting_trial *t, const struct mk_conf_tab
         (void)!mk_conf_bind_without_defaults(table, t->tree.first, &t->settings, &t->arena, &t->report);
     mk_err e = mk_conf_report_result(&t->report);
     if (e)
-        explain_first_problem(&t->report, why);
+        explain_first_problem(&t->report, error);
     return e;
 }
 
-mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *why)
+mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *error)
 {
     const struct mk_conf_table *table = find_table(section);
     struct setting_trial t;
     if (!table)
         return 0;
     init_trial(&t);
-    mk_err e = parse_trial_line(&t, table, key, value, why);
+    mk_err e = parse_trial_line(&t, table, key, value, error);
     mk_arena_fini(&t.arena);
     return e;
 }
 
-mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *why)
+mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *error)
 {
     struct setting_trial t;
     init_trial(&t);
-    mk_err e = parse_trial_line(&t, mk_keys_tables[MK_SECTION_SERVER], MK_STR("Listen"), where, why);
+    mk_err e = parse_trial_line(&t, mk_keys_tables[MK_SECTION_SERVER], MK_STR("Listen"), where, error);
     if (!e && t.settings.server.listens.n != 1)
         e = -EINVAL;
     if (!e)

@@ -5,12 +5,12 @@
 
 #include "setup/settings.h"
 
-/* Is it a key of that server section, with a valid value? -EINVAL: *why. Plugin sections are not known yet:
+/* Is it a key of that server section, with a valid value? -EINVAL: *error. Plugin sections are not known yet:
  * 0. */
-mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *why) MK_MUST_USE;
+mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *error) MK_MUST_USE;
 
 /* Parses a value of Listen. */
-mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *why) MK_MUST_USE;
+mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *error) MK_MUST_USE;
 
 /* Prints all problems, without the last line end. */
 void mk_setting_print_problems(const struct mk_conf_report *report, struct mk_buf *out);

@@ -79,11 +79,11 @@ mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer)
     if (log->write != write_line)
         return 0;
     uint64_t lost = e->writer->lost;
-    mk_err why = e->writer->lost_by;
+    mk_err error = e->writer->lost_by;
     e->writer->lost = 0;
     e->writer = writer ? writer : &e->own;
     e->writer->lost += lost;
-    e->writer->lost_by = lost ? why : e->writer->lost_by;
+    e->writer->lost_by = lost ? error : e->writer->lost_by;
     return mk_buf_reserve(&e->writer->lines, LINE_MAX_SIZE) ? 0 : -ENOMEM;
 }
 

@@ -2,15 +2,15 @@
 #include "logs/logset.h"
 
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
-                                  mk_err *why)
+                                  mk_err *error)
 {
     size_t i = 0;
     while (i < set->n && !mk_str_eq(set->at[i].where, where))
         i++;
     struct mk_logfile *f = set->at + i; /* one past the last if the log is new */
     if (i == set->n) {
-        *why = set->n == MK_LOGFILES_MAX ? -E2BIG : mk_logfile_open(f, where, set->workers);
-        if (*why)
+        *error = set->n == MK_LOGFILES_MAX ? -E2BIG : mk_logfile_open(f, where, set->workers);
+        if (*error)
             return NULL;
         f->index = (unsigned)set->n++;
     }
@@ -22,13 +22,13 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
 }
 
 /* A hint for the administrator about that error; NULL: none. */
-static const char *error_hint(mk_err why)
+static const char *error_hint(mk_err error)
 {
-    if (why == -ELOOP)
+    if (error == -ELOOP)
         return "as root, monkey follows only links of root to folders, where `User` may not write: write the "
                "path "
                "that the link leads to";
-    if (why == -EPERM)
+    if (error == -EPERM)
         return "`User` may replace the file or a folder above it: give the folder to root, and let no other "
                "user "
                "write to it";

@@ -15,9 +15,9 @@ struct mk_logset {
 };
 
 /* Opens the log, or finds it if already open. `where` is an absolute path or a word, NUL-terminated, and
- * outlives the set. The first caller with a size determines rotation. NULL: *why, -E2BIG: too many. */
+ * outlives the set. The first caller with a size determines rotation. NULL: *error, -E2BIG: too many. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
-                                  mk_err *why);
+                                  mk_err *error);
 /* The same; errors go to the report with that position. */
 struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where, uint64_t max_size,
                                             unsigned keep, const struct mk_conf_source_pos *at,

@@ -62,10 +62,10 @@ mk_err mk_logwriter_replace_fd(struct mk_logwriter *w, int fd)
     return e;
 }
 
-static void count_lost(struct mk_logwriter *w, uint64_t n, mk_err why)
+static void count_lost(struct mk_logwriter *w, uint64_t n, mk_err error)
 {
     w->lost += n;
-    w->lost_by = n ? why : w->lost_by;
+    w->lost_by = n ? error : w->lost_by;
 }
 
 const char *mk_logwriter_loss_reason(const struct mk_logwriter *w)
@@ -93,10 +93,10 @@ static mk_err send_datagram(const struct mk_logwriter *w, mk_str text)
 }
 
 /* A syslog daemon that starts, or starts again, listens on a new socket: connect to it. */
-static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err why)
+static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err error)
 {
-    if (why != -ECONNREFUSED && why != -ENOTCONN && why != -EPIPE)
-        return why;
+    if (error != -ECONNREFUSED && error != -ENOTCONN && error != -EPIPE)
+        return error;
     int fd = mk_logfile_reopen(w->file);
     if (fd < 0)
         return (mk_err)fd;
@@ -227,12 +227,12 @@ static mk_str atomic_piece(const struct mk_logwriter *w, mk_str text)
 }
 
 /* Returns the unwritten rest, and why it is unwritten. */
-static mk_str write_lines(const struct mk_logwriter *w, mk_str rest, mk_err *why)
+static mk_str write_lines(const struct mk_logwriter *w, mk_str rest, mk_err *error)
 {
     ssize_t n = 1;
     while (rest.len && n > 0) {
         n = write_nowait(w, atomic_piece(w, rest));
-        *why = n < 0 ? mk_err_last() : -EIO;
+        *error = n < 0 ? mk_err_last() : -EIO;
         rest = mk_str_skip(rest, n > 0 ? (size_t)n : 0);
     }
     return rest;
@@ -258,13 +258,13 @@ void mk_logwriter_flush(struct mk_logwriter *w)
         send_to_syslog(w);
         return;
     }
-    mk_err why = 0;
-    mk_str all = mk_buf_str(&w->lines), rest = write_lines(w, all, &why);
+    mk_err error = 0;
+    mk_str all = mk_buf_str(&w->lines), rest = write_lines(w, all, &error);
     mk_str written = mk_str_first(all, all.len - rest.len);
     w->half =
         rest.len &&
         (written.len ? !mk_str_ends(written, MK_STR("\n")) && !truncate_partial_line(w, written) : w->half);
-    count_lost(w, count_lines(rest) - w->half, why);
+    count_lost(w, count_lines(rest) - w->half, error);
     /* The rest of a partly written line comes first. */
     size_t kept = w->half ? mk_str_find(rest, '\n') + 1 : 0;
     mk_buf_consume(&w->lines, written.len);

@@ -21,7 +21,7 @@ static bool is_in_group(const struct mk_identity *id, gid_t gid)
     return gid == id->gid;
 }
 
-static bool may_access(const struct mk_identity *id, const struct stat *st, unsigned wanted)
+static bool may_access(const struct mk_identity *id, const struct stat *st, unsigned expected)
 {
     unsigned mode = st->st_mode;
     if (id->uid == 0)
@@ -30,7 +30,7 @@ static bool may_access(const struct mk_identity *id, const struct stat *st, unsi
         mode >>= 6;
     else if (is_in_group(id, st->st_gid))
         mode >>= 3;
-    return (mode & wanted) == wanted;
+    return (mode & expected) == expected;
 }
 
 static bool is_denied(const struct mk_identity *id, const char *path)

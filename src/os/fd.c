@@ -63,14 +63,15 @@ void mk_fd_restore_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &r); /* a lower limit is always allowed */
 }
 
-mk_err mk_fd_set_limit(uint64_t wanted, uint64_t *limit)
+mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit)
 {
     struct rlimit r;
     if (getrlimit(RLIMIT_NOFILE, &r) < 0)
         return mk_err_last();
     mk_err e = 0;
-    if (wanted) {
-        struct rlimit want = {.rlim_cur = wanted, .rlim_max = wanted > r.rlim_max ? wanted : r.rlim_max};
+    if (expected) {
+        struct rlimit want = {.rlim_cur = expected,
+                              .rlim_max = expected > r.rlim_max ? expected : r.rlim_max};
         if (setrlimit(RLIMIT_NOFILE, &want) == 0)
             r = want;
         else

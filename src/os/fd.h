@@ -20,7 +20,7 @@ void mk_fd_raise_limit(void);
 /* Undoes that, before another program runs: select() fails beyond 1024 descriptors. Allowed after vfork(). */
 void mk_fd_restore_limit(void);
 /* Raises or lowers RLIMIT_NOFILE; 0 leaves it. Stores the limit in force in *limit. */
-mk_err mk_fd_set_limit(uint64_t wanted, uint64_t *limit) MK_MUST_USE;
+mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit) MK_MUST_USE;
 /* How many descriptors are open, below the limit and up to the first long gap. */
 unsigned mk_fd_count(void);
 /* Writes everything; blocks if the descriptor does. */

@@ -24,13 +24,13 @@ mk_err mk_fd_passing_pair(int *a, int *b)
 
 mk_err mk_fd_passing_send(int end, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds)
 {
-    union room room = {0};
+    union room buf = {0};
     struct iovec v[4];
     MK_ASSERT(n_parts <= MK_LEN(v) && n_fds <= MK_FD_PASSING_MAX);
     memcpy(v, parts, n_parts * sizeof *v);
     struct msghdr m = {.msg_iov = v, .msg_iovlen = (uint8_t)n_parts};
     if (n_fds) {
-        m.msg_control = &room;
+        m.msg_control = &buf;
         m.msg_controllen = (socklen_t)CMSG_SPACE(n_fds * sizeof(int));
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
         c->cmsg_level = SOL_SOCKET;
@@ -50,10 +50,10 @@ static void extract_fds(struct msghdr *m, int *fds)
         memcpy(fds, CMSG_DATA(c), mk_min(c->cmsg_len - CMSG_LEN(0), MK_FD_PASSING_MAX * sizeof(int)));
 }
 
-ssize_t mk_fd_passing_receive(int end, void *room, size_t cap, int *fds)
+ssize_t mk_fd_passing_receive(int end, void *buf, size_t cap, int *fds)
 {
     union room control;
-    struct iovec v = {.iov_base = room, .iov_len = cap};
+    struct iovec v = {.iov_base = buf, .iov_len = cap};
     struct msghdr m = {
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t n;

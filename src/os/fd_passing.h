@@ -17,6 +17,6 @@ mk_err mk_fd_passing_send(int end, const struct iovec *parts, size_t n_parts, co
 /* Receives one message without waiting. Returns its length, -EAGAIN, or -EPIPE when the other end is
  * closed. -EMSGSIZE: the message exceeded the room or carried descriptors that we could not receive; it is
  * lost. The caller closes the descriptors in `fds` (MK_FD_PASSING_MAX); -1: none. */
-ssize_t mk_fd_passing_receive(int end, void *room, size_t cap, int *fds) MK_MUST_USE;
+ssize_t mk_fd_passing_receive(int end, void *buf, size_t cap, int *fds) MK_MUST_USE;
 
 #endif

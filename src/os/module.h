@@ -16,7 +16,7 @@ struct mk_module {
     const void *built_in; /* the table if linked in; else NULL */
 };
 
-/* The table; NULL: error, with the reason in `why`. Once loaded, an object stays. */
-const void *mk_module_load(const struct mk_module *m, char why[MK_MODULE_WHY]) MK_MUST_USE;
+/* The table; NULL: error, with the reason in `error`. Once loaded, an object stays. */
+const void *mk_module_load(const struct mk_module *m, char error[MK_MODULE_WHY]) MK_MUST_USE;
 
 #endif

@@ -59,12 +59,12 @@ static unsigned groups(const struct mk_regex *r)
 
 static unsigned group(const struct mk_regex *r, mk_str name)
 {
-    char room[NAME_MAX_LEN + 1];
+    char buf[NAME_MAX_LEN + 1];
     if (name.len > NAME_MAX_LEN)
         return 0;
-    memcpy(room, name.p, name.len);
-    room[name.len] = '\0';
-    int n = pcre2_substring_number_from_name(pattern_of(r)->code, (PCRE2_SPTR)room);
+    memcpy(buf, name.p, name.len);
+    buf[name.len] = '\0';
+    int n = pcre2_substring_number_from_name(pattern_of(r)->code, (PCRE2_SPTR)buf);
     return n > 0 ? (unsigned)n : 0;
 }
 
@@ -103,7 +103,8 @@ static struct match_context *thread_match_context(void)
     pthread_once(&once, create_thread_key);
     pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
     thread_context.limits = memory ? pcre2_match_context_create(memory) : NULL;
-    thread_context.data = thread_context.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
+    thread_context.data =
+        thread_context.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES_MAX, memory) : NULL;
     pcre2_general_context_free(memory); /* copied by the others */
     if (!thread_context.data) {
         pcre2_match_context_free(thread_context.limits);
@@ -171,7 +172,7 @@ static int match_with_deadline(const struct pattern *p, mk_str text,
 static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
 {
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);
-    for (unsigned i = 0; i < MK_REGEX_CAPTURES; i++) {
+    for (unsigned i = 0; i < MK_REGEX_CAPTURES_MAX; i++) {
         bool took_part = i < n && pairs[2 * i] != PCRE2_UNSET && pairs[2 * i] <= pairs[2 * i + 1];
         out->at[i] =
             took_part ? mk_str_of(text.p + pairs[2 * i], pairs[2 * i + 1] - pairs[2 * i]) : MK_STR("");
@@ -197,7 +198,7 @@ static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct 
     if (n < 0)
         return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
     if (out)
-        copy_captures(match_context->data, n ? (unsigned)n : MK_REGEX_CAPTURES, text,
+        copy_captures(match_context->data, n ? (unsigned)n : MK_REGEX_CAPTURES_MAX, text,
                       out); /* 0: more groups than pairs */
     return MK_REGEX_MATCH;
 }
@@ -207,17 +208,17 @@ static const struct mk_regex_ops ops = {
 
 /* ---- Compiling ---- */
 
-static void fill_compile_error(int number, PCRE2_SIZE at, mk_str pattern, struct mk_regex_error *why)
+static void fill_compile_error(int number, PCRE2_SIZE at, mk_str pattern, struct mk_regex_error *error)
 {
-    why->code = number == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
-    why->at = at < pattern.len ? at : pattern.len;
-    if (pcre2_get_error_message(number, (PCRE2_UCHAR *)why->text, sizeof why->text) < 0)
-        why->text[0] = '\0';
+    error->code = number == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
+    error->offset = at < pattern.len ? at : pattern.len;
+    if (pcre2_get_error_message(number, (PCRE2_UCHAR *)error->text, sizeof error->text) < 0)
+        error->text[0] = '\0';
 }
 
 /* Paths are bytes: patterns must not enable UTF-8, since a client's path may be invalid. */
 static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_context *memory,
-                                struct mk_regex_error *why)
+                                struct mk_regex_error *error)
 {
     uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOTALL;
     pcre2_compile_context *context = pcre2_compile_context_create(memory);
@@ -229,7 +230,7 @@ static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_conte
                                      options | (nocase ? PCRE2_CASELESS : 0), &number, &at, context);
     pcre2_compile_context_free(context);
     if (!code)
-        fill_compile_error(number, at, pattern, why);
+        fill_compile_error(number, at, pattern, error);
     return code;
 }
 
@@ -246,13 +247,13 @@ static void finish_pattern(struct pattern *p)
 
 extern mk_regex_compile mk_regex_pcre2_compile;
 
-struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *error)
 {
-    *why = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
+    *error = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
     pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
     struct pattern *p = memory ? mk_mem_zalloc(1, sizeof *p) : NULL;
     if (p)
-        p->code = compile_code(pattern.p ? pattern : MK_STR(""), nocase, memory, why);
+        p->code = compile_code(pattern.p ? pattern : MK_STR(""), nocase, memory, error);
     pcre2_general_context_free(memory);
     if (p && p->code) {
         finish_pattern(p);

@@ -9,7 +9,7 @@
 #include "os/fd.h"
 #include "os/proc.h"
 
-static void set_rlimit(enum mk_spawn_limit which, uint64_t wanted)
+static void set_rlimit(enum mk_spawn_limit which, uint64_t expected)
 {
     static const uint8_t resources[MK_SPAWN_LIMITS] = {
         [MK_SPAWN_CPU_S] = RLIMIT_CPU,
@@ -18,9 +18,9 @@ static void set_rlimit(enum mk_spawn_limit which, uint64_t wanted)
         [MK_SPAWN_FILE_SIZE] = RLIMIT_FSIZE,
     };
     struct rlimit r;
-    if (wanted == 0 || getrlimit(resources[which], &r) < 0)
+    if (expected == 0 || getrlimit(resources[which], &r) < 0)
         return;
-    r.rlim_cur = wanted < r.rlim_max ? wanted : r.rlim_max;
+    r.rlim_cur = expected < r.rlim_max ? expected : r.rlim_max;
     /* A hard CPU limit one second above: the kernel kills a process that ignores SIGXCPU. */
     uint64_t most = r.rlim_cur + (which == MK_SPAWN_CPU_S);
     r.rlim_max = most < r.rlim_max ? most : r.rlim_max;

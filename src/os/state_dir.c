@@ -79,37 +79,37 @@ static mk_err make_folders(const char *path)
     return 0;
 }
 
-static mk_err deny_with_reason(const char **why, const char *text)
+static mk_err deny_with_reason(const char **error, const char *text)
 {
-    *why = text;
+    *error = text;
     return -EPERM;
 }
 
-static mk_err check_folder_owner(int dir, const char **why)
+static mk_err check_folder_owner(int dir, const char **error)
 {
     struct stat st;
     if (fstat(dir, &st) < 0)
         return mk_err_last();
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return deny_with_reason(why, "the folder belongs to another user");
+        return deny_with_reason(error, "the folder belongs to another user");
     if (st.st_mode & OTHERS_WRITE)
-        return deny_with_reason(why, "other users may write into the folder (fix: chmod 700)");
+        return deny_with_reason(error, "other users may write into the folder (fix: chmod 700)");
     return 0;
 }
 
-mk_err mk_state_dir_open(const char *path, int *dir, const char **why)
+mk_err mk_state_dir_open(const char *path, int *dir, const char **error)
 {
     mk_err e = make_folders(path);
     *dir = -1;
-    *why = mk_err_text(e);
+    *error = mk_err_text(e);
     if (e)
         return e;
     *dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     e = *dir < 0 ? mk_err_last() : 0;
-    *why =
+    *error =
         e == -ELOOP || e == -ENOTDIR ? "it is not a folder (and may not be a symbolic link)" : mk_err_text(e);
     if (!e)
-        e = check_folder_owner(*dir, why);
+        e = check_folder_owner(*dir, error);
     if (e)
         mk_fd_close(dir);
     return e;
@@ -132,15 +132,15 @@ mk_err mk_state_dir_lock(int dir, unsigned wait_ms)
 
 /* ---- Files ---- */
 
-static mk_err check_file_owner(const struct stat *st, bool secret, const char **why)
+static mk_err check_file_owner(const struct stat *st, bool secret, const char **error)
 {
     if (!S_ISREG(st->st_mode))
-        return deny_with_reason(why, "it is not a regular file");
+        return deny_with_reason(error, "it is not a regular file");
     if (st->st_uid != geteuid() && st->st_uid != 0)
-        return deny_with_reason(why, "it belongs to another user");
+        return deny_with_reason(error, "it belongs to another user");
     if (secret && st->st_mode & OTHERS)
-        return deny_with_reason(why, "other users may read it, and may have done so (fix: chmod 600)");
-    return st->st_mode & OTHERS_WRITE ? deny_with_reason(why, "other users may write to it") : 0;
+        return deny_with_reason(error, "other users may read it, and may have done so (fix: chmod 600)");
+    return st->st_mode & OTHERS_WRITE ? deny_with_reason(error, "other users may write to it") : 0;
 }
 
 static mk_err read_file_text(int fd, size_t size, struct mk_buf *out)
@@ -160,19 +160,19 @@ static mk_err read_file_text(int fd, size_t size, struct mk_buf *out)
     }
 }
 
-mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out, const char **why)
+mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out, const char **error)
 {
     struct stat st;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     mk_err e = fd < 0 ? mk_err_last() : fstat(fd, &st) < 0 ? mk_err_last() : 0;
-    *why = e == -ELOOP ? "it is a symbolic link" : mk_err_text(e);
+    *error = e == -ELOOP ? "it is a symbolic link" : mk_err_text(e);
     if (e == -ELOOP)
         e = -EPERM;
     if (!e)
-        e = check_file_owner(&st, secret, why);
+        e = check_file_owner(&st, secret, error);
     if (!e) {
         e = read_file_text(fd, (size_t)st.st_size, out);
-        *why = mk_err_text(e);
+        *error = mk_err_text(e);
     }
     mk_fd_close(&fd);
     return e;

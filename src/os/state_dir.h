@@ -13,8 +13,8 @@
  * ~/.local/state/monkey. -EINVAL: the chosen path is not absolute. -ENOENT: no home folder. */
 mk_err mk_state_dir_path(char buf[PATH_MAX]) MK_MUST_USE;
 
-/* Opens the folder; creates it and its parents if missing. *why is static text. */
-mk_err mk_state_dir_open(const char *path, int *dir, const char **why) MK_MUST_USE;
+/* Opens the folder; creates it and its parents if missing. *error is static text. */
+mk_err mk_state_dir_open(const char *path, int *dir, const char **error) MK_MUST_USE;
 
 /* Excludes other processes until `dir` is closed; -EBUSY: another one holds the lock longer than
  * `wait_ms`. */
@@ -23,7 +23,7 @@ mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 /* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or no regular file. A
  * `secret` must be readable by its owner only. */
 mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out,
-                         const char **why) MK_MUST_USE;
+                         const char **error) MK_MUST_USE;
 
 /* Replaces the file atomically; it is on disk when this returns 0. For one writer at a time: see
  * mk_state_dir_lock. */

@@ -33,18 +33,18 @@ static void write_landlock(struct mk_buf *out)
     mk_fd_close(&box.fd);
 }
 
-static void write_library(struct mk_buf *out, const char *what, const char *library, const char *why)
+static void write_library(struct mk_buf *out, const char *what, const char *library, const char *error)
 {
-    mk_buf_addf(out, "%-9s %s%s\n", what, library ? library : "no: ", library ? "" : why);
+    mk_buf_addf(out, "%-9s %s%s\n", what, library ? library : "no: ", library ? "" : error);
 }
 
 static void write_libraries(struct mk_buf *out)
 {
-    const char *why;
+    const char *error;
     const struct mk_http2_module *http2 = mk_http2_get_module();
     write_library(out, "HTTP/2", http2 ? http2->vendor : NULL, "Monkey was built without nghttp2");
-    const struct mk_tls_module *tls = mk_tls_load(&why);
-    write_library(out, "TLS", tls ? tls->vendor : NULL, why);
+    const struct mk_tls_module *tls = mk_tls_load(&error);
+    write_library(out, "TLS", tls ? tls->vendor : NULL, error);
 }
 
 void mk_build_info_write(struct mk_buf *out)

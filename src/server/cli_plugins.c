@@ -32,7 +32,7 @@ static void write_plugin_contents(struct mk_buf *out, const struct mk_plugin *p)
         write_list_item(out, "handlers", n++, (*h)->name);
     end_list_line(out, n);
     n = 0;
-    for (const struct mk_command *const *v = p->verbs; v && *v; v++)
+    for (const struct mk_command *const *v = p->commands; v && *v; v++)
         write_list_item(out, "commands", n++, (*v)->name);
     end_list_line(out, n);
 }
@@ -67,8 +67,8 @@ void mk_cli_plugins_write_all(struct mk_buf *out)
 bool mk_cli_plugins_can_load(const char *name)
 {
     struct mk_plugin_object o;
-    char why[MK_PLUGIN_OBJECT_ERROR_MAX];
-    bool ok = mk_plugin_object_open(&o, mk_str_from_c(name), why);
+    char error[MK_PLUGIN_OBJECT_ERROR_MAX];
+    bool ok = mk_plugin_object_open(&o, mk_str_from_c(name), error);
     if (ok)
         mk_plugin_object_close(&o);
     return ok;
@@ -153,7 +153,7 @@ void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk
 
 static bool write_plugin_commands(const struct mk_plugin_object *o, void *ctx)
 {
-    for (const struct mk_command *const *v = o->plugin->verbs; v && *v; v++)
+    for (const struct mk_command *const *v = o->plugin->commands; v && *v; v++)
         mk_options_write_command(ctx, (*v)->name, (*v)->args, (*v)->help);
     return true;
 }
@@ -171,7 +171,7 @@ struct suggest_search {
 static bool suggest_plugin_command(const struct mk_plugin_object *o, void *ctx)
 {
     struct suggest_search *t = ctx;
-    for (const struct mk_command *const *v = o->plugin->verbs; v && *v; v++) {
+    for (const struct mk_command *const *v = o->plugin->commands; v && *v; v++) {
         mk_str name = mk_str_first(mk_str_from_c((*v)->name), MK_CLI_PLUGINS_COMMAND_MAX);
         mk_conf_suggest_try(t->near, name);
         if (t->near->best.p == name.p)
@@ -180,9 +180,9 @@ static bool suggest_plugin_command(const struct mk_plugin_object *o, void *ctx)
     return true;
 }
 
-void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char room[MK_CLI_PLUGINS_COMMAND_MAX])
+void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char buf[MK_CLI_PLUGINS_COMMAND_MAX])
 {
-    mk_plugin_object_for_each(suggest_plugin_command, &(struct suggest_search){.near = near, .room = room});
+    mk_plugin_object_for_each(suggest_plugin_command, &(struct suggest_search){.near = near, .room = buf});
 }
 
 struct command_search {
@@ -193,7 +193,7 @@ struct command_search {
 static bool find_plugin_command(const struct mk_plugin_object *o, void *ctx)
 {
     struct command_search *s = ctx;
-    for (const struct mk_command *const *v = o->plugin->verbs; v && *v && !s->found; v++)
+    for (const struct mk_command *const *v = o->plugin->commands; v && *v && !s->found; v++)
         s->found = strcmp((*v)->name, s->word) == 0;
     return !s->found;
 }
@@ -214,7 +214,7 @@ struct command_call {
 static bool run_plugin_command(const struct mk_plugin_object *o, void *ctx)
 {
     struct command_call *c = ctx;
-    for (const struct mk_command *const *v = o->plugin->verbs; v && *v && !c->found; v++) {
+    for (const struct mk_command *const *v = o->plugin->commands; v && *v && !c->found; v++) {
         if (strcmp((*v)->name, c->argv[0]) != 0)
             continue;
         c->found = true;

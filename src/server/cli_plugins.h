@@ -16,7 +16,7 @@ void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk
 /* Plugin commands: rows of the help, and candidates for an unknown word. */
 void mk_cli_plugins_write_commands(struct mk_buf *out);
 enum { MK_CLI_PLUGINS_COMMAND_MAX = 64 };
-void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char room[MK_CLI_PLUGINS_COMMAND_MAX]);
+void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char buf[MK_CLI_PLUGINS_COMMAND_MAX]);
 
 bool mk_cli_plugins_has_command(const char *word);
 /* Runs the plugin command argv[0]; false: no such command. */

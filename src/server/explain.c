@@ -123,13 +123,13 @@ static void explain_host(const struct mk_request *r, struct mk_buf *out)
     mk_str regex = host_has_name(h, r->host) || host_matches_wildcard(h, r->host)
                        ? (mk_str){NULL, 0}
                        : mk_vhost_matching_regex(h, r->host);
-    const char *why = !r->host.p                          ? "the request names no host: the default one"
-                      : host_has_name(h, r->host)         ? "by its name"
-                      : regex.p                           ? "by the regular expression "
-                      : host_matches_wildcard(h, r->host) ? "by a name with a star"
-                                                          : "no host has this name: the default one";
+    const char *message = !r->host.p                          ? "the request names no host: the default one"
+                          : host_has_name(h, r->host)         ? "by its name"
+                          : regex.p                           ? "by the regular expression "
+                          : host_matches_wildcard(h, r->host) ? "by a name with a star"
+                                                              : "no host has this name: the default one";
     say(out, "host", "%.*s (%s), %s%.*s", MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")),
-        h->written_at.p, why, MK_STR_ARG(regex));
+        h->written_at.p, message, MK_STR_ARG(regex));
 }
 
 /* Keys of the settings: the paths, the access log, and the rest. */

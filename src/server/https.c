@@ -19,16 +19,16 @@ enum { WHY_MAX = 8 * 1024 };
 static bool add_certified_address(struct mk_https *h, const char *listen, size_t *n)
 {
     struct mk_sockaddr a;
-    char room[INET6_ADDRSTRLEN];
+    char buf[INET6_ADDRSTRLEN];
     if (mk_sockaddr_parse(mk_str_from_c(listen), MK_STR("127.0.0.1"), &a) || mk_sockaddr_is_any(&a))
         return true; /* the reader of the configuration reports its errors */
     if (a.any.sa_family == AF_INET)
-        inet_ntop(AF_INET, &a.v4.sin_addr, room, sizeof room);
+        inet_ntop(AF_INET, &a.v4.sin_addr, buf, sizeof buf);
     else if (a.any.sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &a.v6.sin6_addr, room, sizeof room);
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, buf, sizeof buf);
     else
         return true;
-    mk_str copy = mk_arena_copy(&h->arena, mk_str_from_c(room));
+    mk_str copy = mk_arena_copy(&h->arena, mk_str_from_c(buf));
     h->extra[*n] = copy.p;
     *n += copy.p != NULL;
     return copy.p != NULL;
@@ -50,25 +50,25 @@ static bool collect_listens(struct mk_https *h, const struct mk_arguments *a)
 
 /* ---- Starting ---- */
 
-static int print_error(const struct mk_buf *why)
+static int print_error(const struct mk_buf *error)
 {
-    fprintf(stderr, "monkey: %.*s", MK_STR_ARG(mk_buf_str(why)));
+    fprintf(stderr, "monkey: %.*s", MK_STR_ARG(mk_buf_str(error)));
     return MK_EXIT_FAILED;
 }
 
 bool mk_https_init(struct mk_https *h, const struct mk_arguments *a)
 {
-    char room[WHY_MAX];
-    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    char buf[WHY_MAX];
+    struct mk_buf error = mk_buf_fixed(buf, sizeof buf);
     *h = (struct mk_https){0};
     mk_arena_init(&h->arena, NULL);
     bool ok = collect_listens(h, a);
     if (!ok)
-        mk_buf_add(&why, MK_STR("out of memory\n"));
-    ok = ok && mk_local_ca_ensure(h->extra, MK_LOCAL_CA_WAIT_MS, &h->arena, &h->authority, &why);
+        mk_buf_add(&error, MK_STR("out of memory\n"));
+    ok = ok && mk_local_ca_ensure(h->extra, MK_LOCAL_CA_WAIT_MS, &h->arena, &h->authority, &error);
     if (ok)
         return true;
-    (void)print_error(&why);
+    (void)print_error(&error);
     mk_https_fini(h);
     return false;
 }
@@ -92,13 +92,13 @@ void mk_https_write_config(const struct mk_https *h, struct mk_buf *out)
 
 void mk_https_renew(struct mk_https *h, struct mk_log *log)
 {
-    char room[WHY_MAX];
-    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    char buf[WHY_MAX];
+    struct mk_buf error = mk_buf_fixed(buf, sizeof buf);
     struct mk_local_ca now;
     struct mk_arena arena;
     mk_arena_init(&arena, NULL);
-    bool ok = mk_local_ca_ensure(h->extra, 0, &arena, &now, &why);
-    mk_str first = mk_str_first(mk_buf_str(&why), mk_str_find(mk_buf_str(&why), '\n'));
+    bool ok = mk_local_ca_ensure(h->extra, 0, &arena, &now, &error);
+    mk_str first = mk_str_first(mk_buf_str(&error), mk_str_find(mk_buf_str(&error), '\n'));
     if (!ok && !h->failed)
         mk_log_warn(log, "cannot renew the certificate: %.*s", MK_STR_ARG(first));
     if (ok && now.is_new)
@@ -143,12 +143,12 @@ void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out)
 
 int mk_https_show_authority(void)
 {
-    char room[WHY_MAX], text_room[4 * WHY_MAX];
-    struct mk_buf why = mk_buf_fixed(room, sizeof room), text = mk_buf_fixed(text_room, sizeof text_room);
+    char buf[WHY_MAX], text_room[4 * WHY_MAX];
+    struct mk_buf error = mk_buf_fixed(buf, sizeof buf), text = mk_buf_fixed(text_room, sizeof text_room);
     struct mk_local_ca a;
     struct mk_arena arena;
     mk_arena_init(&arena, NULL);
-    bool ok = mk_local_ca_ensure(NULL, MK_LOCAL_CA_WAIT_MS, &arena, &a, &why);
+    bool ok = mk_local_ca_ensure(NULL, MK_LOCAL_CA_WAIT_MS, &arena, &a, &error);
     int code = MK_EXIT_OK;
     if (ok) {
         mk_buf_addf(&text, "%s\n", a.certificate);
@@ -158,7 +158,7 @@ int mk_https_show_authority(void)
         if (fwrite(s.p, 1, s.len, stdout) != s.len || fflush(stdout) != 0)
             code = MK_EXIT_FAILED;
     } else {
-        code = print_error(&why);
+        code = print_error(&error);
     }
     mk_arena_fini(&arena);
     return code;

@@ -32,7 +32,7 @@ static const uint16_t due_in[] = {
 
 static bool is_reloading(const struct mk_lifecycle *l)
 {
-    return (TO(TRYING) | TO(PREPARING) | TO(RELOADING)) >> l->phase.is & 1;
+    return (TO(TRYING) | TO(PREPARING) | TO(RELOADING)) >> l->phase.state & 1;
 }
 
 static const char *lifecycle_invariant_error(const void *owner)
@@ -40,9 +40,10 @@ static const char *lifecycle_invariant_error(const void *owner)
     const struct mk_lifecycle *l = owner;
     if (l->slow && !is_reloading(l))
         return "a reload is slow";
-    if (l->late && l->phase.is != MK_PHASE_HANDING_OVER)
+    if (l->late && l->phase.state != MK_PHASE_HANDING_OVER)
         return "workers are late when they hand over";
-    return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.is & 1) ? "this step may be due" : NULL;
+    return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.state & 1) ? "this step may be due"
+                                                                               : NULL;
 }
 
 const struct mk_sm_machine mk_lifecycle_machine = {"master", &phases, MK_PHASES, lifecycle_invariant_error};
@@ -63,13 +64,13 @@ void mk_lifecycle_request_reload(struct mk_lifecycle *l)
 
 void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase.is == MK_PHASE_TRYING)
+    if (l->phase.state == MK_PHASE_TRYING)
         l->due = ok ? MK_STEP_LOAD : MK_STEP_REJECT;
 }
 
 void mk_lifecycle_config_loaded(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase.is != MK_PHASE_TRYING)
+    if (l->phase.state != MK_PHASE_TRYING)
         return;
     if (ok)
         set_phase(l, MK_PHASE_PREPARING);
@@ -79,10 +80,10 @@ void mk_lifecycle_config_loaded(struct mk_lifecycle *l, bool ok)
 
 void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase.is == MK_PHASE_PREPARING_FIRST) {
+    if (l->phase.state == MK_PHASE_PREPARING_FIRST) {
         set_phase(l, MK_PHASE_STARTING);
         l->due = ok ? MK_STEP_START_FIRST : MK_STEP_FAIL;
-    } else if (l->phase.is == MK_PHASE_PREPARING) {
+    } else if (l->phase.state == MK_PHASE_PREPARING) {
         if (ok)
             set_phase(l, MK_PHASE_RELOADING);
         l->due = ok ? MK_STEP_START_NEW : MK_STEP_REJECT;
@@ -97,9 +98,9 @@ void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok)
 
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l)
 {
-    if (l->phase.is == MK_PHASE_STARTING)
+    if (l->phase.state == MK_PHASE_STARTING)
         l->due = MK_STEP_FAIL;
-    else if (l->phase.is == MK_PHASE_RELOADING)
+    else if (l->phase.state == MK_PHASE_RELOADING)
         l->due = MK_STEP_ABANDON;
 }
 
@@ -110,14 +111,14 @@ void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l)
 
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l)
 {
-    l->late = l->phase.is == MK_PHASE_HANDING_OVER;
+    l->late = l->phase.state == MK_PHASE_HANDING_OVER;
 }
 
 struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l, bool at_once)
 {
     const struct mk_lifecycle_shutdown ending = {
-        .is_first = l->phase.is != MK_PHASE_ENDING,
-        .kills_starting = l->slow || (l->phase.is == MK_PHASE_RELOADING && at_once),
+        .is_first = l->phase.state != MK_PHASE_ENDING,
+        .kills_starting = l->slow || (l->phase.state == MK_PHASE_RELOADING && at_once),
         .has_limit = at_once,
     };
     l->due = MK_STEP_WAIT;
@@ -154,7 +155,7 @@ static bool has_lost_worker(const struct mk_lifecycle_workers *w)
 static bool should_give_up_reload(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
 {
     return is_reloading(l) && l->slow &&
-           (l->again || (l->phase.is == MK_PHASE_RELOADING && has_lost_worker(w)));
+           (l->again || (l->phase.state == MK_PHASE_RELOADING && has_lost_worker(w)));
 }
 
 static enum mk_lifecycle_step enter_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase phase,
@@ -170,7 +171,7 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
         return take_due_step(l);
     if (should_give_up_reload(l, w))
         return enter_phase(l, MK_PHASE_SERVING, MK_STEP_GIVE_UP_RELOAD);
-    switch ((enum mk_lifecycle_phase)l->phase.is) {
+    switch ((enum mk_lifecycle_phase)l->phase.state) {
     case MK_PHASE_STARTING:
         return w->ready == w->wanted ? enter_phase(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
     case MK_PHASE_SERVING:
@@ -194,7 +195,7 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
 
 bool mk_lifecycle_may_upgrade(const struct mk_lifecycle *l)
 {
-    return l->phase.is == MK_PHASE_SERVING;
+    return l->phase.state == MK_PHASE_SERVING;
 }
 
 uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms)

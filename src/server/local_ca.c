@@ -85,14 +85,14 @@ static bool check_ca_validity(struct ca_check *l)
 
 static bool open_ca(struct ca_check *l)
 {
-    char room[FILE_MAX];
-    struct mk_buf pem = mk_buf_fixed(room, sizeof room);
-    const char *why = NULL;
-    mk_err e = mk_state_dir_read(l->dir, KEY, true, &pem, &why);
-    bool ok = !e || (e == -ENOENT ? create_ca(l, &pem) : report_ca_error(l, KEY, why, ANEW));
-    if (ok && l->ops->open(mk_buf_str(&pem), &l->authority, &why))
-        ok = report_ca_error(l, KEY, why, ANEW);
-    explicit_bzero(room, sizeof room);
+    char buf[FILE_MAX];
+    struct mk_buf pem = mk_buf_fixed(buf, sizeof buf);
+    const char *error = NULL;
+    mk_err e = mk_state_dir_read(l->dir, KEY, true, &pem, &error);
+    bool ok = !e || (e == -ENOENT ? create_ca(l, &pem) : report_ca_error(l, KEY, error, ANEW));
+    if (ok && l->ops->open(mk_buf_str(&pem), &l->authority, &error))
+        ok = report_ca_error(l, KEY, error, ANEW);
+    explicit_bzero(buf, sizeof buf);
     if (!ok)
         return false;
     l->ops->facts(l->authority, &l->out->facts);
@@ -103,12 +103,12 @@ static bool open_ca(struct ca_check *l)
 
 static bool ensure_ca_certificate(struct ca_check *l)
 {
-    char room[FILE_MAX], old_room[FILE_MAX];
-    struct mk_buf pem = mk_buf_fixed(room, sizeof room), old = mk_buf_fixed(old_room, sizeof old_room);
-    const char *why;
+    char buf[FILE_MAX], old_room[FILE_MAX];
+    struct mk_buf pem = mk_buf_fixed(buf, sizeof buf), old = mk_buf_fixed(old_room, sizeof old_room);
+    const char *error;
     if (l->ops->certificate(l->authority, &pem))
         return report_ca_error(l, CERTIFICATE, "the TLS library could not write it", "");
-    if (!mk_state_dir_read(l->dir, CERTIFICATE, false, &old, &why) &&
+    if (!mk_state_dir_read(l->dir, CERTIFICATE, false, &old, &error) &&
         mk_str_eq(mk_buf_str(&old), mk_buf_str(&pem)))
         return true;
     mk_err e = mk_state_dir_write(l->dir, CERTIFICATE, OPEN, mk_buf_str(&pem));
@@ -140,17 +140,17 @@ static bool issue(struct ca_check *l, const struct mk_tls_names *names, struct m
 
 static bool ensure_leaf(struct ca_check *l)
 {
-    char room[FILE_MAX];
-    struct mk_buf pem = mk_buf_fixed(room, sizeof room);
+    char buf[FILE_MAX];
+    struct mk_buf pem = mk_buf_fixed(buf, sizeof buf);
     const struct mk_tls_names names = {l->names.at, l->names.n};
-    const char *why;
+    const char *error;
     /* On any error, a new one can be issued. */
-    mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &why);
+    mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &error);
     if (!e)
-        why = l->ops->is_due(l->authority, mk_buf_str(&pem), &names, l->now);
-    l->out->issued_why = why;
-    bool ok = !why || issue(l, &names, &pem);
-    explicit_bzero(room, sizeof room);
+        error = l->ops->is_due(l->authority, mk_buf_str(&pem), &names, l->now);
+    l->out->issued_why = error;
+    bool ok = !error || issue(l, &names, &pem);
+    explicit_bzero(buf, sizeof buf);
     return ok;
 }
 
@@ -174,7 +174,7 @@ static void choose_leaf_name(struct ca_check *l, const char *const *extra)
 
 static bool open_state_folder(struct ca_check *l, unsigned wait_ms)
 {
-    const char *why = "";
+    const char *error = "";
     mk_err e = mk_state_dir_path(l->out->folder);
     if (e) {
         mk_buf_addf(l->why, "no state folder: %s\n  Set MONKEY_STATE=/path in the environment.\n",
@@ -183,9 +183,9 @@ static bool open_state_folder(struct ca_check *l, unsigned wait_ms)
                                    : mk_err_text(e));
         return false;
     }
-    e = mk_state_dir_open(l->out->folder, &l->dir, &why);
+    e = mk_state_dir_open(l->out->folder, &l->dir, &error);
     if (e)
-        return report_ca_error(l, "", why, ELSEWHERE);
+        return report_ca_error(l, "", error, ELSEWHERE);
     e = mk_state_dir_lock(l->dir, wait_ms);
     return !e || report_ca_error(l, "", e == -EBUSY ? "another monkey is using it" : mk_err_text(e), "");
 }
@@ -205,14 +205,14 @@ static bool ca_check(struct ca_check *l, const char *const *extra, unsigned wait
 }
 
 bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
-                        struct mk_local_ca *out, struct mk_buf *why)
+                        struct mk_local_ca *out, struct mk_buf *error)
 {
     const char *missing = NULL;
     const struct mk_tls_module *tls = mk_tls_load(&missing);
-    struct ca_check l = {.out = out, .arena = arena, .why = why, .now = (int64_t)time(NULL), .dir = -1};
+    struct ca_check l = {.out = out, .arena = arena, .why = error, .now = (int64_t)time(NULL), .dir = -1};
     *out = (struct mk_local_ca){0};
     if (!tls) {
-        mk_buf_addf(why, "TLS is not available: %s\n", missing);
+        mk_buf_addf(error, "TLS is not available: %s\n", missing);
         return false;
     }
     l.ops = tls->authority;
@@ -225,16 +225,16 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
 /* ---- Telling people ---- */
 
 /* For pasting into a shell. */
-static mk_str shell_quote(const char *path, struct mk_buf *room)
+static mk_str shell_quote(const char *path, struct mk_buf *buf)
 {
-    mk_buf_add_char(room, '\'');
+    mk_buf_add_char(buf, '\'');
     for (; *path; path++) {
         if (*path == '\'')
-            mk_buf_add(room, MK_STR("'\\'"));
-        mk_buf_add_char(room, *path);
+            mk_buf_add(buf, MK_STR("'\\'"));
+        mk_buf_add_char(buf, *path);
     }
-    mk_buf_add_char(room, '\'');
-    return mk_buf_str(room);
+    mk_buf_add_char(buf, '\'');
+    return mk_buf_str(buf);
 }
 
 static bool needs_no_quotes(const char *path)
@@ -246,8 +246,8 @@ static bool needs_no_quotes(const char *path)
 
 void mk_local_ca_write_trust_help(const struct mk_local_ca *a, struct mk_buf *out)
 {
-    char room[4 * sizeof a->certificate + 2];
-    struct mk_buf quotes = mk_buf_fixed(room, sizeof room);
+    char buf[4 * sizeof a->certificate + 2];
+    struct mk_buf quotes = mk_buf_fixed(buf, sizeof buf);
     mk_str path = mk_str_from_c(a->certificate);
     if (!needs_no_quotes(a->certificate))
         path = shell_quote(a->certificate, &quotes);

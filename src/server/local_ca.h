@@ -23,9 +23,9 @@ struct mk_local_ca {
 enum { MK_LOCAL_CA_WAIT_MS = 10000 };
 
 /* Checks existing files, and creates or replaces what is missing or due. `extra` (NULL-terminated, or NULL):
- * further listen addresses; each different set gets its own certificate. False: error, explained in `why`. */
+ * further listen addresses; each different set gets its own certificate. False: error, explained in `error`. */
 bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
-                        struct mk_local_ca *out, struct mk_buf *why) MK_MUST_USE;
+                        struct mk_local_ca *out, struct mk_buf *error) MK_MUST_USE;
 
 /* Explains how browsers and programs can trust it. */
 void mk_local_ca_write_trust_help(const struct mk_local_ca *a, struct mk_buf *out);

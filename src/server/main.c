@@ -75,24 +75,24 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
 }
 
 /* Made absolute: a daemon changes its folder, and reloads its configuration later. */
-static const char *absolute_path(const char *path, char room[PATH_MAX])
+static const char *absolute_path(const char *path, char buf[PATH_MAX])
 {
     char here[PATH_MAX];
     if (!path || path[0] == '/' || !getcwd(here, sizeof here))
         return path;
-    int len = snprintf(room, PATH_MAX, "%s/%s", here, path);
-    return len > 0 && len < PATH_MAX ? room : path;
+    int len = snprintf(buf, PATH_MAX, "%s/%s", here, path);
+    return len > 0 && len < PATH_MAX ? buf : path;
 }
 
 /* Reports an argument that is neither a folder nor a command. */
 static void report_unknown_word(const char *word, int error)
 {
-    char room[MK_CLI_PLUGINS_COMMAND_MAX];
+    char buf[MK_CLI_PLUGINS_COMMAND_MAX];
     bool is_path = error != ENOENT || strchr(word, '/');
     struct mk_conf_suggest near = mk_conf_suggest_for(mk_str_from_c(word));
     for (size_t i = 0; i < mk_options_commands_n; i++)
         mk_conf_suggest_try(&near, mk_str_from_c(mk_options_commands[i].name));
-    mk_cli_plugins_suggest_command(&near, room);
+    mk_cli_plugins_suggest_command(&near, buf);
     if (is_path)
         fprintf(stderr, "monkey: cannot serve the folder `%s`: %s\n", word, strerror(error));
     else

@@ -178,14 +178,14 @@ static void keep_old_config(struct master *m)
 }
 
 /* Workers of the new generation cannot serve, or were not started. */
-static void abandon_reload(struct master *m, mk_str why)
+static void abandon_reload(struct master *m, mk_str error)
 {
     mk_workers_stop(&m->workers, m->other, SIGKILL, false);
     mk_errorlog_switch(&m->log, effective_log_level(m, m->generation), m->generation->error_log);
     free_other_config(m);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return_to_config(&m->workers, m->generation);
-    mk_reload_stats_failed(m->workers.scoreboard.history, why);
+    mk_reload_stats_failed(m->workers.scoreboard.history, error);
     keep_old_config(m);
 }
 
@@ -199,16 +199,16 @@ static void fail_reload(struct master *m)
 /* The new configuration has taken so long that it may never serve. */
 static void give_up_slow_reload(struct master *m)
 {
-    const mk_str why = MK_STR("the new configuration has not begun to serve: giving it up");
-    mk_log_warn(&m->log.log, "%.*s", MK_STR_ARG(why));
+    const mk_str error = MK_STR("the new configuration has not begun to serve: giving it up");
+    mk_log_warn(&m->log.log, "%.*s", MK_STR_ARG(error));
     mk_config_trial_stop(&m->attempt);
     if (m->other && m->workers.generation == m->other) {
-        abandon_reload(m, why);
+        abandon_reload(m, error);
         return;
     }
     if (m->other)
         free_other_config(m);
-    mk_reload_stats_failed(m->workers.scoreboard.history, why);
+    mk_reload_stats_failed(m->workers.scoreboard.history, error);
     keep_old_config(m);
 }
 
@@ -260,7 +260,7 @@ static void reject_config(struct master *m)
 static void on_plugins_prepared(struct mk_config_trial *a, bool ok)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
-    if (m->life.phase.is == MK_PHASE_PREPARING_FIRST)
+    if (m->life.phase.state == MK_PHASE_PREPARING_FIRST)
         mk_report_output_print(&a->report);
     else
         mk_report_output_log(&m->log.log, m->workers.scoreboard.history, &a->report, ok);
@@ -342,7 +342,7 @@ static void request_reload(struct master *m)
 static void on_files_changed(struct mk_master_housekeeping *u)
 {
     struct master *m = MK_CONTAINER(u, struct master, upkeep);
-    if (m->life.phase.is == MK_PHASE_ENDING)
+    if (m->life.phase.state == MK_PHASE_ENDING)
         return;
     mk_log_info(&m->log.log, "watched files have changed: reloading the configuration");
     request_reload(m);
@@ -421,7 +421,7 @@ static void on_workers_changed(struct mk_workers *w)
 static void on_hand_over_timeout(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
-    if (m->life.phase.is != MK_PHASE_HANDING_OVER)
+    if (m->life.phase.state != MK_PHASE_HANDING_OVER)
         return;
     mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
     mk_lifecycle_old_workers_late(&m->life);
@@ -456,7 +456,7 @@ static void on_worker_request(struct mk_workers *w, const struct mk_control_mess
 {
     struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_config_generation *const generations[] = {m->generation, m->other};
-    if (m->life.phase.is == MK_PHASE_ENDING)
+    if (m->life.phase.state == MK_PHASE_ENDING)
         return;
     if (ask->kind == MK_CONTROL_RELOAD) {
         mk_log_info(&m->log.log, "a plugin requests a reload: reloading the configuration");

@@ -59,11 +59,12 @@ static void write_all_interfaces(const struct mk_listener *listener, bool tls, s
     mk_buf_free(&urls);
 }
 
-void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out)
+void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *expected,
+                   struct mk_buf *out)
 {
     for (unsigned i = 0; i < listeners->n; i++) {
         const struct mk_listener *one = &listeners->at[i];
-        const struct mk_listen *as = mk_listener_find_listen(one, wanted);
+        const struct mk_listen *as = mk_listener_find_listen(one, expected);
         bool tls = as && as->tls;
         if (mk_sockaddr_is_any(&one->addr))
             write_all_interfaces(one, tls, out);

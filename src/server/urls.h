@@ -7,6 +7,7 @@
 
 /* Writes a line per URL. A wildcard address has a line of its own, and a URL for each address of the
  * machine. */
-void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out);
+void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *expected,
+                   struct mk_buf *out);
 
 #endif

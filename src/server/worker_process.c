@@ -239,13 +239,13 @@ static void handle_master_message(struct worker_process *p, const struct mk_cont
 static void on_master_message(struct mk_fd_watch *w, uint32_t events)
 {
     struct worker_process *p = MK_CONTAINER(w, struct worker_process, control);
-    struct mk_control_buffer room;
+    struct mk_control_buffer buf;
     struct mk_control_message m;
     mk_err e = 0;
     (void)events;
     /* Leaves the rest for the next iteration, because connections are waiting. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
-        e = mk_control_receive(p->control_fd, &room, &m);
+        e = mk_control_receive(p->control_fd, &buf, &m);
         if (e)
             continue;
         handle_master_message(p, &m);
@@ -261,10 +261,10 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
 /* Requests of plugins to the master at startup may have filled the channel: blocks until it reads them. */
 static mk_err send_ready(int control_fd)
 {
-    struct pollfd room = {.fd = control_fd, .events = POLLOUT};
+    struct pollfd buf = {.fd = control_fd, .events = POLLOUT};
     mk_err e;
     while ((e = mk_control_send_kind(control_fd, MK_CONTROL_READY)) == -EAGAIN)
-        if (poll(&room, 1, READY_MS) == 0)
+        if (poll(&buf, 1, READY_MS) == 0)
             break;
     return e;
 }

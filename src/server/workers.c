@@ -90,7 +90,7 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
 {
     struct mk_worker_slot *p = MK_CONTAINER(watch, struct mk_worker_slot, control);
     struct mk_loop *loop = p->all->loop;
-    struct mk_control_buffer room;
+    struct mk_control_buffer buf;
     struct mk_control_message m;
     mk_err e = 0;
     if (!p->pid)
@@ -99,7 +99,7 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
         (void)!mk_loop_modify(loop, p->control_fd, watch, EPOLLIN);
     /* Leaves the rest for the next iteration, because signals are waiting. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
-        e = mk_control_receive(p->control_fd, &room, &m);
+        e = mk_control_receive(p->control_fd, &buf, &m);
         if (e)
             continue;
         mk_fd_close(&m.fd); /* messages to the master carry no descriptors */
@@ -270,8 +270,8 @@ static void on_restart_timer(struct mk_timer *t)
 
 static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, int status)
 {
-    char room[384];
-    struct mk_buf work = mk_buf_fixed(room, sizeof room);
+    char buf[384];
+    struct mk_buf work = mk_buf_fixed(buf, sizeof buf);
     mk_scoreboard_describe_slot(p->place, &work);
     if (WIFSIGNALED(status))
         mk_log_error(&w->log->log, "worker %d was killed by signal %d (%s); %.*s", (int)p->pid,

@@ -17,43 +17,43 @@ static bool is_mountable(mk_str path)
     return true;
 }
 
-static bool check_alias_path(const struct mk_conf_ctx *spot, const struct mk_aliases *list, mk_str word,
+static bool check_alias_path(const struct mk_conf_ctx *ctx, const struct mk_aliases *list, mk_str word,
                              mk_str path)
 {
     if (!is_mountable(path)) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not a path for an Alias: expected %s",
-                          MK_CONF_REPORT_ARG(word), spot->key->form);
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not a path for an Alias: expected %s",
+                          MK_CONF_REPORT_ARG(word), ctx->key->syntax);
         if (path.len == 0)
-            mk_conf_ctx_hint(spot, "the folder of `/` is the DocumentRoot");
+            mk_conf_ctx_hint(ctx, "the folder of `/` is the DocumentRoot");
         return false;
     }
     for (size_t i = 0; i < list->n; i++) {
         if (!mk_str_eq(list->at[i].path, path))
             continue;
-        mk_conf_ctx_error(spot, word, "`%.*s` already has an Alias in line %u", MK_CONF_REPORT_ARG(word),
+        mk_conf_ctx_error(ctx, word, "`%.*s` already has an Alias in line %u", MK_CONF_REPORT_ARG(word),
                           list->at[i].entry->at.line);
         return false;
     }
     return true;
 }
 
-bool mk_alias_parse(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool mk_alias_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct mk_aliases *list = field;
-    struct mk_alias one = {.entry = spot->entry};
+    struct mk_alias one = {.entry = ctx->entry};
     mk_str rest = value, path, folder, more;
-    if (!mk_conf_ctx_word(spot, &rest, &path) || !mk_conf_ctx_word(spot, &rest, &folder) ||
-        !mk_conf_ctx_word(spot, &rest, &more))
+    if (!mk_conf_ctx_word(ctx, &rest, &path) || !mk_conf_ctx_word(ctx, &rest, &folder) ||
+        !mk_conf_ctx_word(ctx, &rest, &more))
         return false;
     if (folder.len == 0 || more.p) {
-        mk_conf_ctx_error(spot, value, "expected a path and one folder: %s", spot->key->form);
+        mk_conf_ctx_error(ctx, value, "expected a path and one folder: %s", ctx->key->syntax);
         return false;
     }
     one.path = mk_str_ends(path, MK_STR("/")) ? mk_str_first(path, path.len - 1) : path;
-    if (!check_alias_path(spot, list, path, one.path))
+    if (!check_alias_path(ctx, list, path, one.path))
         return false;
-    one.folder = mk_conf_ctx_path(spot, folder);
-    return one.folder.p && mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
+    one.folder = mk_conf_ctx_path(ctx, folder);
+    return one.folder.p && mk_arena_append(ctx->arena, &list->at, &list->n, &one, sizeof one);
 }
 
 bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)

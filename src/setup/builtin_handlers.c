@@ -16,9 +16,9 @@ static bool parse_status_in_range(mk_str word, unsigned from, unsigned to, unsig
     return true;
 }
 
-static bool bind_redirect(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_redirect(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
-    struct mk_redirect *r = mk_conf_ctx_alloc(spot, sizeof *r);
+    struct mk_redirect *r = mk_conf_ctx_alloc(ctx, sizeof *r);
     *data = r;
     if (!r)
         return false;
@@ -49,10 +49,10 @@ static bool parse_quoted(mk_str s, char *out, mk_str *text)
     return i + 1 == s.len;
 }
 
-static bool bind_status(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_status(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
-    struct mk_status_handler *answer = mk_conf_ctx_alloc(spot, sizeof *answer);
-    char *buf = mk_conf_ctx_alloc(spot, words.len + 1);
+    struct mk_status_handler *answer = mk_conf_ctx_alloc(ctx, sizeof *answer);
+    char *buf = mk_conf_ctx_alloc(ctx, words.len + 1);
     *data = answer;
     if (!answer || !buf || !parse_status_in_range(mk_str_word(&words), 200, 599, &answer->status) ||
         !mk_status_handler_allows(answer->status))

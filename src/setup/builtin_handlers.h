@@ -10,7 +10,7 @@
 /* `bind` for struct mk_handler: kept here, because the web layer does not know the configuration. */
 struct mk_builtin_handler {
     const struct mk_handler *handler;
-    bool (*bind)(const struct mk_conf_ctx *spot, mk_str words, void **data);
+    bool (*bind)(const struct mk_conf_ctx *ctx, mk_str words, void **data);
     const char *example; /* an example line for [ROUTES] */
 };
 

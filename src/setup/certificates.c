@@ -518,10 +518,10 @@ static uint32_t find_https_port(const struct mk_config_generation *g, const stru
 
 static void set_https_redirect(struct tls_builder *b, struct mk_vhost_config *s)
 {
-    uint32_t wanted = s->settings.site.tls.redirect;
-    uint32_t port = wanted == MK_HTTPS_ON ? find_https_port(b->g, s) : wanted;
+    uint32_t expected = s->settings.site.tls.redirect;
+    uint32_t port = expected == MK_HTTPS_ON ? find_https_port(b->g, s) : expected;
     struct mk_conf_source_pos at = tls_key_pos(b, s, "RedirectToHTTPS");
-    if (wanted && !port) {
+    if (expected && !port) {
         mk_conf_report_error(b->report, &at, "RedirectToHTTPS: no Listen has `tls` on a known port");
         mk_conf_report_hint(b->report, "add `Listen 443 tls`, or name the port: `RedirectToHTTPS 443`");
     }
@@ -537,13 +537,13 @@ static const struct mk_tls_context *choose(void *ctx, mk_str name)
 
 static bool load_tls_module(struct tls_builder *b)
 {
-    const char *why = "";
+    const char *error = "";
     const struct mk_listen *l = first_tls_listen(b->g);
-    b->g->tls = mk_tls_load(&why);
+    b->g->tls = mk_tls_load(&error);
     if (b->g->tls)
         return true;
     mk_conf_report_error(b->report, &l->at, "`Listen %.*s tls`: this server does not support TLS: %s",
-                         MK_CONF_REPORT_ARG(l->written), why);
+                         MK_CONF_REPORT_ARG(l->written), error);
     mk_conf_report_hint(b->report, "install the package with monkey-tls.so, or build with OpenSSL 3 "
                                    "(libssl-dev)");
     return false;

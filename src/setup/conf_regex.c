@@ -14,18 +14,18 @@ static struct mk_regex *free_with_arena(struct mk_arena *arena, struct mk_regex 
 }
 
 static void report_regex_error(struct mk_conf_report *report, const struct mk_conf_source_pos *at,
-                               mk_str pattern, const struct mk_regex_error *why)
+                               mk_str pattern, const struct mk_regex_error *error)
 {
-    if (why->code == -ENOMEM) {
+    if (error->code == -ENOMEM) {
         report->no_memory = true;
-    } else if (why->code == -ENOENT) {
+    } else if (error->code == -ENOENT) {
         mk_conf_report_error(report, at, "`%.*s`: this server has no regular expressions: %s",
-                             MK_CONF_REPORT_ARG(pattern), why->text);
+                             MK_CONF_REPORT_ARG(pattern), error->text);
         mk_conf_report_hint(report, "build with PCRE2 (libpcre2-dev)");
     } else {
         mk_conf_report_error(report, at, "`%.*s` is not a regular expression: %s, at character %zu",
-                             MK_CONF_REPORT_ARG(pattern), why->text, why->at + 1);
-        if (why->at == pattern.len)
+                             MK_CONF_REPORT_ARG(pattern), error->text, error->offset + 1);
+        if (error->offset == pattern.len)
             mk_conf_report_hint(report, MK_CONF_REGEX_BLANK);
     }
 }
@@ -33,14 +33,14 @@ static void report_regex_error(struct mk_conf_report *report, const struct mk_co
 struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report *report,
                                    const struct mk_conf_source_pos *at, mk_str pattern, bool nocase)
 {
-    struct mk_regex_error why;
+    struct mk_regex_error error;
     if (pattern.len == 0) {
         mk_conf_report_error(report, at, "expected a regular expression behind the `~`");
         return NULL;
     }
-    struct mk_regex *r = mk_regex_new(pattern, nocase, &why);
+    struct mk_regex *r = mk_regex_new(pattern, nocase, &error);
     if (!r)
-        report_regex_error(report, at, pattern, &why);
+        report_regex_error(report, at, pattern, &error);
     return r ? free_with_arena(arena, r) : NULL;
 }
 

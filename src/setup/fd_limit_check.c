@@ -29,13 +29,13 @@ static void hint_raise_limit(struct mk_conf_report *report)
 static void check_master_fds(const struct mk_config_generation *g, uint64_t limit, uint64_t open,
                              struct mk_conf_report *report)
 {
-    uint64_t wanted = open + FIXED + g->server.workers * (g->listens.n + PER_WORKER);
+    uint64_t expected = open + FIXED + g->server.workers * (g->listens.n + PER_WORKER);
     struct mk_conf_source_pos at = server_key_pos(g, "FDLimit");
-    if (wanted <= limit)
+    if (expected <= limit)
         return;
     mk_conf_report_warn(report, &at,
                         "%zu hosts need about %llu descriptors in the master, which may have %llu",
-                        g->n_sites, (unsigned long long)wanted, (unsigned long long)limit);
+                        g->n_sites, (unsigned long long)expected, (unsigned long long)limit);
     hint_raise_limit(report);
 }
 

@@ -81,12 +81,12 @@ static bool parse_variable(struct format_parser *r, mk_str *rest)
     return check_variable_name(r, name) && append_piece(r, name, true);
 }
 
-const struct mk_format *mk_format_parse(const struct mk_conf_ctx *spot, mk_str text)
+const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk_str text)
 {
-    struct mk_format *t = mk_conf_ctx_alloc(spot, sizeof *t);
+    struct mk_format *t = mk_conf_ctx_alloc(ctx, sizeof *t);
     if (!t)
         return NULL;
-    struct format_parser r = {.spot = spot, .end = &t->first};
+    struct format_parser r = {.spot = ctx, .end = &t->first};
     while (text.len) {
         size_t dollar = mk_str_find(text, '$');
         if (!append_piece(&r, mk_str_first(text, dollar), false))

@@ -56,24 +56,24 @@ static mk_err parse_listen_addr(struct mk_listen *one)
     return with_port.failed ? e : mk_sockaddr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
 }
 
-static bool parse_listen(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_listen(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct mk_listens *list = field;
     mk_str rest = value, word = mk_str_word(&rest);
     struct mk_listen one = {.written = word};
-    if (spot->entry)
-        one.at = mk_conf_tree_value_pos(spot->entry, word);
+    if (ctx->entry)
+        one.at = mk_conf_tree_value_pos(ctx->entry, word);
     if (parse_listen_addr(&one)) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not an address to listen on: expected %s", MK_STR_ARG(word),
-                          spot->key->form);
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not an address to listen on: expected %s", MK_STR_ARG(word),
+                          ctx->key->syntax);
         return false;
     }
     const char *problem = mk_keys_parse_listen_flags(&rest, &one, &word);
     if (problem) {
-        mk_conf_ctx_error(spot, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
+        mk_conf_ctx_error(ctx, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
         return false;
     }
-    return mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
+    return mk_arena_append(ctx->arena, &list->at, &list->n, &one, sizeof one);
 }
 
 static bool show_listen(const void *field, size_t i, struct mk_buf *out)
@@ -95,7 +95,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
 
 /* clang-format off */
 #define ACCESS_LOG_FORMAT(AT, IN, DEF) \
-    {.name = "AccessLogFormat", .type = MK_CONF_ENUM, AT(IN.access_format), .choices = access_formats, .def = DEF("combined"), \
+    {.name = "AccessLogFormat", .type = MK_CONF_ENUM, AT(IN.access_format), .choices = access_formats, .default_value = DEF("combined"), \
      .help = "`combined` (the Combined Log Format), `json` (one object per line) or `short` (for terminals)."}
 /* clang-format on */
 
@@ -104,30 +104,30 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     {.name = "MaxBodySize",                                                                                  \
      .type = MK_CONF_SIZE,                                                                                   \
      AT(IN.max_body_size),                                                                                   \
-     .zero = "unlimited",                                                                                    \
-     .def = DEF("1M"),                                                                                       \
+     .zero_word = "unlimited",                                                                               \
+     .default_value = DEF("1M"),                                                                             \
      .help = "Bytes of request content (413)."},                                                             \
         {.name = "HandlerTimeout",                                                                           \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.handler_ms),                                                                                  \
          .max = 86400000,                                                                                    \
-         .zero = "unlimited",                                                                                \
-         .def = DEF("60"),                                                                                   \
+         .zero_word = "unlimited",                                                                           \
+         .default_value = DEF("60"),                                                                         \
          .help = "How long a handler may wait for something other than the client (504)."},                  \
         {.name = "TunnelTimeout",                                                                            \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.tunnel_ms),                                                                                   \
          .min = 100,                                                                                         \
          .max = 86400000,                                                                                    \
-         .zero = "unlimited",                                                                                \
-         .def = DEF("5m"),                                                                                   \
+         .zero_word = "unlimited",                                                                           \
+         .default_value = DEF("5m"),                                                                         \
          .help = "How long a tunnel (WebSocket) may stay idle, without data in either direction."},          \
         {.name = "MinRate",                                                                                  \
          .type = MK_CONF_SIZE,                                                                               \
          AT(IN.rate_bytes),                                                                                  \
          .max = 1 << 30,                                                                                     \
-         .zero = "off",                                                                                      \
-         .def = DEF("500"),                                                                                  \
+         .zero_word = "off",                                                                                 \
+         .default_value = DEF("500"),                                                                        \
          .help = "Bytes per second that a client must send or receive at least; slower clients are cut "     \
                  "off."},                                                                                    \
         {.name = "MinRateInterval",                                                                          \
@@ -135,12 +135,12 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(IN.rate_ms),                                                                                     \
          .min = 1000,                                                                                        \
          .max = 3600000,                                                                                     \
-         .def = DEF("10"),                                                                                   \
+         .default_value = DEF("10"),                                                                         \
          .help = "The interval over which `MinRate` is measured."},                                          \
         {.name = "AccessLog",                                                                                \
          .type = MK_CONF_TEXT,                                                                               \
          AT(IN.access_log),                                                                                  \
-         .def = DEF("off"),                                                                                  \
+         .default_value = DEF("off"),                                                                        \
          .help = "A file, `stdout`, `syslog` or `off`. Written in blocks, after a second at the latest."},   \
         ACCESS_LOG_FORMAT(AT, IN, DEF)
 
@@ -150,30 +150,30 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     {.name = "Index",                                                                                        \
      .type = MK_CONF_WORDS,                                                                                  \
      AT(site.index),                                                                                         \
-     .def = DEF("index.html index.htm"),                                                                     \
+     .default_value = DEF("index.html index.htm"),                                                           \
      .help = "Index files of folders, in the order in which they are tried."},                               \
         {.name = "FollowSymlinks",                                                                           \
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.symlink),                                                                                   \
          .choices = symlink_words,                                                                           \
-         .def = DEF("off"),                                                                                  \
+         .default_value = DEF("off"),                                                                        \
          .help = "Symbolic links: `off` follows none, `owner` those whose target has the same owner, `on` "  \
                  "all, even out of the root."},                                                              \
         {.name = "Ranges",                                                                                   \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.resume),                                                                                    \
-         .def = DEF("on"),                                                                                   \
+         .default_value = DEF("on"),                                                                         \
          .help = "Support range requests (206), so that clients can resume downloads."},                     \
         {.name = "Precompressed",                                                                            \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.precompressed),                                                                             \
-         .def = DEF("on"),                                                                                   \
+         .default_value = DEF("on"),                                                                         \
          .help = "Send `page.html.br`, `.zst` or `.gz` in place of `page.html` to clients that accept it. "  \
                  "A copy older than its original is ignored."},                                              \
         {.name = "DotFiles",                                                                                 \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.dot_files),                                                                                 \
-         .def = DEF("off"),                                                                                  \
+         .default_value = DEF("off"),                                                                        \
          .help = "Serve names that begin with a dot. `/.well-known/` is always served."},                    \
         {.name = "Fallback",                                                                                 \
          .type = MK_CONF_TEXT,                                                                               \
@@ -197,7 +197,7 @@ static const struct mk_conf_key server_keys[] = {
      SERVER(port),
      .min = 1,
      .max = 65535,
-     .def = "2001",
+     .default_value = "2001",
      .flags = MK_CONF_DEPRECATED,
      .help = "The port of every `Listen` that is only an address, as before Monkey 1.6."},
     {.name = "MaxKeepAliveRequest", .alias_of = "KeepAliveRequests"},
@@ -207,7 +207,7 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_CUSTOM,
      SERVER(listens),
      .flags = MK_CONF_REPEATABLE,
-     .form = LISTEN_FORM,
+     .syntax = LISTEN_FORM,
      .parse = parse_listen,
      .show = show_listen,
      .help = "Address to listen on. A bare port means all IPv4 addresses. `tls` accepts only TLS "
@@ -217,8 +217,8 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_NUM,
      SERVER(workers),
      .max = 512,
-     .zero = "auto",
-     .def = "auto",
+     .zero_word = "auto",
+     .default_value = "auto",
      .help = "Worker processes; `auto` (or 0) is one per processor."},
     {.name = "User",
      .type = MK_CONF_TEXT,
@@ -237,64 +237,64 @@ static const struct mk_conf_key server_keys[] = {
     {.name = "Sandbox",
      .type = MK_CONF_BOOL,
      SERVER(sandbox),
-     .def = "on",
+     .default_value = "on",
      .help = "Restrict workers to the folders they serve (Landlock), if the kernel supports it."},
     {.name = "HideVersion",
      .type = MK_CONF_BOOL,
      SERVER(hide_version),
-     .def = "off",
+     .default_value = "off",
      .help = "Send `Server: Monkey` without the version."},
     {.name = "DefaultMimeType",
      .type = MK_CONF_TEXT,
      SERVER(default_type),
-     .def = "text/plain",
+     .default_value = "text/plain",
      .help = "Media type of files with an unknown extension."},
     {.name = "KeepAlive",
      .type = MK_CONF_BOOL,
      SERVER(keep_alive),
-     .def = "on",
+     .default_value = "on",
      .help = "Serve multiple requests on one connection."},
     {.name = "KeepAliveTimeout",
      .type = MK_CONF_TIME,
      SERVER(idle_ms),
      .min = 100,
      .max = 86400000,
-     .def = "5",
+     .default_value = "5",
      .help = "How long a connection may stay idle between two requests."},
     {.name = "KeepAliveRequests",
      .type = MK_CONF_NUM,
      SERVER(max_requests),
-     .zero = "unlimited",
-     .def = "1000",
+     .zero_word = "unlimited",
+     .default_value = "1000",
      .help = "Requests on one connection before it is closed."},
     {.name = "HeaderTimeout",
      .type = MK_CONF_TIME,
      SERVER(head_ms),
      .min = 100,
      .max = 86400000,
-     .def = "15",
+     .default_value = "15",
      .help = "Time for a whole request head to arrive (408). Slowly arriving bytes do not extend it."},
     {.name = "LingerTimeout",
      .type = MK_CONF_TIME,
      SERVER(linger_ms),
      .min = 100,
      .max = 60000,
-     .def = "2",
+     .default_value = "2",
      .help = "How long a client that is still sending has to read the final response."},
     {.name = "DrainTimeout",
      .type = MK_CONF_TIME,
      SERVER(drain_ms),
      .max = 86400000,
-     .zero = "unlimited",
-     .def = "60",
+     .zero_word = "unlimited",
+     .default_value = "60",
      .help = "How long old workers may finish open requests after a reload or QUIT."},
     {.name = "WatchdogTimeout",
      .type = MK_CONF_TIME,
      SERVER(loop_ms),
      .min = 2000,
      .max = 86400000,
-     .zero = "unlimited",
-     .def = "30",
+     .zero_word = "unlimited",
+     .default_value = "30",
      .help =
          "How long a plugin may block a worker, while it starts, serves or ends, before the worker is "
          "killed and replaced. It is reported within 2 seconds. A worker that a debugger holds is spared."},
@@ -303,35 +303,35 @@ static const struct mk_conf_key server_keys[] = {
      SERVER(ticket_ms),
      .min = 1000,
      .max = 7 * 86400000,
-     .zero = "off",
-     .def = "12h",
+     .zero_word = "off",
+     .default_value = "12h",
      .help = "How long a key issues TLS session tickets. Then a new key replaces it; its tickets are "
              "accepted for as long again. `off` disables tickets."},
     {.name = "MaxConnections",
      .type = MK_CONF_NUM,
      SERVER(max_connections),
-     .zero = "auto",
-     .def = "auto",
+     .zero_word = "auto",
+     .default_value = "auto",
      .help = "Open connections of all workers together; `auto`: as many as descriptors allow."},
     {.name = "MaxConnectionsPerAddress",
      .type = MK_CONF_NUM,
      SERVER(max_per_address),
-     .zero = "unlimited",
-     .def = "unlimited",
+     .zero_word = "unlimited",
+     .default_value = "unlimited",
      .help = "Open connections per client address (per /64 network in IPv6), counted by each worker. "
              "Above it: 429, or a reset with `OverCapacity Drop`."},
     {.name = "OverCapacity",
      .type = MK_CONF_ENUM,
      SERVER(overcapacity),
      .choices = overcapacity_words,
-     .def = "Resist",
+     .default_value = "Resist",
      .help = "Connections above MaxConnections: `Drop` closes them, `Resist` lets them wait, `TooBusy` "
              "answers 503."},
     {.name = "FDLimit",
      .type = MK_CONF_NUM,
      SERVER(fd_limit),
-     .zero = "auto",
-     .def = "auto",
+     .zero_word = "auto",
+     .default_value = "auto",
      .help =
          "File descriptors of a worker; `auto`: the hard limit of the environment, to which the server "
          "raises the soft one. Only root can exceed the hard limit. Programs that a worker starts get the "
@@ -340,8 +340,8 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_SIZE,
      SERVER(max_request_size),
      .unit = 1024,
-     .zero = "unlimited",
-     .def = "unlimited",
+     .zero_word = "unlimited",
+     .default_value = "unlimited",
      .help =
          "Bytes of head and content of a request together (413); a bare number counts KB, as in Monkey 1.6."},
     {.name = "MaxHeaderSize",
@@ -349,35 +349,35 @@ static const struct mk_conf_key server_keys[] = {
      SERVER(max_head_size),
      .min = 256,
      .max = 60 * 1024,
-     .def = "16K",
+     .default_value = "16K",
      .help = "Bytes of a request head (431)."},
     {.name = "MaxURISize",
      .type = MK_CONF_SIZE,
      SERVER(max_uri_size),
      .min = 64,
      .max = 59 * 1024,
-     .def = "8K",
+     .default_value = "8K",
      .help = "Bytes of a request target (414)."},
     {.name = "MaxHeaders",
      .type = MK_CONF_NUM,
      SERVER(max_fields),
      .min = 8,
      .max = MK_HEADERS_MAX,
-     .def = "100",
+     .default_value = "100",
      .help = "Field lines of a request head (431)."},
     {.name = "MaxStreams",
      .type = MK_CONF_NUM,
      SERVER(max_streams),
      .min = 1,
      .max = 1000,
-     .def = "100",
+     .default_value = "100",
      .help = "Concurrent requests on one HTTP/2 connection; more are refused."},
     {.name = "HTTP2ConnWindow",
      .type = MK_CONF_SIZE,
      SERVER(max_unread_body),
      .min = 128 * 1024,
      .max = 1024 * 1024 * 1024,
-     .def = "1M",
+     .default_value = "1M",
      .help =
          "Bytes of request content on one HTTP/2 connection that no handler has read yet; the client has to "
          "wait with more."},
@@ -386,61 +386,61 @@ static const struct mk_conf_key server_keys[] = {
      SERVER(patience),
      .min = 100,
      .max = 1000000,
-     .def = "1000",
+     .default_value = "1000",
      .help = "Budget of an HTTP/2 connection for abusive or useless frames: a canceled request costs 5; a "
              "PING, a SETTINGS, an empty frame and the like cost 1. A tenth is restored each second; the "
              "connection is closed when the budget is used up."},
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
      SERVER(spool_folder),
-     .def = "/var/tmp",
+     .default_value = "/var/tmp",
      .help = "Where content of requests above 64 KB is kept in unlinked files while it arrives, if a plugin "
              "such as cgi wants all of it first. The workers' user must be able to write there, and the file "
              "system must know O_TMPFILE."},
     {.name = "SpoolMax",
      .type = MK_CONF_SIZE,
      SERVER(spool_max),
-     .zero = "unlimited",
-     .def = "1G",
+     .zero_word = "unlimited",
+     .default_value = "1G",
      .help = "Bytes that one worker keeps in such files (503 for more). One client address gets half of it."},
     {.name = "OpenFileCache",
      .type = MK_CONF_BOOL,
      SERVER(fdt),
-     .def = "on",
+     .default_value = "on",
      .help = "Keep files open between requests. `off` opens files for each request."},
     {.name = "OpenFileCacheSize",
      .type = MK_CONF_NUM,
      SERVER(file_cache),
      .max = 1 << 20,
-     .def = "16384",
+     .default_value = "16384",
      .help = "Files that each worker keeps open, as far as descriptors allow."},
     {.name = "OpenFileCacheMemory",
      .type = MK_CONF_SIZE,
      SERVER(file_cache_memory),
-     .def = "1M",
+     .default_value = "1M",
      .help = "Memory of each worker for the content of small files and for prepared heads."},
     {.name = "OpenFileCacheTTL",
      .type = MK_CONF_TIME,
      SERVER(file_cache_ms),
      .max = 3600000,
-     .def = "1",
+     .default_value = "1",
      .help = "How long cached information about a file is trusted before it is checked again."},
     {.name = "InlineFileMax",
      .type = MK_CONF_SIZE,
      SERVER(small_file),
      .max = 60 * 1024,
-     .def = "8K",
+     .default_value = "8K",
      .help = "Files up to this size are cached in memory."},
     {.name = "ErrorLog",
      .type = MK_CONF_TEXT,
      SERVER(error_log),
-     .def = "stderr",
+     .default_value = "stderr",
      .help = "A file, `stderr` or `syslog`."},
     {.name = "LogLevel",
      .type = MK_CONF_ENUM,
      SERVER(log_level),
      .choices = level_words,
-     .def = "info",
+     .default_value = "info",
      .help = "Least severe messages to log."},
     REQUEST_KEYS(SERVER, site.request, WITH_DEFAULT),
     SITE_KEYS(SERVER, WITH_DEFAULT),
@@ -474,7 +474,7 @@ static const struct mk_conf_key host_keys[] = {
      .type = MK_CONF_CUSTOM,
      HOST(listens),
      .flags = MK_CONF_REPEATABLE,
-     .form = LISTEN_FORM,
+     .syntax = LISTEN_FORM,
      .parse = parse_listen,
      .show = show_listen,
      .help = "Where this host listens. With it, the host is reachable at these addresses only; hosts without "
@@ -483,7 +483,7 @@ static const struct mk_conf_key host_keys[] = {
      .type = MK_CONF_CUSTOM,
      HOST(aliases),
      .flags = MK_CONF_REPEATABLE,
-     .form = "PATH FOLDER, such as `/docs/ /usr/share/doc`",
+     .syntax = "PATH FOLDER, such as `/docs/ /usr/share/doc`",
      .parse = mk_alias_parse,
      .show = mk_alias_show,
      .help = "Serve paths below PATH from this folder instead of the DocumentRoot. The longest matching PATH "
@@ -491,7 +491,7 @@ static const struct mk_conf_key host_keys[] = {
     {.name = "Default",
      .type = MK_CONF_BOOL,
      HOST(is_default),
-     .def = "off",
+     .default_value = "off",
      .help = "Send requests for unknown names to this host."},
     {.name = "Redirect",
      .type = MK_CONF_TEXT,
@@ -530,11 +530,11 @@ static const struct mk_conf_table location_table = {
             "same name in the [HOST]. The first [LOCATION] with a `Path` that matches decides.",
 };
 
-static void parse_pair(const struct mk_conf_ctx *spot)
+static void parse_pair(const struct mk_conf_ctx *ctx)
 {
-    struct mk_conf_pairs *pairs = spot->out;
-    struct mk_conf_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
-    (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one,
+    struct mk_conf_pairs *pairs = ctx->out;
+    struct mk_conf_pair one = {.key = ctx->entry->key, .value = ctx->entry->value, .entry = ctx->entry};
+    (void)!mk_arena_append(ctx->arena, &pairs->at, &pairs->n, &one,
                            sizeof one); /* the arena records the failure */
 }
 
@@ -555,7 +555,7 @@ static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_bu
         .help = help_text,                                                                                   \
         .entry = parse_pair,                                                                                 \
         .show_entry = show_pair,                                                                             \
-        .entry_form = form,                                                                                  \
+        .entry_syntax = form,                                                                                \
         .entry_help = entry_text,                                                                            \
     }
 

@@ -12,39 +12,39 @@ const char *const mk_keys_tls_clients[] = {"off", "optional", "required", NULL};
 /* ---- Files ---- */
 
 /* Parses the next word as a path; absent: no word. False: error, reported. */
-static bool parse_path_word(const struct mk_conf_ctx *spot, mk_str *rest, mk_str *path)
+static bool parse_path_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *path)
 {
     mk_str word;
     *path = MK_STR_NULL;
-    if (!mk_conf_ctx_word(spot, rest, &word))
+    if (!mk_conf_ctx_word(ctx, rest, &word))
         return false;
     if (!word.p)
         return true;
     if (word.len == 0) {
-        mk_conf_ctx_error(spot, *rest, "a file name is empty: expected %s", spot->key->form);
+        mk_conf_ctx_error(ctx, *rest, "a file name is empty: expected %s", ctx->key->syntax);
         return false;
     }
-    *path = mk_conf_ctx_path(spot, word);
+    *path = mk_conf_ctx_path(ctx, word);
     return path->p != NULL;
 }
 
-static bool expect_line_end(const struct mk_conf_ctx *spot, mk_str rest)
+static bool expect_line_end(const struct mk_conf_ctx *ctx, mk_str rest)
 {
     rest = mk_str_trim(rest);
     if (rest.len)
-        mk_conf_ctx_error(spot, rest, "expected nothing after %s", spot->key->form);
+        mk_conf_ctx_error(ctx, rest, "expected nothing after %s", ctx->key->syntax);
     return rest.len == 0;
 }
 
-bool mk_keys_tls_parse_certificate(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_certificate(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct mk_certificates *list = field;
-    struct mk_certificate one = {.entry = spot->entry};
+    struct mk_certificate one = {.entry = ctx->entry};
     mk_str rest = value;
-    if (!parse_path_word(spot, &rest, &one.file) || !parse_path_word(spot, &rest, &one.key) ||
-        !parse_path_word(spot, &rest, &one.ocsp) || !expect_line_end(spot, rest))
+    if (!parse_path_word(ctx, &rest, &one.file) || !parse_path_word(ctx, &rest, &one.key) ||
+        !parse_path_word(ctx, &rest, &one.ocsp) || !expect_line_end(ctx, rest))
         return false;
-    return mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
+    return mk_arena_append(ctx->arena, &list->at, &list->n, &one, sizeof one);
 }
 
 bool mk_keys_tls_show_certificate(const void *field, size_t i, struct mk_buf *out)
@@ -61,10 +61,10 @@ bool mk_keys_tls_show_certificate(const void *field, size_t i, struct mk_buf *ou
     return true;
 }
 
-bool mk_keys_tls_parse_authority(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_authority(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str rest = value;
-    return parse_path_word(spot, &rest, field) && expect_line_end(spot, rest);
+    return parse_path_word(ctx, &rest, field) && expect_line_end(ctx, rest);
 }
 
 bool mk_keys_tls_show_authority(const void *field, size_t i, struct mk_buf *out)
@@ -78,25 +78,25 @@ bool mk_keys_tls_show_authority(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- HSTS ---- */
 
-static bool parse_hsts_age(const struct mk_conf_ctx *spot, mk_str word, uint64_t *age_ms)
+static bool parse_hsts_age(const struct mk_conf_ctx *ctx, mk_str word, uint64_t *age_ms)
 {
     mk_err e = mk_conf_value_parse_time(word, 0, age_ms);
     if (e || *age_ms / 1000 > HSTS_MAX_S) {
-        mk_conf_ctx_error(spot, word, "`%.*s` is not a time of up to 10 years: expected %s",
-                          MK_CONF_REPORT_ARG(word), spot->key->form);
+        mk_conf_ctx_error(ctx, word, "`%.*s` is not a time of up to 10 years: expected %s",
+                          MK_CONF_REPORT_ARG(word), ctx->key->syntax);
         return false;
     }
     return true;
 }
 
-bool mk_keys_tls_parse_hsts(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_hsts(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct mk_hsts *h = field;
     mk_str rest = value, word = mk_str_word(&rest);
     *h = (struct mk_hsts){0};
     if (mk_str_eq_nocase(word, MK_STR("off")))
-        return expect_line_end(spot, rest);
-    if (!parse_hsts_age(spot, word, &h->age_ms))
+        return expect_line_end(ctx, rest);
+    if (!parse_hsts_age(ctx, word, &h->age_ms))
         return false;
     h->on = true;
     while ((word = mk_str_word(&rest)).len) {
@@ -105,8 +105,8 @@ bool mk_keys_tls_parse_hsts(const struct mk_conf_ctx *spot, mk_str value, void *
         } else if (mk_str_eq_nocase(word, MK_STR("preload"))) {
             h->preload = true;
         } else {
-            mk_conf_ctx_error(spot, word, "`%.*s` is unknown: expected %s", MK_CONF_REPORT_ARG(word),
-                              spot->key->form);
+            mk_conf_ctx_error(ctx, word, "`%.*s` is unknown: expected %s", MK_CONF_REPORT_ARG(word),
+                              ctx->key->syntax);
             return false;
         }
     }
@@ -130,12 +130,12 @@ bool mk_keys_tls_show_hsts(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- RedirectToHTTPS ---- */
 
-bool mk_keys_tls_parse_redirect(const struct mk_conf_ctx *spot, mk_str value, void *field)
+bool mk_keys_tls_parse_redirect(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     uint32_t *port = field;
     uint64_t n;
     bool on;
-    (void)spot;
+    (void)ctx;
     if (mk_conf_value_parse_bool(value, &on) == 0)
         *port = on ? MK_HTTPS_ON : 0;
     else if (mk_conf_value_parse_num(value, &n) == 0 && n >= 1 && n <= 65535)

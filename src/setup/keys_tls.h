@@ -18,7 +18,7 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
      .type = MK_CONF_CUSTOM,                                                                                 \
      AT(site.tls.certificates),                                                                              \
      .flags = MK_CONF_REPEATABLE,                                                                            \
-     .form = "FILE [KEYFILE [OCSPFILE]]",                                                                    \
+     .syntax = "FILE [KEYFILE [OCSPFILE]]",                                                                  \
      .parse = mk_keys_tls_parse_certificate,                                                                 \
      .show = mk_keys_tls_show_certificate,                                                                   \
      .help = "The certificate for `Listen ... tls` followed by its intermediate certificates, and its key, " \
@@ -28,7 +28,7 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.tls.oldest),                                                                                \
          .choices = mk_keys_tls_versions,                                                                    \
-         .def = DEF("1.2"),                                                                                  \
+         .default_value = DEF("1.2"),                                                                        \
          .help = "Oldest accepted TLS version."},                                                            \
         {.name = "TLSCiphers",                                                                               \
          .type = MK_CONF_TEXT,                                                                               \
@@ -47,33 +47,33 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.tls.clients),                                                                               \
          .choices = mk_keys_tls_clients,                                                                     \
-         .def = DEF("off"),                                                                                  \
+         .default_value = DEF("off"),                                                                        \
          .help = "Ask clients for a certificate issued by a `ClientAuthority`: `optional` also serves "      \
                  "clients without one, `required` does not."},                                               \
         {.name = "ClientAuthority",                                                                          \
          .type = MK_CONF_CUSTOM,                                                                             \
          AT(site.tls.client_authority),                                                                      \
-         .form = "FILE",                                                                                     \
+         .syntax = "FILE",                                                                                   \
          .parse = mk_keys_tls_parse_authority,                                                               \
          .show = mk_keys_tls_show_authority,                                                                 \
          .help = "Certificates of the authorities that issue client certificates (PEM)."},                   \
         {.name = "HTTP2",                                                                                    \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.tls.http2),                                                                                 \
-         .def = DEF("on"),                                                                                   \
+         .default_value = DEF("on"),                                                                         \
          .help = "Offer HTTP/2 to clients."},                                                                \
         {.name = "HSTS",                                                                                     \
          .type = MK_CONF_CUSTOM,                                                                             \
          AT(site.tls.hsts),                                                                                  \
-         .form = "a time (s, m, h, d), then `includeSubDomains` or `preload` or both, or off",               \
+         .syntax = "a time (s, m, h, d), then `includeSubDomains` or `preload` or both, or off",             \
          .parse = mk_keys_tls_parse_hsts,                                                                    \
          .show = mk_keys_tls_show_hsts,                                                                      \
-         .def = DEF("off"),                                                                                  \
+         .default_value = DEF("off"),                                                                        \
          .help = "Tell browsers, over TLS, to use only TLS for this time (Strict-Transport-Security)."},     \
     {                                                                                                        \
         .name = "RedirectToHTTPS", .type = MK_CONF_CUSTOM, AT(site.tls.redirect),                            \
-        .form = "on, off or a port", .parse = mk_keys_tls_parse_redirect, .show = mk_keys_tls_show_redirect, \
-        .def = DEF("off"),                                                                                   \
+        .syntax = "on, off or a port", .parse = mk_keys_tls_parse_redirect,                                  \
+        .show = mk_keys_tls_show_redirect, .default_value = DEF("off"),                                      \
         .help = "Redirect plain HTTP requests to the same URL over TLS (308), except for ACME challenges. "  \
                 "`on` means port 443, or the first `Listen` with `tls` if there is none on 443.",            \
     }

@@ -11,7 +11,7 @@
 
 static unsigned plugin_priority(const struct mk_loaded_plugin *l)
 {
-    return l->object.plugin->order ? l->object.plugin->order : MK_PRIORITY_NORMAL;
+    return l->object.plugin->priority ? l->object.plugin->priority : MK_PRIORITY_NORMAL;
 }
 
 static void add_loaded_plugin(struct mk_config_generation *g, struct mk_loaded_plugin *l)
@@ -42,9 +42,9 @@ static bool is_load_entry(const struct mk_conf_entry *e)
 static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_conf_entry *e,
                                struct mk_conf_report *report)
 {
-    struct mk_conf_ctx spot = {.arena = &g->arena, .report = report, .entry = e};
+    struct mk_conf_ctx ctx = {.arena = &g->arena, .report = report, .entry = e};
     bool is_file = mk_str_find(e->value, '/') != MK_STR_NONE;
-    return is_file ? mk_conf_ctx_path(&spot, e->value) : e->value;
+    return is_file ? mk_conf_ctx_path(&ctx, e->value) : e->value;
 }
 
 /* The NAME in /usr/lib/monkey/monkey-NAME.so; absent: another form of name. */
@@ -68,9 +68,9 @@ static mk_str shortened_path(mk_str path)
 static bool open_replacement(struct mk_loaded_plugin *l, mk_str path, const struct mk_conf_source_pos *at,
                              struct mk_conf_report *report)
 {
-    char why[MK_PLUGIN_OBJECT_ERROR_MAX];
+    char error[MK_PLUGIN_OBJECT_ERROR_MAX];
     mk_str name = plugin_name_in_path(path);
-    if (!mk_plugin_object_open(&l->object, name, why))
+    if (!mk_plugin_object_open(&l->object, name, error))
         return false;
     mk_conf_report_warn(report, at, "there is no `%.*s`: using the `%.*s` of this server instead",
                         MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
@@ -168,7 +168,7 @@ static const struct mk_conf_entry *find_load_line(const struct mk_config_generat
 static void open_needed_plugin(struct mk_config_generation *g, const struct mk_loaded_plugin *by, mk_str name,
                                struct mk_conf_report *report, unsigned depth)
 {
-    char why[MK_PLUGIN_OBJECT_ERROR_MAX] = "plugins need each other";
+    char error[MK_PLUGIN_OBJECT_ERROR_MAX] = "plugins need each other";
     const struct mk_conf_entry *line = depth < DEPTH_MAX ? find_load_line(g, name) : NULL;
     struct mk_conf_source_pos at = mk_conf_tree_value_pos(by->entry, by->entry->value);
     struct mk_loaded_plugin *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
@@ -177,11 +177,11 @@ static void open_needed_plugin(struct mk_config_generation *g, const struct mk_l
     l->entry = by->entry;
     if (line)
         open_load_line(g, line, report, depth + 1);
-    else if (depth < DEPTH_MAX && mk_plugin_object_open_needed(&l->object, &by->object, name, why))
+    else if (depth < DEPTH_MAX && mk_plugin_object_open_needed(&l->object, &by->object, name, error))
         open_needed_then_add(g, l, &at, report, depth + 1);
     else
         mk_conf_report_error(report, &at, "cannot load the plugin `%.*s`, which `%s` needs: %s",
-                             MK_STR_ARG(name), by->object.plugin->name, why);
+                             MK_STR_ARG(name), by->object.plugin->name, error);
 }
 
 /* Dependencies are loaded first. */
@@ -204,7 +204,7 @@ static void open_needed_then_add(struct mk_config_generation *g, struct mk_loade
 static void open_load_line(struct mk_config_generation *g, const struct mk_conf_entry *e,
                            struct mk_conf_report *report, unsigned depth)
 {
-    char why[MK_PLUGIN_OBJECT_ERROR_MAX];
+    char error[MK_PLUGIN_OBJECT_ERROR_MAX];
     struct mk_loaded_plugin *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
     mk_str name = plugin_file_path(g, e, report);
     if (!l || !name.p)
@@ -212,7 +212,7 @@ static void open_load_line(struct mk_config_generation *g, const struct mk_conf_
     struct mk_conf_source_pos at = mk_conf_tree_value_pos(e, e->value);
     bool is_gone = e->value.p[0] == '/' && plugin_name_in_path(name).p && access(name.p, F_OK) != 0;
     bool opened =
-        is_gone ? open_replacement(l, name, &at, report) : mk_plugin_object_open(&l->object, name, why);
+        is_gone ? open_replacement(l, name, &at, report) : mk_plugin_object_open(&l->object, name, error);
     l->entry = e;
     if (opened)
         open_needed_then_add(g, l, &at, report, depth);
@@ -220,7 +220,7 @@ static void open_load_line(struct mk_config_generation *g, const struct mk_conf_
         report_missing_plugin(g, name, &at, report);
     else
         mk_conf_report_error(report, &at, "cannot load the plugin `%.*s`: %s",
-                             MK_CONF_REPORT_ARG(shortened_path(e->value)), why);
+                             MK_CONF_REPORT_ARG(shortened_path(e->value)), error);
 }
 
 static void report_unknown_key(const struct mk_conf_entry *e, struct mk_conf_report *report)
@@ -235,16 +235,16 @@ static void add_program_plugins(struct mk_config_generation *g, struct mk_conf_r
     static const struct mk_conf_entry no_line = {.at = {.file = MK_STR_INIT("the program")}};
     for (size_t i = 0; i < g->embedding->n_plugins; i++) {
         const struct mk_plugin *p = g->embedding->plugins[i];
-        char why[MK_PLUGIN_OBJECT_ERROR_MAX];
+        char error[MK_PLUGIN_OBJECT_ERROR_MAX];
         struct mk_loaded_plugin *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
         if (!l)
             return;
         l->entry = &no_line;
-        if (mk_plugin_object_from_program(&l->object, p, why))
+        if (mk_plugin_object_from_program(&l->object, p, error))
             open_needed_then_add(g, l, &no_line.at, report, 0);
         else
             mk_conf_report_error(report, &no_line.at, "cannot load the plugin `%s`: %s",
-                                 p->name ? p->name : "", why);
+                                 p->name ? p->name : "", error);
     }
 }
 

@@ -26,16 +26,16 @@ static const struct mk_plugin *const *builtin_plugins(void)
     return all ? all : none;
 }
 
-static bool set_error(char why[MK_PLUGIN_OBJECT_ERROR_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
+static bool set_error(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
 
-static bool set_error(char why[MK_PLUGIN_OBJECT_ERROR_MAX], const char *fmt, ...)
+static bool set_error(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *fmt, ...)
 {
-    struct mk_buf text = mk_buf_fixed(why, MK_PLUGIN_OBJECT_ERROR_MAX - 1);
+    struct mk_buf text = mk_buf_fixed(message, MK_PLUGIN_OBJECT_ERROR_MAX - 1);
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&text, fmt, args);
     va_end(args);
-    why[text.len] = '\0';
+    message[text.len] = '\0';
     return false;
 }
 
@@ -70,14 +70,14 @@ static const char *other_build_hint(void)
                : "";
 }
 
-static bool check_key_table(const struct mk_conf_table *t, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+static bool check_key_table(const struct mk_conf_table *t, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     if (!t->section)
-        return set_error(why, "one of its sections has no name");
+        return set_error(message, "one of its sections has no name");
     for (size_t i = 0; i < t->n; i++)
         if (is_invalid_key(t, &t->keys[i]))
             return set_error(
-                why,
+                message,
                 "the key `%s` of its section [%s] is invalid: check its type and MK_CONF_AT, and "
                 "the size of the section's struct",
                 t->keys[i].name ? t->keys[i].name : "", t->section);
@@ -85,49 +85,49 @@ static bool check_key_table(const struct mk_conf_table *t, char why[MK_PLUGIN_OB
 }
 
 /* Validates everything here: the rest of the server trusts the contents. */
-static bool check_plugin_contents(const struct mk_plugin *p, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+static bool check_plugin_contents(const struct mk_plugin *p, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
-        if (!check_key_table(*t, why))
+        if (!check_key_table(*t, message))
             return false;
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         if (!(*h)->name || !(*h)->handle)
-            return set_error(why, "one of its handlers lacks its name or its handle()");
-    for (const struct mk_command *const *v = p->verbs; v && *v; v++)
+            return set_error(message, "one of its handlers lacks its name or its handle()");
+    for (const struct mk_command *const *v = p->commands; v && *v; v++)
         if (!(*v)->name || !(*v)->run)
-            return set_error(why, "one of its verbs lacks its name or its run()");
+            return set_error(message, "one of its verbs lacks its name or its run()");
     return true;
 }
 
 /* Members that every plugin has; later ones were added over time. */
 enum { SMALLEST = offsetof(struct mk_plugin, load) };
 
-static bool check_plugin(const struct mk_plugin *p, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+static bool check_plugin(const struct mk_plugin *p, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     if (p->abi != MK_ABI)
-        return set_error(why, "it was built for ABI %u, this server has %u: rebuild it%s", p->abi, MK_ABI,
+        return set_error(message, "it was built for ABI %u, this server has %u: rebuild it%s", p->abi, MK_ABI,
                          other_build_hint());
     if (p->size > sizeof *p)
         return set_error(
-            why, "it was built for a newer server: its struct mk_plugin has %zu bytes, this server's %zu",
+            message, "it was built for a newer server: its struct mk_plugin has %zu bytes, this server's %zu",
             p->size, sizeof *p);
     if (p->size < SMALLEST)
-        return set_error(why, "its struct mk_plugin has only %zu bytes: begin it with MK_PLUGIN_HEAD",
+        return set_error(message, "its struct mk_plugin has only %zu bytes: begin it with MK_PLUGIN_HEAD",
                          p->size);
     if (!p->name || !is_plugin_name(p->name))
-        return set_error(why, "its name `%s` must consist of lower-case letters, digits and `-`",
+        return set_error(message, "its name `%s` must consist of lower-case letters, digits and `-`",
                          p->name ? p->name : "");
-    return check_plugin_contents(p, why);
+    return check_plugin_contents(p, message);
 }
 
 /* Zero-fills missing members: the rest of the server reads every member. */
-static bool copy_to_full_size(struct mk_plugin_object *o, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+static bool copy_to_full_size(struct mk_plugin_object *o, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     if (o->plugin->size == sizeof *o->plugin)
         return true;
     o->widened = mk_mem_zalloc(1, sizeof *o->widened);
     if (!o->widened)
-        return set_error(why, "%s", mk_err_text(-ENOMEM));
+        return set_error(message, "%s", mk_err_text(-ENOMEM));
     memcpy(o->widened, o->plugin, o->plugin->size);
     o->plugin = o->widened;
     return true;
@@ -172,57 +172,57 @@ enum { TRIAL_S = 10 };
 
 static void probe_object(void *ctx)
 {
-    char why[MK_PLUGIN_OBJECT_ERROR_MAX];
+    char message[MK_PLUGIN_OBJECT_ERROR_MAX];
     void *handle = dlopen_fresh(ctx);
     const struct mk_plugin *p = handle ? find_plugin_symbol(handle) : NULL;
     if (p)
-        (void)!check_plugin(p, why); /* only a crash matters: the caller reports errors */
+        (void)!check_plugin(p, message); /* only a crash matters: the caller reports errors */
 }
 
 /* Loading a badly broken object can crash the process, so a child process loads it first. */
-static bool survives_probe(char *path, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+static bool survives_probe(char *path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     int e = mk_crash_probe_run(probe_object, path, TRIAL_S);
     if (e == SIGALRM)
-        return set_error(why, "it is broken: loading it takes longer than %d seconds", TRIAL_S);
+        return set_error(message, "it is broken: loading it takes longer than %d seconds", TRIAL_S);
     if (e > 0)
-        return set_error(why, "it is broken: loading it crashes with signal %d%s", e, other_build_hint());
+        return set_error(message, "it is broken: loading it crashes with signal %d%s", e, other_build_hint());
     if (e == -ECANCELED)
-        return set_error(why, "it is broken: loading it exits the program");
-    return e ? set_error(why, "cannot start a process to try it out: %s", mk_err_text(e)) : true;
+        return set_error(message, "it is broken: loading it exits the program");
+    return e ? set_error(message, "cannot start a process to try it out: %s", mk_err_text(e)) : true;
 }
 
 /* Programs that link libmonkey.a export its functions to plugins only with -rdynamic, static programs
  * never. */
-static bool fail_to_load(char why[MK_PLUGIN_OBJECT_ERROR_MAX], const char *error)
+static bool fail_to_load(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *error)
 {
     const char *symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;
     if (!symbol)
-        return set_error(why, "%s", error ? error : "loading it failed");
+        return set_error(message, "%s", error ? error : "loading it failed");
     symbol += strlen("undefined symbol: ");
     return set_error(
-        why,
+        message,
         "this program has no %.*s() for plugins: it is another build of Monkey than the plugin, or "
         "it is static "
         "and needs the plugin built in (MK_PLUGINS_STATIC)",
         (int)strcspn(symbol, " ,()"), symbol);
 }
 
-static bool open_object_file(struct mk_plugin_object *o, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+static bool open_object_file(struct mk_plugin_object *o, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     struct stat st;
     if (stat(o->path, &st) < 0)
-        return set_error(why, "%s", mk_err_text(mk_err_last()));
+        return set_error(message, "%s", mk_err_text(mk_err_last()));
     if (!S_ISREG(st.st_mode))
-        return set_error(why, "it is not a file");
-    if (!survives_probe(o->path, why))
+        return set_error(message, "it is not a file");
+    if (!survives_probe(o->path, message))
         return false;
     o->handle = dlopen_fresh(o->path);
     if (!o->handle)
-        return fail_to_load(why, dlerror());
+        return fail_to_load(message, dlerror());
     o->plugin = find_plugin_symbol(o->handle);
-    bool ok = o->plugin ? check_plugin(o->plugin, why) && copy_to_full_size(o, why)
-                        : set_error(why, "it has no symbol `mk_plugin`: not a plugin of Monkey 2");
+    bool ok = o->plugin ? check_plugin(o->plugin, message) && copy_to_full_size(o, message)
+                        : set_error(message, "it has no symbol `mk_plugin`: not a plugin of Monkey 2");
     if (!ok)
         mk_plugin_object_close(o);
     return ok;
@@ -237,29 +237,30 @@ static const struct mk_plugin *find_builtin_plugin(mk_str name)
     return *p;
 }
 
-bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name, char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     *o = (struct mk_plugin_object){0};
     if (mk_str_find(name, '/') != MK_STR_NONE) {
         if (!mk_module_path_format(o->path, "%.*s", MK_STR_ARG(name)))
-            return set_error(why, "its name is too long");
-        return open_object_file(o, why);
+            return set_error(message, "its name is too long");
+        return open_object_file(o, message);
     }
     o->plugin = find_builtin_plugin(name);
     if (o->plugin)
         return true;
     if (mk_module_path_find(name, o->path))
-        return open_object_file(o, why);
+        return open_object_file(o, message);
     char buf[MK_PLUGIN_OBJECT_ERROR_MAX / 2];
     struct mk_buf folders = mk_buf_fixed(buf, sizeof buf);
     mk_module_path_list_folders(&folders);
-    return set_error(
-        why, "it is not built in, and " MK_MODULE_PATH_PREFIX "%.*s" MK_MODULE_PATH_SUFFIX " is not in %.*s",
-        MK_STR_ARG(name), MK_STR_ARG(mk_buf_str(&folders)));
+    return set_error(message,
+                     "it is not built in, and " MK_MODULE_PATH_PREFIX "%.*s" MK_MODULE_PATH_SUFFIX
+                     " is not in %.*s",
+                     MK_STR_ARG(name), MK_STR_ARG(mk_buf_str(&folders)));
 }
 
 bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_plugin_object *by, mk_str name,
-                                  char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+                                  char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     char beside[PATH_MAX];
     const char *base = strrchr(by->path, '/');
@@ -268,14 +269,14 @@ bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_pl
                               (int)(base - by->path), by->path, MK_STR_ARG(name)) &&
         access(beside, F_OK) == 0)
         name = mk_str_from_c(beside);
-    return mk_plugin_object_open(o, name, why);
+    return mk_plugin_object_open(o, name, message);
 }
 
 bool mk_plugin_object_from_program(struct mk_plugin_object *o, const struct mk_plugin *plugin,
-                                   char why[MK_PLUGIN_OBJECT_ERROR_MAX])
+                                   char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     *o = (struct mk_plugin_object){.plugin = plugin};
-    return check_plugin(plugin, why) && copy_to_full_size(o, why);
+    return check_plugin(plugin, message) && copy_to_full_size(o, message);
 }
 
 void mk_plugin_object_close(struct mk_plugin_object *o)
@@ -291,7 +292,7 @@ void mk_plugin_object_close(struct mk_plugin_object *o)
 static bool for_each_in_folder(const char *folder, bool (*each)(const struct mk_plugin_object *o, void *ctx),
                                void *ctx)
 {
-    char pattern[PATH_MAX], why[MK_PLUGIN_OBJECT_ERROR_MAX];
+    char pattern[PATH_MAX], message[MK_PLUGIN_OBJECT_ERROR_MAX];
     glob_t found;
     bool goes_on = true;
     if (!mk_module_path_format(pattern, "%s/" MK_MODULE_PATH_PREFIX "*" MK_MODULE_PATH_SUFFIX, folder) ||
@@ -299,7 +300,7 @@ static bool for_each_in_folder(const char *folder, bool (*each)(const struct mk_
         return true;
     for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
         struct mk_plugin_object o;
-        if (mk_plugin_object_open(&o, mk_str_from_c(found.gl_pathv[i]), why)) {
+        if (mk_plugin_object_open(&o, mk_str_from_c(found.gl_pathv[i]), message)) {
             goes_on = find_builtin_plugin(mk_str_from_c(o.plugin->name)) || each(&o, ctx);
             mk_plugin_object_close(&o);
         }

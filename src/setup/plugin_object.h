@@ -22,14 +22,14 @@ enum { MK_PLUGIN_OBJECT_ERROR_MAX = 512 };
  * or a file name with a slash. False: error, with reason. Each file is first loaded in a child process,
  * because a broken one could crash the process. */
 bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name,
-                           char why[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
+                           char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 /* Opens a dependency of `by` by word: a file next to that of `by` takes precedence, as for the dynamic
  * linker. */
 bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_plugin_object *by, mk_str name,
-                                  char why[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
+                                  char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 /* A plugin of the embedding program. False: error, with reason. */
 bool mk_plugin_object_from_program(struct mk_plugin_object *o, const struct mk_plugin *plugin,
-                                   char why[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
+                                   char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 void mk_plugin_object_close(struct mk_plugin_object *o);
 
 /* Calls each() for every plugin that can be opened by a word until it returns false; closes each object

@@ -41,7 +41,7 @@ static void report_handler_syntax(struct mk_conf_report *report, const struct mk
 {
     struct mk_conf_source_pos at = mk_conf_tree_value_pos(entry, words);
     mk_conf_report_error(report, &at, "the handler `%s` expects %s", h->name,
-                         h->form ? h->form : "nothing after it");
+                         h->syntax ? h->syntax : "nothing after it");
     if (example && report->open && !report->open->hint.p)
         mk_conf_report_hint(report, "write, for example, `%s`", example);
 }
@@ -61,12 +61,12 @@ bool mk_route_handlers_bind(struct mk_config_generation *g, struct mk_vhost_conf
     }
     struct mk_config config = {.generation = g, .report = report, .site = site};
     config.plugin = ours ? NULL : mk_plugin_list_find(g, route->plugin);
-    struct mk_conf_ctx spot = {
+    struct mk_conf_ctx ctx = {
         .arena = &g->arena, .report = report, .entry = entry, .config = ours ? NULL : &config};
     bool (*bind)(const struct mk_conf_ctx *, mk_str, void **) = ours ? ours->bind : h->bind;
     size_t n_errors = report->n_errors;
     rest = mk_str_trim(rest);
-    bool ok = bind ? bind(&spot, rest, &route->data) : rest.len == 0;
+    bool ok = bind ? bind(&ctx, rest, &route->data) : rest.len == 0;
     if (!ok && report->n_errors == n_errors && !mk_conf_report_out_of_memory(report))
         report_handler_syntax(report, entry, ours ? words : rest, h, ours ? ours->example : NULL);
     return ok;

@@ -92,9 +92,9 @@ static bool use_challenge_certificate(SSL *ssl, const struct mk_tls_context *c, 
     return n > 0 && (size_t)n < sizeof file && mk_tls_keypair_use_for_conn(ssl, file) == 0;
 }
 
-static int reject_hello(struct mk_tls *t, int *alert, int with, const char *why)
+static int reject_hello(struct mk_tls *t, int *alert, int with, const char *error)
 {
-    t->why = why;
+    t->why = error;
     *alert = with;
     return SSL_CLIENT_HELLO_ERROR;
 }

@@ -9,9 +9,9 @@
 enum { FILE_MAX = 4 * 1024 * 1024 }; /* CA lists are long */
 
 static mk_err set_read_error(struct mk_tls_settings_error *p, const char *file, const char *what,
-                             const char *why)
+                             const char *error)
 {
-    return mk_tls_settings_error_set(p, file, "cannot read the %s: %s", what, why);
+    return mk_tls_settings_error_set(p, file, "cannot read the %s: %s", what, error);
 }
 
 static mk_err read_fd_to_bio(int fd, BIO *into)

@@ -244,19 +244,19 @@ static void close_ca(struct mk_tls_local_ca *a)
     mk_mem_free(a);
 }
 
-static mk_err open_ca(mk_str pem, struct mk_tls_local_ca **out, const char **why)
+static mk_err open_ca(mk_str pem, struct mk_tls_local_ca **out, const char **error)
 {
     struct mk_tls_local_ca *a = mk_mem_zalloc(1, sizeof *a);
     *out = NULL;
-    *why = "out of memory";
+    *error = "out of memory";
     if (!a)
         return -ENOMEM;
     a->key = parse_key(pem);
     a->certificate = parse_certificate(pem);
-    *why = !a->key           ? "it contains no readable private key"
-           : !a->certificate ? "it contains no readable certificate"
-                             : check_ca(a->certificate, a->key);
-    if (*why) {
+    *error = !a->key           ? "it contains no readable private key"
+             : !a->certificate ? "it contains no readable certificate"
+                               : check_ca(a->certificate, a->key);
+    if (*error) {
         close_ca(a);
         return clear_openssl_errors(-EINVAL);
     }
@@ -387,11 +387,11 @@ static const char *leaf_renewal_is_due(const struct mk_tls_local_ca *a, mk_str p
 {
     EVP_PKEY *key = parse_key(pem);
     X509 *x = parse_certificate(pem);
-    const char *why = leaf_renewal_reason(a, x, key, names, now);
+    const char *error = leaf_renewal_reason(a, x, key, names, now);
     X509_free(x);
     EVP_PKEY_free(key);
     (void)clear_openssl_errors(0);
-    return why;
+    return error;
 }
 
 const struct mk_tls_local_ca_ops mk_tls_local_ca_ops_openssl = {

@@ -26,8 +26,8 @@ mk_err mk_tls_settings_error_set(struct mk_tls_settings_error *p, const char *fi
 
 mk_err mk_tls_settings_error_set_openssl(struct mk_tls_settings_error *p, const char *file, const char *what)
 {
-    const char *why = ERR_reason_error_string(ERR_peek_last_error());
-    return mk_tls_settings_error_set(p, file, "%s: %s", what, why ? why : "OpenSSL does not say why");
+    const char *error = ERR_reason_error_string(ERR_peek_last_error());
+    return mk_tls_settings_error_set(p, file, "%s: %s", what, error ? error : "OpenSSL does not say why");
 }
 
 void mk_tls_settings_error_warn(struct mk_tls_settings_error *p, const char *file, const char *fmt, ...)

@@ -444,7 +444,7 @@ static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
     return e ? e : -EAGAIN;
 }
 
-mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
+mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **error)
 {
     struct mk_tls *t = s->tls;
     begin_call(s, t);
@@ -455,6 +455,6 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
         read_pending_alert(t);
     if (t->call && !t->done)
         mk_tls_session_discard(t);
-    *why = failure_reason(t);
+    *error = failure_reason(t);
     return e;
 }

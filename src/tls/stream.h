@@ -17,6 +17,6 @@ void mk_tls_stream_free(struct mk_tls *t);
 void mk_tls_stream_set_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                       size_t len));
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
-mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why);
+mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **error);
 
 #endif

@@ -105,7 +105,7 @@ static struct mk_backend *choose_by_policy(struct mk_backend_set *g,
                                            uint64_t avoid, uint64_t now)
 {
     enum mk_balance how = g->upstream->settings->balance;
-    if (how == MK_BALANCE_HASH && options->counts)
+    if (how == MK_BALANCE_HASH && options->has_hash)
         return choose_by_hash(g, options->hash, round, avoid, now);
     if (how == MK_BALANCE_LEAST)
         return choose_least_conn(g, round, avoid, now);
@@ -136,7 +136,7 @@ static struct mk_backend *find_sticky_backend(struct mk_backend_set *g,
 struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
                                      uint64_t avoid)
 {
-    avoid |= options->avoid;
+    avoid |= options->tried;
     if (g->upstream->n == 1) /* a single server is used even if it has failed */
         return may_use_backend(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
     uint64_t now = mk_clock_ms();

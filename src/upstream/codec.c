@@ -36,7 +36,7 @@ enum mk_response_parser_event mk_codec_read_eof(struct mk_codec_response_state *
 bool mk_codec_awaits_continue(const struct mk_upstream_request_options *options)
 {
     return options->expects_continue && options->protocol == MK_UPSTREAM_PROTOCOL_HTTP && options->length &&
-           !options->content.p && !options->upgrade.len;
+           !options->body.p && !options->upgrade.len;
 }
 
 bool mk_codec_method_has_body(mk_str method)

@@ -10,8 +10,8 @@ static bool str_has_char(mk_str s, char c)
 
 bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *options)
 {
-    for (size_t i = 0; i < options->n_fields; i++) {
-        const struct mk_header *f = &options->fields[i];
+    for (size_t i = 0; i < options->n_headers; i++) {
+        const struct mk_header *f = &options->headers[i];
         if (!mk_codec_cgi_is_reserved(f->name) &&
             (str_has_char(f->name, '\0') || str_has_char(f->value, '\0')))
             return true;
@@ -33,8 +33,8 @@ static inline bool is_variable_name(mk_str name)
 mk_err mk_codec_cgi_check_request(const struct mk_upstream_request_options *options, const char **problem)
 {
     *problem = MK_CODEC_CGI_INVALID;
-    for (size_t i = 0; i < options->n_fields; i++)
-        if (!is_variable_name(options->fields[i].name))
+    for (size_t i = 0; i < options->n_headers; i++)
+        if (!is_variable_name(options->headers[i].name))
             return -EINVAL;
     *problem = "the content must have a length";
     if (options->length == MK_LENGTH_UNKNOWN)

@@ -8,8 +8,8 @@ static size_t append_params(struct mk_buf *out, const struct mk_upstream_request
     char digits[MK_NUM_MAX];
     const struct mk_header length = {MK_STR("CONTENT_LENGTH"), mk_codec_cgi_content_length(options, digits)};
     size_t nuls = 0;
-    for (size_t i = 0; i <= options->n_fields; i++) {
-        const struct mk_header *f = i ? &options->fields[i - 1] : &length;
+    for (size_t i = 0; i <= options->n_headers; i++) {
+        const struct mk_header *f = i ? &options->headers[i - 1] : &length;
         if (i ? !mk_codec_cgi_is_reserved(f->name) : f->value.p != NULL)
             nuls += mk_fcgi_append_param(out, f->name,
                                          f->value); /* single call, so that the compiler inlines it */

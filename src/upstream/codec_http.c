@@ -35,7 +35,7 @@ static bool are_header_lines(mk_str lines)
 
 static bool write_raw_header_lines(struct head_writer *w)
 {
-    mk_str lines = w->options->lines;
+    mk_str lines = w->options->raw_headers;
     if (!lines.p)
         return true;
     if (!are_header_lines(lines))
@@ -97,8 +97,8 @@ static bool write_header(struct head_writer *w, const struct mk_header *field)
 
 static bool write_headers(struct head_writer *w)
 {
-    for (size_t i = 0; i < w->options->n_fields; i++)
-        if (!write_header(w, &w->options->fields[i]))
+    for (size_t i = 0; i < w->options->n_headers; i++)
+        if (!write_header(w, &w->options->headers[i]))
             return false;
     return w->n_hosts == 1;
 }
@@ -114,7 +114,7 @@ static bool write_connection_header(struct head_writer *w)
 {
     if (w->options->upgrade.len) {
         bool is_streamed =
-            w->options->length && !w->options->content.p; /* the source provides the tunnel data that follows
+            w->options->length && !w->options->body.p; /* the source provides the tunnel data that follows
                                                            * the 101 */
         if (!is_upgrade_protocol(w->options->upgrade) || is_streamed)
             return false;

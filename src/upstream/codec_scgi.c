@@ -17,9 +17,9 @@ static void append_variables(struct mk_buf *out, const struct mk_upstream_reques
     mk_str length = mk_codec_cgi_content_length(options, digits);
     append_variable(out, MK_STR("CONTENT_LENGTH"), length.p ? length : MK_STR("0"));
     append_variable(out, MK_STR("SCGI"), MK_STR("1"));
-    for (size_t i = 0; i < options->n_fields; i++)
-        if (!mk_codec_cgi_is_reserved(options->fields[i].name))
-            append_variable(out, options->fields[i].name, options->fields[i].value);
+    for (size_t i = 0; i < options->n_headers; i++)
+        if (!mk_codec_cgi_is_reserved(options->headers[i].name))
+            append_variable(out, options->headers[i].name, options->headers[i].value);
 }
 
 /* The length comes first but is known last. */

@@ -25,9 +25,9 @@ static void append_variables(struct mk_buf *out, const struct mk_upstream_reques
     mk_str length = mk_codec_cgi_content_length(options, digits);
     if (length.p)
         append_variable(out, MK_STR("CONTENT_LENGTH"), length);
-    for (size_t i = 0; i < options->n_fields; i++)
-        if (!mk_codec_cgi_is_reserved(options->fields[i].name))
-            append_variable(out, options->fields[i].name, options->fields[i].value);
+    for (size_t i = 0; i < options->n_headers; i++)
+        if (!mk_codec_cgi_is_reserved(options->headers[i].name))
+            append_variable(out, options->headers[i].name, options->headers[i].value);
 }
 
 static mk_err uwsgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,

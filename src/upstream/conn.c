@@ -23,10 +23,10 @@ static const struct mk_sm_states states = {
 static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_conn *c = owner;
-    bool is_open = c->state.is == MK_UPSTREAM_CONN_OPEN || c->state.is == MK_UPSTREAM_CONN_IDLE;
+    bool is_open = c->state.state == MK_UPSTREAM_CONN_OPEN || c->state.state == MK_UPSTREAM_CONN_IDLE;
     if (is_open && !c->watcher)
         return "it is watched";
-    return c->state.is == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
+    return c->state.state == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
 }
 
 const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
@@ -51,10 +51,10 @@ static void set_open(struct mk_upstream_conn *c)
     mk_timer_stop(&c->timer);
 }
 
-static void log_tls_error(struct mk_upstream_conn *c, const char *why)
+static void log_tls_error(struct mk_upstream_conn *c, const char *message)
 {
     mk_worker_log(c->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s", MK_STR_ARG(c->server->name),
-                  why);
+                  message);
 }
 
 static void on_deferred_read(void *ctx);
@@ -73,14 +73,14 @@ static void schedule_read(struct mk_upstream_conn *c)
 
 static void advance_tls_handshake(struct mk_upstream_conn *c)
 {
-    const char *why = NULL;
-    int e = c->server->upstream->all->tls->handshake(&c->stream, &why);
+    const char *message = NULL;
+    int e = c->server->upstream->all->tls->handshake(&c->stream, &message);
     if (e == 0) {
         set_open(c);
     } else if (e == -EAGAIN) {
         schedule_read(c);
     } else {
-        log_tls_error(c, why ? why : strerror(-e));
+        log_tls_error(c, message ? message : strerror(-e));
         mk_upstream_conn_fail(c, -EPROTO);
     }
 }
@@ -136,9 +136,9 @@ static void on_connecting_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     mk_upstream_conn_note_event(c, which);
-    if (c->state.is == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
+    if (c->state.state == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
         finish_connect(c, which);
-    else if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
+    else if (c->state.state == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
     c->on_event(c->event_ctx, which);
 }
@@ -146,7 +146,7 @@ static void on_connecting_event(void *ctx, unsigned which)
 static void on_deferred_read(void *ctx)
 {
     struct mk_upstream_conn *c = ctx;
-    if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
+    if (c->state.state == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
     c->on_event(c->event_ctx, MK_READABLE);
 }
@@ -156,7 +156,7 @@ void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(
 {
     c->on_event = on_event;
     c->event_ctx = ctx;
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN || c->state.is == MK_UPSTREAM_CONN_IDLE)
+    if (c->state.state == MK_UPSTREAM_CONN_OPEN || c->state.state == MK_UPSTREAM_CONN_IDLE)
         mk_watcher_set_callback(c->watcher, on_event, ctx);
 }
 
@@ -178,7 +178,7 @@ void mk_upstream_conn_lend(struct mk_upstream_conn *c)
 void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c)
 {
     c->notes_events = true;
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_lend(c);
 }
 
@@ -239,7 +239,7 @@ int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstrea
         mk_timer_set(&c->timer, w, server->upstream->settings->connect_ms);
     if (!waits)
         start_tls_or_open(c);
-    if (c->state.is != MK_UPSTREAM_CONN_BROKEN)
+    if (c->state.state != MK_UPSTREAM_CONN_BROKEN)
         return 0;
     int error = c->error;
     mk_upstream_conn_close(c);
@@ -282,18 +282,18 @@ void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *c)
 {
-    return c->state.is == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
+    return c->state.state == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
 }
 
 ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
 {
-    const char *why = NULL;
-    if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
+    const char *message = NULL;
+    if (MK_UNLIKELY(c->state.state != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     ssize_t n = mk_stream_read(&c->stream, buf, cap);
     if (n == -EPROTO && c->stream.tls) { /* TLS 1.3: the server rejects our certificate after the handshake */
-        (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
-        log_tls_error(c, why ? why : strerror(EPROTO));
+        (void)c->server->upstream->all->tls->handshake(&c->stream, &message);
+        log_tls_error(c, message ? message : strerror(EPROTO));
     }
     if (n == -EAGAIN)
         schedule_read(c);
@@ -331,7 +331,7 @@ bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c)
  * write. */
 ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
 {
-    if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
+    if (MK_UNLIKELY(c->state.state != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     if (c->has_written && !c->is_prompt)
         set_tcp_nodelay(c);
@@ -341,7 +341,7 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool mo
 
 void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *c)
 {
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
         c->stream.ops->shutdown(&c->stream);
 }
 
@@ -355,10 +355,10 @@ int mk_upstream_conn_server(const struct mk_upstream_conn *c)
     return c->chosen;
 }
 
-void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const char *why)
+void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const char *message)
 {
     c->fault = error;
-    c->why = why;
+    c->why = message;
 }
 
 void mk_upstream_conn_set_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx))

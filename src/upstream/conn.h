@@ -84,7 +84,7 @@ static inline void mk_upstream_conn_move(struct mk_upstream_conn *c, enum mk_ups
 
 static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
 {
-    return c->state.is != MK_UPSTREAM_CONN_WAITING;
+    return c->state.state != MK_UPSTREAM_CONN_WAITING;
 }
 
 /* Starts connecting to the address; on_event is called from then on. Returns 0, or the immediate error: then

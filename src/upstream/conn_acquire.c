@@ -12,15 +12,15 @@ static const struct mk_upstream_server *chosen_server(const struct mk_upstream_c
     return c->chosen < 0 ? NULL : &c->set->upstream->servers[c->chosen];
 }
 
-static void report_server_failure(const struct mk_upstream_conn *c, int error, const char *why)
+static void report_server_failure(const struct mk_upstream_conn *c, int error, const char *message)
 {
-    mk_pool_report_failure(&c->set->backends[c->chosen], error, why);
+    mk_pool_report_failure(&c->set->backends[c->chosen], error, message);
 }
 
 static void acquire_or_enqueue(struct mk_upstream_conn *c)
 {
     struct mk_backend_set *g = c->set;
-    if (c->options.to.p) {
+    if (c->options.address.p) {
         c->error = mk_pool_connect_to_addr(g, c);
         return;
     }
@@ -44,16 +44,16 @@ static void exclude_failed_server(struct mk_upstream_conn *c)
         report_server_failure(c, c->error, NULL);
     }
     c->n_failed = 0;
-    c->options.avoid |= UINT64_C(1) << c->chosen;
+    c->options.tried |= UINT64_C(1) << c->chosen;
 }
 
 /* Connecting failed: tries the next address or server, waits, or fails. */
 static void connect_to_next(struct mk_upstream_conn *c)
 {
-    if (!c->options.to.p)
+    if (!c->options.address.p)
         exclude_failed_server(c);
     mk_pool_close_conn(c);
-    if (!c->options.to.p)
+    if (!c->options.address.p)
         acquire_or_enqueue(c);
 }
 
@@ -61,9 +61,9 @@ static void connect_to_next(struct mk_upstream_conn *c)
 static void on_connect_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
-    if (c->state.is == MK_UPSTREAM_CONN_BROKEN)
+    if (c->state.state == MK_UPSTREAM_CONN_BROKEN)
         connect_to_next(c);
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_lend(c);
     c->on_ready(c->ctx, which);
 }
@@ -128,5 +128,5 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
     if (c->is_abandoned)
         mk_pool_release_cancelled(c, c->abandon_ms, c->streams);
     else
-        mk_pool_release(c, how == MK_UPSTREAM_CONN_KEEP && !c->options.to.p);
+        mk_pool_release(c, how == MK_UPSTREAM_CONN_KEEP && !c->options.address.p);
 }

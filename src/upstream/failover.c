@@ -21,7 +21,7 @@ static bool has_other_server_up(const struct mk_backend *o, const struct mk_upst
     const struct mk_upstream *u = o->server->upstream;
     uint64_t now = mk_clock_ms();
     for (unsigned i = 0; i < u->n; i++)
-        if (i != o->server->index && !(l->options.avoid >> i & 1) && mk_health_is_up(&u->servers[i], now))
+        if (i != o->server->index && !(l->options.tried >> i & 1) && mk_health_is_up(&u->servers[i], now))
             return true;
     return false;
 }
@@ -29,12 +29,12 @@ static bool has_other_server_up(const struct mk_backend *o, const struct mk_upst
 /* A connection in progress has sent nothing yet. */
 static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
 {
-    if (c->options.to.p || c->is_answered || !has_other_server_up(o, c))
+    if (c->options.address.p || c->is_answered || !has_other_server_up(o, c))
         return;
-    if (c->state.is == MK_UPSTREAM_CONN_CONNECTING || c->state.is == MK_UPSTREAM_CONN_HANDSHAKE) {
+    if (c->state.state == MK_UPSTREAM_CONN_CONNECTING || c->state.state == MK_UPSTREAM_CONN_HANDSHAKE) {
         mk_upstream_conn_fail(c, -ETIMEDOUT);
         c->on_event(c->event_ctx, MK_HUNG_UP);
-    } else if (c->state.is == MK_UPSTREAM_CONN_OPEN && c->on_down) {
+    } else if (c->state.state == MK_UPSTREAM_CONN_OPEN && c->on_down) {
         c->on_down(c->ctx);
     }
 }

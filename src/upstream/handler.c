@@ -16,7 +16,7 @@ static const struct mk_sm_states steps = {
 static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_handler *h = owner;
-    bool answers = h->step.is == MK_HANDLER_BODY || h->step.is == MK_HANDLER_TUNNEL;
+    bool answers = h->step.state == MK_HANDLER_BODY || h->step.state == MK_HANDLER_TUNNEL;
     return answers && !h->upstream ? "it has a request to the backend" : NULL;
 }
 
@@ -70,7 +70,7 @@ static ssize_t handler_read(struct mk_upstream_handler *h, char *buf, size_t cap
 {
     if (!h->upstream)
         return -EPIPE;
-    if (h->step.is == MK_HANDLER_BODY)
+    if (h->step.state == MK_HANDLER_BODY)
         mk_upstream_request_resume(h->upstream); /* the backend may respond while it is still reading */
     ssize_t n = mk_upstream_request_read(h->upstream, buf, cap);
     if (n == 0)
@@ -87,7 +87,7 @@ static ssize_t handler_pull(void *ctx, char *buf, size_t cap)
     return n;
 }
 
-static const struct mk_body_source_ops response_body = {.pull = handler_pull};
+static const struct mk_body_source_ops response_body = {.read = handler_pull};
 
 /* A small body that arrived with the head is sent along with it and releases its backend immediately. The
  * upstream request owns the body and the response headers. */
@@ -118,7 +118,7 @@ static bool handler_on_tunnel_input(void *ctx, bool has_input)
     return h->upstream;
 }
 
-static const struct mk_tunnel_ops tunnel = {.source = {.pull = handler_pull},
+static const struct mk_tunnel_ops tunnel = {.source = {.read = handler_pull},
                                             .on_input = handler_on_tunnel_input};
 
 static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
@@ -163,9 +163,9 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
 {
     struct mk_upstream_request_options options = {
         .method = mk_request_method_name(h->request),
-        .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(h->request)),
+        .is_idempotent = mk_method_is_idempotent(mk_request_method(h->request)),
         .conn = {.server = -1, .client = mk_request_client_addr(h->request)},
-        .on_error_text = h->ops->on_error_text,
+        .on_stderr = h->ops->on_error_text,
         .resumes = h->request,
     };
     unsigned status = h->ops->make_request(h, &options);
@@ -190,9 +190,9 @@ static enum mk_verdict handler_receive_body(struct mk_upstream_handler *h)
 
 static enum mk_verdict handler_advance(struct mk_upstream_handler *h)
 {
-    if (h->step.is == MK_HANDLER_RECEIVE_BODY)
+    if (h->step.state == MK_HANDLER_RECEIVE_BODY)
         return handler_receive_body(h);
-    return h->step.is == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_ERROR;
+    return h->step.state == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_ERROR;
 }
 
 enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)

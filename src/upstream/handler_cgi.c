@@ -38,7 +38,7 @@ struct cgi_request {
     struct mk_upstream_handler handler;
     const struct cgi_route *route;
     mk_str script_name, path_info;
-    struct mk_cgi_errors *errors; /* NULL: no error output so far */
+    struct mk_cgi_stderr *errors; /* NULL: no error output so far */
 };
 
 /* The resolved document root: the backend may resolve links and `..` differently. */
@@ -129,25 +129,25 @@ static mk_str pattern_prefix(mk_str pattern)
     return pattern;
 }
 
-static bool cgi_route_bind(const struct mk_conf_ctx *spot, mk_str words,
+static bool cgi_route_bind(const struct mk_conf_ctx *conf, mk_str words,
                            const struct cgi_handler_type *gateway, void **data)
 {
-    struct cgi_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
+    struct cgi_route *r = mk_conf_ctx_alloc(conf, sizeof *r);
     struct mk_upstream_defaults defaults = {.port = gateway->port};
-    mk_str server, pattern = mk_conf_ctx_key(spot), extension = pattern_extension(pattern);
-    if (!r || !mk_conf_ctx_word(spot, &words, &server) || !server.p)
+    mk_str server, pattern = mk_conf_ctx_key(conf), extension = pattern_extension(pattern);
+    if (!r || !mk_conf_ctx_word(conf, &words, &server) || !server.p)
         return false;
     *r = (struct cgi_route){.gateway = gateway, .prefix = pattern_prefix(pattern), .split = extension};
     if (!extension.p && gateway->split)
         r->split = mk_str_from_c(gateway->split);
-    r->upstream = mk_upstream_find(spot, server, &defaults);
+    r->upstream = mk_upstream_find(conf, server, &defaults);
     if (!r->upstream)
         return false;
     *data = r;
-    if (!mk_route_options_read(spot, words, cgi_options, MK_LEN(cgi_options), r, &r->limits))
+    if (!mk_route_options_read(conf, words, cgi_options, MK_LEN(cgi_options), r, &r->limits))
         return false;
     if (!r->streams)
-        mk_config_enable_body_spool(mk_conf_ctx_config(spot));
+        mk_config_enable_body_spool(mk_conf_ctx_config(conf));
     return true;
 }
 
@@ -196,19 +196,20 @@ static void cgi_on_error_text(void *ctx, mk_str text)
         c->errors = mk_request_alloc(c->handler.request, sizeof *c->errors);
         if (!c->errors)
             return;
-        *c->errors = (struct mk_cgi_errors){.say = cgi_log_line,
-                                            .ctx = c,
-                                            .left = ERRORS_MAX,
-                                            .full = "(this is more than 64 KB: the rest is not logged)"};
+        *c->errors =
+            (struct mk_cgi_stderr){.on_line = cgi_log_line,
+                                   .ctx = c,
+                                   .remaining = ERRORS_MAX,
+                                   .limit_message = "(this is more than 64 KB: the rest is not logged)"};
     }
-    mk_cgi_errors_add(c->errors, text);
+    mk_cgi_stderr_add(c->errors, text);
 }
 
 static void cgi_on_end(struct mk_upstream_handler *h)
 {
     struct cgi_request *c = cgi_request_of(h);
     if (c->errors)
-        mk_cgi_errors_end(c->errors);
+        mk_cgi_stderr_end(c->errors);
 }
 
 /* ---- The response ---- */
@@ -290,8 +291,8 @@ static bool cgi_build_variables(struct cgi_request *c, struct mk_upstream_reques
                                      .authorization = !mk_request_user(c->handler.request).p,
                                      .underscores = route->passes_underscores,
                                      .forwarded = route->passes_forwarded,
-                                     .set = route->set,
-                                     .n_set = route->n_set};
+                                     .overrides = route->set,
+                                     .n_overrides = route->n_set};
     if (route->split.p) {
         choices.script_filename = cgi_script_filename(c, root);
         if (c->path_info.len)
@@ -299,16 +300,16 @@ static bool cgi_build_variables(struct cgi_request *c, struct mk_upstream_reques
         if (!choices.script_filename.p)
             return false;
     }
-    if (mk_cgi_variables(c->handler.request, &choices, &variables, &options->n_fields))
+    if (mk_cgi_variables(c->handler.request, &choices, &variables, &options->n_headers))
         return false;
-    options->fields = variables;
+    options->headers = variables;
     return true;
 }
 
 static unsigned cgi_build_request(struct mk_upstream_handler *h, struct mk_upstream_request_options *options)
 {
     struct cgi_request *c = cgi_request_of(h);
-    options->to = c->route->upstream;
+    options->upstream = c->route->upstream;
     options->protocol = c->route->gateway->protocol;
     options->limits = c->route->limits;
     mk_request_body_attach(&h->body, options);
@@ -379,7 +380,7 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
 #define FORM                                                                                                 \
     "SERVER, which is HOST:PORT, unix:/path or the Name of an [UPSTREAM], then [root=FOLDER] "               \
     "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] "                                  \
-    "[underscores=off|on] [forwarded=off|pass] " MK_UPSTREAM_LIMITS_FORM
+    "[underscores=off|on] [forwarded=off|pass] " MK_UPSTREAM_LIMITS_SYNTAX
 
 static const char *const needs[] = {"upstream", NULL};
 
@@ -388,12 +389,12 @@ static const char *const needs[] = {"upstream", NULL};
 #define GATEWAY(name_, help_, ...)                                                                           \
     MK_PLUGIN_DECLARE(name_);                                                                                \
     static const struct cgi_handler_type name_ = {.plugin = &MK_PLUGIN_OF(name_), __VA_ARGS__};              \
-    static bool bind_##name_(const struct mk_conf_ctx *spot, mk_str words, void **data)                      \
+    static bool bind_##name_(const struct mk_conf_ctx *conf, mk_str words, void **data)                      \
     {                                                                                                        \
-        return cgi_route_bind(spot, words, &name_, data);                                                    \
+        return cgi_route_bind(conf, words, &name_, data);                                                    \
     }                                                                                                        \
     static const struct mk_handler name_##_handler = {.name = #name_,                                        \
-                                                      .form = FORM,                                          \
+                                                      .syntax = FORM,                                        \
                                                       .handle = cgi_handle,                                  \
                                                       .bind = bind_##name_,                                  \
                                                       .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS};     \

@@ -22,7 +22,7 @@ static unsigned proxy_build_request(struct mk_upstream_handler *h,
     struct mk_proxy *p = proxy_of(h);
     if (mk_request_method(h->request) == MK_METHOD_CONNECT && !h->body.has_upgrade)
         return 501;
-    options->to = p->route->upstream;
+    options->upstream = p->route->upstream;
     options->protocol = MK_UPSTREAM_PROTOCOL_HTTP;
     options->limits = p->route->limits;
     options->target = mk_proxy_target_build(h->request, p->route);
@@ -56,7 +56,7 @@ static void proxy_send_interim(struct mk_upstream_handler *h)
 static int proxy_copy_head(struct mk_upstream_handler *h)
 {
     struct mk_proxy *p = proxy_of(h);
-    if (h->step.is == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
+    if (h->step.state == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
         mk_request_set_tunnel_timeout(h->request, p->route->tunnel_ms))
         return -ENOMEM;
     return mk_proxy_response_copy_head(p);
@@ -164,7 +164,7 @@ struct mk_local_backend {
 struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section, const char *key,
                                                mk_str socket, mk_str secret, uint32_t wait_ms)
 {
-    static const struct mk_upstream_defaults defaults = {.keep = KEEP};
+    static const struct mk_upstream_defaults defaults = {.keepalive = KEEP};
     struct mk_local_backend *backend = mk_config_alloc(config, sizeof *backend);
     struct mk_upstream *upstream = backend ? mk_upstream_open(config, section, key, socket, &defaults) : NULL;
     if (!upstream)
@@ -173,7 +173,7 @@ struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const v
                                              .authority = MK_STR("localhost"),
                                              .forwarded = MK_PROXY_FORWARDED_LOCAL,
                                              .secret = mk_config_copy(config, secret),
-                                             .limits = {.response_ms = wait_ms}};
+                                             .limits = {.response_timeout_ms = wait_ms}};
     return backend->route.secret.len == secret.len ? backend : NULL;
 }
 
@@ -201,7 +201,7 @@ static void proxy_stop_worker(struct mk_worker *worker, void *data)
 
 static const struct mk_handler handler = {
     .name = "proxy",
-    .form = mk_proxy_route_form,
+    .syntax = mk_proxy_route_form,
     .handle = mk_handler_proxy_handle,
     .bind = mk_proxy_route_bind,
     .traits = MK_HANDLER_FORWARDS,

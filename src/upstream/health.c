@@ -161,13 +161,13 @@ static void wake_waiting_workers(const struct mk_upstream_server *s)
 }
 
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
-                              const char *why)
+                              const char *message)
 {
     struct mk_upstream_stats_health *l = shared_health(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool is_out = mk_health_record_failure(s);
     if (should_log_change(&l->trouble, &l->trouble_ms, (uint32_t)-error))
-        SAY(w, s, MK_LOG_ERROR, "failed: %s", why ? why : mk_connect_error_text(error));
+        SAY(w, s, MK_LOG_ERROR, "failed: %s", message ? message : mk_connect_error_text(error));
     if (is_out && s->upstream->n > 1)
         SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failure%s in a row", settings->fail_ms,
             settings->max_fails, settings->max_fails == 1 ? "" : "s");
@@ -185,7 +185,8 @@ void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_serv
 }
 
 /* Only the first worker makes checks. */
-bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok, const char *why)
+bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
+                            const char *message)
 {
     bool was_out = mk_health_is_check_failed(s), was_up = mk_health_is_up(s, mk_clock_ms());
     mk_health_record_check(s, ok);
@@ -193,19 +194,19 @@ bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server
         wake_waiting_workers(s);
     bool is_out = mk_health_is_check_failed(s);
     if (is_out && !was_out)
-        SAY(w, s, MK_LOG_WARN, "fails its health check: %s", why);
+        SAY(w, s, MK_LOG_WARN, "fails its health check: %s", message);
     else if (was_out && !is_out)
         SAY(w, s, MK_LOG_INFO, "%s", "passes its health check");
     return is_out && !was_out;
 }
 
-void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *why)
+void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *message)
 {
     struct mk_upstream_stats_health *l = shared_health(s);
-    if (!should_log_change(&l->is_nameless, &l->nameless_ms, why != NULL))
+    if (!should_log_change(&l->is_nameless, &l->nameless_ms, message != NULL))
         return;
-    if (why)
-        SAY(w, s, MK_LOG_ERROR, "has no address, its name does not resolve: %s", why);
+    if (message)
+        SAY(w, s, MK_LOG_ERROR, "has no address, its name does not resolve: %s", message);
     else
         SAY(w, s, MK_LOG_INFO, "%s", "has an address: its name resolves again");
 }

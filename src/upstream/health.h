@@ -30,16 +30,16 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
 
 /* ---- Recorded and logged ---- */
 
-/* Records a failure of the server. `why`: static text, or NULL for the text of `error`. True: the server is
+/* Records a failure of the server. `message`: static text, or NULL for the text of `error`. True: the server is
  * now down. */
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
-                              const char *why);
+                              const char *message);
 /* The server responded. */
 void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_server *s);
 /* Records the result of a health check. True: the server is now down. */
 bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
-                            const char *why);
-/* Records the result of a name lookup. `why`: the resolver's message; NULL: success. */
-void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *why);
+                            const char *message);
+/* Records the result of a name lookup. `message`: the resolver's message; NULL: success. */
+void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *message);
 
 #endif

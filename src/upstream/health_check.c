@@ -48,13 +48,13 @@ static void schedule_next_check(struct mk_health_checker *c)
     mk_timer_set(&c->timer, c->backend->pool->worker, next_check_delay_ms(c));
 }
 
-static void record_result(struct mk_health_checker *c, bool ok, const char *why)
+static void record_result(struct mk_health_checker *c, bool ok, const char *message)
 {
     struct mk_backend *o = c->backend;
     c->is_judged = true;
     c->n_failed = 0;
     c->has_failed = !ok;
-    if (mk_health_report_check(o->pool->worker, o->server, ok, why))
+    if (mk_health_report_check(o->pool->worker, o->server, ok, message))
         c->on_down(o);
     mk_health_publish(o->server, o->names.n > 0);
     if (!ok)
@@ -73,11 +73,11 @@ static void close_check_conn(struct mk_health_checker *c)
 }
 
 /* Ends a check. An earlier result is kept. */
-static void finish_check(struct mk_health_checker *c, bool ok, const char *why)
+static void finish_check(struct mk_health_checker *c, bool ok, const char *message)
 {
     close_check_conn(c);
     if (!c->is_judged)
-        record_result(c, ok, why);
+        record_result(c, ok, message);
 }
 
 static bool is_server_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
@@ -132,16 +132,16 @@ static void check_status_line(struct mk_health_checker *c)
     const struct mk_health_check_status *good = &settings->check_status;
     mk_str line = mk_str_of(c->line, sizeof c->line);
     uint64_t status = 0;
-    char why[64];
-    struct mk_buf text = mk_buf_fixed(why, sizeof why - 1);
+    char message[64];
+    struct mk_buf text = mk_buf_fixed(message, sizeof message - 1);
     if (!mk_str_starts(line, MK_STR("HTTP/1.")) || !mk_num_parse(mk_str_skip(line, STATUS_AT), &status)) {
         record_result(c, false, "it sends no HTTP response");
         return;
     }
     mk_buf_addf(&text, "it answers with status %u", (unsigned)status);
-    why[text.len] = '\0';
+    message[text.len] = '\0';
     record_result(c, good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400,
-                  why);
+                  message);
 }
 
 /* The status decides. The rest is read as well, because closing with unread data resets the connection and
@@ -167,9 +167,9 @@ static void read_check_response(struct mk_health_checker *c)
 static void advance_check(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
-    if (c->conn.state.is == MK_UPSTREAM_CONN_BROKEN)
+    if (c->conn.state.state == MK_UPSTREAM_CONN_BROKEN)
         handle_connect_failure(c, &c->conn.to, c->conn.error);
-    else if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
+    else if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
         finish_check(c, true, NULL); /* the server accepts connections */
@@ -188,7 +188,7 @@ static void on_conn_event(void *ctx, unsigned which)
 /* The server did not respond in time. */
 static void handle_timeout(struct mk_health_checker *c)
 {
-    if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
+    if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)
         handle_connect_failure(c, &c->conn.to, -ETIMEDOUT);
     else
         finish_check(c, false, "it does not answer in time");

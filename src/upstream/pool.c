@@ -95,7 +95,7 @@ static void on_idle_conn_event(void *ctx, unsigned which)
 static void lend_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_lend(c);
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
@@ -182,9 +182,9 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
     return NULL;
 }
 
-void mk_pool_report_failure(struct mk_backend *o, int error, const char *why)
+void mk_pool_report_failure(struct mk_backend *o, int error, const char *message)
 {
-    if (mk_health_report_failure(o->pool->worker, o->server, error, why))
+    if (mk_health_report_failure(o->pool->worker, o->server, error, message))
         mk_failover_broadcast(o);
     mk_pool_schedule_sweep(o->pool);
 }
@@ -243,7 +243,7 @@ int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *l
 {
     struct mk_backend *o = &g->backends[0];
     struct mk_sockaddr to;
-    int e = mk_resolver_parse_addr(l->options.to, &to) ? 0 : -EINVAL;
+    int e = mk_resolver_parse_addr(l->options.address, &to) ? 0 : -EINVAL;
     e = e ? e : mk_upstream_conn_connect(l, o->server, &to, o->pool->worker, &o->session);
     if (e)
         return e;
@@ -256,7 +256,7 @@ int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *l
 
 static void exclude_server(struct mk_upstream_conn *l, uint64_t bit)
 {
-    l->options.avoid |= bit;
+    l->options.tried |= bit;
     if (l->waits_since_ms)
         mk_wait_queue_publish(l->set);
 }
@@ -451,7 +451,7 @@ void mk_pool_release(struct mk_upstream_conn *c, bool clean)
     detach_from_request(c);
     if (c->has_slot)
         mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
-    if (clean && c->state.is == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
+    if (clean && c->state.state == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
         return;
     close_and_free_conn(c);
     serve_queues_of_backend(o);

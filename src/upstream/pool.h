@@ -33,8 +33,8 @@ void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 /* May a request be retried within RetryBudget? If so, counts it. */
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
-/* Reports a failure of the server. `why`: static text; NULL: the text of `error`. */
-void mk_pool_report_failure(struct mk_backend *o, int error, const char *why);
+/* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
+void mk_pool_report_failure(struct mk_backend *o, int error, const char *message);
 /* A server has failed: updates its published state until it is up again. */
 void mk_pool_schedule_sweep(struct mk_pool *p);
 

@@ -60,7 +60,7 @@ static inline bool mk_proxy_route_is_local(const struct mk_proxy_route *route)
     return route->forwarded == MK_PROXY_FORWARDED_LOCAL;
 }
 
-bool mk_proxy_route_bind(const struct mk_conf_ctx *spot, mk_str words, void **data);
+bool mk_proxy_route_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data);
 
 extern const char mk_proxy_route_form[];
 

@@ -323,10 +323,10 @@ unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_o
         headers_write_max_forwards(&l, p->hops.left);
     if (!headers_write_websocket_key(&l) || l.text.failed)
         return 503;
-    options->lines = mk_buf_str(&l.text);
+    options->raw_headers = mk_buf_str(&l.text);
     if (mk_request_accepts_trailers(request)) {
-        options->fields = &trailers;
-        options->n_fields = 1;
+        options->headers = &trailers;
+        options->n_headers = 1;
     }
     return 0;
 }

@@ -77,13 +77,12 @@ static void mirrored_request_on_ready(void *ctx)
 static void mirrored_request_start(struct mk_worker *worker, struct mk_proxy_mirror *m,
                                    struct mk_upstream_request_options *options)
 {
-    struct mirrored_request *c = mk_mem_alloc(sizeof *c + options->content.len);
+    struct mirrored_request *c = mk_mem_alloc(sizeof *c + options->body.len);
     if (!c)
         return;
     *c = (struct mirrored_request){.of = m, .next = m->first, .link = &m->first};
-    if (options->content.p)
-        options->content =
-            mk_str_of(memcpy(c->content, options->content.p, options->content.len), options->content.len);
+    if (options->body.p)
+        options->body = mk_str_of(memcpy(c->content, options->body.p, options->body.len), options->body.len);
     if (m->first)
         m->first->link = &c->next;
     m->first = c;
@@ -108,13 +107,13 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_proxy_route *route,
                           const struct mk_upstream_request_options *options)
 {
-    bool is_complete = !options->source && !options->upgrade.p;
+    bool is_complete = !options->body_source && !options->upgrade.p;
     if (!is_complete || !mirror_is_sampled(m, route->share) || m->n >= UNDER_WAY_MAX)
         return;
     struct mk_upstream_request_options mirrored_request = *options;
-    mirrored_request.to = route->mirror;
+    mirrored_request.upstream = route->mirror;
     mirrored_request.resumes = NULL;
-    mirrored_request.limits.tries = 1;
+    mirrored_request.limits.max_tries = 1;
     mirrored_request.conn.server = -1;
     mirrored_request.conn.client = NULL; /* no client waits for it, and it may outlive the original request */
     mirrored_request_start(worker, m, &mirrored_request);

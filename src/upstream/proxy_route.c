@@ -11,7 +11,7 @@ const char mk_proxy_route_form[] =
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
     "[paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
-    "[share=PERCENT] " MK_UPSTREAM_LIMITS_FORM;
+    "[share=PERCENT] " MK_UPSTREAM_LIMITS_SYNTAX;
 
 /* ---- Servers ---- */
 
@@ -19,7 +19,7 @@ const char mk_proxy_route_form[] =
 static size_t target_parse_scheme(mk_str target, struct mk_upstream_defaults *defaults)
 {
     bool tls = mk_str_starts(target, MK_STR("https://"));
-    *defaults = (struct mk_upstream_defaults){.port = tls ? 443 : 80, .tls = tls, .keep = KEEP};
+    *defaults = (struct mk_upstream_defaults){.port = tls ? 443 : 80, .tls = tls, .keepalive = KEEP};
     return tls ? 8 : mk_str_starts(target, MK_STR("http://")) ? 7 : 0;
 }
 
@@ -177,18 +177,18 @@ static bool route_read_target(struct mk_route_option *o)
     return r->upstream && (!path.p || route_set_prefix(o, r));
 }
 
-bool mk_proxy_route_bind(const struct mk_conf_ctx *spot, mk_str words, void **data)
+bool mk_proxy_route_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
-    struct mk_proxy_route *r = mk_conf_ctx_alloc(spot, sizeof *r);
-    struct mk_route_option o = {.spot = spot, .route = r};
-    if (!r || !mk_conf_ctx_word(spot, &words, &o.word) || !o.word.p || !route_read_target(&o))
+    struct mk_proxy_route *r = mk_conf_ctx_alloc(ctx, sizeof *r);
+    struct mk_route_option o = {.spot = ctx, .route = r};
+    if (!r || !mk_conf_ctx_word(ctx, &words, &o.word) || !o.word.p || !route_read_target(&o))
         return false;
     r->rewrites_redirects = true;
     *data = r;
-    if (!mk_route_options_read(spot, words, proxy_options, MK_LEN(proxy_options), r, &r->limits) ||
+    if (!mk_route_options_read(ctx, words, proxy_options, MK_LEN(proxy_options), r, &r->limits) ||
         !route_check_mirror_share(&o))
         return false;
     if (!r->streams)
-        mk_config_enable_body_spool(mk_conf_ctx_config(spot));
+        mk_config_enable_body_spool(mk_conf_ctx_config(ctx));
     return true;
 }

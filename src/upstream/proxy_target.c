@@ -243,7 +243,7 @@ void mk_proxy_target_choose_server(const struct mk_proxy *p, struct mk_upstream_
     mk_str key = sticky_hash_key(p);
     *options = (struct mk_upstream_conn_options){.server = -1,
                                                  .hash = fnv1a_hash(key),
-                                                 .counts = key.p,
+                                                 .has_hash = key.p,
                                                  .client = mk_request_client_addr(p->handler.request)};
     if (r->sticky.p)
         options->server = sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky));

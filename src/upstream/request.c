@@ -27,7 +27,7 @@ static bool handle_conn_failure(struct mk_upstream_request *c, int error, const 
 /* True: connected. */
 static bool advance_connect(struct mk_upstream_request *c)
 {
-    while (c->state.is == MK_UPSTREAM_REQUEST_WAITING) {
+    while (c->state.state == MK_UPSTREAM_REQUEST_WAITING) {
         int e = mk_upstream_conn_state(c->conn);
         if (e == -EAGAIN)
             return false;
@@ -47,7 +47,7 @@ static bool advance_connect(struct mk_upstream_request *c)
 /* The source of the request body failed. A response that has begun stays valid. */
 static void fail_body_source(struct mk_upstream_request *c)
 {
-    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
+    if (c->state.state == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_state_fail(c, c->error, c->problem, MK_UPSTREAM_CONN_CLOSE);
     else
         mk_upstream_request_state_end_output(c, c->error, c->problem);
@@ -57,7 +57,7 @@ static void fail_body_source(struct mk_upstream_request *c)
 static bool advance_request(struct mk_upstream_request *c)
 {
     if (!advance_connect(c))
-        return c->state.is == MK_UPSTREAM_REQUEST_FAILED;
+        return c->state.state == MK_UPSTREAM_REQUEST_FAILED;
     switch (mk_upstream_request_send_run(c)) {
     case MK_UPSTREAM_REQUEST_SEND_WAITS:
         return false;
@@ -80,7 +80,8 @@ static void on_conn_event(void *ctx, unsigned which)
     struct mk_upstream_request *c = ctx;
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     mk_upstream_conn_note_event(c->conn, which);
-    if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
+    if (is_readable &&
+        c->state.state == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
                                                                     * reader */
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = advance_request(c);
@@ -93,15 +94,16 @@ static void on_conn_event(void *ctx, unsigned which)
 static void handle_server_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_failover(c, on_conn_event) &&
-        (c->state.is == MK_UPSTREAM_REQUEST_FAILED || advance_request(c)))
+    if (c->state.state == MK_UPSTREAM_REQUEST_OPEN &&
+        mk_upstream_request_attempt_failover(c, on_conn_event) &&
+        (c->state.state == MK_UPSTREAM_REQUEST_FAILED || advance_request(c)))
         mk_upstream_request_notify(c);
 }
 
 static void on_deferred(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state.is == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
+    if (c->state.state == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
         (void)advance_request(c);
     if (mk_read_ahead_fill(c))
         mk_upstream_request_notify(c);
@@ -115,7 +117,7 @@ static void on_timer(struct mk_timer *t)
     if (!mk_upstream_request_timer_expired(c))
         return;
     const char *problem = mk_upstream_request_timer_text(c);
-    if (c->state.is != MK_UPSTREAM_REQUEST_OPEN) {
+    if (c->state.state != MK_UPSTREAM_REQUEST_OPEN) {
         mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
     } else if (handle_conn_failure(c, -ETIMEDOUT, problem) && !advance_request(c)) {
@@ -131,9 +133,9 @@ enum { AROUND_HEAD = 128 }; /* usual overhead of a codec for the whole head */
 /* No codec adds more than 8 bytes per header. */
 static size_t estimate_head_len(const struct mk_upstream_request_options *opts)
 {
-    size_t len = opts->method.len + opts->target.len + opts->lines.len + opts->upgrade.len;
-    for (size_t i = 0; i < opts->n_fields && len < MK_UPSTREAM_REQUEST_SEND_HEAD_MAX; i++)
-        len += opts->fields[i].name.len + opts->fields[i].value.len + 8;
+    size_t len = opts->method.len + opts->target.len + opts->raw_headers.len + opts->upgrade.len;
+    for (size_t i = 0; i < opts->n_headers && len < MK_UPSTREAM_REQUEST_SEND_HEAD_MAX; i++)
+        len += opts->headers[i].name.len + opts->headers[i].value.len + 8;
     return len;
 }
 
@@ -163,7 +165,7 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
                                                         [MK_UPSTREAM_PROTOCOL_FASTCGI] = &mk_codec_fastcgi,
                                                         [MK_UPSTREAM_PROTOCOL_SCGI] = &mk_codec_scgi,
                                                         [MK_UPSTREAM_PROTOCOL_UWSGI] = &mk_codec_uwsgi};
-    struct mk_freelist *blocks = mk_pool_request_memory(opts->to, w);
+    struct mk_freelist *blocks = mk_pool_request_memory(opts->upstream, w);
     size_t size = sizeof(struct mk_upstream_request) + opts->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
     struct mk_upstream_request *c = mk_freelist_alloc(blocks, &size);
     if (!c)
@@ -172,20 +174,20 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
         .worker = w,
         .blocks = blocks,
         .size = size,
-        .to = opts->to,
+        .to = opts->upstream,
         .codec = codecs[opts->protocol],
         .resumes = opts->resumes,
-        .is_safe_to_repeat = opts->is_safe_to_repeat,
+        .is_safe_to_repeat = opts->is_idempotent,
         .options = opts->conn,
         .limits = opts->limits,
         .wants_fresh = opts->conn.fresh,
         .server = -1,
-        .content = {.text = opts->content,
-                    .source = opts->content.p && !opts->upgrade.len ? NULL : opts->source,
-                    .ctx = opts->source_ctx,
+        .content = {.text = opts->body,
+                    .source = opts->body.p && !opts->upgrade.len ? NULL : opts->body_source,
+                    .ctx = opts->body_source_ctx,
                     .length = opts->length,
                     .is_held = mk_codec_awaits_continue(opts)},
-        .input.on_error_text = opts->on_error_text,
+        .input.on_error_text = opts->on_stderr,
         .upgrade_len = opts->upgrade.len,
     };
     mk_sm_init(&c->state, &mk_upstream_request_machine, MK_UPSTREAM_REQUEST_WAITING);
@@ -204,8 +206,8 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
                                                       void (*on_ready)(void *ctx), void *ctx)
 {
     struct mk_upstream_request_options measured = *request, *opts = &measured;
-    if (opts->content.p)
-        opts->length = (int64_t)opts->content.len;
+    if (opts->body.p)
+        opts->length = (int64_t)opts->body.len;
     struct mk_upstream_request *c = new_request(w, opts);
     if (!c)
         return NULL;
@@ -243,7 +245,7 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
 static void read_body_end(struct mk_upstream_request *c)
 {
     char buf[64];
-    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_response_parser_has_all_body(&c->input.reply))
+    if (c->state.state == MK_UPSTREAM_REQUEST_CONTENT && mk_response_parser_has_all_body(&c->input.reply))
         mk_upstream_request_receive_body(c, buf, sizeof buf);
 }
 
@@ -268,7 +270,7 @@ static int read_response_head(struct mk_upstream_request *c)
     int sending = c->error;
     const char *problem = c->problem;
     int e = mk_upstream_request_receive_head(c);
-    if (e != -EAGAIN || c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
+    if (e != -EAGAIN || c->output.state != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
         return e;
     c->problem = problem;
     return sending;
@@ -276,7 +278,7 @@ static int read_response_head(struct mk_upstream_request *c)
 
 int mk_upstream_request_head(struct mk_upstream_request *c)
 {
-    switch ((int)c->state.is) {
+    switch ((int)c->state.state) {
     case MK_UPSTREAM_REQUEST_FAILED:
         return c->error;
     case MK_UPSTREAM_REQUEST_WAITING:
@@ -286,26 +288,26 @@ int mk_upstream_request_head(struct mk_upstream_request *c)
     default:
         return 0;
     }
-    bool was_held = c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
+    bool was_held = c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
     int e = read_response_head(c);
-    if (e == 0 && c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) {
+    if (e == 0 && c->state.state == MK_UPSTREAM_REQUEST_UPGRADED) {
         mk_upstream_request_send_init_tunnel(c);
         mk_upstream_request_resume(c);
-    } else if (was_held && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
+    } else if (was_held && c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
         mk_upstream_request_resume(c);
     }
     if (e >= 0 || e == -EAGAIN)
         return e;
     if (handle_conn_failure(c, e, c->problem) && advance_request(c) &&
-        c->state.is != MK_UPSTREAM_REQUEST_FAILED)
+        c->state.state != MK_UPSTREAM_REQUEST_FAILED)
         mk_upstream_request_timer_run_later(c);
-    return c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
+    return c->state.state == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
 }
 
 void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
 {
     bool has_more =
-        c->state.is == MK_UPSTREAM_REQUEST_CONTENT && !mk_response_parser_has_all_body(&c->input.reply);
+        c->state.state == MK_UPSTREAM_REQUEST_CONTENT && !mk_response_parser_has_all_body(&c->input.reply);
     if (has_more && !c->ahead.request && !mk_upstream_request_state_is_event_stream(c))
         mk_read_ahead_start(c, request);
 }
@@ -314,7 +316,7 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_
 {
     if (c->ahead.request)
         return mk_read_ahead_read(c, buf, cap);
-    switch ((int)c->state.is) {
+    switch ((int)c->state.state) {
     case MK_UPSTREAM_REQUEST_CONTENT:
     case MK_UPSTREAM_REQUEST_UPGRADED:
         return mk_upstream_request_receive_body(c, buf, cap);
@@ -329,7 +331,7 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_
 
 bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content)
 {
-    return c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_buffered(c, content);
+    return c->state.state == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_buffered(c, content);
 }
 
 /* ---- Queries ---- */
@@ -365,14 +367,15 @@ unsigned mk_upstream_status_for_error(int error)
 
 const char *mk_upstream_request_error_text(const struct mk_upstream_request *c)
 {
-    return c->state.is == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
+    return c->state.state == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
 }
 
 bool mk_upstream_request_is_sending(const struct mk_upstream_request *c)
 {
-    return c->state.is == MK_UPSTREAM_REQUEST_WAITING || c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
-           c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
-           c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
+    return c->state.state == MK_UPSTREAM_REQUEST_WAITING ||
+           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
+           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
+           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
 }
 
 unsigned mk_upstream_request_status(const struct mk_upstream_request *c)
@@ -412,7 +415,7 @@ int64_t mk_upstream_request_length(const struct mk_upstream_request *c)
 
 bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c)
 {
-    return c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
+    return c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
 bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c)
@@ -433,7 +436,7 @@ bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t 
                                     mk_str *value)
 {
     mk_str rest = mk_buf_str(&c->trailers);
-    if (c->state.is != MK_UPSTREAM_REQUEST_DONE)
+    if (c->state.state != MK_UPSTREAM_REQUEST_DONE)
         return false;
     while (mk_trailer_next(&rest, name, value))
         if (mk_trailer_is_allowed(*name) && !is_connection_option(c, *name) && i-- == 0)

@@ -56,19 +56,19 @@ static bool has_untried_servers(const struct mk_upstream_request *c)
 {
     unsigned n = mk_upstream_count(c->to);
     uint64_t all = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
-    return (c->options.avoid & all) != all;
+    return (c->options.tried & all) != all;
 }
 
 /* Chooses another server. False: none left, or too many attempts. */
 static bool choose_other_server(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);
-    if (!c->is_safe_to_repeat || c->limits.tries <= 1 || server < 0)
+    if (!c->is_safe_to_repeat || c->limits.max_tries <= 1 || server < 0)
         return false;
-    c->options.avoid |= UINT64_C(1) << server;
+    c->options.tried |= UINT64_C(1) << server;
     c->options.server = -1;
     c->options.fresh = c->wants_fresh;
-    c->limits.tries--;
+    c->limits.max_tries--;
     return has_untried_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
@@ -114,12 +114,13 @@ bool mk_upstream_request_attempt_failover(struct mk_upstream_request *c,
                                           void (*on_conn)(void *c, unsigned which))
 {
     int server = mk_upstream_conn_server(c->conn);
-    if (!is_repeatable(c) || mk_upstream_conn_has_first_byte(c->conn) || c->limits.tries <= 1 || server < 0)
+    if (!is_repeatable(c) || mk_upstream_conn_has_first_byte(c->conn) || c->limits.max_tries <= 1 ||
+        server < 0)
         return false;
-    c->options.avoid |= UINT64_C(1) << server;
+    c->options.tried |= UINT64_C(1) << server;
     c->options.server = -1;
     c->options.fresh = c->wants_fresh;
-    c->limits.tries--;
+    c->limits.max_tries--;
     mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
     mk_upstream_request_receive_reset(c);

@@ -121,17 +121,17 @@ static bool body_trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 }
 
 static const struct mk_upstream_request_body complete = {
-    .source = {.pull = body_pull}, .rewind = body_rewind, .trailer_at = body_trailer_at};
-static const struct mk_upstream_request_body streamed = {.source = {.pull = body_pull},
+    .source = {.read = body_pull}, .rewind = body_rewind, .trailer_at = body_trailer_at};
+static const struct mk_upstream_request_body streamed = {.source = {.read = body_pull},
                                                          .trailer_at = body_trailer_at};
 
 /* The request owns the body; the source produces the tunnel data. */
 static void body_attach_tunnel(struct mk_request_body *b, struct mk_upstream_request_options *options)
 {
     if (b->is_complete)
-        options->content = mk_str_of(b->text, b->len);
-    options->source = &streamed;
-    options->source_ctx = b;
+        options->body = mk_str_of(b->text, b->len);
+    options->body_source = &streamed;
+    options->body_source_ctx = b;
     b->len = b->sent = 0;
     b->is_complete = false;
 }
@@ -149,9 +149,9 @@ void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_reques
     if (b->is_complete && !needs_chunks)
         options->length = (int64_t)(b->len + (b->spool ? mk_spool_length(b->spool) : 0));
     if (b->is_complete && !b->spool && !needs_chunks) {
-        options->content = mk_str_of(b->text, b->len);
+        options->body = mk_str_of(b->text, b->len);
     } else if (options->length) {
-        options->source = b->is_complete ? &complete : &streamed;
-        options->source_ctx = b;
+        options->body_source = b->is_complete ? &complete : &streamed;
+        options->body_source_ctx = b;
     }
 }

@@ -29,14 +29,14 @@ static const struct mk_sm_states output_states = {
 static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_request *c = owner;
-    bool is_over = c->state.is == MK_UPSTREAM_REQUEST_DONE || c->state.is == MK_UPSTREAM_REQUEST_FAILED;
+    bool is_over = c->state.state == MK_UPSTREAM_REQUEST_DONE || c->state.state == MK_UPSTREAM_REQUEST_FAILED;
     return is_over && c->conn ? "its connection was given back" : NULL;
 }
 
 static const char *output_state_problem(const void *owner)
 {
     const struct mk_upstream_request *c = owner;
-    return c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
+    return c->output.state != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
 }
 
 const struct mk_sm_machine mk_upstream_request_machine = {"upstream request", &states,
@@ -48,7 +48,7 @@ void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_up
 {
     if (!c->conn)
         return;
-    if (c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
+    if (c->output.state != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
     c->server_name = mk_upstream_conn_server_name(c->conn);
     c->server = mk_upstream_conn_server(c->conn);
@@ -76,16 +76,17 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
 static bool server_may_be_working(const struct mk_upstream_request *c)
 {
     return mk_upstream_request_state_is_connected(c) &&
-           (c->sent > 0 || c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) && !mk_upstream_conn_has_eof(c->conn);
+           (c->sent > 0 || c->state.state == MK_UPSTREAM_REQUEST_UPGRADED) &&
+           !mk_upstream_conn_has_eof(c->conn);
 }
 
 void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
     if (c->conn && server_may_be_working(c)) {
-        bool has_head = c->state.is == MK_UPSTREAM_REQUEST_CONTENT;
+        bool has_head = c->state.state == MK_UPSTREAM_REQUEST_CONTENT;
         bool streams = has_head ? mk_upstream_request_state_is_event_stream(c)
-                                : c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
-        mk_upstream_conn_mark_cancelled(c->conn, c->limits.response_ms, streams);
+                                : c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
+        mk_upstream_conn_mark_cancelled(c->conn, c->limits.response_timeout_ms, streams);
     }
     mk_upstream_request_state_release(c, how);
 }

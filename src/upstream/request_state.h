@@ -22,8 +22,8 @@ static inline void mk_upstream_request_state_move_output(struct mk_upstream_requ
 /* Does the request have a usable connection? */
 static inline bool mk_upstream_request_state_is_connected(const struct mk_upstream_request *c)
 {
-    return c->state.is == MK_UPSTREAM_REQUEST_OPEN || c->state.is == MK_UPSTREAM_REQUEST_CONTENT ||
-           c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
+    return c->state.state == MK_UPSTREAM_REQUEST_OPEN || c->state.state == MK_UPSTREAM_REQUEST_CONTENT ||
+           c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
 /* The request is complete: releases its connection, if any. */

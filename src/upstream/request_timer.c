@@ -5,10 +5,10 @@ static uint32_t awaited_timeout_ms(const struct mk_upstream_request *c)
 {
     switch ((enum mk_upstream_request_wait_kind)c->awaits) {
     case MK_UPSTREAM_REQUEST_AWAITS_RESPONSE:
-        return c->limits.response_ms;
+        return c->limits.response_timeout_ms;
     case MK_UPSTREAM_REQUEST_AWAITS_ROOM:
     case MK_UPSTREAM_REQUEST_AWAITS_PIECE:
-        return c->limits.silence_ms;
+        return c->limits.read_timeout_ms;
     case MK_UPSTREAM_REQUEST_AWAITS_NOTHING:
         break;
     }

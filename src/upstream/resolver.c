@@ -99,10 +99,10 @@ static void replace_addresses(struct mk_resolver *n, const struct mk_dns_lookup 
 /* A failed lookup is logged although the old addresses stay in use. */
 static void report_lookup_result(const struct mk_resolver *n, const struct mk_dns_lookup *l)
 {
-    const char *why = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
+    const char *message = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
     mk_health_report_dns(n->worker, n->server,
                          l->n       ? NULL
-                         : l->error ? why
+                         : l->error ? message
                                     : "it has no address of a known family");
 }
 

@@ -90,10 +90,10 @@ static bool option_read(void *ctx, mk_str word)
     return true;
 }
 
-bool mk_route_options_read(const struct mk_conf_ctx *spot, mk_str words,
+bool mk_route_options_read(const struct mk_conf_ctx *conf, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits)
 {
-    struct route_options all = {.spot = spot, .types = types, .n = n, .route = route};
-    return mk_upstream_limits_read(spot, words, limits, option_read, &all);
+    struct route_options all = {.spot = conf, .types = types, .n = n, .route = route};
+    return mk_upstream_limits_read(conf, words, limits, option_read, &all);
 }

@@ -11,7 +11,7 @@
 #define CONNECTIONS "monkey_upstream_connections"
 
 static const struct mk_stat_metric metrics[] = {
-    [MK_UPSTREAM_STATS_STATE] = {.column = "state", GAUGE, .words = "up slow_start down unresolved"},
+    [MK_UPSTREAM_STATS_STATE] = {.column = "state", GAUGE, .value_names = "up slow_start down unresolved"},
     [MK_UPSTREAM_STATS_BACKUP] = {.column = "backup", GAUGE},
     [MK_UPSTREAM_STATS_WEIGHT] = {.column = "weight", GAUGE},
     [MK_UPSTREAM_STATS_BUSY] = {.name = CONNECTIONS,

@@ -56,11 +56,11 @@ static int load_upstreams(struct mk_config *config, void **data)
     return 0;
 }
 
-struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *spot, mk_str name,
+struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                      const struct mk_upstream_defaults *defaults)
 {
-    struct mk_upstreams *all = mk_config_data(mk_conf_ctx_config(spot), &MK_PLUGIN_OF(upstream));
-    return mk_upstream_lookup_for_route(all, spot, name, defaults);
+    struct mk_upstreams *all = mk_config_data(mk_conf_ctx_config(conf), &MK_PLUGIN_OF(upstream));
+    return mk_upstream_lookup_for_route(all, conf, name, defaults);
 }
 
 struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
@@ -144,7 +144,7 @@ MK_PLUGIN(upstream) = {
     .name = "upstream",
     .version = MK_VERSION,
     .help = "Servers behind this one, for the gateways: pools of connections, limits, health, balancing.",
-    .order = MK_PRIORITY_ADDRESS,
+    .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .load = load_upstreams,
     .unload = unload_upstreams,

@@ -43,7 +43,8 @@ struct upstream_builder {
 
 static bool defaults_are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
 {
-    return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep;
+    return a->port == b->port && a->tls == b->tls && a->max_connections == b->max_connections &&
+           a->keepalive == b->keepalive;
 }
 
 /* ---- Servers ---- */
@@ -164,11 +165,11 @@ static void free_tls_client(void *data)
 static bool builder_add_tls(struct upstream_builder *m, struct mk_upstream *u)
 {
     const struct mk_upstream_settings *s = m->settings;
-    const char *why = NULL;
+    const char *error = NULL;
     struct mk_tls_settings_error problem = {0};
-    m->all->tls = mk_tls_load(&why);
+    m->all->tls = mk_tls_load(&error);
     if (!m->all->tls) {
-        REPORT(m, "TLS", "this server has no TLS: %s", why);
+        REPORT(m, "TLS", "this server has no TLS: %s", error);
         return false;
     }
     struct mk_tls_client_settings rules = {.authority = tls_file_path(m, s->tls_authority),
@@ -269,11 +270,11 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
                               .settings = m->settings,
                               .defaults = *defaults,
                               .all = m->all,
-                              .max = value_or_default(m->settings->max, defaults->max),
+                              .max = value_or_default(m->settings->max, defaults->max_connections),
                               .idle_ms = m->settings->idle_ms,
                               .index = m->all->n};
     /* A limited number of connections is shared fairly among the workers, so idle ones may be kept. */
-    u->keep = value_or_default(m->settings->keep, defaults->keep ? defaults->keep : u->max);
+    u->keep = value_or_default(m->settings->keep, defaults->keepalive ? defaults->keepalive : u->max);
     if (!load_server_id_key(m) || !builder_add_servers(m, u) ||
         ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
         return NULL;
@@ -305,10 +306,10 @@ static struct mk_upstream *find_or_build_upstream(struct upstream_builder *m,
     return builder_new_upstream(m, defaults);
 }
 
-struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *spot,
+struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *conf,
                                                  mk_str name, const struct mk_upstream_defaults *defaults)
 {
-    struct upstream_builder m = {.config = mk_conf_ctx_config(spot), .all = all, .spot = spot, .name = name};
+    struct upstream_builder m = {.config = mk_conf_ctx_config(conf), .all = all, .spot = conf, .name = name};
     return find_or_build_upstream(&m, defaults);
 }
 
@@ -344,46 +345,47 @@ uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
 
 enum { TRIES = 2, TRIES_MAX = 16, WAIT_MS = 60000 };
 
-static bool parse_tries(const struct mk_conf_ctx *spot, mk_str value, unsigned *out)
+static bool parse_tries(const struct mk_conf_ctx *conf, mk_str value, unsigned *out)
 {
     uint64_t n;
     bool is_good = mk_num_parse(value, &n) && n >= 1 && n <= TRIES_MAX;
     if (is_good)
         *out = (unsigned)n;
     else
-        mk_conf_ctx_error(spot, value, "expected a number from 1 to %d", TRIES_MAX);
+        mk_conf_ctx_error(conf, value, "expected a number from 1 to %d", TRIES_MAX);
     return is_good;
 }
 
 /* 1: parsed; 0: another option; -EINVAL: invalid. */
-static int parse_limit(const struct mk_conf_ctx *spot, mk_str word, struct mk_upstream_limits *l)
+static int parse_limit(const struct mk_conf_ctx *conf, mk_str word, struct mk_upstream_limits *l)
 {
     bool is_good;
     mk_str value = word, name = mk_str_cut(&value, '=');
     if (!value.len)
         return 0;
     if (mk_str_eq(name, MK_STR("max_tries")))
-        is_good = parse_tries(spot, value, &l->tries);
+        is_good = parse_tries(conf, value, &l->max_tries);
     else if (mk_str_eq(name, MK_STR("response_timeout")))
-        is_good = mk_conf_ctx_time(spot, value, &l->response_ms);
+        is_good = mk_conf_ctx_time(conf, value, &l->response_timeout_ms);
     else if (mk_str_eq(name, MK_STR("read_timeout")))
-        is_good = mk_conf_ctx_time(spot, value, &l->silence_ms);
+        is_good = mk_conf_ctx_time(conf, value, &l->read_timeout_ms);
     else
         return 0;
     return is_good ? 1 : -EINVAL;
 }
 
-bool mk_upstream_limits_read(const struct mk_conf_ctx *spot, mk_str words, struct mk_upstream_limits *limits,
+bool mk_upstream_limits_read(const struct mk_conf_ctx *conf, mk_str words, struct mk_upstream_limits *limits,
                              bool (*read)(void *ctx, mk_str word), void *ctx)
 {
-    *limits = (struct mk_upstream_limits){.tries = TRIES, .response_ms = WAIT_MS, .silence_ms = WAIT_MS};
+    *limits = (struct mk_upstream_limits){
+        .max_tries = TRIES, .response_timeout_ms = WAIT_MS, .read_timeout_ms = WAIT_MS};
     for (;;) {
         mk_str word;
-        if (!mk_conf_ctx_word(spot, &words, &word))
+        if (!mk_conf_ctx_word(conf, &words, &word))
             return false;
         if (!word.p)
             return true;
-        int e = parse_limit(spot, word, limits);
+        int e = parse_limit(conf, word, limits);
         if (e < 0 || (e == 0 && !read(ctx, word)))
             return false;
     }

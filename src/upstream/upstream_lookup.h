@@ -6,7 +6,7 @@
 #include "upstream/server.h"
 
 /* See mk_upstream_find(). */
-struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *spot,
+struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *ctx,
                                                  mk_str name, const struct mk_upstream_defaults *defaults);
 /* See mk_upstream_open(). */
 struct mk_upstream *mk_upstream_lookup_for_key(struct mk_upstreams *all, struct mk_config *config,

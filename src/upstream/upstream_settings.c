@@ -12,7 +12,7 @@ enum { WEIGHT_MAX = 100 };
 
 static const char server_form[] = "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup]";
 
-static bool parse_server_option(const struct mk_conf_ctx *spot, struct mk_upstream_server_line *line,
+static bool parse_server_option(const struct mk_conf_ctx *ctx, struct mk_upstream_server_line *line,
                                 mk_str word)
 {
     mk_str prefix = MK_STR("weight=");
@@ -23,45 +23,44 @@ static bool parse_server_option(const struct mk_conf_ctx *spot, struct mk_upstre
     }
     if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
         n > WEIGHT_MAX) {
-        mk_conf_ctx_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d",
-                          WEIGHT_MAX);
+        mk_conf_ctx_error(ctx, word, "expected `backup` or `weight=` with a number from 1 to %d", WEIGHT_MAX);
         return false;
     }
     line->weight = (unsigned)n;
     return true;
 }
 
-static bool check_server_address(const struct mk_conf_ctx *spot, mk_str address)
+static bool check_server_address(const struct mk_conf_ctx *ctx, mk_str address)
 {
     struct mk_endpoint ignored;
     if (mk_endpoint_parse(&ignored, address))
         return true;
-    mk_conf_ctx_error(spot, address,
+    mk_conf_ctx_error(ctx, address,
                       "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
                       MK_STR_ARG(mk_str_first(address, 80)));
     if (mk_str_starts(address, MK_STR("http://")) || mk_str_starts(address, MK_STR("https://")))
-        mk_conf_ctx_hint(spot, "write it without http:// or https://; the key TLS is for the latter");
+        mk_conf_ctx_hint(ctx, "write it without http:// or https://; the key TLS is for the latter");
     return false;
 }
 
-static bool parse_server_line(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_server_line(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    struct mk_upstream_server_line **end = field, *line = mk_conf_ctx_alloc(spot, sizeof *line);
+    struct mk_upstream_server_line **end = field, *line = mk_conf_ctx_alloc(ctx, sizeof *line);
     mk_str word;
-    if (!line || !mk_conf_ctx_word(spot, &value, &line->address))
+    if (!line || !mk_conf_ctx_word(ctx, &value, &line->address))
         return false;
     while (*end)
         end = &(*end)->next;
     *end = line; /* kept even if invalid: an additional "no server" error would mislead */
     line->weight = 1;
-    if (!check_server_address(spot, line->address))
+    if (!check_server_address(ctx, line->address))
         return false;
     for (;;) {
-        if (!mk_conf_ctx_word(spot, &value, &word))
+        if (!mk_conf_ctx_word(ctx, &value, &word))
             return false;
         if (!word.p)
             break;
-        if (!parse_server_option(spot, line, word))
+        if (!parse_server_option(ctx, line, word))
             return false;
     }
     return true;
@@ -84,11 +83,11 @@ static bool format_server(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* A number or time with a default that the plugin chooses. */
-static bool parse_number_or_auto(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_number_or_auto(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     uint32_t *out = field;
     uint64_t n;
-    (void)spot;
+    (void)ctx;
     if (mk_str_eq(value, MK_STR("auto"))) {
         *out = MK_SETTING_UNSET;
         return true;
@@ -111,12 +110,12 @@ static bool format_number_or_auto(const void *field, size_t i, struct mk_buf *ou
     return true;
 }
 
-static bool parse_status_range(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool parse_status_range(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct mk_health_check_status *out = field;
     mk_str to = value, from = mk_str_cut(&to, '-');
     uint64_t low, high;
-    (void)spot;
+    (void)ctx;
     if (!mk_num_parse(from, &low) || !mk_num_parse(to.p ? to : from, &high) || low < 100 || high > 599 ||
         low > high)
         return false;
@@ -141,7 +140,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(servers),
-     .form = server_form,
+     .syntax = server_form,
      .parse = parse_server_line,
      .show = format_server,
      .help = "A server, with its share of the requests. A `backup` serves only while no other server does."},
@@ -149,26 +148,26 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      AT(balance),
      .choices = balances,
-     .def = "round_robin",
+     .default_value = "round_robin",
      .help = "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the "
              "one with the "
              "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
     {.name = "MaxConnections",
      .type = MK_CONF_CUSTOM,
      AT(max),
-     .form = "a number up to 1024, or `auto`",
+     .syntax = "a number up to 1024, or `auto`",
      .parse = parse_number_or_auto,
      .show = format_number_or_auto,
-     .def = "auto",
+     .default_value = "auto",
      .help = "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
              "prefers. Other requests queue. For PHP, set it to `pm.max_children`."},
     {.name = "MaxConnectionsPerAddress",
      .type = MK_CONF_CUSTOM,
      AT(max_client),
-     .form = "a number up to 1024, or `auto`",
+     .syntax = "a number up to 1024, or `auto`",
      .parse = parse_number_or_auto,
      .show = format_number_or_auto,
-     .def = "auto",
+     .default_value = "auto",
      .help =
          "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
          "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
@@ -177,52 +176,52 @@ static const struct mk_conf_key keys[] = {
     {.name = "KeepAliveConnections",
      .type = MK_CONF_CUSTOM,
      AT(keep),
-     .form = "a number up to 1024, or `auto`",
+     .syntax = "a number up to 1024, or `auto`",
      .parse = parse_number_or_auto,
      .show = format_number_or_auto,
-     .def = "auto",
+     .default_value = "auto",
      .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none. "
              "`auto` is what the handler prefers: 128 for `proxy`."},
     {.name = "KeepAliveTimeout",
      .type = MK_CONF_TIME,
      AT(idle_ms),
-     .def = "60s",
+     .default_value = "60s",
      .min = 1,
      .help = "How long an idle connection is kept. Choose less than the server does."},
     {.name = "ConnectTimeout",
      .type = MK_CONF_TIME,
      AT(connect_ms),
-     .def = "5s",
+     .default_value = "5s",
      .min = 1,
      .help = "How long connecting may take, the TLS handshake included; then the next server is tried."},
     {.name = "QueueTimeout",
      .type = MK_CONF_TIME,
      AT(queue_ms),
-     .def = "30s",
+     .default_value = "30s",
      .min = 1,
      .help = "How long a request may wait for a connection; then the client gets a 503."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(queue_max),
-     .def = "1000",
+     .default_value = "1000",
      .help = "Requests of one worker that may wait for a connection; more get a 503."},
     {.name = "MaxFails",
      .type = MK_CONF_NUM,
      AT(max_fails),
-     .def = "3",
-     .zero = "off",
+     .default_value = "3",
+     .zero_word = "off",
      .help = "Failures in a row after which a server is down for `HoldDown`."},
     {.name = "HoldDown",
      .type = MK_CONF_TIME,
      AT(fail_ms),
-     .def = "10s",
+     .default_value = "10s",
      .min = 1,
      .help = "How long a server that failed gets no requests. If all servers are down, all are tried."},
     {.name = "SlowStart",
      .type = MK_CONF_TIME,
      AT(slow_ms),
-     .def = "0",
-     .zero = "off",
+     .default_value = "0",
+     .zero_word = "off",
      .help = "How long a server that is up again gets a growing share of the requests."},
     {.name = "HealthCheck",
      .type = MK_CONF_TEXT,
@@ -232,7 +231,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "HealthInterval",
      .type = MK_CONF_TIME,
      AT(check_ms),
-     .def = "5s",
+     .default_value = "5s",
      .min = 100,
      .help =
          "The time between two checks. A server whose last check failed is checked again after a second at "
@@ -240,20 +239,20 @@ static const struct mk_conf_key keys[] = {
     {.name = "HealthTimeout",
      .type = MK_CONF_TIME,
      AT(check_timeout_ms),
-     .def = "0",
-     .zero = "auto",
+     .default_value = "0",
+     .zero_word = "auto",
      .help = "How long a check may take; `auto` is `HealthInterval`."},
     {.name = "HealthFall",
      .type = MK_CONF_NUM,
      AT(check_fall),
-     .def = "2",
+     .default_value = "2",
      .min = 1,
      .max = 100,
      .help = "Checks that fail in a row until a server is down."},
     {.name = "HealthRise",
      .type = MK_CONF_NUM,
      AT(check_rise),
-     .def = "1",
+     .default_value = "1",
      .min = 1,
      .max = 100,
      .help = "Checks that pass in a row until a server is up again."},
@@ -264,23 +263,23 @@ static const struct mk_conf_key keys[] = {
     {.name = "HealthStatus",
      .type = MK_CONF_CUSTOM,
      AT(check_status),
-     .form = "a status such as `204`, or a range such as `200-299`",
+     .syntax = "a status such as `204`, or a range such as `200-299`",
      .parse = parse_status_range,
      .show = format_status_range,
-     .def = "200-399",
+     .default_value = "200-399",
      .help = "The status that a healthy server answers with."},
     {.name = "ResolveTTL",
      .type = MK_CONF_TIME,
      AT(resolve_ms),
-     .def = "30s",
+     .default_value = "30s",
      .min = 1000,
      .help = "How long the addresses of a host name are used before it is resolved again."},
     {.name = "RetryBudget",
      .type = MK_CONF_NUM,
      AT(retry_percent),
-     .def = "20",
+     .default_value = "20",
      .max = 100,
-     .zero = "off",
+     .zero_word = "off",
      .help = "Percentage of requests that may be tried again at another server. It keeps "
              "a failing group of servers from getting several times its load."},
     {.name = "KeyFile",
@@ -291,11 +290,11 @@ static const struct mk_conf_key keys[] = {
              "to all machines that share a group of servers. Without it, each server has a secret of its "
              "own, which "
              "stays over reloads and upgrades."},
-    {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .def = "off", .help = "The servers speak TLS."},
+    {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .default_value = "off", .help = "The servers speak TLS."},
     {.name = "TLSVerify",
      .type = MK_CONF_BOOL,
      AT(tls_verify),
-     .def = "on",
+     .default_value = "on",
      .help = "Verify the certificates of the servers, and their names. `off` is for tests."},
     {.name = "TLSAuthority",
      .type = MK_CONF_TEXT,

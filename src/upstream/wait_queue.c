@@ -14,12 +14,12 @@ struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g)
 
 static bool may_use_server(const struct mk_upstream_conn *l, const struct mk_upstream_server *s)
 {
-    return !(l->options.avoid >> s->index & 1);
+    return !(l->options.tried >> s->index & 1);
 }
 
 bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l)
 {
-    return !l->options.avoid;
+    return !l->options.tried;
 }
 
 MK_COLD static struct mk_upstream_conn *find_first_for_backend(const struct mk_backend *o,
@@ -268,7 +268,7 @@ void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *l)
 
 bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c)
 {
-    bool is_kept = c->was_used && c->state.is == MK_UPSTREAM_CONN_OPEN;
+    bool is_kept = c->was_used && c->state.state == MK_UPSTREAM_CONN_OPEN;
     if (is_kept)
         mk_wait_queue_notify(c->set->pool, c);
     return is_kept;

@@ -197,13 +197,13 @@ static bool reject_unanswered_challenge(struct mk_exchange *x)
 /* May the plugin determine the client's address from a proxy's headers? */
 static bool may_set_client_addr(const struct mk_plugin *plugin)
 {
-    return plugin->order && plugin->order <= MK_PRIORITY_ADDRESS;
+    return plugin->priority && plugin->priority <= MK_PRIORITY_ADDRESS;
 }
 
 /* Does the plugin run before all client checks? The plugin that answers ACME challenges does. */
 static bool runs_before_client_addr(const struct mk_plugin *plugin)
 {
-    return plugin->order && plugin->order < MK_PRIORITY_ADDRESS;
+    return plugin->priority && plugin->priority < MK_PRIORITY_ADDRESS;
 }
 
 /* Only an existing file answers a challenge: no other handler, index or fallback. */
@@ -278,7 +278,7 @@ static bool begin_routes(struct mk_exchange *x)
 /* Is the plugin an access check? */
 static bool is_access_check(const struct mk_plugin *plugin)
 {
-    return plugin->order && plugin->order < MK_PRIORITY_NORMAL;
+    return plugin->priority && plugin->priority < MK_PRIORITY_NORMAL;
 }
 
 /* A rewritten path that hooks have not judged must not reach a handler. */

@@ -43,7 +43,7 @@ ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size_t cap)
 static ssize_t filter_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_filter_next *inner = ctx;
-    return inner->ops->pull(inner->ctx, inner, buf, cap);
+    return inner->ops->read(inner->ctx, inner, buf, cap);
 }
 
 static void close_filter(void *ctx)
@@ -54,7 +54,7 @@ static void close_filter(void *ctx)
     mk_response_body_fini(&inner->content);
 }
 
-static const struct mk_body_source_ops filter_source = {.pull = filter_read, .close = close_filter};
+static const struct mk_body_source_ops filter_source = {.read = filter_read, .close = close_filter};
 
 int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx, int64_t length)
 {

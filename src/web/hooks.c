@@ -12,12 +12,12 @@ static bool plugin_has_hook(const struct mk_plugin *plugin, size_t offset)
 static bool build_hook_list(struct mk_hook_list *list, struct mk_arena *arena, const struct mk_hook *all,
                             size_t n, size_t offset)
 {
-    size_t wanted = 0;
+    size_t expected = 0;
     *list = (struct mk_hook_list){0};
     for (size_t i = 0; i < n; i++)
-        wanted += plugin_has_hook(all[i].plugin, offset);
-    struct mk_hook *at = wanted ? mk_arena_alloc(arena, wanted * sizeof *at) : NULL;
-    if (wanted && !at)
+        expected += plugin_has_hook(all[i].plugin, offset);
+    struct mk_hook *at = expected ? mk_arena_alloc(arena, expected * sizeof *at) : NULL;
+    if (expected && !at)
         return false;
     bool backwards = offset == offsetof(struct mk_plugin, on_response);
     for (size_t i = 0; i < n; i++) {

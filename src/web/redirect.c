@@ -72,6 +72,6 @@ static enum mk_verdict handle_redirect(struct mk_request *request, struct mk_res
 
 const struct mk_handler mk_redirect = {
     .name = "redirect",
-    .form = "STATUS URL, where STATUS is 301, 302, 303, 307 or 308",
+    .syntax = "STATUS URL, where STATUS is 301, 302, 303, 307 or 308",
     .handle = handle_redirect,
 };

@@ -105,8 +105,8 @@ static void append_last_modified(struct mk_representation *r, struct mk_buf *tex
 
 static mk_str find_cache_control(const struct mk_vhost *host, const struct mk_root *root, mk_str name)
 {
-    char room[2 * PATH_MAX];
-    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    char buf[2 * PATH_MAX];
+    struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add(&path, root->at);
     mk_buf_add_char(&path, '/');
     mk_buf_add(&path, name);
@@ -223,17 +223,17 @@ static size_t text_size_max(const struct representation_origin *o)
 static bool build_representation(struct mk_representation *r, const struct representation_origin *o)
 {
     size_t cap = text_size_max(o);
-    char *room = mk_mem_alloc(cap);
-    if (!room)
+    char *buf = mk_mem_alloc(cap);
+    if (!buf)
         return false;
-    struct mk_buf text = mk_buf_fixed(room, cap);
+    struct mk_buf text = mk_buf_fixed(buf, cap);
     write_headers(r, &text, o);
     if (!o->lasting && !text.failed) {
-        r->room = room;
+        r->room = buf;
         return true;
     }
     bool ok = shrink_text_memory(r, &text);
-    mk_mem_free(room);
+    mk_mem_free(buf);
     return ok;
 }
 
@@ -272,8 +272,8 @@ MK_COLD static struct representations *new_representations(struct mk_open_file *
 static struct mk_open_file *open_precompressed_file(const struct mk_open_file *file, mk_str suffix,
                                                     uint64_t now_ms)
 {
-    char room[PATH_MAX];
-    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    char buf[PATH_MAX];
+    struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     struct mk_open_file *found;
     mk_buf_add(&path, mk_open_file_path(file));
     mk_buf_add(&path, suffix);

@@ -118,8 +118,8 @@ static size_t buffer_growth(const struct request_spool *s)
     int64_t length = mk_request_length(s->request);
     if (cap)
         return cap < KEPT_MAX && mk_spool_client_may_buffer(s->client, cap) ? cap : 0;
-    size_t wanted = length < 0 ? KEPT_MIN : length < KEPT_MAX ? (size_t)length : KEPT_MAX;
-    return mk_spool_client_may_buffer(s->client, wanted) ? wanted : mk_min(wanted, KEPT_MIN);
+    size_t expected = length < 0 ? KEPT_MIN : length < KEPT_MAX ? (size_t)length : KEPT_MAX;
+    return mk_spool_client_may_buffer(s->client, expected) ? expected : mk_min(expected, KEPT_MIN);
 }
 
 static void reserve_buffer(struct request_spool *s)

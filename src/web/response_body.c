@@ -130,7 +130,7 @@ static ssize_t read_part(const struct mk_response_body_part *p, char *buf, size_
 ssize_t mk_response_body_read(struct mk_response_body *c, char *buf, size_t cap)
 {
     if (c->source)
-        return c->source->pull(c->source_ctx, buf, cap);
+        return c->source->read(c->source_ctx, buf, cap);
     struct mk_response_body_part *p = mk_response_body_current_part(c);
     if (!p)
         return 0;

@@ -176,7 +176,7 @@ static int reserve_buffer(struct mk_spool_queue *q)
     return 0;
 }
 
-int mk_spool_queue_room(struct mk_spool_queue *q, char **buf, size_t *cap)
+int mk_spool_queue_reserve(struct mk_spool_queue *q, char **buf, size_t *cap)
 {
     struct mk_buf *kept = &q->spool.kept;
     int e = 0;

@@ -40,6 +40,7 @@ static enum mk_verdict handle_status(struct mk_request *request, struct mk_respo
 
 const struct mk_handler mk_status_handler = {
     .name = "status",
-    .form = "STATUS [TEXT], with a status from 200 to 299 or from 400 to 599; 204, 205 and 206 take no TEXT",
+    .syntax =
+        "STATUS [TEXT], with a status from 200 to 299 or from 400 to 599; 204, 205 and 206 take no TEXT",
     .handle = handle_status,
 };

@@ -236,7 +236,7 @@ mk_str mk_vhost_root(const struct mk_vhost *h)
 bool mk_vhost_certificate_get(const struct mk_vhost *h, struct mk_vhost_certificate *out)
 {
     *out = (struct mk_vhost_certificate){
-        .begins = h->tls_begins, .expires = h->tls_expires, .is_kept = h->tls_kept};
+        .not_before = h->tls_begins, .not_after = h->tls_expires, .is_outdated = h->tls_kept};
     return h->tls_expires;
 }
 

@@ -30,7 +30,7 @@ static size_t max_queued_bytes(const struct mk_events *s)
 
 static void set_keepalive_timer(struct mk_events *s)
 {
-    uint32_t ms = s->options->quiet_ms ? s->options->quiet_ms : QUIET_MS;
+    uint32_t ms = s->options->keepalive_ms ? s->options->keepalive_ms : QUIET_MS;
     s->has_said = false;
     if (ms != UINT32_MAX)
         mk_timer_set(&s->timer, s->worker->worker, ms);
@@ -42,8 +42,8 @@ static ssize_t read_events(void *ctx, char *buf, size_t cap)
     size_t n = mk_ws_queue_read(&s->queue, buf, cap);
     if (s->is_refusing && !s->is_ending && s->queue.weight < max_queued_bytes(s) / 2) {
         s->is_refusing = false;
-        if (s->options->ops->on_room)
-            s->options->ops->on_room(s->ctx, s);
+        if (s->options->ops->on_writable)
+            s->options->ops->on_writable(s->ctx, s);
     }
     if (n)
         return (ssize_t)n;
@@ -62,7 +62,7 @@ static void on_request_end(void *ctx)
     mk_ws_queue_clear(&s->queue);
 }
 
-static const struct mk_body_source_ops event_source = {.pull = read_events, .close = on_request_end};
+static const struct mk_body_source_ops event_source = {.read = read_events, .close = on_request_end};
 
 static int enqueue_text(struct mk_events *s, mk_str text)
 {

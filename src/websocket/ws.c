@@ -24,7 +24,7 @@ static const struct mk_sm_states states = {
 static const char *state_problem(const void *owner)
 {
     const struct mk_websocket *s = owner;
-    return s->is_paused && s->state.is != MK_WS_OPEN ? "only an open socket is paused" : NULL;
+    return s->is_paused && s->state.state != MK_WS_OPEN ? "only an open socket is paused" : NULL;
 }
 
 const struct mk_sm_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, state_problem};

@@ -4,11 +4,11 @@
 #include <monkey/text.h>
 
 /* The next value of a list header that may have several lines. */
-static bool next_header_value(const struct mk_request *request, mk_str wanted, size_t *at, mk_str *value)
+static bool next_header_value(const struct mk_request *request, mk_str expected, size_t *at, mk_str *value)
 {
     mk_str name;
     while (mk_request_header_at(request, (*at)++, &name, value))
-        if (mk_str_eq_nocase(name, wanted))
+        if (mk_str_eq_nocase(name, expected))
             return true;
     return false;
 }
@@ -37,11 +37,11 @@ bool mk_ws_handshake_origin_is_allowed(const struct mk_request *request, const c
     return false;
 }
 
-static bool list_has_element(mk_str list, mk_str wanted)
+static bool list_has_element(mk_str list, mk_str expected)
 {
     mk_str element;
     while (mk_header_list_next(&list, &element))
-        if (mk_str_eq(element, wanted))
+        if (mk_str_eq(element, expected))
             return true;
     return false;
 }

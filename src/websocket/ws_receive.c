@@ -39,7 +39,7 @@ static bool is_between_messages(const struct mk_ws_receive_state *in)
 
 static bool may_read_frames(const struct mk_websocket *s)
 {
-    return s->state.is == MK_WS_OPEN || s->state.is == MK_WS_CLOSING;
+    return s->state.state == MK_WS_OPEN || s->state.state == MK_WS_CLOSING;
 }
 
 /* Compressed data waits for the next iteration. */
@@ -56,7 +56,7 @@ static bool may_take_frame(struct mk_websocket *s)
 {
     if (inflate_budget_is_spent(s))
         return false;
-    if (s->state.is != MK_WS_OPEN)
+    if (s->state.state != MK_WS_OPEN)
         return may_read_frames(s);
     if (!mk_ws_send_has_room(s))
         s->is_stalled = true;
@@ -68,7 +68,7 @@ static bool may_take_frame(struct mk_websocket *s)
 static void deliver_message(struct mk_websocket *s, unsigned kind, mk_str data)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
-    if (s->state.is == MK_WS_OPEN && ops->on_message)
+    if (s->state.state == MK_WS_OPEN && ops->on_message)
         ops->on_message(s->ctx, s, (enum mk_websocket_kind)kind, data);
 }
 
@@ -134,11 +134,11 @@ static void handle_control_frame(struct mk_websocket *s, struct mk_ws_receive_st
         mk_ws_close_on_frame(s, payload);
         break;
     case MK_WS_PING:
-        if (s->state.is == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
+        if (s->state.state == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
             mk_ws_close_with_error(s, MK_WEBSOCKET_INTERNAL_ERROR);
         break;
     default:
-        if (payload.len && s->state.is == MK_WS_OPEN && ops->on_pong)
+        if (payload.len && s->state.state == MK_WS_OPEN && ops->on_pong)
             ops->on_pong(s->ctx, s, payload);
         break;
     }

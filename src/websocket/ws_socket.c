@@ -26,11 +26,11 @@ static void notify_room(struct mk_websocket *s)
     const struct mk_websocket_ops *ops = s->options->ops;
     if (s->is_stalled && mk_ws_send_has_room(s))
         mk_ws_resume_later(s);
-    if (!s->is_refusing || s->state.is != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
+    if (!s->is_refusing || s->state.state != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
         return;
     s->is_refusing = false;
-    if (ops->on_room)
-        ops->on_room(s->ctx, s);
+    if (ops->on_writable)
+        ops->on_writable(s->ctx, s);
 }
 
 static ssize_t read_queue(struct mk_websocket *s, char *buf, size_t cap)
@@ -42,19 +42,19 @@ static ssize_t read_queue(struct mk_websocket *s, char *buf, size_t cap)
         notify_room(s);
     } while (more && n < cap && !mk_ws_queue_is_empty(&s->queue));
     s->has_sent = s->has_sent || n;
-    if (s->state.is == MK_WS_BROKEN)
+    if (s->state.state == MK_WS_BROKEN)
         return -ECONNRESET;
     if (n)
         return (ssize_t)n;
-    return s->state.is == MK_WS_ENDING ? 0 : -EAGAIN;
+    return s->state.state == MK_WS_ENDING ? 0 : -EAGAIN;
 }
 
 static ssize_t tunnel_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_websocket *s = ctx;
-    if (s->state.is == MK_WS_BROKEN)
+    if (s->state.state == MK_WS_BROKEN)
         return -ECONNRESET;
-    if (s->state.is == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
+    if (s->state.state == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
         return -EAGAIN;
     s->is_within = true;
     ssize_t n = read_queue(s, buf, cap);
@@ -66,7 +66,7 @@ static void tunnel_on_end(void *ctx)
 {
     struct mk_websocket *s = ctx;
     mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
-    bool was_open = s->state.is != MK_WS_HANDSHAKE;
+    bool was_open = s->state.state != MK_WS_HANDSHAKE;
     (void)mk_ws_set_state(s, MK_WS_OVER);
     mk_timer_stop(&s->timer);
     mk_list_remove(&s->later);
@@ -80,7 +80,7 @@ static void tunnel_on_end(void *ctx)
     mk_mem_free(s->reason);
 }
 
-static const struct mk_tunnel_ops tunnel_ops = {.source = {.pull = tunnel_read, .close = tunnel_on_end},
+static const struct mk_tunnel_ops tunnel_ops = {.source = {.read = tunnel_read, .close = tunnel_on_end},
                                                 .on_input = tunnel_on_input};
 
 /* ---- The clock ---- */
@@ -105,7 +105,7 @@ static void on_ping_timer(struct mk_timer *t)
     struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
     if (s->coder && !s->is_coding)
         mk_ws_deflate_release_memory(s->coder, s->offer.client_keeps);
-    if (s->state.is != MK_WS_OPEN || (s->was_pinged && !is_known_alive(s))) {
+    if (s->state.state != MK_WS_OPEN || (s->was_pinged && !is_known_alive(s))) {
         mk_websocket_abort(s);
         return;
     }
@@ -241,7 +241,7 @@ mk_str mk_websocket_subprotocol(const struct mk_websocket *s)
 
 void mk_websocket_pause(struct mk_websocket *s)
 {
-    s->is_paused = s->state.is == MK_WS_OPEN;
+    s->is_paused = s->state.state == MK_WS_OPEN;
 }
 
 void mk_websocket_resume(struct mk_websocket *s)

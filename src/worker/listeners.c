@@ -206,7 +206,7 @@ static void undo_open(struct mk_listeners *l, unsigned n_before, const struct li
     }
 }
 
-mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
+mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expected, unsigned workers,
                          const struct mk_listen **failed)
 {
     struct listener_state listener_state[MK_LISTENERS_MAX];
@@ -216,14 +216,14 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted
         listener_state[i] = (struct listener_state){.n_fds = l->at[i].n_fds, .wanted = l->at[i].wanted};
         l->at[i].wanted = false;
     }
-    for (size_t i = 0; i < wanted->n; i++) {
-        struct mk_listener *one = find_listener(l, &wanted->at[i].addr);
+    for (size_t i = 0; i < expected->n; i++) {
+        struct mk_listener *one = find_listener(l, &expected->at[i].addr);
         if (!one)
-            one = find_inherited(l, &wanted->at[i].addr);
+            one = find_inherited(l, &expected->at[i].addr);
         mk_err e =
-            one ? open_missing_sockets(one, workers) : open_new_listener(l, &wanted->at[i].addr, workers);
+            one ? open_missing_sockets(one, workers) : open_new_listener(l, &expected->at[i].addr, workers);
         if (e) {
-            *failed = &wanted->at[i];
+            *failed = &expected->at[i];
             undo_open(l, n_before, listener_state);
             return e;
         }
@@ -275,11 +275,11 @@ void mk_listeners_own_socket_files(struct mk_listeners *l)
 }
 
 const struct mk_listen *mk_listener_find_listen(const struct mk_listener *one,
-                                                const struct mk_listens *wanted)
+                                                const struct mk_listens *expected)
 {
-    for (size_t i = 0; i < wanted->n; i++)
-        if (matches_addr(one, &wanted->at[i].addr))
-            return &wanted->at[i];
+    for (size_t i = 0; i < expected->n; i++)
+        if (matches_addr(one, &expected->at[i].addr))
+            return &expected->at[i];
     return NULL;
 }
 

@@ -39,7 +39,7 @@ size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen 
 
 /* Opens wanted addresses that are not open yet, with sockets for that many workers. On error, closes what it
  * opened and sets *failed to the address. */
-mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
+mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expected, unsigned workers,
                          const struct mk_listen **failed) MK_MUST_USE;
 /* Closes the sockets opened since the last mk_listeners_close_unwanted(): their workers failed to start. */
 void mk_listeners_close_new(struct mk_listeners *l);
@@ -57,7 +57,7 @@ bool mk_listener_is_for_worker(const struct mk_listener *one, unsigned socket, u
 
 /* The configured Listen of this socket; NULL: none. */
 const struct mk_listen *mk_listener_find_listen(const struct mk_listener *one,
-                                                const struct mk_listens *wanted);
+                                                const struct mk_listens *expected);
 
 /* The environment variable that passes the sockets to a successor, as "NAME=value". Afterwards all sockets
  * survive an exec or, if false, are close-on-exec again. */

@@ -16,11 +16,11 @@ void mk_reload_stats_succeeded(struct mk_reload_stats *h)
     atomic_store(&h->reloading, false);
 }
 
-void mk_reload_stats_failed(struct mk_reload_stats *h, mk_str why)
+void mk_reload_stats_failed(struct mk_reload_stats *h, mk_str error)
 {
-    size_t len = mk_min(why.len, sizeof h->why - 1);
+    size_t len = mk_min(error.len, sizeof h->why - 1);
     if (len)
-        memcpy(h->why, why.p, len);
+        memcpy(h->why, error.p, len);
     h->why[len] = '\0';
     atomic_fetch_add(&h->failed_reloads, 1);
     atomic_store(&h->failed_at, mk_clock_unix());

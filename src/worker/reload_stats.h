@@ -22,6 +22,6 @@ struct mk_reload_stats {
 /* Records the start of a reload; its success; or its failure, with the error text in lines. */
 void mk_reload_stats_begin(struct mk_reload_stats *h);
 void mk_reload_stats_succeeded(struct mk_reload_stats *h);
-void mk_reload_stats_failed(struct mk_reload_stats *h, mk_str why);
+void mk_reload_stats_failed(struct mk_reload_stats *h, mk_str error);
 
 #endif

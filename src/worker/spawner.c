@@ -187,9 +187,9 @@ static mk_err isolate_process(int socket)
     return fd == SIGNALS ? 0 : -EBADF;
 }
 
-static _Noreturn void run_spawner(int socket, char *room, bool is_confined)
+static _Noreturn void run_spawner(int socket, char *buf, bool is_confined)
 {
-    struct spawner s = {.room = room};
+    struct spawner s = {.room = buf};
     mk_proc_protect_memory(); /* its memory is a copy of the worker's, and its programs, with the same user,
                                * must not read it */
     if (isolate_process(socket))
@@ -208,7 +208,7 @@ static _Noreturn void run_spawner(int socket, char *room, bool is_confined)
     }
 }
 
-static mk_err fork_spawner(struct mk_spawner *s, char *room, bool is_confined)
+static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
 {
     int theirs;
     mk_err e = mk_fd_passing_pair(&s->fd, &theirs);
@@ -216,7 +216,7 @@ static mk_err fork_spawner(struct mk_spawner *s, char *room, bool is_confined)
         return e;
     s->pid = fork();
     if (s->pid == 0)
-        run_spawner(theirs, room, is_confined);
+        run_spawner(theirs, buf, is_confined);
     e = s->pid < 0 ? mk_err_last() : 0;
     mk_fd_close(&theirs);
     if (e)
@@ -227,10 +227,10 @@ static mk_err fork_spawner(struct mk_spawner *s, char *room, bool is_confined)
 /* The parent allocates its memory: once the worker is ready, the spawner needs no more. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
-    char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
-    if (!room)
+    char *buf = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
+    if (!buf)
         return -ENOMEM;
-    mk_err e = fork_spawner(s, room, is_confined);
-    mk_mem_free(room);
+    mk_err e = fork_spawner(s, buf, is_confined);
+    mk_mem_free(buf);
     return e;
 }

@@ -144,8 +144,8 @@ static unsigned connections_share(const struct mk_server_settings *s, uint64_t f
 {
     uint64_t files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
     uint64_t by_fds = all > files + CONNECTIONS_MIN ? all - files : CONNECTIONS_MIN;
-    uint64_t wanted = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
-    uint64_t n = wanted < by_fds ? wanted : by_fds;
+    uint64_t expected = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
+    uint64_t n = expected < by_fds ? expected : by_fds;
     return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
 }
 

@@ -44,8 +44,8 @@ static void count(struct mk_worker_stats *out, const struct mk_counters *n)
                                     .sent = mk_counter_get(&n->sent)};
     for (size_t i = 0; i < MK_LEN(out->by_class); i++)
         out->by_class[i] = mk_counter_get(&n->by_class[i]);
-    for (size_t i = 0; i < MK_LEN(out->by_ending); i++)
-        out->by_ending[i] = mk_counter_get(&n->by_ending[i]);
+    for (size_t i = 0; i < MK_LEN(out->by_outcome); i++)
+        out->by_outcome[i] = mk_counter_get(&n->by_ending[i]);
 }
 
 bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
@@ -56,7 +56,7 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
     count(out, &p->counters);
     out->pid = __atomic_load_n(&p->pid, __ATOMIC_RELAXED);
     out->started = p->started;
-    out->leaving = __atomic_load_n(&p->leaving, __ATOMIC_RELAXED);
+    out->draining = __atomic_load_n(&p->leaving, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -77,7 +77,7 @@ bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason
     return true;
 }
 
-void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why)
+void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error)
 {
     const struct mk_reload_stats *h = w->scoreboard.history;
     *out = (struct mk_reloads){0};
@@ -88,9 +88,9 @@ void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct
     out->done_at = atomic_load(&h->reloaded_at);
     out->failed_at = atomic_load(&h->failed_at);
     out->last_failed = atomic_load(&h->last_failed);
-    out->under_way = atomic_load(&h->reloading);
-    if (why)
-        mk_buf_add(why, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
+    out->in_progress = atomic_load(&h->reloading);
+    if (error)
+        mk_buf_add(error, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
 }
 
 struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
@@ -121,8 +121,8 @@ int64_t mk_worker_server_started(const struct mk_worker *w)
 static struct mk_conn_info conn_info_of(const struct mk_conn *c)
 {
     struct mk_conn_info info = {
-        .peer = c->peer, .state = mk_conn_machine.states->names[c->state.is], .requests = c->n_requests};
-    if (c->state.is == MK_CONN_MULTI || !c->h1)
+        .peer = c->peer, .state = mk_conn_machine.states->names[c->state.state], .requests = c->n_requests};
+    if (c->state.state == MK_CONN_MULTI || !c->h1)
         return info;
     const struct mk_request *r = &c->h1->d.x->request;
     info.method = r->method_text;

@@ -58,13 +58,13 @@ static void deliver_messages(struct mk_worker *w, mk_str records)
 static void on_messages_arrived(struct mk_fd_watch *watch, uint32_t events)
 {
     struct mk_worker *w = MK_CONTAINER(watch, struct mk_worker, mail.arrival);
-    char room[PACKET_MAX];
+    char buf[PACKET_MAX];
     ssize_t n = 1;
     (void)events;
     /* Leaves the rest for the next iteration, because connections are waiting. */
     for (int i = 0; i < PACKETS_MAX && n > 0 && !w->mail.replaced; i++) {
-        n = recv(w->generation->worker_channels[w->index].receive_fd, room, sizeof room, MSG_DONTWAIT);
-        deliver_messages(w, mk_str_of(room, n > 0 ? (size_t)n : 0));
+        n = recv(w->generation->worker_channels[w->index].receive_fd, buf, sizeof buf, MSG_DONTWAIT);
+        deliver_messages(w, mk_str_of(buf, n > 0 ? (size_t)n : 0));
     }
 }
 
@@ -80,7 +80,7 @@ static void deliver_own_messages(struct mk_loop_task *t)
 
 /* ---- Sending ---- */
 
-static void warn_of_lost_messages(struct mk_worker_message_queue *q, mk_err why)
+static void warn_of_lost_messages(struct mk_worker_message_queue *q, mk_err error)
 {
     uint64_t now = q->worker->loop.now_ms;
     if (q->complained_ms && now - q->complained_ms < COMPLAIN_AGAIN_MS)
@@ -88,23 +88,23 @@ static void warn_of_lost_messages(struct mk_worker_message_queue *q, mk_err why)
     q->complained_ms = now;
     mk_log_warn(q->worker->web.log, "messages to worker %u are lost: %s",
                 (unsigned)(q - q->worker->mail.queues),
-                why == -EAGAIN ? "too many wait for it" : mk_err_text(why));
+                error == -EAGAIN ? "too many wait for it" : mk_err_text(error));
 }
 
-static void watch_channel_writable(struct mk_worker_message_queue *q, bool wanted)
+static void watch_channel_writable(struct mk_worker_message_queue *q, bool expected)
 {
     struct mk_loop *loop = &q->worker->loop;
     mk_err e = 0;
-    if (wanted == q->waits)
+    if (expected == q->waits)
         return;
-    if (!wanted)
+    if (!expected)
         mk_loop_remove(loop, channel_of(q)->send_fd);
     else if ((e = mk_loop_add(loop, channel_of(q)->send_fd, &q->room, EPOLLOUT)))
         warn_of_lost_messages(q, e);
     if (e)
         mk_buf_free(&q->records);
     else
-        q->waits = wanted;
+        q->waits = expected;
 }
 
 /* As many messages as fit into a packet, at least one. */

@@ -22,9 +22,9 @@ static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
     if (e == -ECANCELED)
         return e;
     if (e)
-        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->problem));
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->error));
     duda_printf(d, "%u %.*s ", r->status, MK_STR_ARG(duda_http_header(r, MK_STR("x-answer"))));
-    return duda_write(d, r->content);
+    return duda_write(d, r->body);
 }
 
 /* /ask?to=NAME&target=/...&method=...&field=VALUE, with the request body */
@@ -38,15 +38,15 @@ static int ask(struct duda_ctx *d)
     if (!http)
         return 404;
     if (field.value.p) {
-        request.fields = &field;
-        request.n_fields = 1;
+        request.headers = &field;
+        request.n_headers = 1;
     }
     int e = duda_read_all(d, 1 << 20, &content);
     if (e)
         return e;
     if (content.len) {
-        request.content = content;
-        request.type = MK_STR("application/json");
+        request.body = content;
+        request.content_type = MK_STR("application/json");
     }
     return tell(d, duda_http_fetch(d, http, &request, &r), &r);
 }

@@ -55,13 +55,13 @@ def test_json_recipe_validates_input(server):
 
 def test_form_recipe_checks_the_csrf_token(server):
     page = server.get("/guests")
-    token = re.search(r'name="_token" value="(\w+)"', page.text).group(1)
+    token = re.search(r'name="csrf_token" value="(\w+)"', page.text).group(1)
     cookie = ("Cookie", page["Set-Cookie"].split(";")[0])
     assert post(server, "/guests", "name=Eve", FORM).status == 403
-    answer = post(server, "/guests", f"_token={token}&name=%3Cb%3E", FORM, cookie)
+    answer = post(server, "/guests", f"csrf_token={token}&name=%3Cb%3E", FORM, cookie)
     assert (answer.status, answer["Location"]) == (303, "/guests")
     assert "  <li>&lt;b&gt;\n" in server.get("/guests").text
-    assert "must be a text of 1 to 40 characters" in post(server, "/guests", f"_token={token}&name=", FORM, cookie).text
+    assert "must be a text of 1 to 40 characters" in post(server, "/guests", f"csrf_token={token}&name=", FORM, cookie).text
 
 
 def test_upload_recipe_limits_the_body(server):

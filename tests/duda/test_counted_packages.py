@@ -135,7 +135,7 @@ static int use_smtp(struct duda_ctx *d)
     struct duda_smtp_result r;
     int results[2];
     for (size_t i = 0; i < 2; i++) {
-        const struct duda_mail m = {.from = MK_STR("a@example.org"), .to = &to[i], .n_to = 1, .text = MK_STR("x\n")};
+        const struct duda_mail m = {.from = MK_STR("a@example.org"), .to = &to[i], .n_to = 1, .body = MK_STR("x\n")};
         results[i] = duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r);
     }
     SAY(results[0], results[1]);
@@ -146,9 +146,9 @@ static int use_smtp(struct duda_ctx *d)
 static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
-    if (mk_str_eq(job->text, MK_STR("never")))
+    if (mk_str_eq(job->payload, MK_STR("never")))
         return -EBADMSG;
-    return mk_str_eq(job->text, MK_STR("later")) && job->attempt < 2 ? -EAGAIN : 0;
+    return mk_str_eq(job->payload, MK_STR("later")) && job->attempt < 2 ? -EAGAIN : 0;
 }
 
 static const struct duda_job_type kind = {.name = "work", .fn = work, .backoff_ms = 1};
@@ -170,7 +170,7 @@ static int use_jobs(struct duda_ctx *d)
 static int run(struct duda_ctx *d, const char *script, uint32_t ms)
 {
     const char *const argv[] = {script ? "/bin/sh" : "/none", "-c", script, NULL};
-    const struct duda_subprocess_options o = {.argv = argv, .ms = ms};
+    const struct duda_subprocess_options o = {.argv = argv, .timeout_ms = ms};
     mk_str said;
     int status = -1, e = duda_subprocess_run(d, &o, MK_STR(""), 100, &said, &status);
     return e ? e : status;

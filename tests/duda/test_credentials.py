@@ -145,7 +145,7 @@ CALLS = {
     "smtp": """
     struct duda_smtp_result result;
     const mk_str to = MK_STR("ana@example.org");
-    const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &to, .n_to = 1, .subject = MK_STR("x"), .text = MK_STR("x")};
+    const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &to, .n_to = 1, .subject = MK_STR("x"), .body = MK_STR("x")};
     return duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);""",
     "http": """
     struct duda_http_response response;

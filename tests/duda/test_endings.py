@@ -142,7 +142,7 @@ static int events(struct duda_ctx *d)
 
 static int http(struct duda_ctx *d)
 {
-    const struct duda_http_request request = {.target = MK_STR("/"), .content = mk_str_of(much, sizeof much)};
+    const struct duda_http_request request = {.target = MK_STR("/"), .body = mk_str_of(much, sizeof much)};
     struct duda_http_response response;
     return duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);
 }

@@ -175,7 +175,7 @@ static int use_sql(struct duda_ctx *d)
 static int done(struct duda_ctx *d, const struct duda_job *job)
 {
     struct duda_redis_reply reply;
-    return duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), MK_STR("job"), job->text);
+    return duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), MK_STR("job"), job->payload);
 }
 
 static const struct duda_job_type kind = {.name = "work", .fn = done};
@@ -188,7 +188,7 @@ static int start(struct mk_worker *worker)
 static int use_jobs(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v");
-    const struct duda_job_options how = {.unique = v, .delay_ms = 1000000};
+    const struct duda_job_options how = {.unique_key = v, .delay_ms = 1000000};
     if (is_part(d, "kind"))
         return tell(d, duda_jobs_enqueue(d, v.p, WORD, NULL, NULL), WORD);
     if (is_part(d, "id"))
@@ -208,10 +208,10 @@ static int use_http(struct duda_ctx *d)
                                               .target = is_part(d, "target")    ? v
                                                         : is_part(d, "escaped") ? duda_sprintf(d, "/%.*s", MK_STR_ARG(duda_query(d, "e")))
                                                                                 : MK_STR("/x"),
-                                              .fields = &field,
-                                              .n_fields = 1,
-                                              .type = is_part(d, "type") ? v : MK_STR("text/plain"),
-                                              .content = is_part(d, "content") ? v : WORD};
+                                              .headers = &field,
+                                              .n_headers = 1,
+                                              .content_type = is_part(d, "type") ? v : MK_STR("text/plain"),
+                                              .body = is_part(d, "content") ? v : WORD};
     struct duda_http_response r;
     return tell(d, duda_http_fetch(d, duda_http_client(d, NULL), &request, &r), MK_STR("asked"));
 }
@@ -224,8 +224,8 @@ static int use_smtp(struct duda_ctx *d)
                                 .n_to = 1,
                                 .reply_to = is_part(d, "reply") ? v : MK_STR_NULL,
                                 .subject = is_part(d, "subject") ? v : WORD,
-                                .type = is_part(d, "type") ? v : MK_STR_NULL,
-                                .text = is_part(d, "text") ? v : WORD};
+                                .content_type = is_part(d, "type") ? v : MK_STR_NULL,
+                                .body = is_part(d, "text") ? v : WORD};
     struct duda_smtp_result r;
     return tell(d, duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r), MK_STR("sent"));
 }
@@ -238,7 +238,7 @@ static int use_formats(struct duda_ctx *d)
     const mk_str labels[] = {v, WORD};
     const struct duda_chart chart = {.title = v, .labels = labels, .n_labels = 2, .rows = &row, .n_rows = 1};
     struct mk_buf out = mk_buf_growing(1 << 20);
-    struct duda_csv_writer w = {.out = &out, .guard = true, .separator = duda_query_or(d, "separator", ",")[0]};
+    struct duda_csv_writer w = {.out = &out, .escape_formulas = true, .separator = duda_query_or(d, "separator", ",")[0]};
     int e = 0;
     if (is_part(d, "csv")) {
         duda_csv_add(&w, WORD);

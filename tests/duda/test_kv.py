@@ -121,7 +121,7 @@ DUDA_SERVICE(store,
     DUDA_GET("/list/:prefix", list, "Lists."),
     DUDA_GET("/other", other, "Two stores."));
 """
-SECTIONS = "[KV]\n    Folder data\n    MaxSize 16M\n[KV]\n    Name cache\n    Folder cache\n    Durable off\n"
+SECTIONS = "[KV]\n    Folder data\n    MaxSize 16M\n[KV]\n    Name cache\n    Folder cache\n    Sync off\n"
 
 
 def prepare(monkey, site):

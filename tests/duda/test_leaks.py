@@ -186,7 +186,7 @@ static int hears(struct duda_ctx *d)
     struct duda_topic_message m;
     int e = duda_topic_subscribe(d, MK_STR("hall"));
     n_hearing++;
-    for (unsigned n = 0; n < OFTEN && !e; n += 1 + m.missed)
+    for (unsigned n = 0; n < OFTEN && !e; n += 1 + m.dropped)
         e = duda_topic_receive_message(d, 5000, &m);
     n_hearing--;
     return done(d, e);
@@ -229,10 +229,10 @@ static int rooms(struct duda_ctx *d)
 static int work(struct duda_ctx *d, const struct duda_job *job)
 {
     (void)d;
-    return job->text.len ? 0 : -EBADMSG;
+    return job->payload.len ? 0 : -EBADMSG;
 }
 
-static const struct duda_job_type kind = {.name = "work", .fn = work, .parallel = 8};
+static const struct duda_job_type kind = {.name = "work", .fn = work, .concurrency = 8};
 
 static int start(struct mk_worker *w)
 {
@@ -299,10 +299,10 @@ def start(monkey, tmp_path):
         postgres.sql(TABLE, place.rpartition("=")[2])
         (tmp_path / "migrations").mkdir()
         (tmp_path / "migrations" / "1-first.sql").write_text(f"{TABLE};\n")
-        top = (f"[KV]\n    Folder data\n    Durable off\n    MaxSize 64M\n[JOBS]\n    Store main\n[SESSIONS]\n    Store main\n"
+        top = (f"[KV]\n    Folder data\n    Sync off\n    MaxSize 64M\n[JOBS]\n    Store main\n[SESSIONS]\n    Store main\n"
                f"    IdleTimeout 2s\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n    Timeout 20s\n"
                f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n    Timeout 20s\n"
-               f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Durable off\n    Timeout 20s\n"
+               f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Sync off\n    Timeout 20s\n"
                f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
                f"[HTTP_CLIENT]\n    Name self\n    Server unix:{memcached.folder}/self\n")
         plugins = ["duda-kv", "duda-redis", "duda-memcached", "duda-sqlite", "duda-postgres", "duda-http"]

@@ -38,7 +38,7 @@ static int run(struct duda_ctx *d)
     if (e == -ECANCELED)
         return e;
     if (e)
-        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result.problem));
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result.error));
     if (!result.n_rows || !result.n_columns)
         return duda_puts(d, "nothing");
     const struct duda_sql_value *v = duda_sql_cell(&result, 0, 0);
@@ -123,8 +123,8 @@ static int tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     if (e == -ECANCELED)
         return e;
-    return e ? duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->problem))
-             : duda_printf(d, "%lld rows", (long long)result->changed);
+    return e ? duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->error))
+             : duda_printf(d, "%lld rows", (long long)result->rows_affected);
 }
 
 /* Streams the request body into the COPY statement of the query. */

@@ -18,9 +18,9 @@ static int tell(struct duda_ctx *d, uint32_t ms)
     struct duda_topic_message m;
     int e = duda_topic_receive_message(d, ms, &m);
     if (e)
-        return duda_printf(d, "%d %d ", -e, m.room.p != NULL);
-    return duda_printf(d, "%.*s:%.*s:%c:%u ", MK_STR_ARG(m.room), MK_STR_ARG(m.text),
-                       m.kind == MK_WEBSOCKET_BINARY ? 'b' : 't', m.missed);
+        return duda_printf(d, "%d %d ", -e, m.topic.p != NULL);
+    return duda_printf(d, "%.*s:%.*s:%c:%u ", MK_STR_ARG(m.topic), MK_STR_ARG(m.data),
+                       m.kind == MK_WEBSOCKET_BINARY ? 'b' : 't', m.dropped);
 }
 
 static int say(struct duda_ctx *d, const char *room, const char *text)
@@ -78,7 +78,7 @@ static int wait_for_both(struct duda_ctx *d)
     for (int i = 0; i < 2 && !e; i++) {
         struct duda_topic_message m;
         e = duda_topic_receive_message(d, 0, &m);
-        e = e ? e : duda_sse_send(d, m.room.p, m.text, NULL);
+        e = e ? e : duda_sse_send(d, m.topic.p, m.data, NULL);
     }
     return e;
 }

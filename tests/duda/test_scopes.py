@@ -203,7 +203,7 @@ static int start(struct mk_worker *w)
 
 static int jobs_set(struct duda_ctx *d)
 {
-    const struct duda_job_options later = {.unique = K, .delay_ms = 3600000};
+    const struct duda_job_options later = {.unique_key = K, .delay_ms = 3600000};
     int e = duda_jobs_enqueue(d, "kind", V, &later, NULL);
     return e ? e : duda_jobs_enqueue(d, "kind", V, NULL, NULL);
 }
@@ -233,7 +233,7 @@ static int jobs_drop(struct duda_ctx *d)
 
 static int jobs_push(struct duda_ctx *d)
 {
-    const struct duda_job_options later = {.unique = K, .delay_ms = 3600000};
+    const struct duda_job_options later = {.unique_key = K, .delay_ms = 3600000};
     return show_number(d, "push", -duda_jobs_enqueue(d, "kind", V, &later, NULL));
 }
 #define JOB_ROUTES DUDA_START(start), DUDA_GET("/jobs/set", jobs_set, ""), DUDA_GET("/jobs/get", jobs_get, ""), \
@@ -569,7 +569,7 @@ static int drop(struct duda_ctx *d, mk_str id)
 
 static int start(struct mk_worker *w)
 {
-    static const struct duda_session_store own = {.load = load, .save = save, .drop = drop};
+    static const struct duda_session_store own = {.load = load, .save = save, .destroy = drop};
     duda_session_set_store(w, &own);
     return 0;
 }

@@ -16,11 +16,11 @@ struct shop {
 };
 
 static const struct mk_conf_key shop_keys[] = {
-    {.name = "ItemsMax", .type = MK_CONF_NUM, MK_CONF_AT(struct shop, items_max), .def = "100", .max = 1000,
+    {.name = "ItemsMax", .type = MK_CONF_NUM, MK_CONF_AT(struct shop, items_max), .default_value = "100", .max = 1000,
      .help = "How many."},
-    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct shop, name), .def = "shop", .help = "Its name."},
+    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct shop, name), .default_value = "shop", .help = "Its name."},
     {.name = "Key", .type = MK_CONF_CUSTOM, MK_CONF_AT(struct shop, key), .parse = duda_secret,
-     .form = DUDA_SECRET_FORM, .help = "Its key."},
+     .syntax = DUDA_SECRET_SYNTAX, .help = "Its key."},
 };
 static const struct mk_conf_table shop_table = {
     .section = "SHOP", .keys = shop_keys, .n = MK_LEN(shop_keys), .size = sizeof(struct shop), .help = "A shop."};

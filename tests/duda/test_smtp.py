@@ -28,10 +28,10 @@ static int tell(struct duda_ctx *d, int e, const struct duda_smtp_result *r)
 {
     if (e == -ECANCELED)
         return e;
-    duda_printf(d, "%d|%.*s|%.*s", -e, MK_STR_ARG(r->text), MK_STR_ARG(r->problem));
-    for (size_t i = 0; i < r->n_refused; i++)
-        duda_printf(d, "|%.*s %u %.*s", MK_STR_ARG(r->refused[i].address), r->refused[i].code,
-                    MK_STR_ARG(r->refused[i].text));
+    duda_printf(d, "%d|%.*s|%.*s", -e, MK_STR_ARG(r->reply), MK_STR_ARG(r->error));
+    for (size_t i = 0; i < r->n_rejected; i++)
+        duda_printf(d, "|%.*s %u %.*s", MK_STR_ARG(r->rejected[i].address), r->rejected[i].code,
+                    MK_STR_ARG(r->rejected[i].text));
     return 0;
 }
 
@@ -53,7 +53,7 @@ static int mail(struct duda_ctx *d)
     if (e)
         return e;
     const struct duda_mail m = {.from = duda_query(d, "from"), .to = to, .n_to = read_to(d, to),
-                                .subject = duda_query(d, "subject"), .text = content};
+                                .subject = duda_query(d, "subject"), .body = content};
     return tell(d, duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r), &r);
 }
 

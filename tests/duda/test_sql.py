@@ -37,12 +37,12 @@ static int tell(struct duda_ctx *d, int e, const struct duda_sql_result *result)
     if (e == -ECANCELED)
         return e;
     if (e)
-        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->problem));
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->error));
     struct mk_buf json = mk_buf_growing(1 << 24);
     duda_sql_json(&json, result);
     duda_write(d, mk_buf_str(&json));
     mk_buf_free(&json);
-    return duda_printf(d, " %lld", (long long)result->changed);
+    return duda_printf(d, " %lld", (long long)result->rows_affected);
 }
 
 /* /run?sql=TEXT&a=VALUE&b=VALUE */
@@ -114,7 +114,7 @@ static int many(struct duda_ctx *d)
     duda_printf(d, "%d:", -e);
     for (size_t i = 0; i < n && n <= DUDA_SQL_BATCH_MAX; i++)
         duda_printf(d, " %lld", results[i].n_rows ? (long long)duda_sql_cell(&results[i], 0, 0)->number
-                                                  : results[i].problem.len ? -1 : 0);
+                                                  : results[i].error.len ? -1 : 0);
     return how.len > 5 ? mk_str_eq(how, MK_STR("commit")) ? duda_sql_commit(d, db) : duda_sql_rollback(d, db) : 0;
 }
 

@@ -28,7 +28,7 @@ static void tell(struct duda_ctx *d, int e, const struct duda_sql_result *result
 {
     struct mk_buf json = mk_buf_growing(1 << 24);
     if (e) {
-        duda_printf(d, "%d %.*s\n", -e, MK_STR_ARG(result->problem));
+        duda_printf(d, "%d %.*s\n", -e, MK_STR_ARG(result->error));
         return;
     }
     duda_sql_json(&json, result);
@@ -73,7 +73,7 @@ static int several(struct duda_ctx *d)
     if (n) {
         int e = duda_sql_batch(d, db, queries, n, results);
         for (size_t i = 0; i < n; i++)
-            tell(d, results[i].problem.len ? e : 0, &results[i]);
+            tell(d, results[i].error.len ? e : 0, &results[i]);
         return 0;
     }
     int e = duda_sql_begin(d, db);

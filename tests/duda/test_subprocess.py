@@ -29,7 +29,7 @@ static struct duda_subprocess_options shell(struct duda_ctx *d)
     argv[2] = duda_query_or(d, "script", "cat");
     argv[3] = NULL;
     duda_query_int(d, "ms", &ms);
-    return (struct duda_subprocess_options){.argv = argv, .ms = (uint32_t)ms, .joins_errors = duda_query(d, "join").p != NULL};
+    return (struct duda_subprocess_options){.argv = argv, .timeout_ms = (uint32_t)ms, .merge_stderr = duda_query(d, "join").p != NULL};
 }
 
 static int run(struct duda_ctx *d)

@@ -196,7 +196,7 @@ static int flaws(struct duda_ctx *d)
 {
     struct duda_validation_errors some = {.n = 1};
     int e = duda_sleep(d, 1000);
-    some.at[0] = (struct duda_validation_error){.pointer = mk_str_of(much, 4000), .text = mk_str_of(much, 4000)};
+    some.items[0] = (struct duda_validation_error){.pointer = mk_str_of(much, 4000), .message = mk_str_of(much, 4000)};
     while (e < 0)
         e = duda_problem_errors(d, 400, &some);
     return e;

@@ -25,8 +25,8 @@ struct person {
     size_t n_tags;
 };
 static const struct duda_schema_field members[] = {
-    DUDA_STRING(struct person, name, .min = 1, .max = 20),
-    DUDA_INTEGER(struct person, age, .optional = true, .high = 150),
+    DUDA_STRING(struct person, name, .min_length = 1, .max_length = 20),
+    DUDA_INTEGER(struct person, age, .optional = true, .maximum = 150),
     DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true),
 };
 static const struct duda_schema shape = DUDA_SCHEMA(struct person, members);
@@ -72,11 +72,11 @@ static int say_form(struct duda_ctx *d, int e)
     const struct duda_form_data *fields = duda_form_all(d);
     const struct duda_upload *u;
     for (size_t i = 0; !e && i < fields->n; i++)
-        e = duda_printf(d, "%s=%s\n", fields->at[i].name.p, fields->at[i].value.p);
+        e = duda_printf(d, "%s=%s\n", fields->pairs[i].name.p, fields->pairs[i].value.p);
     for (size_t i = 0; !e && (u = duda_upload_at(d, i)); i++) {
         char bytes[8];
         ssize_t n = u->size > 8 ? duda_upload_read(d, u, bytes, 8, u->size - 8) : 0;
-        e = n < 0 ? (int)n : duda_printf(d, "%s: %s (%s) %llu ..%.*s\n", u->name.p, u->file_name.p, u->type.p ? u->type.p : "-",
+        e = n < 0 ? (int)n : duda_printf(d, "%s: %s (%s) %llu ..%.*s\n", u->name.p, u->file_name.p, u->content_type.p ? u->content_type.p : "-",
                         (unsigned long long)u->size, (int)n, bytes);
     }
     return e;
@@ -467,7 +467,7 @@ ENDED = r"""
 struct note {
     mk_str title;
 };
-static const struct duda_schema_field members[] = {DUDA_STRING(struct note, title, .max = 100)};
+static const struct duda_schema_field members[] = {DUDA_STRING(struct note, title, .max_length = 100)};
 static const struct duda_schema shape = DUDA_SCHEMA(struct note, members);
 
 static int show(struct duda_ctx *d, const char *name, mk_str text)
@@ -513,7 +513,7 @@ static int form(struct duda_ctx *d)
 {
     const struct duda_upload *u = duda_upload(d, "f");
     int e = show(d, "form", duda_form(d, "a"));
-    return e || !u ? e : show(d, "name", u->name) || show(d, "file", u->file_name) || show(d, "type", u->type);
+    return e || !u ? e : show(d, "name", u->name) || show(d, "file", u->file_name) || show(d, "type", u->content_type);
 }
 
 static int content(struct duda_ctx *d)

@@ -176,7 +176,7 @@ struct settings {
     uint32_t limit;
 };
 static const struct mk_conf_key keys[] = {
-    {.name = "Limit", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, limit), .max = 9, .def = "3", .help = "How many."}};
+    {.name = "Limit", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, limit), .max = 9, .default_value = "3", .help = "How many."}};
 static const struct mk_conf_table table = {
     .section = "SET", .keys = keys, .n = MK_LEN(keys), .help = "Of the test.", .size = sizeof(struct settings)};
 static int limit(struct duda_ctx *d)
@@ -261,11 +261,11 @@ struct thing {
 };
 static const char *const colors[] = {"red", "blue", NULL};
 static const struct duda_schema_field of_part[] = {
-    DUDA_DOUBLE(struct part, weight, .low = 0.1, .high = -1), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_STRING, .max = 3)};
-static const struct duda_schema part = DUDA_SCHEMA(struct part, of_part, .ignores_unknown = true);
+    DUDA_DOUBLE(struct part, weight, .minimum = 0.1, .maximum = -1), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_STRING, .max_length = 3)};
+static const struct duda_schema part = DUDA_SCHEMA(struct part, of_part, .allow_unknown = true);
 static const struct duda_schema_field of_thing[] = {
-    DUDA_STRING(struct thing, name, .min = 1, .max = 9, .called = "the \"name\""), DUDA_INTEGER(struct thing, count),
-    DUDA_INTEGER(struct thing, big, .optional = true), DUDA_INTEGER(struct thing, size, .low = -1, .high = 5),
+    DUDA_STRING(struct thing, name, .min_length = 1, .max_length = 9, .json_name = "the \"name\""), DUDA_INTEGER(struct thing, count),
+    DUDA_INTEGER(struct thing, big, .optional = true), DUDA_INTEGER(struct thing, size, .minimum = -1, .maximum = 5),
     DUDA_ENUM(struct thing, color, colors), DUDA_BOOL(struct thing, sold, .optional = true),
     DUDA_OBJECT(struct thing, part, &part), DUDA_JSON_RAW(struct thing, raw, .optional = true)};
 static const struct duda_schema thing = DUDA_SCHEMA(struct thing, of_thing);
@@ -273,7 +273,7 @@ struct page {
     unsigned from, color;
 };
 static const struct duda_schema_field of_page[] = {
-    DUDA_INTEGER(struct page, from, .optional = true, .high = 9), DUDA_ENUM(struct page, color, colors, .optional = true)};
+    DUDA_INTEGER(struct page, from, .optional = true, .maximum = 9), DUDA_ENUM(struct page, color, colors, .optional = true)};
 static const struct duda_schema page = DUDA_SCHEMA(struct page, of_page);
 static int ask(struct duda_ctx *d)
 {
@@ -289,9 +289,9 @@ static int take(struct duda_ctx *d)
 }
 DUDA_ROUTES(inner, DUDA_GET("/x", ask, "Within."), DUDA_GROUP("/more", (const struct duda_route[]){{.kind = DUDA_END}}, "None."),
             DUDA_GET("/y", ask, "Within, too."));
-DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .answers = "200 418 200"),
-             DUDA_POST("/take", take, "Takes.", .takes = &thing, .gives = &thing, .answers = "201 409"),
-             DUDA_POST("/list", take, "Takes many.", .takes = &thing, .takes_list = true, .gives = &thing, .gives_list = true),
+DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .responses = "200 418 200"),
+             DUDA_POST("/take", take, "Takes.", .request_body = &thing, .response_body = &thing, .responses = "201 409"),
+             DUDA_POST("/list", take, "Takes many.", .request_body = &thing, .request_is_list = true, .response_body = &thing, .response_is_list = true),
              DUDA_POST("/form", take, "Takes a form.", .form = &page), DUDA_GROUP("/in", inner, "A \"group\"."));
 """
 
@@ -355,11 +355,11 @@ def test_openapi_names_recursive_schemas(call, tmp_path):
 struct node { mk_str name; struct node *children; size_t n; };
 static const struct duda_schema node;
 static const struct duda_schema_field members[] = {
-    DUDA_STRING(struct node, name), DUDA_LIST(struct node, children, n, DUDA_KIND_OBJECT, .shape = &node)};
+    DUDA_STRING(struct node, name), DUDA_LIST(struct node, children, n, DUDA_KIND_OBJECT, .schema = &node)};
 static const struct duda_schema node = DUDA_SCHEMA(struct node, members);
-static const struct duda_schema other = DUDA_SCHEMA(struct node, members, .ignores_unknown = true);
+static const struct duda_schema other = DUDA_SCHEMA(struct node, members, .allow_unknown = true);
 static int give(struct duda_ctx *d) { return duda_puts(d, "x"); }
-DUDA_SERVICE(tree, DUDA_GET("/", give, "Gives.", .gives = &node), DUDA_GET("/other", give, "Gives.", .gives = &other));
+DUDA_SERVICE(tree, DUDA_GET("/", give, "Gives.", .response_body = &node), DUDA_GET("/other", give, "Gives.", .response_body = &other));
 """)
     api = json.loads(call("doc", "-j", "tree.c").out)
     check_openapi(api)

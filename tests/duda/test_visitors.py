@@ -410,7 +410,7 @@ def test_csrf_token_is_required_from_the_same_origin(server):
     tokens += browser.get("/token").text.split()
     assert browser.lines == []
     for token in tokens:
-        ask = {"method": "POST", "body": f"_token={token}".encode()}
+        ask = {"method": "POST", "body": f"csrf_token={token}".encode()}
         assert browser.get("/guarded", [FORM], **ask).text == "passed\n"
         assert browser.get("/guarded", [("X-CSRF-Token", token)], method="PUT").text == "passed\n"
         assert browser.get("/guarded", [FORM, ("Sec-Fetch-Site", "cross-site")], **ask).status == 403
@@ -420,7 +420,7 @@ def test_csrf_token_is_required_from_the_same_origin(server):
         assert Browser(server, **{"visitors-token": "0" * 32}).get("/guarded", [FORM], **ask).status == 403
     assert browser.get("/guarded").text == "passed\n"
     assert browser.get("/guarded", method="DELETE").status == 403
-    assert browser.get("/guarded", [FORM], method="POST", body=b"_token=" + b"0" * 64).status == 403
+    assert browser.get("/guarded", [FORM], method="POST", body=b"csrf_token=" + b"0" * 64).status == 403
     for secret in ("x" * 32, "0" * 31 + "x", "0" * 30, "0" * 34):  # invalid secrets: the page must set a new one
         other = Browser(server, **{"visitors-token": secret})
         fields = [FORM, ("X-CSRF-Token", other.get("/token").text.split()[0])]

@@ -50,8 +50,8 @@ static void check_head(mk_str head)
 {
     struct mk_cgi_head h;
     bool is_good = mk_cgi_head_read(&h, head);
-    check_slice(head, h.where);
-    MK_ASSERT(is_good == !h.problem);
+    check_slice(head, h.error_line);
+    MK_ASSERT(is_good == !h.error);
     if (!is_good)
         return;
     MK_ASSERT(h.status >= 200 && h.status <= 599);

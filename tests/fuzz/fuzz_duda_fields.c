@@ -16,8 +16,8 @@ static void check_fields(mk_str text)
     int e = duda_form_data_parse(text, &pool, NULL, &fields);
     MK_ASSERT(e == 0 || e == -EBADMSG || e == -EFBIG);
     for (size_t i = 0; i < fields.n; i++)
-        MK_ASSERT(!fields.at[i].name.p[fields.at[i].name.len] &&
-                  !fields.at[i].value.p[fields.at[i].value.len]);
+        MK_ASSERT(!fields.pairs[i].name.p[fields.pairs[i].name.len] &&
+                  !fields.pairs[i].value.p[fields.pairs[i].value.len]);
     struct person p = {.age = 1};
     struct duda_validation_errors flaws;
     e = duda_form_data_bind(&fields, &person_shape, &pool, &p, &flaws);

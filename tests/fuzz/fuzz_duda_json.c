@@ -24,7 +24,7 @@ static void check_flaws(const struct duda_validation_errors *flaws, int e)
 {
     MK_ASSERT(flaws->n <= DUDA_VALIDATION_ERRORS_MAX && (e == 0) == (flaws->n == 0));
     for (size_t i = 0; i < flaws->n; i++)
-        MK_ASSERT(flaws->at[i].line > 0 && flaws->at[i].column > 0 && flaws->at[i].text.len > 0);
+        MK_ASSERT(flaws->items[i].line > 0 && flaws->items[i].column > 0 && flaws->items[i].message.len > 0);
 }
 
 static void check_value(mk_str text)

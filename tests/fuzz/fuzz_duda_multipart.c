@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int on_part(void *ctx, const struct duda_part *p)
 {
     MK_ASSERT(p->name.p && p->name.len <= 20 && p->file_name.len <= 20);
-    mk_buf_addf(ctx, "<%.*s|%.*s|%.*s>", MK_STR_ARG(p->name), MK_STR_ARG(p->file_name), MK_STR_ARG(p->type));
+    mk_buf_addf(ctx, "<%.*s|%.*s|%.*s>", MK_STR_ARG(p->name), MK_STR_ARG(p->file_name),
+                MK_STR_ARG(p->content_type));
     char room[128];
     struct mk_buf clean = mk_buf_fixed(room, sizeof room);
     duda_file_name_clean(&clean, p->file_name);

@@ -22,7 +22,7 @@ static void render(struct duda_template *t, const struct duda_value *value, bool
 {
     static char room[OUT_MAX], reason[512];
     struct mk_buf out = mk_buf_fixed(room, sizeof room), why = mk_buf_fixed(reason, sizeof reason);
-    const struct duda_rendering how = {.find = find, .ctx = t, .strict = strict};
+    const struct duda_render_options how = {.find_partial = find, .ctx = t, .strict = strict};
     left = PARTIALS_MAX;
     int e = duda_template_render(t, value, &how, &out, &why);
     MK_ASSERT(e == 0 || e == -ENOENT || e == -ELOOP || e == -ENOMEM);

@@ -19,7 +19,7 @@ static bool copy(mk_str text, struct mk_buf *out)
         if (csv.row_ended)
             duda_csv_end(&w);
     }
-    MK_ASSERT(got == 0 || csv.problem || room.failed);
+    MK_ASSERT(got == 0 || csv.error || room.failed);
     mk_buf_free(&room);
     return got == 0;
 }

@@ -100,8 +100,8 @@ static void expect_pairs(enum mk_upstream_protocol protocol, mk_str in,
                          const struct mk_upstream_request_options *ask)
 {
     mk_str name, value;
-    for (size_t i = 0; i < ask->n_fields; i++) {
-        const struct mk_header *f = &ask->fields[i];
+    for (size_t i = 0; i < ask->n_headers; i++) {
+        const struct mk_header *f = &ask->headers[i];
         if (is_ours(f->name))
             continue;
         do
@@ -152,11 +152,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mk_header fields[FIELDS];
     mk_str in = mk_str_of((const char *)data, size);
-    struct mk_upstream_request_options ask = {.method = MK_STR("POST"), .fields = fields};
+    struct mk_upstream_request_options ask = {.method = MK_STR("POST"), .headers = fields};
     bool bad = false;
     ask.length = in.len ? (int64_t)take_byte(&in) : 0;
-    for (; in.len && ask.n_fields < FIELDS; ask.n_fields++) {
-        struct mk_header *f = &fields[ask.n_fields];
+    for (; in.len && ask.n_headers < FIELDS; ask.n_headers++) {
+        struct mk_header *f = &fields[ask.n_headers];
         f->name = next_text(&in);
         f->value = next_text(&in);
         bad |= is_bad(f);

@@ -51,7 +51,7 @@ static void prepare(struct call *call, const struct plan *plan, mk_str in)
     fake.request = (struct mk_request *)call; /* never dereferenced */
     spool.room = plan->room * 10;
     call->ask.protocol = plan->protocol;
-    call->ask.limits.response_ms = 1000;
+    call->ask.limits.response_timeout_ms = 1000;
     if (plan->head)
         call->ask.method = MK_STR("HEAD");
     if (plan->upgrade && plan->protocol == MK_UPSTREAM_PROTOCOL_HTTP)

@@ -25,7 +25,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
 {
     static char link;
     (void)w, (void)u, (void)on_ready, (void)ctx;
-    MK_ASSERT(!options->to.p || options->to.len);
+    MK_ASSERT(!options->address.p || options->address.len);
     peer_open++;
     return (struct mk_upstream_conn *)(void *)&link;
 }

@@ -103,7 +103,7 @@ static void close_numbers(void *ctx)
 
 static enum mk_verdict source(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull, .close = close_numbers};
+    static const struct mk_body_source_ops ops = {.read = pull, .close = close_numbers};
     struct numbers *n = mk_request_alloc(request, sizeof *n);
     (void)data;
     if (!n)

@@ -77,7 +77,7 @@ static void test_client_closed_twice_is_an_error(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
     struct mk_test_client *p = mk_test_client_open(s);
     assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), 0);
@@ -234,7 +234,7 @@ static void close_badly(void *ctx)
 
 static enum mk_verdict send_badly(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull_badly, .close = close_badly};
+    static const struct mk_body_source_ops ops = {.read = pull_badly, .close = close_badly};
     unsigned *n = mk_request_alloc(request, sizeof *n);
     (void)data;
     *n = 0;

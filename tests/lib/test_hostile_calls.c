@@ -142,7 +142,7 @@ static void test_client_refuses_invalid_arguments(void **state)
                                   lines = {MK_STR_INIT("a"), MK_STR_INIT("b\r\nc: d")};
     (void)state;
     unsigned port;
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", HAS_HTTP2 ? "on" : "off"), 0);
     assert_null(mk_test_client_open(NULL));
@@ -173,7 +173,7 @@ static enum mk_verdict use_own_test_client(struct mk_request *request, struct mk
                                            void *data)
 {
     struct mk_test_client *p = *(struct mk_test_client **)data;
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), -EBUSY);
     assert_int_equal(mk_test_client_step(p, 0), -EBUSY);
     return say_hello(request, response, NULL);
@@ -183,7 +183,7 @@ static void handler_cannot_use_test_client_of_its_server(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     struct mk_test_client *p;
     struct mk_server *s = server_with("GET /", use_own_test_client, &p, &port);
     p = mk_test_client_open(s);

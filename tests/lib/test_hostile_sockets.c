@@ -360,7 +360,7 @@ static void server_freed_before_its_test_clients(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     struct mk_server *s = set_up(&port);
     struct mk_test_client *socket = mk_test_client_open(s), *events = mk_test_client_open(s);
     assert_int_equal(

@@ -53,19 +53,19 @@ static void test_client_needs_no_socket(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client *p = mk_test_client_open(s);
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     assert_non_null(p);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
         assert_int_equal(a.status, 200);
-        assert_text(a.content, "hello");
+        assert_text(a.body, "hello");
         assert_text(mk_test_client_header(&a, MK_STR("content-length")), "5");
         assert_null(mk_test_client_header(&a, MK_STR("X-Nothing")).p);
     }
     assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_STR_NULL, &a), 0);
     assert_int_equal(a.status, 404);
     assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
-    assert_int_equal(a.content.len, 0);
+    assert_int_equal(a.body.len, 0);
     mk_test_client_close(p);
     mk_server_free(s);
 }
@@ -75,17 +75,17 @@ static void test_client_transfers_bodies_in_both_directions(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client *p = mk_test_client_open(s);
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     char *large = malloc(90000);
     const struct mk_header type = {MK_STR_INIT("Content-Type"), MK_STR_INIT("text/x")};
     memset(large, 'x', 90000);
     assert_int_equal(mk_test_client_request(p, "POST", "/echo", &type, 1, mk_str_of(large, 90000), &a), 0);
     assert_int_equal(a.status, 200);
-    assert_int_equal(a.content.len, 90000);
-    assert_memory_equal(a.content.p, large, 90000);
+    assert_int_equal(a.body.len, 90000);
+    assert_memory_equal(a.body.p, large, 90000);
     assert_text(mk_test_client_header(&a, MK_STR("X-Type")), "text/x");
     assert_int_equal(mk_test_client_request(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
-    assert_int_equal(a.content.len, 0);
+    assert_int_equal(a.body.len, 0);
     free(large);
     mk_test_client_close(p);
     mk_server_free(s);
@@ -96,11 +96,11 @@ static void test_client_reopens_closed_connection(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client *p = mk_test_client_open(s);
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     const struct mk_header last = {MK_STR_INIT("Connection"), MK_STR_INIT("close")};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mk_test_client_request(p, "GET", "/hello", &last, 1, MK_STR_NULL, &a), 0);
-        assert_text(a.content, "hello");
+        assert_text(a.body, "hello");
     }
     mk_test_client_close(p);
     mk_server_free(s);
@@ -110,7 +110,7 @@ static void test_client_reopens_closed_connection(void **state)
 static void test_client_gets_response_after_error_that_closes(void **state)
 {
     (void)state;
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     struct mk_server *s = mk_server_new(NULL);
     assert_int_equal(mk_server_set(s, "SERVER", "MaxBodySize", "10"), 0);
     assert_int_equal(mk_server_add_route(s, "/hello", say_hello, NULL), 0);
@@ -133,7 +133,7 @@ static void test_client_refuses_invalid_requests(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client *p = mk_test_client_open(s);
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     const struct mk_header odd = {MK_STR_INIT("X"), MK_STR_INIT("1\r\nY: 2")};
     assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_STR_NULL, &a), -EINVAL);
     assert_int_equal(mk_test_client_request(p, "G\nT", "/", NULL, 0, MK_STR_NULL, &a), -EINVAL);
@@ -190,26 +190,26 @@ static void test_client_supports_http2(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     const struct mk_header host = {MK_STR_INIT("Host"), MK_STR_INIT("example.org")};
     assert_int_equal(mk_server_add_route(s, "GET /protocol", name_protocol, NULL), 0);
     struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mk_test_client_request(p, "GET", "/protocol", &host, 1, MK_STR_NULL, &a), 0);
         assert_int_equal(a.status, 200);
-        assert_text(a.content, "example.org");
+        assert_text(a.body, "example.org");
         assert_text(mk_test_client_header(&a, MK_STR("X-Protocol")), "2");
-        assert_true(mk_str_find(a.head, ':') > 0);
+        assert_true(mk_str_find(a.headers, ':') > 0);
     }
     assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_STR_NULL, &a), 0);
     assert_int_equal(a.status, 404);
     assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
-    assert_int_equal(a.content.len, 0);
+    assert_int_equal(a.body.len, 0);
     assert_text(mk_test_client_header(&a, MK_STR("Content-Length")), "5");
     assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_STR_NULL, &a), -EINVAL);
     assert_int_equal(mk_test_client_use_http2(p), 0);
     assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
-    assert_text(a.content, "hello");
+    assert_text(a.body, "hello");
     mk_test_client_close(p);
     mk_server_free(s);
 }
@@ -220,18 +220,18 @@ static void test_client_http2_body_exceeds_windows(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client *p = open_http2(s);
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     char *large = malloc(100000);
     for (size_t i = 0; i < 100000; i++)
         large[i] = (char)('a' + i % 23);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(mk_test_client_request(p, "POST", "/echo", NULL, 0, mk_str_of(large, 100000), &a),
                          0);
-        assert_int_equal(a.content.len, 100000);
-        assert_memory_equal(a.content.p, large, 100000);
+        assert_int_equal(a.body.len, 100000);
+        assert_memory_equal(a.body.p, large, 100000);
     }
     assert_int_equal(mk_test_client_request(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
-    assert_int_equal(a.content.len, 0);
+    assert_int_equal(a.body.len, 0);
     free(large);
     mk_test_client_close(p);
     mk_server_free(s);
@@ -248,7 +248,7 @@ static ssize_t break_off(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict give_up(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = break_off};
+    static const struct mk_body_source_ops ops = {.read = break_off};
     size_t *sent = mk_request_alloc(request, sizeof *sent);
     (void)data;
     *sent = 0;
@@ -260,13 +260,13 @@ static void test_client_reports_aborted_response(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     assert_int_equal(mk_server_add_route(s, "GET /abort", give_up, NULL), 0);
     struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mk_test_client_request(p, "GET", "/abort", NULL, 0, MK_STR_NULL, &a), -ECONNRESET);
         assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
-        assert_text(a.content, "hello");
+        assert_text(a.body, "hello");
     }
     mk_test_client_close(p);
     mk_server_free(s);
@@ -278,7 +278,7 @@ static void test_client_http2_may_be_disabled(void **state)
     struct mk_server *s = set_up();
     assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", "off"), 0);
     struct mk_test_client *p = mk_test_client_open(s);
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     assert_int_equal(mk_test_client_use_http2(p), -EOPNOTSUPP);
     assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_STR_NULL, &a), 0);
     mk_test_client_close(p);
@@ -314,11 +314,11 @@ static void test_client_waits_for_other_threads(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     assert_int_equal(mk_server_add_route(s, "GET /later", answer_later, NULL), 0);
     struct mk_test_client *p = mk_test_client_open(s);
     assert_int_equal(mk_test_client_request(p, "GET", "/later", NULL, 0, MK_STR_NULL, &a), 0);
-    assert_text(a.content, "hello");
+    assert_text(a.body, "hello");
     mk_test_client_close(p);
     mk_server_free(s);
 }
@@ -327,7 +327,7 @@ static void test_client_may_outlive_its_server(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_test_client_answer a;
+    struct mk_test_client_response a;
     struct mk_test_client *p = mk_test_client_open(s), *other = mk_test_client_open(s);
     assert_int_equal(mk_test_client_send(other, MK_STR("GET /hello HTTP/1.1\r\n")), 0);
     mk_server_free(s);

@@ -19,7 +19,7 @@ struct settings {
 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Word", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, word), .def = "none", .help = "A word."}};
+    {.name = "Word", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, word), .default_value = "none", .help = "A word."}};
 static const struct mk_conf_table table = {
     .section = "GUEST", .keys = keys, .n = 1, .size = sizeof(struct settings), .help = "A guest."};
 

@@ -57,7 +57,7 @@ static ssize_t pull_echo(void *ctx, char *room, size_t cap)
     return mk_request_read(ctx, room, cap < ROOM ? cap : ROOM);
 }
 
-static const struct mk_body_source_ops echo_ops = {.pull = pull_echo};
+static const struct mk_body_source_ops echo_ops = {.read = pull_echo};
 
 static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -234,7 +234,7 @@ static void close_letters(void *ctx)
     n_closed++;
 }
 
-static const struct mk_body_source_ops letters_ops = {.pull = pull_letters, .close = close_letters};
+static const struct mk_body_source_ops letters_ops = {.read = pull_letters, .close = close_letters};
 
 static enum mk_verdict send_letters(struct mk_request *request, struct mk_response *response, bool known,
                                     bool breaks)

@@ -122,7 +122,7 @@ static inline ssize_t handlers_pull_echo(void *ctx, char *room, size_t cap)
 static inline enum mk_verdict handlers_echo(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_body_source_ops source = {.pull = handlers_pull_echo};
+    static const struct mk_body_source_ops source = {.read = handlers_pull_echo};
     (void)data;
     (void)mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
     return mk_response_set_body_source(response, &source, request, mk_request_length(request))
@@ -193,7 +193,7 @@ static inline enum mk_verdict handlers_start(struct mk_response *response, struc
 static inline enum mk_verdict handlers_stream(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = handlers_pull};
+    static const struct mk_body_source_ops ops = {.read = handlers_pull};
     struct handlers_source *s = handlers_new_source(request);
     (void)data;
     return s ? handlers_start(response, s, &ops) : handlers_refuse(response, 503);
@@ -203,7 +203,7 @@ static inline enum mk_verdict handlers_stream(struct mk_request *request, struct
 static inline enum mk_verdict handlers_broken(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = handlers_pull};
+    static const struct mk_body_source_ops ops = {.read = handlers_pull};
     struct handlers_source *s = handlers_new_source(request);
     (void)data;
     if (!s)
@@ -217,7 +217,7 @@ static inline enum mk_verdict handlers_broken(struct mk_request *request, struct
 static inline enum mk_verdict handlers_liar(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = handlers_pull};
+    static const struct mk_body_source_ops ops = {.read = handlers_pull};
     struct handlers_source *s = handlers_new_source(request);
     (void)data;
     if (!s)
@@ -350,7 +350,7 @@ static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
 static inline enum mk_verdict handlers_drip(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = handlers_pull_drop};
+    static const struct mk_body_source_ops ops = {.read = handlers_pull_drop};
     struct handlers_slow *s = handlers_new_slow(request, data);
     if (!s || mk_response_set_body_source(response, &ops, s, MK_LENGTH_UNKNOWN))
         return handlers_refuse(response, 503);
@@ -457,8 +457,8 @@ static inline bool handlers_hear(void *ctx, bool has_input)
 static inline enum mk_verdict handlers_open(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    static const struct mk_tunnel_ops echo = {.source = {.pull = handlers_pull_tunnel}},
-                                      apart = {.source = {.pull = handlers_pull_speech},
+    static const struct mk_tunnel_ops echo = {.source = {.read = handlers_pull_tunnel}},
+                                      apart = {.source = {.read = handlers_pull_speech},
                                                .on_input = handlers_hear};
     struct handlers_tunnel *t = mk_request_alloc(request, sizeof *t);
     (void)data;
@@ -490,7 +490,7 @@ static inline ssize_t handlers_pull_trailers(void *ctx, char *room, size_t cap)
 static inline enum mk_verdict handlers_trailers(struct mk_request *request, struct mk_response *response,
                                                 void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = handlers_pull_trailers};
+    static const struct mk_body_source_ops ops = {.read = handlers_pull_trailers};
     (void)data;
     mk_request_set_data(request, response);
     (void)mk_response_add_trailer(response, MK_STR("X-First"), MK_STR("known"));

@@ -65,7 +65,7 @@ static void collect_commands(void)
     for (size_t i = 0; i < mk_options_commands_n; i++)
         commands[n_commands++] = mk_options_commands[i];
     for (size_t i = 0; i < loaded.n; i++)
-        for (const struct mk_command *const *v = loaded.plugins[i]->verbs;
+        for (const struct mk_command *const *v = loaded.plugins[i]->commands;
              v && *v && n_commands < COMMANDS_MAX; v++)
             commands[n_commands++] =
                 (struct mk_cli_command){.name = (*v)->name, .args = (*v)->args, .help = (*v)->help};
@@ -182,7 +182,7 @@ static void write_server_man_page(struct mk_buf *out)
 static const struct mk_command *find_command(const char *name)
 {
     for (size_t i = 0; i < loaded.n; i++)
-        for (const struct mk_command *const *v = loaded.plugins[i]->verbs; v && *v; v++)
+        for (const struct mk_command *const *v = loaded.plugins[i]->commands; v && *v; v++)
             if (strcmp((*v)->name, name) == 0)
                 return *v;
     return NULL;
@@ -455,12 +455,12 @@ static void write_plugin_entry(struct mk_buf *out, const struct mk_plugin *p)
                 is_duda ? "docs/guide/duda" : "plugins/", is_duda ? "" : p->name,
                 is_duda ? ".md" : "/README.md");
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
-        mk_buf_addf(out, "- A handler for [ROUTES]: `%s%s%s`\n", (*h)->name, (*h)->form ? " " : "",
-                    (*h)->form ? (*h)->form : "");
-    for (const struct mk_command *const *v = p->verbs; v && *v; v++)
+        mk_buf_addf(out, "- A handler for [ROUTES]: `%s%s%s`\n", (*h)->name, (*h)->syntax ? " " : "",
+                    (*h)->syntax ? (*h)->syntax : "");
+    for (const struct mk_command *const *v = p->commands; v && *v; v++)
         mk_buf_addf(out, "- A command: `monkey %s%s%s`. %s\n", (*v)->name, (*v)->args ? " " : "",
                     (*v)->args ? (*v)->args : "", (*v)->help);
-    if (p->handlers || p->verbs)
+    if (p->handlers || p->commands)
         mk_buf_add_char(out, '\n');
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
         write_plugin_section(out, *t);

@@ -49,7 +49,7 @@ def as_c(text):
 
 Handler = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
 Log = CFUNCTYPE(None, c_void_p, c_int, Str)
-Pull = CFUNCTYPE(c_ssize_t, c_void_p, c_void_p, c_size_t)
+Read = CFUNCTYPE(c_ssize_t, c_void_p, c_void_p, c_size_t)
 Close = CFUNCTYPE(None, c_void_p)
 
 
@@ -66,7 +66,7 @@ class Param(Structure):
 
 class SourceOps(Structure):
     """struct mk_body_source_ops"""
-    _fields_ = [("pull", Pull), ("close", Close)]
+    _fields_ = [("read", Read), ("close", Close)]
 
 
 DECLARATIONS = {

@@ -5,7 +5,7 @@ import ctypes
 import errno
 import traceback
 
-from .api import Close, Pull, SourceOps, as_bytes, lib
+from .api import Close, Read, SourceOps, as_bytes, lib
 
 
 class Source:
@@ -23,7 +23,7 @@ class Source:
                 return data
         return b""
 
-    def pull(self, room, cap):
+    def read(self, buf, cap):
         """Writes to the server's buffer; returns the number of bytes, or a negated errno value."""
         if not self._left:
             self._left = self._more()
@@ -31,7 +31,7 @@ class Source:
                 self._left = b""
                 return -errno.EAGAIN
         piece, self._left = self._left[:cap], self._left[cap:]
-        ctypes.memmove(room, piece, len(piece))
+        ctypes.memmove(buf, piece, len(piece))
         return len(piece)
 
     def close(self):
@@ -84,7 +84,7 @@ class Sources:
 
     def __init__(self, inside):
         self._open, self._last, self._inside = {}, 0, inside
-        self._ops = SourceOps(Pull(self._pull), Close(self._close))
+        self._ops = SourceOps(Read(self._read), Close(self._close))
 
     def begin(self, response, source):
         """Streams the response body from this source."""
@@ -93,10 +93,10 @@ class Sources:
         self._open[key] = source
         response._set_source(ctypes.byref(self._ops), key)
 
-    def _pull(self, key, room, cap):
+    def _read(self, key, buf, cap):
         try:
             with self._inside:
-                return self._open[key].pull(room, cap)
+                return self._open[key].read(buf, cap)
         except BaseException:  # exceptions must not propagate into C
             traceback.print_exc()
             return -errno.EIO

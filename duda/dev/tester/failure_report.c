@@ -60,11 +60,11 @@ static size_t first_difference(mk_str a, mk_str b)
     return i;
 }
 
-void tester_report_difference(const char *what, mk_str got, mk_str wanted)
+void tester_report_difference(const char *what, mk_str got, mk_str expected)
 {
-    size_t from = first_difference(got, wanted);
+    size_t from = first_difference(got, expected);
     printf("%s: expected ", what);
-    print_quoted(wanted, from);
+    print_quoted(expected, from);
     printf(", got ");
     print_quoted(got, from);
     putchar('\n');

@@ -57,13 +57,13 @@ bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const
     return false;
 }
 
-bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, const char *what,
+bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected, const char *what,
                            const char *file, int line)
 {
-    if (got.p && mk_str_eq(got, mk_str_from_c(wanted)))
+    if (got.p && mk_str_eq(got, mk_str_from_c(expected)))
         return true;
     fail_test(t, file, line);
-    tester_report_difference(what, got, mk_str_from_c(wanted));
+    tester_report_difference(what, got, mk_str_from_c(expected));
     return false;
 }
 
@@ -77,23 +77,23 @@ bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part
     return false;
 }
 
-bool duda_test_expect_int(struct duda_test *t, long long got, long long wanted, const char *what,
+bool duda_test_expect_int(struct duda_test *t, long long got, long long expected, const char *what,
                           const char *file, int line)
 {
-    if (got == wanted)
+    if (got == expected)
         return true;
     fail_test(t, file, line);
-    printf("%s: expected %lld, got %lld\n", what, wanted, got);
+    printf("%s: expected %lld, got %lld\n", what, expected, got);
     return false;
 }
 
-bool duda_test_expect_status(struct duda_test *t, struct duda_test_response reply, unsigned wanted,
+bool duda_test_expect_status(struct duda_test *t, struct duda_test_response reply, unsigned expected,
                              const char *file, int line)
 {
-    if (reply.status == wanted)
+    if (reply.status == expected)
         return true;
     fail_test(t, file, line);
-    printf("expected status %u, got %u", wanted, reply.status);
+    printf("expected status %u, got %u", expected, reply.status);
     tester_report_body(reply.body);
     return false;
 }
@@ -133,31 +133,31 @@ static const char *request_error_text(int e)
 }
 
 /* Moves the texts into the test, where they outlive the next request. */
-static void store_response(struct mk_buf *room, const struct mk_test_client_answer *answer,
+static void store_response(struct mk_buf *buf, const struct mk_test_client_response *answer,
                            struct duda_test_response *reply)
 {
-    *room = mk_buf_growing(REPLY_MAX);
-    mk_buf_add(room, answer->head);
-    mk_buf_add_char(room, '\0');
-    mk_buf_add(room, answer->content);
-    mk_buf_add_char(room, '\0');
-    if (room->failed)
+    *buf = mk_buf_growing(REPLY_MAX);
+    mk_buf_add(buf, answer->headers);
+    mk_buf_add_char(buf, '\0');
+    mk_buf_add(buf, answer->body);
+    mk_buf_add_char(buf, '\0');
+    if (buf->failed)
         return;
     *reply =
         (struct duda_test_response){.status = answer->status,
-                                    .head = mk_str_first(mk_buf_str(room), answer->head.len),
-                                    .body = mk_str_of(room->p + answer->head.len + 1, answer->content.len)};
+                                    .headers = mk_str_first(mk_buf_str(buf), answer->headers.len),
+                                    .body = mk_str_of(buf->p + answer->headers.len + 1, answer->body.len)};
 }
 
 static int request(struct duda_test *t, const struct duda_test_request *request, const char *method,
                    struct duda_test_response *reply)
 {
     struct mk_header fields[FIELDS_MAX];
-    struct mk_test_client_answer answer;
+    struct mk_test_client_response answer;
     size_t n = 0;
     if (t->n == REPLIES_MAX)
         return -ENOSPC;
-    if (!parse_headers(request->fields, fields, &n))
+    if (!parse_headers(request->headers, fields, &n))
         return -EINVAL;
     struct mk_test_client *probe = mk_test_client_open(t->server);
     int e = probe ? mk_test_client_request(probe, method, request->target, fields, n, request->body, &answer)
@@ -170,7 +170,7 @@ static int request(struct duda_test *t, const struct duda_test_request *request,
 
 struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *question)
 {
-    struct duda_test_response reply = {.head = MK_STR(""), .body = MK_STR("")};
+    struct duda_test_response reply = {.headers = MK_STR(""), .body = MK_STR("")};
     const char *method = question->method ? question->method : question->body.p ? "POST" : "GET";
     int e = request(t, question, method, &reply);
     if (!e)
@@ -191,12 +191,12 @@ struct duda_test_response duda_test_post(struct duda_test *t, const char *target
     char fields[300];
     snprintf(fields, sizeof fields, "Content-Type: %.250s\r\n", type);
     return duda_test_send(
-        t, &(struct duda_test_request){.target = target, .fields = fields, .body = mk_str_from_c(body)});
+        t, &(struct duda_test_request){.target = target, .headers = fields, .body = mk_str_from_c(body)});
 }
 
 mk_str duda_test_response_header(const struct duda_test_response *reply, const char *name)
 {
-    const struct mk_test_client_answer answer = {.head = reply->head};
+    const struct mk_test_client_response answer = {.headers = reply->headers};
     return mk_test_client_header(&answer, mk_str_from_c(name));
 }
 

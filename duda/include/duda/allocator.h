@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /**
- * An allocator for a function's results. Its memory is freed as a whole, for example with the request. alloc()
- * returns `size` bytes aligned for any type, or NULL if memory is exhausted.
+ * An allocator for a function's results. Its memory is freed as a whole, for example with the request.
+ * alloc() returns `size` bytes aligned for any type, or NULL if memory is exhausted.
  *
  *     static void *from_request(void *request, size_t size)
  *     {

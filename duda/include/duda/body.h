@@ -24,28 +24,28 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  *     static int create(struct duda_ctx *d)
  *     {
  *         struct person person = {.age = 18};
- *         int e = duda_bind_json(d, &person_shape, &person, NULL);
+ *         int e = duda_bind_json(d, &person_schema, &person, NULL);
  *         if (e)
  *             return e;
- *         return duda_send_json_struct(d, &person_shape, &person);
+ *         return duda_send_json_struct(d, &person_schema, &person);
  *     }
  */
-MK_API int duda_bind_json(struct duda_ctx *d, const struct duda_schema *shape, void *out,
+MK_API int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 /** Reads a list of structs, and JSON without a schema. */
-MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *shape, void *list, size_t *n,
+MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
                                const struct duda_json_limits *limits) MK_API_MUST_USE;
 MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 
 /** Reads the query into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other result
  * from the handler: problem details with status 400 that list each error, 413, or 503. */
-MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *shape, void *out) MK_API_MUST_USE;
+MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 
 /** Writes a value, or a struct, as JSON, and sets the Content-Type unless the handler has set one. Returns 0
  * or a negative errno value, as duda_write() does. */
 MK_API int duda_send_json(struct duda_ctx *d, struct duda_value value);
-MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *shape, const void *at);
+MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, const void *object);
 
 /**
  * Replaces the response with problem details (RFC 9457): `status` (400 to 599) and a sentence for the
@@ -57,7 +57,7 @@ MK_API int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ..
     MK_API_PRINTF(3, 4) MK_API_MUST_USE;
 /** Sends problem details with the validation errors: each becomes an element of `errors`. */
 MK_API int duda_problem_errors(struct duda_ctx *d, unsigned status,
-                               const struct duda_validation_errors *flaws) MK_API_MUST_USE;
+                               const struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /**
  * Negotiates the content type: returns the index of the media type that the client prefers (RFC 9110,
@@ -74,9 +74,9 @@ MK_API int duda_accepts(struct duda_ctx *d, const char *const *types);
  * gets `Vary: Accept-Language`. */
 MK_API int duda_accepts_language(struct duda_ctx *d, const char *const *languages);
 
-/** Negotiates a language without a request: `field` is the value of Accept-Language. Returns -1 if none
- * matches. */
-MK_API int duda_negotiate_language(mk_str field, const char *const *languages);
+/** Negotiates a language without a request: `accept_language` is the value of Accept-Language. Returns -1 if
+ * none matches. */
+MK_API int duda_negotiate_language(mk_str accept_language, const char *const *languages);
 
 #ifdef __cplusplus
 }

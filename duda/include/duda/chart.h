@@ -13,7 +13,7 @@ extern "C" {
 enum duda_chart_kind { DUDA_CHART_LINES, DUDA_CHART_BARS };
 
 /** Limits: number of data series, and of values in each. */
-enum { DUDA_CHART_ROWS = 16, DUDA_CHART_POINTS = 100000 };
+enum { DUDA_CHART_ROWS_MAX = 16, DUDA_CHART_POINTS_MAX = 100000 };
 
 /** A data series; NAN leaves a gap. */
 struct duda_chart_row {
@@ -32,7 +32,7 @@ struct duda_chart {
     size_t n_labels;
     const struct duda_chart_row *rows;
     size_t n_rows;
-    bool bare; /**< no axes and labels, for a sparkline within a line of text */
+    bool sparkline; /**< no axes and labels, for a sparkline within a line of text */
 };
 
 /**

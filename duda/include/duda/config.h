@@ -19,9 +19,10 @@ extern "C" {
  *
  *     struct shop { uint32_t items_max; mk_str key; };
  *     static const struct mk_conf_key shop_keys[] = {
- *         {.name = "ItemsMax", .type = MK_CONF_NUM, MK_CONF_AT(struct shop, items_max), .def = "100"},
+ *         {.name = "ItemsMax", .type = MK_CONF_NUM, MK_CONF_AT(struct shop, items_max),
+ *          .default_value = "100"},
  *         {.name = "Key", .type = MK_CONF_CUSTOM, MK_CONF_AT(struct shop, key), .parse = duda_secret,
- *          .form = DUDA_SECRET_FORM},
+ *          .syntax = DUDA_SECRET_SYNTAX},
  *     };
  *     static const struct mk_conf_table shop_table = {
  *         .section = "SHOP", .keys = shop_keys, .n = MK_LEN(shop_keys), .size = sizeof(struct shop)};
@@ -31,7 +32,7 @@ extern "C" {
 MK_API const void *duda_settings(const struct duda_ctx *d);
 
 /** Syntax of a secret's value. */
-#define DUDA_SECRET_FORM "env:NAME or file:PATH"
+#define DUDA_SECRET_SYNTAX "env:NAME or file:PATH"
 enum {
     DUDA_SECRET_MAX = 64 << 10 /**< maximum size of a secret in bytes */
 };
@@ -42,7 +43,7 @@ enum {
  * loaded. A trailing line end is removed, and an empty secret is an error. `monkey -T` does not print the
  * secret.
  */
-MK_API bool duda_secret(const struct mk_conf_ctx *spot, mk_str value, void *field);
+MK_API bool duda_secret(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 
 #ifdef __cplusplus
 }

@@ -24,8 +24,8 @@ struct duda_cookie {
     mk_str path;      /**< absent: "/" */
     mk_str domain;    /**< absent: this host only, which is the safest */
     enum duda_same_site same_site;
-    bool for_scripts; /**< scripts may read the cookie: no HttpOnly */
-    bool without_tls; /**< also send over plain HTTP a cookie that was set over TLS: no Secure */
+    bool script_readable; /**< scripts may read the cookie: no HttpOnly */
+    bool insecure;        /**< also send over plain HTTP a cookie that was set over TLS: no Secure */
 };
 
 /** Maximum size of name, value and attributes together; browsers reject larger cookies. */
@@ -49,7 +49,7 @@ MK_API int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *cooki
 MK_API bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value);
 /** The value of the first cookie of that name (case-sensitive) in a Cookie header; absent if there is none.
  * */
-MK_API mk_str duda_cookie_find(mk_str field, mk_str name);
+MK_API mk_str duda_cookie_find(mk_str header, mk_str name);
 
 #ifdef __cplusplus
 }

@@ -14,34 +14,34 @@ struct duda_csv {
     mk_str rest;    /**< unread input */
     char separator; /**< ',', ';' or a tab */
     /** Buffer for cells that contain doubled quotes; other cells are slices of the input. */
-    struct mk_buf *room;
-    unsigned line;       /**< line of the last cell, from 1; cells may contain line ends */
-    unsigned column;     /**< column number of the last cell in its row, from 1 */
-    const char *problem; /**< error message after -EBADMSG; static */
-    bool row_ended;      /**< the last cell ended its row */
-    unsigned next_line;  /**< internal */
+    struct mk_buf *buf;
+    unsigned line;      /**< line of the last cell, from 1; cells may contain line ends */
+    unsigned column;    /**< column number of the last cell in its row, from 1 */
+    const char *error;  /**< error message after -EBADMSG; static */
+    bool row_ended;     /**< the last cell ended its row */
+    unsigned next_line; /**< internal */
 };
 
 /**
- * Creates a reader for `text`, which must outlive it. Cells that need a copy are limited by `room`, and
+ * Creates a reader for `text`, which must outlive it. Cells that need a copy are limited by `buf`, and
  * NUL-terminated there; the caller frees it.
  *
- *     struct mk_buf room = mk_buf_growing(64 * 1024);
- *     struct duda_csv csv = duda_csv_of(text, ',', &room);
+ *     struct mk_buf buf = mk_buf_growing(64 * 1024);
+ *     struct duda_csv csv = duda_csv_of(text, ',', &buf);
  *     mk_str cell;
  *     int e;
  *     while ((e = duda_csv_next(&csv, &cell)) == 1)
  *         take(csv.line, csv.column, cell);
  *     if (e < 0)
- *         duda_printf(d, "line %u: %s\n", csv.line, csv.problem ? csv.problem : "too long");
- *     mk_buf_free(&room);
+ *         duda_printf(d, "line %u: %s\n", csv.line, csv.error ? csv.error : "too long");
+ *     mk_buf_free(&buf);
  */
-MK_API struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *room);
+MK_API struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *buf);
 
 /**
  * Reads the next cell. Returns 1: the cell is valid until the next call, and csv->row_ended tells whether it
- * ends its row; 0: end of the text; -EBADMSG: invalid CSV (csv->line and csv->problem tell where and why),
- * repeated by every later call; -ENOMEM: a cell exceeds `room`. A leading byte order mark is skipped. Rows
+ * ends its row; 0: end of the text; -EBADMSG: invalid CSV (csv->line and csv->error tell where and why),
+ * repeated by every later call; -ENOMEM: a cell exceeds `buf`. A leading byte order mark is skipped. Rows
  * end with LF or CR LF; the line end of the last row is optional.
  */
 MK_API int duda_csv_next(struct duda_csv *csv, mk_str *cell) MK_API_MUST_USE;
@@ -53,7 +53,7 @@ struct duda_csv_writer {
     /** Prevents formula injection: writes a single quote before cells that a spreadsheet would evaluate as a
      * formula (they begin with `=`, `+`, `-`, `@`, their full-width forms, a tab, a CR or an LF). Use it for
      * files that people open and that contain data from others. */
-    bool guard;
+    bool escape_formulas;
     bool in_row; /**< internal */
 };
 

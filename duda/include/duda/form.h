@@ -16,7 +16,7 @@ struct duda_pair {
 
 /** The fields of a form, in the order received. */
 struct duda_form_data {
-    const struct duda_pair *at;
+    const struct duda_pair *pairs;
     size_t n;
 };
 
@@ -52,13 +52,13 @@ MK_API mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *
  * nested struct.
  *
  * Repeated fields fill lists. An absent check box is false; otherwise bool members accept on, true, 1, yes,
- * and off, false, 0, no. An empty field counts as absent, unless its member is a string without `.min`.
+ * and off, false, 0, no. An empty field counts as absent, unless its member is a string without `.min_length`.
  * Unknown fields are ignored, because submit buttons and CSRF tokens are among them. Returns 0, -EINVAL
- * (*flaws lists the errors: 422), or -ENOMEM.
+ * (*errors lists the errors: 422), or -ENOMEM.
  */
-MK_API int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *shape,
+MK_API int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *schema,
                                const struct duda_allocator *memory, void *out,
-                               struct duda_validation_errors *flaws) MK_API_MUST_USE;
+                               struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

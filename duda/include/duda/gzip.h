@@ -43,12 +43,12 @@ MK_API struct duda_gzip_stream *duda_gunzip_new(void) MK_API_MUST_USE;
 MK_API void duda_gzip_free(struct duda_gzip_stream *z);
 
 /**
- * Consumes bytes from *in, advancing it, and appends at most `most` bytes to `out`. `is_last`: *in holds the
- * end of the input. Returns 1: more output is pending, call again; 0: *in is consumed and, if it was the last
- * input, all output is written; or a negative errno value: -EBADMSG and -EFBIG as above, -ENOMEM.
+ * Consumes bytes from *in, advancing it, and appends at most `max_out` bytes to `out`. `is_last`: *in holds
+ * the end of the input. Returns 1: more output is pending, call again; 0: *in is consumed and, if it was the
+ * last input, all output is written; or a negative errno value: -EBADMSG and -EFBIG as above, -ENOMEM.
  *
- *     while ((n = read_more(room, sizeof room)) >= 0) {
- *         mk_str in = mk_str_of(room, (size_t)n);
+ *     while ((n = read_more(buf, sizeof buf)) >= 0) {
+ *         mk_str in = mk_str_of(buf, (size_t)n);
  *         do {
  *             mk_buf_clear(&out);
  *             more = duda_gzip_step(z, &in, n == 0, &out, 16384);
@@ -60,7 +60,7 @@ MK_API void duda_gzip_free(struct duda_gzip_stream *z);
  *     }
  */
 MK_API int duda_gzip_step(struct duda_gzip_stream *z, mk_str *in, bool is_last, struct mk_buf *out,
-                          size_t most) MK_API_MUST_USE;
+                          size_t max_out) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -39,23 +39,23 @@ MK_API struct duda_http_client *duda_http_client(struct duda_ctx *d, const char 
 struct duda_http_request {
     mk_str method; /**< absent: GET, or POST if there is a body */
     mk_str target; /**< "/path?query"; absent: "/". Escape untrusted parts with mk_url_escape() */
-    const struct mk_header *fields; /**< headers, except Host and those of connection and framing */
-    size_t n_fields;
-    mk_str type;    /**< Content-Type of the body */
-    mk_str content; /**< request body; must live until the response arrives */
+    const struct mk_header *headers; /**< headers, except Host and those of connection and framing */
+    size_t n_headers;
+    mk_str content_type; /**< Content-Type of the body */
+    mk_str body;         /**< request body; must live until the response arrives */
     /** For duda_http_begin(): full duplex. The server may respond while it still reads, so an early response
      * does not end the request body. */
-    bool both_ways;
+    bool full_duplex;
 };
 
 /** A response. It lives until the handler returns, and all strings are NUL-terminated. */
 struct duda_http_response {
     unsigned status;
-    const struct mk_header *fields;
-    size_t n_fields;
-    mk_str content;
-    mk_str problem; /**< after an error: a description of the error */
-    mk_str from;    /**< Name of the server's section */
+    const struct mk_header *headers;
+    size_t n_headers;
+    mk_str body;
+    mk_str error;  /**< after an error: a description of the error */
+    mk_str server; /**< Name of the server's section */
 };
 
 /**
@@ -69,7 +69,7 @@ struct duda_http_response {
  *     if (response.status == 200)
  *         ...
  *
- * Errors, which response->problem describes: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
+ * Errors, which response->error describes: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
  * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
  * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize; -EOVERFLOW: the headers are too long;
@@ -86,16 +86,16 @@ MK_API mk_str duda_http_header(const struct duda_http_response *response, mk_str
 /** A response whose body is read incrementally. */
 struct duda_http_stream;
 
-/** Like duda_http_fetch(), but returns once the headers have arrived; response->content stays absent. The
+/** Like duda_http_fetch(), but returns once the headers have arrived; response->body stays absent. The
  * stream lives until the handler returns or calls duda_http_close(). */
 MK_API int duda_http_open(struct duda_ctx *d, struct duda_http_client *http,
                           const struct duda_http_request *request, struct duda_http_response *response,
                           struct duda_http_stream **out) MK_API_MUST_USE;
 /** Reads the next bytes of the response body, and waits until some arrive. Returns the number of bytes, 0 at
  * the end, or an error as above. */
-MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *room,
+MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf,
                               size_t cap) MK_API_MUST_USE;
-/** Reads the rest of the body into response->content, as duda_http_fetch() does, and closes the stream. */
+/** Reads the rest of the body into response->body, as duda_http_fetch() does, and closes the stream. */
 MK_API int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                               struct duda_http_response *response) MK_API_MUST_USE;
 /** Closes the stream before the handler returns. If part of the body is unread, its connection is closed,
@@ -113,12 +113,12 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *     struct duda_http_stream *stream;
  *     const struct duda_http_request request = {.method = MK_STR("PUT"), .target = MK_STR("/backup")};
  *     int e = duda_http_begin(d, http, &request, MK_LENGTH_UNKNOWN, &response, &stream);
- *     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
- *         e = duda_http_write(d, stream, mk_str_of(room, (size_t)n));
+ *     while (!e && (n = duda_read(d, buf, sizeof buf)) > 0)
+ *         e = duda_http_write(d, stream, mk_str_of(buf, (size_t)n));
  *     if (e >= 0 && n >= 0)
  *         e = duda_http_end(d, stream);
  *
- * Returns the errors of duda_http_fetch(), or -EINVAL: request->content is not absent.
+ * Returns the errors of duda_http_fetch(), or -EINVAL: request->body is not absent.
  */
 MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
                            const struct duda_http_request *request, int64_t length,
@@ -136,7 +136,7 @@ MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
  * With both_ways the result is 1 only if the server accepts no more data. Alternate between writing and
  * reading: a server that waits for its response to be read also stops reading, which ends in -ETIMEDOUT.
  */
-MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str piece) MK_API_MUST_USE;
+MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str data) MK_API_MUST_USE;
 /** With both_ways: waits for the response headers while the request body continues. */
 MK_API int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
 /** Ends the request body and waits for the response headers, unless they have already arrived; read the
@@ -150,21 +150,21 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
 /**
  * Parses the body of a response, which must be JSON, into a struct (see duda_json_read()) that lives until
  * the handler returns. Returns 0; -EBADMSG: not JSON, or of another media type; -EINVAL: does not match the
- * schema; -EFBIG: a limit is exceeded; -ENOMEM. response->problem describes the error with line and column.
+ * schema; -EFBIG: a limit is exceeded; -ENOMEM. response->error describes the error with line and column.
  * The caller checks the status.
  *
  *     struct rate rate = {0};
  *     int e = duda_http_fetch(d, http, &request, &response);
  *     e = e ? e : duda_http_json(d, &response, &rate_shape, &rate, NULL);
  *     if (e)
- *         return duda_problem(d, 502, "%.*s", MK_STR_ARG(response.problem));
+ *         return duda_problem(d, 502, "%.*s", MK_STR_ARG(response.error));
  */
 MK_API int duda_http_json(struct duda_ctx *d, struct duda_http_response *response,
-                          const struct duda_schema *shape, void *out,
+                          const struct duda_schema *schema, void *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 /** Parses a list of structs, and JSON without a schema. */
 MK_API int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
-                               const struct duda_schema *shape, void *list, size_t *n,
+                               const struct duda_schema *schema, void *list, size_t *n,
                                const struct duda_json_limits *limits) MK_API_MUST_USE;
 MK_API int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response,
                                 struct duda_value *out,

@@ -27,15 +27,20 @@ extern "C" {
  */
 
 /** Limits: bytes of a type name, of a payload, and of a unique key; number of failed jobs listed. */
-enum { DUDA_JOBS_NAME = 40, DUDA_JOBS_TEXT_MAX = 512 << 10, DUDA_JOBS_UNIQUE = 200, DUDA_JOBS_LISTED = 1000 };
+enum {
+    DUDA_JOBS_NAME_MAX = 40,
+    DUDA_JOBS_PAYLOAD_MAX = 512 << 10,
+    DUDA_JOBS_UNIQUE_KEY_MAX = 200,
+    DUDA_JOBS_LIST_MAX = 1000
+};
 
 /** A job, as its handler sees it. Strings live until the handler returns. */
 struct duda_job {
-    mk_str id;         /**< like all strings here, NUL-terminated */
-    mk_str text;       /**< payload; of a scheduled job, its schedule */
-    unsigned attempt;  /**< attempt number, from 1 */
-    int64_t pushed_ms; /**< when it was enqueued, in ms since 1970 */
-    mk_str problem;    /**< error message of the last attempt; absent: none */
+    mk_str id;           /**< like all strings here, NUL-terminated */
+    mk_str payload;      /**< payload; of a scheduled job, its schedule */
+    unsigned attempt;    /**< attempt number, from 1 */
+    int64_t enqueued_ms; /**< when it was enqueued, in ms since 1970 */
+    mk_str last_error;   /**< error message of the last attempt; absent: none */
 };
 
 /**
@@ -46,23 +51,23 @@ struct duda_job {
  *
  *     static int send(struct duda_ctx *d, const struct duda_job *job)
  *     {
- *         int e = deliver(d, job->text);
+ *         int e = deliver(d, job->payload);
  *         return e == -EINVAL ? duda_job_fail(d, -EBADMSG, "no such address") : e;
  *     }
  */
 typedef int duda_job_fn(struct duda_ctx *d, const struct duda_job *job);
 /** Records the error message, for the log and the list of failed jobs; returns `error`. */
-MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *why);
+MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *message);
 
 /** A job type. Zero selects the default. */
 struct duda_job_type {
-    const char *name;     /**< letters, digits, `-`, `_` */
-    duda_job_fn *fn;      /**< job handler */
-    unsigned parallel;    /**< concurrent jobs per worker; default 1 */
-    unsigned attempts;    /**< maximum attempts; default 10 */
-    uint32_t backoff_ms;  /**< delay of the second attempt, doubled up to one hour; default 1 s */
-    uint32_t deadline_ms; /**< of an attempt: its waits then return -ETIMEDOUT; default 5 minutes */
-    size_t stack;         /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
+    const char *name;      /**< letters, digits, `-`, `_` */
+    duda_job_fn *fn;       /**< job handler */
+    unsigned concurrency;  /**< concurrent jobs per worker; default 1 */
+    unsigned max_attempts; /**< maximum attempts; default 10 */
+    uint32_t backoff_ms;   /**< delay of the second attempt, doubled up to one hour; default 1 s */
+    uint32_t deadline_ms;  /**< of an attempt: its waits then return -ETIMEDOUT; default 5 minutes */
+    size_t stack;          /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
     /** When a job of this type is enqueued automatically, once for all workers (and machines): "every 5m" (s,
      * m, h, d), or as in crontab(5), in UTC: "30 3 * * 1-5". Missed runs are combined into one. NULL:
      * never. */
@@ -71,49 +76,49 @@ struct duda_job_type {
 
 /**
  * Registers a job type: this worker then runs its jobs. Call it in a DUDA_START() function of a service;
- * `kind` must live as long as the worker. Returns 0; -EINVAL: the name, schedule or stack size is invalid
+ * `type` must live as long as the worker. Returns 0; -EINVAL: the name, schedule or stack size is invalid
  * (logged); -ENOMEM.
  *
- *     static const struct duda_job_type mail = {.name = "mail", .fn = send, .parallel = 4};
+ *     static const struct duda_job_type mail = {.name = "mail", .fn = send, .concurrency = 4};
  *     static int start(struct mk_worker *worker)
  *     {
  *         return duda_jobs_register(worker, &mail);
  *     }
  */
-MK_API int duda_jobs_register(struct mk_worker *worker, const struct duda_job_type *kind) MK_API_MUST_USE;
+MK_API int duda_jobs_register(struct mk_worker *worker, const struct duda_job_type *type) MK_API_MUST_USE;
 
 /** Options for enqueueing a job. */
 struct duda_job_options {
     uint64_t delay_ms; /**< minimum delay in milliseconds */
-    mk_str unique;     /**< unique key until the job is done or has failed; absent: none */
+    mk_str unique_key; /**< unique key until the job is done or has failed; absent: none */
 };
 
 /**
- * Enqueues a job. *id, unless NULL, gets its ID, which lives until the handler returns. `how` may be NULL.
- * The job is stored once the function returns 0. Waits. -EEXIST: a job with the same `unique` key exists;
- * -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or does not exist; or an error of
- * the store.
+ * Enqueues a job. *id, unless NULL, gets its ID, which lives until the handler returns. `options` may be
+ * NULL. The job is stored once the function returns 0. Waits. -EEXIST: a job with the same `unique` key
+ * exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or does not exist; or an
+ * error of the store.
  *
- *     int e = duda_jobs_enqueue(d, "mail", text, &(struct duda_job_options){.unique = address}, NULL);
+ *     int e = duda_jobs_enqueue(d, "mail", payload, &(struct duda_job_options){.unique_key = address}, NULL);
  */
-MK_API int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text,
-                             const struct duda_job_options *how, mk_str *id) MK_API_MUST_USE;
+MK_API int duda_jobs_enqueue(struct duda_ctx *d, const char *type, mk_str payload,
+                             const struct duda_job_options *options, mk_str *id) MK_API_MUST_USE;
 
 /** Current numbers of jobs of a type; `dead` counts the failed jobs. */
 struct duda_job_counts {
-    uint64_t waiting, running, dead;
+    uint64_t waiting, running, failed;
 };
-MK_API int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts *out) MK_API_MUST_USE;
+MK_API int duda_jobs_count(struct duda_ctx *d, const char *type, struct duda_job_counts *out) MK_API_MUST_USE;
 
 /** Calls each(ctx, job) for failed jobs, oldest first, until the callback returns false. The callback must
  * not wait. */
-MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,
+MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *type,
                                  bool (*each)(void *ctx, const struct duda_job *job),
                                  void *ctx) MK_API_MUST_USE;
 /** Enqueues a failed job again as a new one; -ENOENT. */
-MK_API int duda_jobs_retry(struct duda_ctx *d, const char *kind, mk_str id) MK_API_MUST_USE;
+MK_API int duda_jobs_retry(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 /** Deletes a failed job; -ENOENT. */
-MK_API int duda_jobs_delete(struct duda_ctx *d, const char *kind, mk_str id) MK_API_MUST_USE;
+MK_API int duda_jobs_delete(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -11,11 +11,11 @@ extern "C" {
 #endif
 
 /** A job that was dequeued. Strings live until the handler returns. */
-struct duda_jobs_taken {
+struct duda_jobs_dequeued {
     mk_str id, record;
-    unsigned tries;   /**< number of times it was dequeued, including this one */
-    uint64_t now_ms;  /**< when it was dequeued, by the store's clock */
-    uint64_t next_ms; /**< for -ENOENT: when to poll again at the latest, in milliseconds */
+    unsigned attempts; /**< number of times it was dequeued, including this one */
+    uint64_t now_ms;   /**< when it was dequeued, by the store's clock */
+    uint64_t next_ms;  /**< for -ENOENT: when to poll again at the latest, in milliseconds */
 };
 
 /** When a job is due. */
@@ -25,40 +25,41 @@ struct duda_jobs_due {
 };
 
 /** What happens to a job that has run. */
-enum duda_jobs_end {
-    DUDA_JOBS_DONE,  /**< remove it */
-    DUDA_JOBS_LATER, /**< enqueue it again */
-    DUDA_JOBS_AGAIN, /**< enqueue it again as new: its tries count from 0 */
-    DUDA_JOBS_DEAD   /**< keep it as a failed job */
+enum duda_jobs_outcome {
+    DUDA_JOBS_DONE,    /**< remove it */
+    DUDA_JOBS_RETRY,   /**< enqueue it again */
+    DUDA_JOBS_REQUEUE, /**< enqueue it again as new: its tries count from 0 */
+    DUDA_JOBS_FAILED   /**< keep it as a failed job */
 };
 
 /**
  * The functions of a store. Each is atomic, and its effect is stored when it returns 0. `queue` names a queue
- * of a service (at most DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME bytes), `id` a job in it, and `record` is the
- * job, which is opaque to the store. `unique` may be absent; otherwise no other job with the same key can be
- * enqueued until this one is done or has failed.
+ * of a service (at most DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME_MAX bytes), `id` a job in it, and `record` is the
+ * job, which is opaque to the store. `unique_key` may be absent; otherwise no other job with the same key can
+ * be enqueued until this one is done or has failed.
  */
 struct duda_jobs_ops {
-    /** -EEXIST: a job with this id, or with this `unique` key, exists. */
+    /** -EEXIST: a job with this id, or with this `unique_key`, exists. */
     int (*enqueue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
-                   mk_str unique, struct duda_jobs_due due);
+                   mk_str unique_key, struct duda_jobs_due due);
     /** Leases the first due job for lease_ms; then other workers may take it. -ENOENT: no job is due. */
     int (*dequeue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                   struct duda_jobs_taken *out);
+                   struct duda_jobs_dequeued *out);
     /** Extends the lease to lease_ms from now. -ESTALE: another worker has taken the job. */
     int (*renew)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                  uint64_t lease_ms);
     /** Ends the run of a job. -ESTALE: another worker has taken the job. */
     int (*complete)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                    mk_str record, mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due);
+                    mk_str record, mk_str unique_key, enum duda_jobs_outcome outcome,
+                    struct duda_jobs_due due);
     /** The queue's clock, in milliseconds since 1970, common to all machines that use the queue. */
     int (*now)(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms);
     int (*count)(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out);
     /** Calls each() for failed jobs in the order of their ids, until the callback returns false. */
     int (*list)(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
-    /** Enqueues a failed job again as new, or removes it if `drops` is set. -ENOENT. */
-    int (*retry)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops);
+    /** Enqueues a failed job again as new, or removes it if `remove` is set. -ENOENT. */
+    int (*retry)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool remove);
 };
 
 #ifdef __cplusplus

@@ -25,24 +25,24 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
  * `memory`, so both must live as long as the struct is used.
  *
  * Returns 0; -EBADMSG: not JSON (400); -EINVAL: does not match the schema (422); -EFBIG: a limit is exceeded
- * (413); -ENOMEM. *flaws describes every error except the last. After an error the struct is partly written.
+ * (413); -ENOMEM. *errors describes every error except the last. After an error the struct is partly written.
  * Thread-safe.
  *
  *     struct person person = {.age = 18};
- *     struct duda_validation_errors flaws;
- *     int e = duda_json_read(text, &person_shape, &memory, NULL, &person, &flaws);
+ *     struct duda_validation_errors errors;
+ *     int e = duda_json_read(text, &person_schema, &memory, NULL, &person, &errors);
  */
-MK_API int duda_json_read(mk_str text, const struct duda_schema *shape, const struct duda_allocator *memory,
+MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
                           const struct duda_json_limits *limits, void *out,
-                          struct duda_validation_errors *flaws) MK_API_MUST_USE;
+                          struct duda_validation_errors *errors) MK_API_MUST_USE;
 /** Parses a list of structs: *list and *n; the elements are in `memory`. */
-MK_API int duda_json_read_list(mk_str text, const struct duda_schema *shape,
+MK_API int duda_json_read_list(mk_str text, const struct duda_schema *schema,
                                const struct duda_allocator *memory, const struct duda_json_limits *limits,
-                               void *list, size_t *n, struct duda_validation_errors *flaws) MK_API_MUST_USE;
+                               void *list, size_t *n, struct duda_validation_errors *errors) MK_API_MUST_USE;
 /** Parses JSON without a schema. Integers that fit become integers, all other numbers doubles. */
 MK_API int duda_json_read_value(mk_str text, const struct duda_allocator *memory,
                                 const struct duda_json_limits *limits, struct duda_value *out,
-                                struct duda_validation_errors *flaws) MK_API_MUST_USE;
+                                struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /** Writes a value as JSON. Strings that are not UTF-8 are interpreted as Latin-1, so that the output is
  * always valid. Absent optional members are omitted. Values nested deeper than DUDA_JSON_DEPTH_MAX become

@@ -16,13 +16,14 @@ extern "C" {
  * lock covers the handlers of this service (or of services with a common Share, see duda/scope.h) in this
  * worker; duda_store_lock() covers all workers and machines.
  *
- * Acquires the lock, and waits up to `ms` milliseconds for it (0: no limit). Handlers acquire it in FIFO
- * order. It is released by duda_unlock(), or when the handler ends for any reason; deferred functions that
- * were registered after the first lock still hold it. Returns 0; -ETIMEDOUT when the time limit or the
+ * Acquires the lock, and waits up to `timeout_ms` milliseconds for it (0: no limit). Handlers acquire it in
+ * FIFO order. It is released by duda_unlock(), or when the handler ends for any reason; deferred functions
+ * that were registered after the first lock still hold it. Returns 0; -ETIMEDOUT when the time limit or the
  * deadline has passed; -ECANCELED; -EDEADLK: the handler already holds the lock; -EINVAL: the name is empty
- * or longer than DUDA_LOCK_NAME; -ENOMEM. Call it only in a handler, not in its deferred functions.
+ * or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a handler, not in its deferred functions.
  *
- * Two handlers that wait for each other's locks deadlock: set `ms`, or acquire locks in a fixed order.
+ * Two handlers that wait for each other's locks deadlock: set `timeout_ms`, or acquire locks in a fixed
+ * order.
  *
  *     int e = duda_lock(d, duda_sprintf(d, "order %s", id), 5000);
  *     if (!e)
@@ -31,7 +32,7 @@ extern "C" {
  *         e = write_price(d, id, price + 1);
  *     return e;                                // and the next handler goes on
  */
-MK_API int duda_lock(struct duda_ctx *d, mk_str name, uint32_t ms) MK_API_MUST_USE;
+MK_API int duda_lock(struct duda_ctx *d, mk_str name, uint32_t timeout_ms) MK_API_MUST_USE;
 /** Acquires the lock without waiting: -EBUSY if another handler holds it or waits for it. */
 MK_API int duda_lock_try(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
 /** Releases the lock. The next waiting handler acquires it at the end of this loop iteration. Returns 0, or
@@ -39,7 +40,7 @@ MK_API int duda_lock_try(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
 MK_API int duda_unlock(struct duda_ctx *d, mk_str name);
 
 /** Maximum length of a name in bytes. */
-enum { DUDA_LOCK_NAME = 250 };
+enum { DUDA_LOCK_NAME_MAX = 250 };
 
 #ifdef __cplusplus
 }

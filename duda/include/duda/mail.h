@@ -22,8 +22,8 @@ struct duda_mail {
     size_t n_to;
     mk_str reply_to; /**< an address, or absent */
     mk_str subject;
-    mk_str text;
-    mk_str type; /**< absent: "text/plain" */
+    mk_str body;
+    mk_str content_type; /**< absent: "text/plain" */
 };
 
 /**

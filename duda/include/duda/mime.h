@@ -23,7 +23,7 @@ struct duda_mime {
  * absent.
  *
  *     struct duda_mime mime;
- *     if (!duda_mime_read(duda_header(d, "Content-Type"), &mime) || !duda_mime_is(&mime, MK_STR("image/png")))
+ * if (!duda_mime_read(duda_header(d, "Content-Type"), &mime) || !duda_mime_is(&mime, MK_STR("image/png")))
  *         return 415;
  */
 MK_API bool duda_mime_read(mk_str text, struct duda_mime *out) MK_API_MUST_USE;
@@ -31,19 +31,19 @@ MK_API bool duda_mime_read(mk_str text, struct duda_mime *out) MK_API_MUST_USE;
  * both sides), also followed by a suffix: a star, `/`, a star and "+json" match all types with JSON
  * syntax. */
 MK_API bool duda_mime_is(const struct duda_mime *mime, mk_str pattern);
-/** Parses the next parameter of *rest, which starts as mime->parameters. A quoted value is written to `room`
+/** Parses the next parameter of *rest, which starts as mime->parameters. A quoted value is written to `buf`
  * without its quotes and backslashes; all other strings are slices. Returns false if there are no more
- * parameters, or if `room` is too small (room->failed). */
-MK_API bool duda_mime_next(mk_str *rest, struct mk_buf *room, mk_str *name, mk_str *value) MK_API_MUST_USE;
+ * parameters, or if `buf` is too small (buf->failed). */
+MK_API bool duda_mime_next(mk_str *rest, struct mk_buf *buf, mk_str *name, mk_str *value) MK_API_MUST_USE;
 /**
- * The value of the first parameter of that name, ignoring case; absent if there is none, or if `room` is too
+ * The value of the first parameter of that name, ignoring case; absent if there is none, or if `buf` is too
  * small.
  *
  *     char space[80];
- *     struct mk_buf room = mk_buf_fixed(space, sizeof space);
- *     mk_str charset = duda_mime_parameter(&mime, MK_STR("charset"), &room);
+ *     struct mk_buf buf = mk_buf_fixed(space, sizeof space);
+ *     mk_str charset = duda_mime_parameter(&mime, MK_STR("charset"), &buf);
  */
-MK_API mk_str duda_mime_parameter(const struct duda_mime *mime, mk_str name, struct mk_buf *room);
+MK_API mk_str duda_mime_parameter(const struct duda_mime *mime, mk_str name, struct mk_buf *buf);
 
 #ifdef __cplusplus
 }

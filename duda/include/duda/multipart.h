@@ -16,7 +16,7 @@ struct duda_part {
     /** The file name that the client sent, in `filename` or `filename*`. Do not trust it, and never use it as
      * a path. Absent: the part is not a file. */
     mk_str file_name;
-    mk_str type; /**< media type; absent if not sent */
+    mk_str content_type; /**< media type; absent if not sent */
 };
 
 /** Limits for parsing. A member of 0 means its default. */
@@ -57,8 +57,8 @@ MK_API bool duda_multipart_boundary(mk_str type, mk_str *out);
  * Creates a parser; NULL if memory is exhausted. Free it with duda_multipart_free(). Thread-safe.
  *
  *     struct duda_multipart *m = duda_multipart_new(boundary, NULL, &ops, ctx);
- *     while (!e && (n = read_more(room, sizeof room)) > 0)
- *         e = duda_multipart_feed(m, mk_str_of(room, n));
+ *     while (!e && (n = read_more(buf, sizeof buf)) > 0)
+ *         e = duda_multipart_feed(m, mk_str_of(buf, n));
  *     if (!e)
  *         e = duda_multipart_end(m);
  *     duda_multipart_free(m);
@@ -73,9 +73,9 @@ MK_API int duda_multipart_feed(struct duda_multipart *m, mk_str bytes) MK_API_MU
 MK_API int duda_multipart_end(struct duda_multipart *m) MK_API_MUST_USE;
 /** After an error: a description of the violated rule or limit, or NULL if a callback failed. *part is the
  * number of parts that had started. */
-MK_API const char *duda_multipart_why(const struct duda_multipart *m, size_t *part);
+MK_API const char *duda_multipart_error(const struct duda_multipart *m, size_t *part);
 /** Inside data(): the offset of its bytes in the body. */
-MK_API uint64_t duda_multipart_at(const struct duda_multipart *m);
+MK_API uint64_t duda_multipart_offset(const struct duda_multipart *m);
 /** Frees the parser; NULL is allowed. */
 MK_API void duda_multipart_free(struct duda_multipart *m);
 

@@ -47,12 +47,13 @@ struct duda_postgres_sub;
 MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, mk_str channel,
                                    struct duda_postgres_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call, for at most `ms` milliseconds (0: no
- * limit), then returns -EAGAIN. -ECONNRESET: the connection was lost and is restored; messages sent meanwhile
- * are lost. -EOVERFLOW: messages were dropped because more than DUDA_POSTGRES_MESSAGES_MAX were queued. After
- * both errors, read the tables again and continue receiving. -EINVAL: the subscription has ended.
+ * Waits for the next message, which is valid until the next call, for at most `timeout_ms` milliseconds (0:
+ * no limit), then returns -EAGAIN. -ECONNRESET: the connection was lost and is restored; messages sent
+ * meanwhile are lost. -EOVERFLOW: messages were dropped because more than DUDA_POSTGRES_MESSAGES_MAX were
+ * queued. After both errors, read the tables again and continue receiving. -EINVAL: the subscription has
+ * ended.
  */
-MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t ms,
+MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t timeout_ms,
                                  mk_str *text) MK_API_MUST_USE;
 /** Ends the subscription before the handler, or the worker, ends. */
 MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
@@ -88,7 +89,7 @@ struct duda_postgres_copy;
 /**
  * Starts `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. In a transaction the
  * COPY belongs to it, and no other statement of it can run before the COPY ends. *out and *result must live
- * until then. After an error of this function or of those below, result->problem describes the error, with
+ * until then. After an error of this function or of those below, result->error describes the error, with
  * line and column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods, line 3, column
  * price: "x")". After an error the COPY has ended without effect. The exceptions are -ECONNRESET and
  * -ETIMEDOUT of duda_postgres_copy_end(): then it may or may not have taken effect.
@@ -109,18 +110,18 @@ MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct
  *
  *     struct duda_sql_result result;
  *     struct duda_postgres_copy *copy;
- *     char room[16384];
+ *     char buf[16384];
  *     ssize_t n = 0;
  *     int e = duda_postgres_copy(d, db, &result, "COPY goods FROM STDIN (FORMAT csv)", &copy);
- *     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
- *         e = duda_postgres_copy_write(d, copy, mk_str_of(room, (size_t)n));
+ *     while (!e && (n = duda_read(d, buf, sizeof buf)) > 0)
+ *         e = duda_postgres_copy_write(d, copy, mk_str_of(buf, (size_t)n));
  *     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
  *     if (e == -EBADMSG || e == -EEXIST)
- *         return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.problem));
- *     return e ? e : duda_printf(d, "%lld rows\n", (long long)result.changed);
+ *         return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.error));
+ *     return e ? e : duda_printf(d, "%lld rows\n", (long long)result.rows_affected);
  */
 MK_API int duda_postgres_copy_write(struct duda_ctx *d, struct duda_postgres_copy *copy,
-                                    mk_str bytes) MK_API_MUST_USE;
+                                    mk_str data) MK_API_MUST_USE;
 /** FROM STDIN in the default (text) format: sends a row of these values, given as parameters of
  * duda_sql_query(). */
 #define duda_postgres_copy_write_row(d, copy, ...)                                                           \
@@ -141,9 +142,9 @@ MK_API int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postg
  */
 MK_API int duda_postgres_copy_read(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                    mk_str *row) MK_API_MUST_USE;
-/** Ends the COPY. FROM STDIN: completes the data and waits until the COPY has taken effect: result->changed
- * rows. TO STDOUT: returns 0 after the last row; before it, aborts the COPY as above. After an error: returns
- * the same error again. */
+/** Ends the COPY. FROM STDIN: completes the data and waits until the COPY has taken effect:
+ * result->rows_affected rows. TO STDOUT: returns 0 after the last row; before it, aborts the COPY as above.
+ * After an error: returns the same error again. */
 MK_API int duda_postgres_copy_end(struct duda_ctx *d, struct duda_postgres_copy *copy) MK_API_MUST_USE;
 
 /**
@@ -152,7 +153,7 @@ MK_API int duda_postgres_copy_end(struct duda_ctx *d, struct duda_postgres_copy 
  * exhausted.
  *
  *     mk_str who = duda_postgres_quote(d, duda_query(d, "who"));
- *     mk_str text = duda_sprintf(d, "COPY (SELECT * FROM orders WHERE who = %.*s) TO STDOUT", MK_STR_ARG(who));
+ * mk_str text = duda_sprintf(d, "COPY (SELECT * FROM orders WHERE who = %.*s) TO STDOUT", MK_STR_ARG(who));
  *     if (!who.p || !text.p)
  *         return 400;
  */

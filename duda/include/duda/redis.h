@@ -32,8 +32,8 @@ extern "C" {
  */
 
 /** Limits: [REDIS] sections; commands in one call; parts of a command; total bytes of their parts. */
-enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_PIPELINE_MAX = 1000, DUDA_REDIS_PARTS_MAX = 10000 };
-#define DUDA_REDIS_BYTES_MAX ((size_t)64 << 20)
+enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_PIPELINE_MAX = 1000, DUDA_REDIS_ARGS_MAX = 10000 };
+#define DUDA_REDIS_SIZE_MAX ((size_t)64 << 20)
 
 /** A server: one [REDIS] section, in one worker. */
 struct duda_redis;
@@ -65,7 +65,7 @@ struct duda_redis_reply {
 /** A command: its name and its arguments, which may be any bytes. They are sent length-prefixed, so no
  * argument can inject another command or argument. */
 struct duda_redis_command {
-    const mk_str *parts;
+    const mk_str *args;
     size_t n;
 };
 
@@ -95,29 +95,29 @@ struct duda_redis_command {
     duda_redis_do(d, r, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
 /** Sends a command given as an array of parts. */
 MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                         const mk_str *parts, size_t n) MK_API_MUST_USE;
+                         const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /**
  * Sends a command that may block: BLPOP, XREAD and XREADGROUP with BLOCK, and the like. The command uses its
- * own connection while it waits. `ms` is the time that it may block, as in its own argument; it extends the
- * timeout of the reply (0: no timeout). Results as above.
+ * own connection while it waits. `timeout_ms` is the time that it may block, as in its own argument; it
+ * extends the timeout of the reply (0: no timeout). Results as above.
  *
  *     struct duda_redis_reply reply;
- *     const mk_str parts[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"),
+ *     const mk_str args[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"),
  *                             key, last};
- *     int e = duda_redis_blocking(d, redis, &reply, 5000, parts, MK_LEN(parts));
+ *     int e = duda_redis_blocking(d, redis, &reply, 5000, args, MK_LEN(args));
  */
 MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                               uint32_t ms, const mk_str *parts, size_t n) MK_API_MUST_USE;
+                               uint32_t timeout_ms, const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /**
  * Sends a write command and waits until that many replicas have received it; an acknowledged write then
- * survives the loss of the master. `ms` limits the wait for the replicas; 0: no limit. Results as above, or
- * -ENOLINK: the write succeeded, but fewer replicas have it.
+ * survives the loss of the master. `timeout_ms` limits the wait for the replicas; 0: no limit. Results as
+ * above, or -ENOLINK: the write succeeded, but fewer replicas have it.
  */
 MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *r,
-                                       struct duda_redis_reply *reply, unsigned replicas, uint32_t ms,
-                                       const mk_str *parts, size_t n) MK_API_MUST_USE;
+                                       struct duda_redis_reply *reply, unsigned replicas, uint32_t timeout_ms,
+                                       const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /** Sends n commands as one pipeline and waits for their replies. A command that the server rejects gets a
  * reply of type DUDA_REDIS_ERROR and does not stop the others. Returns errors as above, except those of a
@@ -167,13 +167,13 @@ struct duda_redis_sub;
 MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str channel,
                                 struct duda_redis_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call, for at most `ms` milliseconds (0: no
- * limit), then returns -EAGAIN. -EOVERFLOW: messages were dropped because more than DUDA_REDIS_MESSAGES_MAX
- * were queued; -ECONNRESET: the connection was lost, and messages may be lost, too. After both errors,
- * continue receiving: the subscription stays, and is renewed when the server returns. To publish, call
- * duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
+ * Waits for the next message, which is valid until the next call, for at most `timeout_ms` milliseconds (0:
+ * no limit), then returns -EAGAIN. -EOVERFLOW: messages were dropped because more than
+ * DUDA_REDIS_MESSAGES_MAX were queued; -ECONNRESET: the connection was lost, and messages may be lost, too.
+ * After both errors, continue receiving: the subscription stays, and is renewed when the server returns. To
+ * publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
  */
-MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t ms,
+MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t timeout_ms,
                               mk_str *message) MK_API_MUST_USE;
 /** Ends a subscription before the handler returns. */
 MK_API void duda_redis_unsubscribe(struct duda_redis_sub *sub);

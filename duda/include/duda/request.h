@@ -26,7 +26,7 @@ MK_API bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *
 
 /** The decoded value of the first query parameter of that name (`+` is a space); absent if there is none. */
 MK_API mk_str duda_query(struct duda_ctx *d, const char *name);
-MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const char *otherwise);
+MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const char *fallback);
 /** Reads a query parameter as a number. If the parameter is absent, `out` keeps its value and the result is
  * true. Returns false if the parameter is not a decimal number that fits. */
 MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
@@ -41,17 +41,17 @@ MK_API mk_str duda_client_ip(struct duda_ctx *d);
 
 /**
  * Reads the next bytes of the request body, and waits until some arrive. Returns the number of bytes written
- * to `room`, 0 at the end of the body, or a negative errno value: -EMSGSIZE (the body exceeds the limit),
+ * to `buf`, 0 at the end of the body, or a negative errno value: -EMSGSIZE (the body exceeds the limit),
  * -EBADMSG (malformed), -ETIMEDOUT, -ECANCELED.
  *
- *     char room[4096];
+ *     char buf[4096];
  *     ssize_t n;
- *     while ((n = duda_read(d, room, sizeof room)) > 0)
+ *     while ((n = duda_read(d, buf, sizeof buf)) > 0)
  *         count += (size_t)n;
  *     if (n < 0)
  *         return (int)n;
  */
-MK_API ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap) MK_API_MUST_USE;
+MK_API ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap) MK_API_MUST_USE;
 /** Reads the whole request body, up to `max` bytes (-EMSGSIZE otherwise); *out lives until the handler
  * returns. Waits. Returns 0, an error of duda_read(), or -ENOMEM. */
 MK_API int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out) MK_API_MUST_USE;

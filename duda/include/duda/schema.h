@@ -27,23 +27,23 @@ struct duda_schema;
 /** A member of a struct. Define it with one of the macros below, which set the required values; add rules by
  * name (`.max = 80`). */
 struct duda_schema_field {
-    const char *name;   /**< name of the member */
-    const char *called; /**< name in JSON and forms, if different */
+    const char *name;      /**< name of the member */
+    const char *json_name; /**< name in JSON and forms, if different */
     enum duda_schema_kind kind;
     size_t offset, size; /**< size of the member, or of a list's element */
     bool is_signed;
-    bool is_list;    /**< the member points to elements, and a size_t holds their number */
-    size_t count_at; /**< offset of that size_t */
+    bool is_list;        /**< the member points to elements, and a size_t holds their number */
+    size_t count_offset; /**< offset of that size_t */
     /** The member may be absent or null; it then keeps its previous value, the default. */
     bool optional;
     /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
-    size_t has_at;
-    /** Range of integers and doubles. Both 0: no limit; `high` below `low`: no upper limit. */
-    double low, high;
-    /** Characters of a string, elements of a list; `max` 0: no specific limit. */
-    size_t min, max;
-    const char *const *words;        /**< DUDA_KIND_ENUM: NULL-terminated */
-    const struct duda_schema *shape; /**< DUDA_KIND_OBJECT */
+    size_t presence_offset;
+    /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
+    double minimum, maximum;
+    /** Characters of a string, elements of a list; `max_length` 0: no specific limit. */
+    size_t min_length, max_length;
+    const char *const *values;        /**< DUDA_KIND_ENUM: NULL-terminated */
+    const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
 };
 
 /**
@@ -57,32 +57,32 @@ struct duda_schema_field {
  *         size_t n_tags;
  *     };
  *     static const struct duda_schema_field person_members[] = {
- *         DUDA_STRING(struct person, name, .min = 1, .max = 80),
- *         DUDA_INTEGER(struct person, age, .high = 150),
+ *         DUDA_STRING(struct person, name, .min_length = 1, .max_length = 80),
+ *         DUDA_INTEGER(struct person, age, .maximum = 150),
  *         DUDA_BOOL(struct person, admin, .optional = true),
- *         DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .max = 10),
+ *         DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .max_length = 10),
  *     };
- *     static const struct duda_schema person_shape = DUDA_SCHEMA(struct person, person_members);
+ *     static const struct duda_schema person_schema = DUDA_SCHEMA(struct person, person_members);
  */
 struct duda_schema {
     const char *name; /**< type name for `monkey doc`, "struct person"; may be NULL */
     size_t size;      /**< size of the struct */
-    const struct duda_schema_field *members;
-    size_t n; /**< at most DUDA_SCHEMA_MAX */
+    const struct duda_schema_field *fields;
+    size_t n; /**< at most DUDA_SCHEMA_FIELDS_MAX */
     /** Ignores unknown fields; otherwise they are errors. */
-    bool ignores_unknown;
+    bool allow_unknown;
     /** Validates rules across members: returns NULL, or an error such as "`end` must be after `start`".
      * Called once all members are valid. */
-    const char *(*check)(const void *at);
+    const char *(*validate)(const void *object);
 };
 
 /** Maximum number of members of a schema. */
-enum { DUDA_SCHEMA_MAX = 128 };
+enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 
 /* clang-format off */
 /** Defines a schema with these members; set further options by name. */
 #define DUDA_SCHEMA(type, array, ...)                                                                         \
-    {.name = #type, .size = sizeof(type), .members = (array), .n = sizeof(array) / sizeof((array)[0]),       \
+    {.name = #type, .size = sizeof(type), .fields = (array), .n = sizeof(array) / sizeof((array)[0]),       \
      __VA_ARGS__}
 
 /** Common part of the member macros. */
@@ -90,7 +90,7 @@ enum { DUDA_SCHEMA_MAX = 128 };
     {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
      .size = sizeof(((type *)0)->member), __VA_ARGS__}
 /* clang-format on */
-/** Macros for each type of member. The JSON name is that of the member, unless `.called` sets another. */
+/** Macros for each type of member. The JSON name is that of the member, unless `.json_name` sets another. */
 #define DUDA_BOOL(type, member, ...) DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_BOOL, __VA_ARGS__)
 #define DUDA_INTEGER(type, member, ...)                                                                      \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_INTEGER,                                                       \
@@ -101,16 +101,16 @@ enum { DUDA_SCHEMA_MAX = 128 };
 #define DUDA_JSON_RAW(type, member, ...) DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_JSON_RAW, __VA_ARGS__)
 /** An enum: `list` is a NULL-terminated array of names; the member is the index. */
 #define DUDA_ENUM(type, member, list, ...)                                                                   \
-    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_ENUM, .words = (list), __VA_ARGS__)
+    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_ENUM, .values = (list), __VA_ARGS__)
 /** A nested struct, whose schema is at `inner`. */
 #define DUDA_OBJECT(type, member, inner, ...)                                                                \
-    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_OBJECT, .shape = (inner), __VA_ARGS__)
+    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_OBJECT, .schema = (inner), __VA_ARGS__)
 /* clang-format off */
-/** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.shape`,
- * enums `.words`. */
+/** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.schema`,
+ * enums `.values`. */
 #define DUDA_LIST(type, member, count, what, ...)                                                            \
     {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
-     .size = sizeof(*((type *)0)->member), .is_list = true, .count_at = offsetof(type, count),               \
+     .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),               \
      __VA_ARGS__}
 /* clang-format on */
 /** A list of integers. */
@@ -121,16 +121,16 @@ enum { DUDA_SCHEMA_MAX = 128 };
 /** The name of a member in JSON, forms and templates. */
 static inline const char *duda_schema_field_name(const struct duda_schema_field *m)
 {
-    return m->called ? m->called : m->name;
+    return m->json_name ? m->json_name : m->name;
 }
-/** For `.has_at`: the bool that records whether an optional member is present. */
+/** For `.presence_offset`: the bool that records whether an optional member is present. */
 #define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)
 
 /** A validation error. */
 struct duda_validation_error {
     size_t line, column; /**< from 1; 0: the input has no lines, such as a form */
     mk_str pointer;      /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
-    mk_str text;         /**< message: "`age` must be an integer from 0 to 150" */
+    mk_str message;      /**< message: "`age` must be an integer from 0 to 150" */
 };
 
 /** Maximum number of errors reported for one input. */
@@ -138,12 +138,12 @@ enum { DUDA_VALIDATION_ERRORS_MAX = 16 };
 
 /** The validation errors of an input, in input order. The strings use the memory passed to the parser. */
 struct duda_validation_errors {
-    struct duda_validation_error at[DUDA_VALIDATION_ERRORS_MAX];
+    struct duda_validation_error items[DUDA_VALIDATION_ERRORS_MAX];
     size_t n;
 };
 
 /** Formats an error: "line 3, column 7: `age` must be an integer from 0 to 150". */
-MK_API void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *flaw);
+MK_API void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *error);
 
 #ifdef __cplusplus
 }

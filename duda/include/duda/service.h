@@ -61,7 +61,7 @@ struct duda_schema;
 typedef int duda_fn(struct duda_ctx *d);
 
 /** The kind of a table entry. */
-enum duda_kind {
+enum duda_route_kind {
     DUDA_END, /**< end of the table */
     DUDA_IS_ROUTE,
     DUDA_IS_GROUP,
@@ -79,27 +79,27 @@ enum duda_kind {
 /** One entry of a service's table. Use the macros below; they accept further members after `doc`:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
-    enum duda_kind kind;
+    enum duda_route_kind kind;
     const char *method; /**< route: "GET", "GET,POST"; "*": any method */
     const char *path;   /**< route: "/items/:id"; group: "/api"; host: its name */
     duda_fn *fn;
     const char *name; /**< name of fn */
     const char *file; /**< source file of the entry */
     int line;
-    const char *doc;                 /**< one-line description */
+    const char *summary;             /**< one-line description */
     size_t stack;                    /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
     uint32_t deadline_ms;            /**< calls duda_deadline() at the start; 0: none */
     const struct duda_route *routes; /**< routes of a group */
-    /** Documentation of the route for `monkey doc`, given by name after `doc`. It has no effect on requests:
-     * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =
-     * "201 409")` */
-    const struct duda_schema *query;    /**< query parameters: see duda_bind_query() */
-    const struct duda_schema *takes;    /**< JSON request body: see duda_bind_json() */
-    const struct duda_schema *form;     /**< form request body: see duda_bind_form() */
-    const struct duda_schema *gives;    /**< JSON response body: see duda_send_json_struct() */
-    bool takes_list, gives_list;        /**< the body is a list of such structs */
-    const char *answers;                /**< response statuses, the usual one first: "201 409"; NULL: 200 */
-    bool (*allows)(struct duda_ctx *d); /**< see DUDA_REQUIRE() */
+    /** Documentation of the route for `monkey doc`, given by name after the summary. It has no effect on
+     * requests: `DUDA_POST("/items", create, "Creates an item.", .request_body = &item_schema, .response_body
+     * = &item_schema, .responses = "201 409")` */
+    const struct duda_schema *query;         /**< query parameters: see duda_bind_query() */
+    const struct duda_schema *request_body;  /**< JSON request body: see duda_bind_json() */
+    const struct duda_schema *form;          /**< form request body: see duda_bind_form() */
+    const struct duda_schema *response_body; /**< JSON response body: see duda_send_json_struct() */
+    bool request_is_list, response_is_list;  /**< the body is a list of such structs */
+    const char *responses; /**< response statuses, the usual one first: "201 409"; NULL: 200 */
+    bool (*predicate)(struct duda_ctx *d); /**< see DUDA_REQUIRE() */
     unsigned status;
     int (*start)(struct mk_worker *); /**< see DUDA_START() */
     void (*stop)(struct mk_worker *);
@@ -120,9 +120,9 @@ struct duda_route {
  *
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
-#define DUDA_ROUTE(how, pattern, function, ...)                                                              \
-    {.kind = DUDA_IS_ROUTE, .method = how, .path = pattern, .fn = function, .name = #function,               \
-     .file = __FILE__, .line = __LINE__, .doc = __VA_ARGS__}
+#define DUDA_ROUTE(http_method, pattern, function, ...)                                                              \
+    {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,               \
+     .file = __FILE__, .line = __LINE__, .summary = __VA_ARGS__}
 /* clang-format on */
 #define DUDA_GET(path, fn, ...)    DUDA_ROUTE("GET", path, fn, __VA_ARGS__)
 #define DUDA_POST(path, fn, ...)   DUDA_ROUTE("POST", path, fn, __VA_ARGS__)
@@ -154,7 +154,7 @@ struct duda_route {
 /* clang-format off */
 #define DUDA_GROUP(prefix, table, ...)                                                                       \
     {.kind = DUDA_IS_GROUP, .path = prefix, .routes = table, .file = __FILE__, .line = __LINE__,             \
-     .doc = __VA_ARGS__}
+     .summary = __VA_ARGS__}
 /* clang-format on */
 
 /** The value that a DUDA_BEFORE() function returns to continue with the handler. */
@@ -195,9 +195,9 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     }
  *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/log", show_log, "Shows the log."));
  */
-#define DUDA_REQUIRE(predicate, code)                                                                        \
-    {.kind = DUDA_IS_REQUIRE, .name = #predicate, .file = __FILE__, .line = __LINE__,                        \
-     .allows = predicate, .status = code}
+#define DUDA_REQUIRE(function, code)                                                                         \
+    {.kind = DUDA_IS_REQUIRE, .name = #function, .file = __FILE__, .line = __LINE__,                         \
+     .predicate = function, .status = code}
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
  * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to
@@ -293,9 +293,9 @@ struct duda_service {
                                                             __stop_duda_probes};                             \
     extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
     const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
-    static bool duda_bind_##word(const struct mk_conf_ctx *spot, mk_str words, void **data)                  \
+    static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data)                   \
     {                                                                                                        \
-        return duda_service_bind(&duda_service_##word, spot, words, data);                                   \
+        return duda_service_bind(&duda_service_##word, ctx, words, data);                                    \
     }                                                                                                        \
     static int duda_load_##word(struct mk_config *config, void **data)                                       \
     {                                                                                                        \
@@ -327,8 +327,8 @@ MK_API int duda_service_load(const struct duda_service *service, struct mk_confi
 MK_API int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 MK_API int duda_service_start(struct mk_worker *worker, void *data);
 MK_API void duda_service_stop(struct mk_worker *worker, void *data);
-MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *spot,
-                              mk_str words, void **data);
+MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *ctx, mk_str words,
+                              void **data);
 MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,
                                            void *data);
 MK_API uint64_t duda_service_body_max(struct mk_request *request, void *data);

@@ -94,10 +94,10 @@ MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 
 /** Maximum size of a session; length of a session ID as text; size of a store's secret. */
-enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID = 64, DUDA_SESSION_SECRET = 32 };
+enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID_LEN = 64, DUDA_SESSION_SECRET_SIZE = 32 };
 
 /** A session store, such as a database. Each function may wait, and returns 0 or a negative errno value. `id`
- * has DUDA_SESSION_ID hexadecimal digits. It is a hash of the session ID in the cookie, so a copy of the
+ * has DUDA_SESSION_ID_LEN hexadecimal digits. It is a hash of the session ID in the cookie, so a copy of the
  * database cannot be used to open sessions. */
 struct duda_session_store {
     /** Loads the data that save() stored; *out lives until the handler returns. -ENOENT: no such session. */
@@ -105,7 +105,7 @@ struct duda_session_store {
     /** Stores the data for that many seconds. */
     int (*save)(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds);
     /** Deletes the session. -ENOENT: no such session. */
-    int (*drop)(struct duda_ctx *d, mk_str id);
+    int (*destroy)(struct duda_ctx *d, mk_str id);
     /** Replaces the data of an existing session, atomically; -ENOENT if there is none. A session that one
      * request destroys is therefore not recreated by the save of a concurrent request. NULL: save() is called
      * instead, without this guarantee. */
@@ -114,7 +114,7 @@ struct duda_session_store {
      * It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`: do not use
      * the copy that this worker has cached. NULL: a key that lasts as long as the server authenticates
      * records, and sessions end with it. */
-    int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET]);
+    int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
 };
 /** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store
  * of all services without their own. `store` must live as long as the worker. */
@@ -125,13 +125,13 @@ MK_API mk_str duda_session_store_name(struct mk_worker *worker);
 /* ---- CSRF protection ---- */
 
 /**
- * A CSRF token for a form: put it into a hidden field `_token`, or send it from scripts as `X-CSRF-Token`. A
- * cookie ties it to the browser, and every call encodes it differently. Absent if memory is exhausted or the
- * response has started.
+ * A CSRF token for a form: put it into a hidden field `csrf_token`, or send it from scripts as
+ * `X-CSRF-Token`. A cookie ties it to the browser, and every call encodes it differently. Absent if memory is
+ * exhausted or the response has started.
  *
  *     {"token", duda_value_text(duda_csrf_token(d))}
  *     ...
- *     <input type="hidden" name="_token" value="{{token}}">
+ *     <input type="hidden" name="csrf_token" value="{{token}}">
  */
 MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 /**

@@ -35,7 +35,7 @@ struct duda_smtp;
 MK_API struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name);
 
 /** A recipient that the server rejected. */
-struct duda_smtp_refused {
+struct duda_smtp_rejected {
     mk_str address;
     unsigned code; /**< 400 to 499: a temporary failure; 500 to 599: a permanent one */
     mk_str text;   /**< text of the server's reply */
@@ -43,18 +43,18 @@ struct duda_smtp_refused {
 
 /** The server's reply. It lives until the handler returns. */
 struct duda_smtp_result {
-    mk_str text; /**< text of the last reply, in which servers name the queue ID of the message */
-    const struct duda_smtp_refused *refused;
-    size_t n_refused;
-    mk_str problem; /**< after an error: a NUL-terminated description of the error */
+    mk_str reply; /**< text of the last reply, in which servers name the queue ID of the message */
+    const struct duda_smtp_rejected *rejected;
+    size_t n_rejected;
+    mk_str error; /**< after an error: a NUL-terminated description of the error */
 };
 
 /**
  * Sends a message to all its recipients, and waits until the server has accepted it. Returns 0 if the server
- * has taken responsibility for delivery to all recipients except those in result->refused; the caller decides
- * whether to send the message to those again.
+ * has taken responsibility for delivery to all recipients except those in result->rejected; the caller
+ * decides whether to send the message to those again.
  *
- * Errors, which result->problem describes: -EBADMSG: permanently rejected, so a job that returns this error
+ * Errors, which result->error describes: -EBADMSG: permanently rejected, so a job that returns this error
  * is not retried; -EAGAIN: temporarily rejected; -EINVAL: the message is invalid, see duda_mail_write(), or
  * has a line of more than 998 bytes; -EMSGSIZE: the message exceeds MaxMessageSize or the server's limit;
  * -ETIMEDOUT: the server does not respond; -ECONNRESET, -EPIPE: the connection was lost (the message may have
@@ -63,7 +63,7 @@ struct duda_smtp_result {
  * offer AUTH PLAIN for it, or requires authentication or TLS; -ENOMEM; or an error of the wait.
  *
  *     struct duda_smtp_result result;
- *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->text, .n_to = 1,
+ *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->payload, .n_to = 1,
  *                                    .subject = MK_STR("Welcome"), .text = MK_STR("Thank you.\n")};
  *     return duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);
  */

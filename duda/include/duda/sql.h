@@ -77,8 +77,8 @@ struct duda_sql_result {
     size_t n_rows, n_columns;
     const mk_str *columns;               /**< column names */
     const struct duda_sql_value *values; /**< row by row; see duda_sql_cell() */
-    int64_t changed;                     /**< number of rows inserted, updated or deleted */
-    mk_str problem;                      /**< after an error: a description of the error */
+    int64_t rows_affected;               /**< number of rows inserted, updated or deleted */
+    mk_str error;                        /**< after an error: a description of the error */
 };
 
 /** Returns a value of a row. */
@@ -93,14 +93,15 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  * sent separately from the text, which rules out SQL injection. Never write values into the text.
  *
  *     struct duda_sql_result result;
- *     int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods WHERE id = $1", duda_sql_integer(id));
+ * int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods WHERE id = $1",
+ * duda_sql_integer(id));
  *     if (e)
  *         return e;
  *     if (!result.n_rows)
  *         return 404;
  *     duda_write(d, duda_sql_cell(&result, 0, 0)->text);
  *
- * Returns 0, or an error that result->problem describes: -EREMOTEIO: the database rejected the statement;
+ * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
  * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
  * interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
  * -ECONNRESET: the connection was lost, so the statement may or may not have run; -ECONNREFUSED: the database

@@ -15,9 +15,9 @@ struct duda_sql_rows {
     size_t n, cap, n_columns;
     struct mk_buf text; /**< of the cells, preceded by the column names */
     size_t max;         /**< maximum total size in bytes */
-    int64_t changed;
+    int64_t rows_affected;
     int error;         /**< first error: -EMSGSIZE, -ENOMEM, or the backend's */
-    char problem[300]; /**< error message, unless empty */
+    char message[300]; /**< error message, unless empty */
 };
 
 /** Adds the next column name; call it for every column before any value. */
@@ -26,11 +26,11 @@ MK_API void duda_sql_rows_column(struct duda_sql_rows *r, mk_str name);
 MK_API void duda_sql_rows_add(struct duda_sql_rows *r, const struct duda_sql_value *value);
 /** Records an error. */
 MK_API void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *what, mk_str name,
-                               const char *why);
+                               const char *message);
 /** Discards all rows, for the next statement. */
 MK_API void duda_sql_rows_clear(struct duda_sql_rows *r);
 /** Copies the rows into the handler's memory. Returns the recorded error, or 0. */
-MK_API int duda_sql_rows_give(struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result);
+MK_API int duda_sql_rows_result(struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result);
 /** Frees the memory of the builder. */
 MK_API void duda_sql_rows_free(struct duda_sql_rows *r);
 
@@ -48,8 +48,8 @@ struct duda_sql_ops {
     /** Ends the transaction: commits it if `commits` is set, otherwise rolls it back. */
     int (*finish)(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
                   bool commits);
-    /** Releases the session. Unless `over`, the transaction must be rolled back. Must not wait. */
-    void (*end)(struct duda_sql_db *db, void *session, bool over);
+    /** Releases the session. Unless `finished`, the transaction must be rolled back. Must not wait. */
+    void (*release)(struct duda_sql_db *db, void *session, bool finished);
 };
 
 /** A database; the first member of the backend's own struct. */
@@ -81,21 +81,22 @@ struct duda_sql_migration {
     char checksum[17]; /**< of the text, independent of its line ends */
 };
 /** The error for a migration that contains COMMIT, ROLLBACK or the like. */
-#define DUDA_SQL_MIGRATION_ENDS "a migration must not begin or end a transaction: all migrations run in one"
+#define DUDA_SQL_MIGRATION_HAS_COMMIT                                                                        \
+    "a migration must not begin or end a transaction: all migrations run in one"
 /** A migration that a database has applied, as recorded in its table. */
-struct duda_sql_done {
+struct duda_sql_applied {
     uint64_t number;
     mk_str service, name, checksum; /**< absent checksum: recorded by a table without checksums */
 };
 /** The migration state of a database. */
 struct duda_sql_history {
-    const struct duda_sql_done *rows; /**< of this service and of "", by number */
+    const struct duda_sql_applied *applied; /**< of this service and of "", by number */
     size_t n;
-    mk_str service;                        /**< the service that owns the migrations */
-    const struct duda_sql_migration *next; /**< first pending migration; NULL: none */
-    bool is_adopted;                       /**< rows of "" become the service's */
+    mk_str service;                           /**< the service that owns the migrations */
+    const struct duda_sql_migration *pending; /**< first pending migration; NULL: none */
+    bool is_adopted;                          /**< rows of "" become the service's */
     bool lacks_checksums;
-    char why[240]; /**< error message for -EINVAL */
+    char message[240]; /**< error message for -EINVAL */
 };
 /**
  * Compares the applied migrations with the files: each must exist under its name, unchanged, and no pending
@@ -104,7 +105,8 @@ struct duda_sql_history {
  */
 MK_API int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all);
 /** The row of the migration if the service has applied it; otherwise NULL. */
-MK_API const struct duda_sql_done *duda_sql_history_find(const struct duda_sql_history *h, uint64_t number);
+MK_API const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *h,
+                                                            uint64_t number);
 /** Reads the files of a folder, NUMBER-NAME.sql, in numerical order; errors are reported at `key`. Returns
  * NULL if there are none, or on errors. */
 MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section,

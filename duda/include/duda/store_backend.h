@@ -14,21 +14,21 @@ extern "C" {
 /** Maximum length of a key that a backend gets. */
 enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
 
-/** The functions of a backend. They work as those of store.h, except that `remove` with an absent value
+/** The functions of a backend. They work as those of store.h, except that `delete_if` with an absent value
  * returns -ENOENT if there was no entry. duda-store builds the keys from the scope of the service and its
  * key: at most DUDA_STORE_FULL_KEY_MAX bytes. The service's own calls must not be able to reach these
  * keys. */
 struct duda_store_ops {
     int (*get)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value);
-    int (*put)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*set)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
     int (*add)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    int (*remove)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value);
-    int (*count)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
-                 int64_t *sum);
+    int (*delete_if)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value);
+    int (*incr)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                int64_t *sum);
     int (*replace)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    /** Like duda_store_rate_limit(). NULL: implemented with `count`. */
-    int (*limit)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
-    bool is_far; /**< other machines change it, too */
+    /** Like duda_store_rate_limit(). NULL: implemented with `incr`. */
+    int (*rate_limit)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
+    bool is_remote; /**< other machines change it, too */
 };
 
 struct duda_jobs_ops;
@@ -38,7 +38,7 @@ struct duda_store {
     const struct duda_store_ops *ops;
     const struct duda_jobs_ops *jobs; /**< see duda/jobs_backend.h; NULL: no support for jobs */
     mk_str name;
-    void *of;                /**< the backend's data */
+    void *ctx;               /**< the backend's data */
     struct duda_store *next; /**< next store of the worker */
 };
 
@@ -47,11 +47,11 @@ struct duda_store {
 MK_API void duda_store_declare(struct mk_config *config, const void *section, mk_str name);
 /** Call in host() of a plugin whose section has a key `Store`: checks that a store of that name exists. If
  * not, reports an error at the key and suggests a similar name. */
-MK_API void duda_store_expect(struct mk_config *config, const void *section, mk_str name);
+MK_API void duda_store_require(struct mk_config *config, const void *section, mk_str name);
 
 /** Call in worker_start of a backend, which needs "duda-store": registers the store. Returns 0, or -EEXIST:
  * the name is taken. */
-MK_API int duda_store_join(struct mk_worker *w, struct duda_store *s);
+MK_API int duda_store_register(struct mk_worker *w, struct duda_store *s);
 
 #ifdef __cplusplus
 }

@@ -29,10 +29,10 @@ struct duda_subprocess_options {
     const char *const *argv; /**< arguments; argv[0] is the program's path, with a slash */
     const char *const *envp; /**< environment; NULL: `PATH=/usr/local/bin:/usr/bin:/bin`, `LANG=C.UTF-8` */
     const char *cwd;         /**< working directory; NULL: "/" */
-    uint32_t ms;             /**< timeout in milliseconds, then the program is killed; 0: none */
+    uint32_t timeout_ms;     /**< timeout in milliseconds, then the program is killed; 0: none */
     uint32_t cpu_s;          /**< CPU time limit in seconds; 0: no limit */
     uint64_t memory;         /**< address space limit in bytes; 0: no limit */
-    bool joins_errors; /**< merges standard error into the output; otherwise its lines go to the error log, up
+    bool merge_stderr; /**< merges standard error into the output; otherwise its lines go to the error log, up
                             to 16 KB */
 };
 
@@ -48,7 +48,7 @@ struct duda_subprocess_options {
  * argv and envp exceed 120 KB; -EMFILE, -ENOMEM.
  *
  *     const char *const argv[] = {"/usr/bin/sort", "-u", NULL};
- *     const struct duda_subprocess_options sort = {.argv = argv, .ms = 5000};
+ *     const struct duda_subprocess_options sort = {.argv = argv, .timeout_ms = 5000};
  *     mk_str sorted;
  *     int status, e = duda_subprocess_run(d, &sort, text, 1 << 20, &sorted, &status);
  *     return e ? e : status ? 422 : duda_write(d, sorted);
@@ -67,7 +67,7 @@ MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subproces
                                  struct duda_subprocess **out) MK_API_MUST_USE;
 /** Reads the next bytes of the output, and waits until there are some. Returns the number of bytes, 0 at the
  * end of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
-MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char *room,
+MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char *buf,
                                     size_t cap) MK_API_MUST_USE;
 /** Writes the whole text to the standard input; waits while the pipe is full. A program that is blocked
  * because its own output is not read accepts no input: read in between, or use duda_subprocess_run(). Returns

@@ -43,10 +43,10 @@ struct duda_task {
  *             remove_old(d, duda_task_context(d));
  *         return e;
  *     }
- *     const struct duda_task errand = {.name = "tidy", .fn = tidy, .ctx = mine};
- *     int e = duda_task_spawn(worker, &errand, &mine->errand);
+ *     const struct duda_task task = {.name = "tidy", .fn = tidy, .ctx = mine};
+ *     int e = duda_task_spawn(worker, &task, &mine->task);
  */
-MK_API int duda_task_spawn(struct mk_worker *worker, const struct duda_task *errand,
+MK_API int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task,
                            struct duda_ctx **out) MK_API_MUST_USE;
 /** In a DUDA_START() function, and in package functions that it calls: the service, to pass as the owner of
  * tasks that are spawned later. Valid for the lifetime of the worker. NULL elsewhere. */

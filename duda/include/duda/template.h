@@ -24,55 +24,56 @@ extern "C" {
 struct duda_template;
 
 /** Maximum nesting depth of sections and partials. */
-enum { DUDA_TEMPLATE_DEPTH = 32 };
+enum { DUDA_TEMPLATE_DEPTH_MAX = 32 };
 
 /**
  * Compiles a template. The text is copied; `name` is used in messages. Returns NULL if the template is
- * malformed or memory is exhausted; *why then has the error and its location: "people.html, line 3, column 5:
- * the section `people` is not closed".
+ * malformed or memory is exhausted; *error then has the error and its location: "people.html, line 3, column
+ * 5: the section `people` is not closed".
  *
- *     struct duda_template *t = duda_template_new(MK_STR("Hello {{name}}"), "hello", &why);
+ *     struct duda_template *t = duda_template_new(MK_STR("Hello {{name}}"), "hello", &error);
  */
 MK_API struct duda_template *duda_template_new(mk_str text, const char *name,
-                                               struct mk_buf *why) MK_API_MUST_USE;
+                                               struct mk_buf *error) MK_API_MUST_USE;
 /** Frees the template; NULL is allowed. */
 MK_API void duda_template_free(struct duda_template *t);
 
 /** Options for rendering a template. */
-struct duda_rendering {
+struct duda_render_options {
     /** Finds the partial of `{{>name}}`; returns NULL if there is none. May be NULL. */
-    const struct duda_template *(*find)(void *ctx, mk_str name);
+    const struct duda_template *(*find_partial)(void *ctx, mk_str name);
     void *ctx;
     /** Treats unknown names and missing partials as errors; otherwise they are empty, as Mustache
      * specifies. */
     bool strict;
     /** Without `strict`: called for each unknown name or missing partial, with its location: "a.html, line 3,
      * column 5: ...". May be NULL. */
-    void (*missing)(void *ctx, mk_str what);
+    void (*on_missing)(void *ctx, mk_str what);
 };
 
 /**
- * Renders the template and appends the result to `out`. `how` may be NULL. Returns 0, or a negative errno
- * value, with the error and its location in *why: -ENOENT: a name or partial is missing, and `how` is strict;
- * -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is full.
+ * Renders the template and appends the result to `out`. `options` may be NULL. Returns 0, or a negative errno
+ * value, with the error and its location in *error: -ENOENT: a name or partial is missing, and `options` is
+ * strict; -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is
+ * full.
  */
 MK_API int duda_template_render(const struct duda_template *t, const struct duda_value *value,
-                                const struct duda_rendering *how, struct mk_buf *out,
-                                struct mk_buf *why) MK_API_MUST_USE;
+                                const struct duda_render_options *options, struct mk_buf *out,
+                                struct mk_buf *error) MK_API_MUST_USE;
 
 /** A set of named templates. */
 struct duda_templates;
 
 /** Creates an empty set; NULL if memory is exhausted. */
 MK_API struct duda_templates *duda_templates_new(void) MK_API_MUST_USE;
-/** Compiles a template and adds it to the set, replacing one of the same name. Returns 0, -EINVAL with *why,
- * or -ENOMEM. */
-MK_API int duda_templates_add(struct duda_templates *set, const char *name, mk_str text,
-                              struct mk_buf *why) MK_API_MUST_USE;
+/** Compiles a template and adds it to the set, replacing one of the same name. Returns 0, -EINVAL with
+ * *error, or -ENOMEM. */
+MK_API int duda_templates_add(struct duda_templates *templates, const char *name, mk_str text,
+                              struct mk_buf *error) MK_API_MUST_USE;
 /** Finds the template of that name; NULL if there is none. */
-MK_API const struct duda_template *duda_templates_find(const struct duda_templates *set, mk_str name);
+MK_API const struct duda_template *duda_templates_find(const struct duda_templates *templates, mk_str name);
 /** Frees the set with all its templates; NULL is allowed. */
-MK_API void duda_templates_free(struct duda_templates *set);
+MK_API void duda_templates_free(struct duda_templates *templates);
 
 #ifdef __cplusplus
 }

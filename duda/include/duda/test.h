@@ -18,16 +18,16 @@ struct duda_test;
 /** A response of the service. Strings live until the test ends. */
 struct duda_test_response {
     unsigned status; /**< 0: no response */
-    mk_str head;     /**< headers, one per line: "Name: value\r\n"; NUL-terminated, like the body */
+    mk_str headers;  /**< headers, one per line: "Name: value\r\n"; NUL-terminated, like the body */
     mk_str body;
 };
 
 /** A request to the service. */
 struct duda_test_request {
-    const char *method; /**< NULL: "GET", or "POST" if there is a body */
-    const char *target; /**< "/items?n=1" */
-    const char *fields; /**< headers: "Accept: text/html\r\n", each line with its line end; NULL: none */
-    mk_str body;        /**< absent: none */
+    const char *method;  /**< NULL: "GET", or "POST" if there is a body */
+    const char *target;  /**< "/items?n=1" */
+    const char *headers; /**< headers: "Accept: text/html\r\n", each line with its line end; NULL: none */
+    mk_str body;         /**< absent: none */
 };
 
 /**
@@ -37,9 +37,9 @@ struct duda_test_request {
  *
  *     DUDA_TEST(greets)
  *     {
- *         struct duda_test_response reply = duda_test_get(t, "/?name=you");
- *         duda_expect_status(t, reply, 200);
- *         duda_expect_text(t, reply.body, "hello you\n");
+ *         struct duda_test_response response = duda_test_get(t, "/?name=you");
+ *         duda_expect_status(t, response, 200);
+ *         duda_expect_text(t, response.body, "hello you\n");
  *     }
  */
 #define DUDA_TEST(name)                                                                                      \
@@ -55,35 +55,37 @@ MK_API void duda_test_add(const char *name, void (*fn)(struct duda_test *t));
 
 /** Sends a request over a new in-memory connection, without a socket, and waits for the response. The test
  * fails if the service does not respond. */
-MK_API struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *ask);
+MK_API struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *request);
 /** Sends `GET target`. */
 MK_API struct duda_test_response duda_test_get(struct duda_test *t, const char *target);
 /** Sends `POST target` with a body of that media type. */
 MK_API struct duda_test_response duda_test_post(struct duda_test *t, const char *target, const char *type,
                                                 const char *body);
 /** The value of the first header of that name, ignoring case; absent if there is none. */
-MK_API mk_str duda_test_response_header(const struct duda_test_response *reply, const char *name);
+MK_API mk_str duda_test_response_header(const struct duda_test_response *response, const char *name);
 
 /** Checks that the expression is true; if not, the test fails but continues. Returns the result. */
 #define duda_expect(t, expression) duda_test_expect(t, expression, #expression, __FILE__, __LINE__)
 /** Checks that a text equals another; on failure the message shows the first difference. */
-#define duda_expect_text(t, got, wanted) duda_test_expect_text(t, got, wanted, #got, __FILE__, __LINE__)
+#define duda_expect_text(t, got, expected) duda_test_expect_text(t, got, expected, #got, __FILE__, __LINE__)
 /** Checks that a text contains another. */
-#define duda_expect_contains(t, got, part) duda_test_expect_contains(t, got, part, #got, __FILE__, __LINE__)
+#define duda_expect_contains(t, got, substring)                                                              \
+    duda_test_expect_contains(t, got, substring, #got, __FILE__, __LINE__)
 /** Checks that two integers are equal. */
-#define duda_expect_int(t, got, wanted) duda_test_expect_int(t, got, wanted, #got, __FILE__, __LINE__)
+#define duda_expect_int(t, got, expected) duda_test_expect_int(t, got, expected, #got, __FILE__, __LINE__)
 /** Checks the status of a response; on failure the message shows the response. */
-#define duda_expect_status(t, reply, wanted) duda_test_expect_status(t, reply, wanted, __FILE__, __LINE__)
+#define duda_expect_status(t, response, expected)                                                            \
+    duda_test_expect_status(t, response, expected, __FILE__, __LINE__)
 /** Implementation of these macros. */
 MK_API bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const char *file, int line);
-MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, const char *what,
+MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected, const char *what,
                                   const char *file, int line);
-MK_API bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part, const char *what,
-                                      const char *file, int line);
-MK_API bool duda_test_expect_int(struct duda_test *t, long long got, long long wanted, const char *what,
+MK_API bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *substring,
+                                      const char *what, const char *file, int line);
+MK_API bool duda_test_expect_int(struct duda_test *t, long long got, long long expected, const char *what,
                                  const char *file, int line);
-MK_API bool duda_test_expect_status(struct duda_test *t, struct duda_test_response reply, unsigned wanted,
-                                    const char *file, int line);
+MK_API bool duda_test_expect_status(struct duda_test *t, struct duda_test_response response,
+                                    unsigned expected, const char *file, int line);
 
 #ifdef __cplusplus
 }

@@ -23,9 +23,9 @@ enum {
 /** Subscribes a WebSocket to a topic; closing the WebSocket ends all its subscriptions. Returns 0, -EALREADY
  * (already subscribed), -EINVAL (the name is empty or too long), -EDQUOT (it has DUDA_TOPIC_SUBSCRIPTIONS_MAX
  * subscriptions), -ENOMEM, -ECANCELED (it is closed). */
-MK_API int duda_topic_attach(struct duda_websocket *s, mk_str room);
+MK_API int duda_topic_attach(struct duda_websocket *s, mk_str topic);
 /** Unsubscribes a WebSocket; does nothing if it is not subscribed. */
-MK_API void duda_topic_detach(struct duda_websocket *s, mk_str room);
+MK_API void duda_topic_detach(struct duda_websocket *s, mk_str topic);
 
 /**
  * Publishes a message to all subscribers. Each other worker receives it as one message, and each worker
@@ -34,51 +34,51 @@ MK_API void duda_topic_detach(struct duda_websocket *s, mk_str room);
  *
  *     duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */
-MK_API int duda_topic_publish(struct duda_ctx *d, mk_str room, enum mk_websocket_kind kind, mk_str text);
+MK_API int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text);
 /** Publishes a message from a WebSocket callback. */
-MK_API int duda_topic_publish_from(struct duda_websocket *s, mk_str room, enum mk_websocket_kind kind,
+MK_API int duda_topic_publish_from(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind,
                                    mk_str text);
 /** Publishes a message from any other callback of the event loop, for the service that duda_task_owner()
  * returned. */
-MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str room,
+MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
                                  enum mk_websocket_kind kind, mk_str text);
 /** The number of subscribers in this worker. */
-MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str room);
+MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic);
 
 /** Subscribes the handler itself to a topic, for event streams. The subscription ends when the handler
  * returns. Results as of duda_topic_attach(). */
-MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str room);
+MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 /**
- * Waits for the next message of the handler's topics, for at most `ms` milliseconds (0: no limit). Returns 0
- * with *out, which lives until the handler returns or calls duda_arena_rewind(); -ETIMEDOUT, -ECANCELED,
- * -ENOMEM.
+ * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (0: no limit).
+ * Returns 0 with *out, which lives until the handler returns or calls duda_arena_rewind(); -ETIMEDOUT,
+ * -ECANCELED, -ENOMEM.
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
  *     size_t mark = duda_arena_mark(d);
  *     while (!e && !(e = duda_topic_receive(d, 0, &text)) && !(e = duda_sse_send(d, "news", text, NULL)))
  *         duda_arena_rewind(d, mark);
  */
-MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out) MK_API_MUST_USE;
+MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *out) MK_API_MUST_USE;
 
 /** Unsubscribes the handler from a topic. Queued messages remain available. Does nothing if it is not
  * subscribed. */
-MK_API void duda_topic_unsubscribe(struct duda_ctx *d, mk_str room);
+MK_API void duda_topic_unsubscribe(struct duda_ctx *d, mk_str topic);
 
 /** A message received by a handler. Both strings are NUL-terminated. */
 struct duda_topic_message {
-    mk_str room, text;
+    mk_str topic, data;
     enum mk_websocket_kind kind;
-    uint32_t missed; /**< number of messages dropped before it, because the handler was too slow */
+    uint32_t dropped; /**< number of messages dropped before it, because the handler was too slow */
 };
 /**
  * Like duda_topic_receive(), for a handler that subscribes to several topics, or that must detect dropped
  * messages and then reload the whole state from where it is stored.
  *
  *     while (!(e = duda_topic_receive_message(d, 0, &m)))
- *         if (m.missed || mk_str_eq(m.room, MK_STR("prices")))
+ *         if (m.dropped || mk_str_eq(m.topic, MK_STR("prices")))
  *             ...
  */
-MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms,
+MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t timeout_ms,
                                       struct duda_topic_message *out) MK_API_MUST_USE;
 
 /* ---- For packages: topics across machines ---- */
@@ -86,7 +86,7 @@ MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms,
 /** Forwards published messages to other machines. say() returns 0, or the error that duda_topic_publish()
  * then returns. Called from the event loop. */
 struct duda_topic_relay {
-    int (*say)(void *ctx, mk_str message);
+    int (*publish)(void *ctx, mk_str message);
     void *ctx;
 };
 /** Sets the relay of this worker; NULL removes it. The relay must live as long as it is set. -EINVAL: Duda

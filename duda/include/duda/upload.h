@@ -15,11 +15,11 @@ extern "C" {
  * unlinked file in `SpoolFolder`. The file has no name there, and disappears when the request ends, for
  * whatever reason. Strings are NUL-terminated. */
 struct duda_upload {
-    mk_str name;      /**< name of the form field */
-    mk_str file_name; /**< as sent by the client; see duda_file_name_clean() */
-    mk_str type;      /**< as sent by the client; absent if not sent */
+    mk_str name;         /**< name of the form field */
+    mk_str file_name;    /**< as sent by the client; see duda_file_name_clean() */
+    mk_str content_type; /**< as sent by the client; absent if not sent */
     uint64_t size;
-    uint64_t at; /**< offset of the file in the request body */
+    uint64_t offset; /**< offset of the file in the request body */
 };
 
 /**
@@ -40,20 +40,20 @@ MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; empty if the form could not be received. */
 MK_API const struct duda_form_data *duda_form_all(struct duda_ctx *d);
 /**
- * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *flaws lists the validation errors, so that
- * the page can show the form again. Return any other result from the handler.
+ * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, so
+ * that the page can show the form again. Return any other result from the handler.
  */
-MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *shape, void *out,
-                          struct duda_validation_errors *flaws) MK_API_MUST_USE;
+MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+                          struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /** The first file of that field name, and the i-th file of the form; NULL if there is none. A file field that
  * the user left empty does not count. */
 MK_API const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name);
 MK_API const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i);
-/** Copies up to `cap` bytes of the file, starting at offset `at`. Returns the number of bytes, 0 at the end
- * of the file, or a negative errno value. */
-MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *upload, char *room, size_t cap,
-                                uint64_t at) MK_API_MUST_USE;
+/** Copies up to `cap` bytes of the file, starting at offset `offset`. Returns the number of bytes, 0 at the
+ * end of the file, or a negative errno value. */
+MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *upload, char *buf, size_t cap,
+                                uint64_t offset) MK_API_MUST_USE;
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
  * service: never derive it from client input. The sandbox must allow the path (see

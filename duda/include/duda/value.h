@@ -32,7 +32,7 @@ struct duda_entry;
  *
  *     const struct duda_entry page[] = {
  *         {"title", duda_value_cstr("People")},
- *         {"people", duda_value_structs(&person_shape, people, n_people)},
+ *         {"people", duda_value_structs(&person_schema, people, n_people)},
  *     };
  *     duda_render(d, "people.html", duda_value_map(page, MK_LEN(page)));
  */
@@ -40,15 +40,15 @@ struct duda_value {
     enum duda_value_kind kind;
     size_t n; /**< number of elements */
     union {
-        bool truth;
+        bool boolean;
         int64_t integer;
-        uint64_t natural;
+        uint64_t uinteger;
         double number;
         mk_str text;
         struct {
-            const struct duda_schema_field *member; /**< list member; NULL: an array of structs */
-            const struct duda_schema *shape;
-            const void *at;
+            const struct duda_schema_field *field; /**< list member; NULL: an array of structs */
+            const struct duda_schema *schema;
+            const void *object;
         } in;
         const struct duda_value *list;
         const struct duda_entry *map;
@@ -71,11 +71,11 @@ static inline struct duda_value duda_value_null(void)
 }
 
 /** A boolean value. */
-static inline struct duda_value duda_value_bool(bool truth)
+static inline struct duda_value duda_value_bool(bool value)
 {
     struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_BOOL;
-    v.of.truth = truth;
+    v.of.boolean = value;
     return v;
 }
 
@@ -93,7 +93,7 @@ static inline struct duda_value duda_value_unsigned(uint64_t n)
 {
     struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_UNSIGNED;
-    v.of.natural = n;
+    v.of.uinteger = n;
     return v;
 }
 
@@ -122,41 +122,42 @@ static inline struct duda_value duda_value_cstr(const char *s)
 }
 
 /** A struct with a schema; NULL becomes null. */
-static inline struct duda_value duda_value_struct(const struct duda_schema *shape, const void *at)
+static inline struct duda_value duda_value_struct(const struct duda_schema *schema, const void *object)
 {
     struct duda_value v = duda_value_null();
-    v.kind = at ? DUDA_VALUE_STRUCT : DUDA_VALUE_NULL;
-    v.of.in.shape = shape;
-    v.of.in.at = at;
+    v.kind = object ? DUDA_VALUE_STRUCT : DUDA_VALUE_NULL;
+    v.of.in.schema = schema;
+    v.of.in.object = object;
     return v;
 }
 
 /** An array of `n` structs with this schema. */
-static inline struct duda_value duda_value_structs(const struct duda_schema *shape, const void *at, size_t n)
+static inline struct duda_value duda_value_structs(const struct duda_schema *schema, const void *object,
+                                                   size_t n)
 {
-    struct duda_value v = duda_value_struct(shape, at);
+    struct duda_value v = duda_value_struct(schema, object);
     v.kind = DUDA_VALUE_STRUCTS;
     v.n = n;
     return v;
 }
 
 /** A list of values. */
-static inline struct duda_value duda_value_list(const struct duda_value *at, size_t n)
+static inline struct duda_value duda_value_list(const struct duda_value *items, size_t n)
 {
     struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_LIST;
     v.n = n;
-    v.of.list = at;
+    v.of.list = items;
     return v;
 }
 
 /** Named values, as in a JSON object. */
-static inline struct duda_value duda_value_map(const struct duda_entry *at, size_t n)
+static inline struct duda_value duda_value_map(const struct duda_entry *entries, size_t n)
 {
     struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_MAP;
     v.n = n;
-    v.of.map = at;
+    v.of.map = entries;
     return v;
 }
 

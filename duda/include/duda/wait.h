@@ -90,7 +90,7 @@ struct duda_wait {
     struct duda_ctx *d; /**< the waiting handler; the other members are internal */
     struct duda_wait *outer;
     void (*on_end)(struct duda_wait *w);
-    bool is_under_way, is_woken;
+    bool is_active, is_woken;
 };
 
 /**

@@ -15,7 +15,7 @@ extern "C" {
 struct duda_websocket;
 
 /** Policy for a subscriber of a topic (see duda/topic.h) whose client reads too slowly. */
-enum duda_slow {
+enum duda_slow_policy {
     DUDA_SLOW_DISCONNECT, /**< close it with code 1013 (try again later) */
     DUDA_SLOW_DROP,       /**< drop the message */
 };
@@ -32,7 +32,7 @@ struct duda_websocket_options {
     size_t message_max, queue_max;
     uint32_t ping_ms;
     bool compress;
-    enum duda_slow slow;
+    enum duda_slow_policy slow;
     /**
      * Callbacks: a handler that has opened the WebSocket returns, and the event loop then calls these
      * functions; they must not wait. A WebSocket without a handler needs no stack. on_close() is called once,

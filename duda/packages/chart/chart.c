@@ -25,10 +25,10 @@ static const char *colour(size_t i)
 
 static bool is_drawable(const struct duda_chart *chart)
 {
-    if (chart->n_rows > DUDA_CHART_ROWS || chart->width > SIZE_MAX_PX || chart->height > SIZE_MAX_PX)
+    if (chart->n_rows > DUDA_CHART_ROWS_MAX || chart->width > SIZE_MAX_PX || chart->height > SIZE_MAX_PX)
         return false;
     for (size_t i = 0; i < chart->n_rows; i++)
-        if (chart->rows[i].n > DUDA_CHART_POINTS)
+        if (chart->rows[i].n > DUDA_CHART_POINTS_MAX)
             return false;
     return true;
 }
@@ -185,7 +185,7 @@ static void add_bars(struct mk_buf *out, const struct frame *f, const struct dud
 static void init_frame(struct frame *f, const struct duda_chart *chart, unsigned width, unsigned height)
 {
     *f = (struct frame){2, 2, width - 2.0, height - 2.0, 0, 1, 1, 0};
-    if (!chart->bare) {
+    if (!chart->sparkline) {
         f->left = 64;
         f->right = fmax(width - 16.0, f->left + 1);
         f->top = chart->title.p ? 34 : 12;
@@ -211,7 +211,7 @@ int duda_chart_svg(struct mk_buf *out, const struct duda_chart *chart)
         mk_html_escape(out, chart->title);
         mk_buf_add(out, MK_STR("</title>"));
     }
-    if (!chart->bare) {
+    if (!chart->sparkline) {
         if (chart->title.p)
             add_text(out, width / 2.0, 20, "middle", chart->title);
         add_grid(out, &f);

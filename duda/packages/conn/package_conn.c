@@ -19,7 +19,7 @@ enum {
 
 static bool is_in_states(const struct package_conn *l, unsigned states)
 {
-    return states >> l->state.is & 1;
+    return states >> l->state.state & 1;
 }
 
 static const struct mk_sm_states states = {
@@ -47,7 +47,7 @@ static const char *broken(const void *owner)
 }
 
 static const struct mk_sm_machine machine = {
-    .name = "link", .states = &states, .n_states = PACKAGE_CONN_EXCLUSIVE + 1, .broken = broken};
+    .name = "link", .states = &states, .n_states = PACKAGE_CONN_EXCLUSIVE + 1, .invariant = broken};
 
 void package_conn_set_state(struct package_conn *l, enum package_conn_state to)
 {

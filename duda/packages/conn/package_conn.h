@@ -77,7 +77,7 @@ void package_conn_fini(struct package_conn *l);
 
 static inline bool package_conn_is_in_state(const struct package_conn *l, enum package_conn_state state)
 {
-    return l->state.is == state;
+    return l->state.state == state;
 }
 void package_conn_set_state(struct package_conn *l, enum package_conn_state to);
 /* An attempt is in progress. */

@@ -109,7 +109,7 @@ static void on_ready(void *ctx, unsigned which)
 void package_stream_connect(struct package_conn *l)
 {
     struct package_stream *s = (struct package_stream *)l;
-    const struct mk_upstream_conn_options options = {.server = -1, .fresh = true, .to = s->to};
+    const struct mk_upstream_conn_options options = {.server = -1, .fresh = true, .address = s->to};
     package_conn_set_state(l, PACKAGE_CONN_CONNECTING);
     s->conn = mk_upstream_conn_acquire(l->worker, s->upstream, &options, on_ready, s);
     if (s->conn)

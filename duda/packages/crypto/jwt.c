@@ -90,7 +90,7 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
 {
     const json_t *expires = json_object_get(json, "exp"), *begins = json_object_get(json, "nbf");
     double at = 0;
-    if (expires ? !parse_numeric_date(expires, &at) : !rules->eternal)
+    if (expires ? !parse_numeric_date(expires, &at) : !rules->allow_no_expiry)
         return -EKEYEXPIRED;
     if (expires && at + rules->leeway <= (double)rules->now)
         return -EKEYEXPIRED;

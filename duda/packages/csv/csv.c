@@ -9,12 +9,12 @@ struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *room)
     if (mk_str_starts(text, MK_STR("\xef\xbb\xbf")))
         text = mk_str_skip(text, 3);
     return (struct duda_csv){
-        .rest = text, .separator = separator, .room = room, .line = 1, .next_line = 1, .row_ended = true};
+        .rest = text, .separator = separator, .buf = room, .line = 1, .next_line = 1, .row_ended = true};
 }
 
 static int csv_fail(struct duda_csv *csv, const char *problem)
 {
-    csv->problem = problem;
+    csv->error = problem;
     return -EBADMSG;
 }
 
@@ -43,10 +43,10 @@ static int skip_cell_end(struct duda_csv *csv)
 /* The cell is in the buffer; terminates it with a NUL, which does not count. */
 static int finish_cell(struct duda_csv *csv, mk_str *cell)
 {
-    mk_buf_add_char(csv->room, '\0');
-    if (csv->room->failed)
+    mk_buf_add_char(csv->buf, '\0');
+    if (csv->buf->failed)
         return -ENOMEM;
-    *cell = mk_str_first(mk_buf_str(csv->room), csv->room->len - 1);
+    *cell = mk_str_first(mk_buf_str(csv->buf), csv->buf->len - 1);
     return skip_cell_end(csv);
 }
 
@@ -59,7 +59,7 @@ static int parse_plain_cell(struct duda_csv *csv, mk_str *cell)
             return csv_fail(csv, "a quote inside of a cell that does not begin with one");
         n++;
     }
-    mk_buf_add(csv->room, mk_str_first(rest, n));
+    mk_buf_add(csv->buf, mk_str_first(rest, n));
     csv->rest = mk_str_skip(rest, n);
     return finish_cell(csv, cell);
 }
@@ -83,13 +83,13 @@ static int parse_quoted_cell(struct duda_csv *csv, mk_str *cell)
     csv->rest = mk_str_skip(csv->rest, 1);
     if (!parse_quoted_part(csv, &part))
         return csv_fail(csv, "a quote is not closed");
-    mk_buf_add(csv->room, part);
+    mk_buf_add(csv->buf, part);
     while (csv->rest.len && csv->rest.p[0] == '"') { /* first half of a doubled quote */
         csv->rest = mk_str_skip(csv->rest, 1);
-        mk_buf_add_char(csv->room, '"');
+        mk_buf_add_char(csv->buf, '"');
         if (!parse_quoted_part(csv, &part))
             return csv_fail(csv, "a quote is not closed");
-        mk_buf_add(csv->room, part);
+        mk_buf_add(csv->buf, part);
     }
     return finish_cell(csv, cell);
 }
@@ -97,13 +97,13 @@ static int parse_quoted_cell(struct duda_csv *csv, mk_str *cell)
 int duda_csv_next(struct duda_csv *csv, mk_str *cell)
 {
     *cell = MK_STR_NULL;
-    if (csv->problem)
+    if (csv->error)
         return -EBADMSG;
     if (csv->row_ended && !csv->rest.len)
         return 0;
     csv->column = csv->row_ended ? 1 : csv->column + 1;
     csv->line = csv->next_line;
-    mk_buf_clear(csv->room);
+    mk_buf_clear(csv->buf);
     if (csv->rest.len && csv->rest.p[0] == '"')
         return parse_quoted_cell(csv, cell);
     return parse_plain_cell(csv, cell);
@@ -138,7 +138,7 @@ void duda_csv_add(struct duda_csv_writer *w, mk_str cell)
     w->in_row = true;
     if (quoted)
         mk_buf_add_char(w->out, '"');
-    if (w->guard && is_formula(cell))
+    if (w->escape_formulas && is_formula(cell))
         mk_buf_add_char(w->out, '\'');
     while (cell.p) {
         mk_buf_add(w->out, mk_str_cut(&cell, '"'));

@@ -26,21 +26,21 @@ static const struct mk_conf_key keys[] = {
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
-     .def = "10s",
+     .default_value = "10s",
      .min = 10,
      .max = 3600000,
      .help = "Until a response begins, and between two pieces of it."},
     {.name = "MaxTries",
      .type = MK_CONF_NUM,
      AT(tries),
-     .def = "2",
+     .default_value = "2",
      .min = 1,
      .max = 16,
      .help = "How many servers are tried with a request that may be repeated."},
     {.name = "MaxBodySize",
      .type = MK_CONF_SIZE,
      AT(content_max),
-     .def = "16M",
+     .default_value = "16M",
      .min = 1,
      .max = (uint64_t)1 << 30,
      .help = "How long a response may be that is read as a whole."},
@@ -48,7 +48,7 @@ static const struct mk_conf_key keys[] = {
 
 static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
 {
-    static const struct mk_upstream_defaults defaults = {.port = 80, .keep = 32};
+    static const struct mk_upstream_defaults defaults = {.port = 80, .keepalive = 32};
     struct duda_http_client *s = settings;
     (void)before;
     if (!s->host.len)

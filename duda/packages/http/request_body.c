@@ -28,9 +28,9 @@ static void on_timeout(struct mk_timer *t)
     duda_wait_wake(&stream->wait);
 }
 
-static int fail_stream(struct duda_http_stream *stream, int e, const char *why)
+static int fail_stream(struct duda_http_stream *stream, int e, const char *message)
 {
-    stream->why = why;
+    stream->why = message;
     http_stream_set_error(stream, stream->d, stream->http, stream->response, e);
     stream->error = e;
     stream->output.piece = MK_STR_NULL;
@@ -65,12 +65,12 @@ static int check_stream(const struct duda_http_stream *stream)
 static int begin_request(struct duda_http_stream *stream, const struct duda_http_request *request,
                          int64_t length)
 {
-    static const struct mk_upstream_request_body source = {.source = {.pull = pull}};
+    static const struct mk_upstream_request_body source = {.source = {.read = pull}};
     struct http_request_body *o = &stream->output;
-    if (request->content.p || length < MK_LENGTH_UNKNOWN)
+    if (request->body.p || length < MK_LENGTH_UNKNOWN)
         return -EINVAL;
     o->is_open = true;
-    o->goes_on = request->both_ways;
+    o->goes_on = request->full_duplex;
     o->left = length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)length;
     mk_timer_init(&o->timer, on_timeout);
     int e = http_stream_start(stream, request, &source, length);
@@ -101,12 +101,12 @@ int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
                     struct duda_http_response *response, struct duda_http_stream **out)
 {
     if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
+        *response = (struct duda_http_response){.error = MK_STR("there is no such [HTTP_CLIENT]")};
         *out = NULL;
         return -ENODEV;
     }
     struct package_call call;
-    *response = (struct duda_http_response){.from = http->name};
+    *response = (struct duda_http_response){.server = http->name};
     *out = NULL;
     int e = package_call_begin(&call, d, NULL); /* the exchange is counted, until its response begins */
     return package_call_end(&call, e ? e : open_exchange(d, http, request, length, response, out));

@@ -7,9 +7,9 @@
 
 enum { WHY_MAX = 512, TYPE_SHOWN = 80 };
 
-static int set_response_error(struct duda_ctx *d, struct duda_http_response *r, int e, mk_str why)
+static int set_response_error(struct duda_ctx *d, struct duda_http_response *r, int e, mk_str message)
 {
-    r->problem = duda_sprintf(d, "[HTTP_CLIENT] %.*s: %.*s", MK_STR_ARG(r->from), MK_STR_ARG(why));
+    r->error = duda_sprintf(d, "[HTTP_CLIENT] %.*s: %.*s", MK_STR_ARG(r->server), MK_STR_ARG(message));
     return e;
 }
 
@@ -28,54 +28,53 @@ static int check_json_response(struct duda_ctx *d, struct duda_http_response *r)
 
 /* The first error includes its location. */
 static int report_json_error(struct duda_ctx *d, struct duda_http_response *r, int e,
-                             const struct duda_validation_errors *flaws)
+                             const struct duda_validation_errors *errors)
 {
     char buf[WHY_MAX];
-    struct mk_buf why = mk_buf_fixed(buf, sizeof buf);
+    struct mk_buf message = mk_buf_fixed(buf, sizeof buf);
     if (!e)
         return 0;
-    if (e == -ENOMEM || !flaws->n)
+    if (e == -ENOMEM || !errors->n)
         return set_response_error(d, r, e, mk_str_from_c(strerror(-e)));
-    mk_buf_add(&why, MK_STR("its JSON, "));
-    duda_validation_error_write(&why, &flaws->at[0]);
-    if (flaws->n > 1)
-        mk_buf_addf(&why, "; and %zu more", flaws->n - 1);
-    return set_response_error(d, r, e, mk_buf_str(&why));
+    mk_buf_add(&message, MK_STR("its JSON, "));
+    duda_validation_error_write(&message, &errors->items[0]);
+    if (errors->n > 1)
+        mk_buf_addf(&message, "; and %zu more", errors->n - 1);
+    return set_response_error(d, r, e, mk_buf_str(&message));
 }
 
-int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, const struct duda_schema *shape,
+int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, const struct duda_schema *schema,
                    void *out, const struct duda_json_limits *limits)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
-    struct duda_validation_errors flaws = {.n = 0};
+    struct duda_validation_errors errors = {.n = 0};
     int e = check_json_response(d, response);
     return e ? e
              : report_json_error(d, response,
-                                 duda_json_read(response->content, shape, &memory, limits, out, &flaws),
-                                 &flaws);
+                                 duda_json_read(response->body, schema, &memory, limits, out, &errors),
+                                 &errors);
 }
 
 int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
-                        const struct duda_schema *shape, void *list, size_t *n,
+                        const struct duda_schema *schema, void *list, size_t *n,
                         const struct duda_json_limits *limits)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
-    struct duda_validation_errors flaws = {.n = 0};
+    struct duda_validation_errors errors = {.n = 0};
     int e = check_json_response(d, response);
     return e ? e
              : report_json_error(
                    d, response,
-                   duda_json_read_list(response->content, shape, &memory, limits, list, n, &flaws), &flaws);
+                   duda_json_read_list(response->body, schema, &memory, limits, list, n, &errors), &errors);
 }
 
 int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response, struct duda_value *out,
                          const struct duda_json_limits *limits)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
-    struct duda_validation_errors flaws = {.n = 0};
+    struct duda_validation_errors errors = {.n = 0};
     int e = check_json_response(d, response);
     return e ? e
-             : report_json_error(d, response,
-                                 duda_json_read_value(response->content, &memory, limits, out, &flaws),
-                                 &flaws);
+             : report_json_error(
+                   d, response, duda_json_read_value(response->body, &memory, limits, out, &errors), &errors);
 }

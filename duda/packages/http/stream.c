@@ -59,29 +59,31 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
     const struct duda_http_client *http = stream->http;
     struct mk_header fields[DUDA_HTTP_HEADERS_MAX + 2];
     size_t n = 0;
-    mk_str method = request_method(request, request->content.p || source);
-    if (request->n_fields > DUDA_HTTP_HEADERS_MAX)
+    mk_str method = request_method(request, request->body.p || source);
+    if (request->n_headers > DUDA_HTTP_HEADERS_MAX)
         return -E2BIG;
     if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
         return -EINVAL;
     fields[n++] = (struct mk_header){.name = MK_STR("Host"), .value = http->host};
-    if (request->type.p)
-        fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->type};
-    for (size_t i = 0; i < request->n_fields; i++)
-        fields[n++] = request->fields[i];
+    if (request->content_type.p)
+        fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->content_type};
+    for (size_t i = 0; i < request->n_headers; i++)
+        fields[n++] = request->headers[i];
     const struct mk_upstream_request_options ask = {
-        .to = http->upstream,
+        .upstream = http->upstream,
         .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
         .method = method,
         .target = request->target.p ? request->target : MK_STR("/"),
-        .fields = fields,
-        .n_fields = n,
-        .content = request->content,
+        .headers = fields,
+        .n_headers = n,
+        .body = request->body,
         .length = length,
-        .source = source,
-        .source_ctx = stream,
-        .is_safe_to_repeat = mk_method_is_idempotent(mk_method_find(method)),
-        .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
+        .body_source = source,
+        .body_source_ctx = stream,
+        .is_idempotent = mk_method_is_idempotent(mk_method_find(method)),
+        .limits = {.max_tries = http->tries,
+                   .response_timeout_ms = http->timeout_ms,
+                   .read_timeout_ms = http->timeout_ms},
         .conn = {.server = -1},
     };
     stream->client = mk_upstream_request_start(duda_worker(stream->d), &ask, on_ready, stream);
@@ -107,10 +109,10 @@ int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx
     mk_str server = is_theirs ? mk_upstream_request_server_name(stream->client) : MK_STR_NULL;
     if (e == -ECANCELED)
         return e;
-    response->problem =
+    response->error =
         duda_sprintf(d, server.p ? "[HTTP_CLIENT] %.*s, %.*s: %s" : "[HTTP_CLIENT] %.*s%.*s: %s",
                      MK_STR_ARG(http->name), MK_STR_ARG(server), error_reason(stream, e));
-    return duda_reason(d, e, "%.*s", MK_STR_ARG(response->problem));
+    return duda_reason(d, e, "%.*s", MK_STR_ARG(response->error));
 }
 
 static bool copy_headers(struct duda_http_stream *stream, struct duda_http_response *response)
@@ -130,8 +132,8 @@ static bool copy_headers(struct duda_http_stream *stream, struct duda_http_respo
             return false;
     }
     response->status = mk_upstream_request_status(stream->client);
-    response->fields = fields;
-    response->n_fields = n;
+    response->headers = fields;
+    response->n_headers = n;
     return true;
 }
 
@@ -177,12 +179,12 @@ int duda_http_open(struct duda_ctx *d, struct duda_http_client *http, const stru
                    struct duda_http_response *response, struct duda_http_stream **out)
 {
     if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
+        *response = (struct duda_http_response){.error = MK_STR("there is no such [HTTP_CLIENT]")};
         *out = NULL;
         return -ENODEV;
     }
     struct package_call call;
-    *response = (struct duda_http_response){.from = http->name};
+    *response = (struct duda_http_response){.server = http->name};
     *out = NULL;
     int e = package_call_begin(&call, d, package_meter(duda_worker(d), http));
     return package_call_end(&call, e ? e : open_stream(d, http, request, response, out));
@@ -222,8 +224,8 @@ static int read_rest(struct duda_ctx *d, struct duda_http_stream *stream, struct
     do {
         if (!mk_buf_reserve(all, 1))
             return -EMSGSIZE;
-        size_t buf = all->cap - all->len;
-        n = duda_http_read(d, stream, all->p + all->len, buf < READ_ROOM ? buf : READ_ROOM);
+        size_t space = all->cap - all->len;
+        n = duda_http_read(d, stream, all->p + all->len, space < READ_ROOM ? space : READ_ROOM);
         all->len += n > 0 ? (size_t)n : 0;
     } while (n > 0);
     return (int)n;
@@ -239,8 +241,8 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
     if (!e && g.all.len > max)
         e = -EMSGSIZE;
     if (!e) {
-        response->content = duda_strdup(d, mk_buf_str(&g.all));
-        e = response->content.p ? 0 : -ENOMEM;
+        response->body = duda_strdup(d, mk_buf_str(&g.all));
+        e = response->body.p ? 0 : -ENOMEM;
     }
     duda_wait_end(&g.wait);
     if (e)
@@ -254,12 +256,12 @@ int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
                     const struct duda_http_request *request, struct duda_http_response *response)
 {
     if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
+        *response = (struct duda_http_response){.error = MK_STR("there is no such [HTTP_CLIENT]")};
         return -ENODEV;
     }
     struct duda_http_stream *stream = NULL;
     struct package_call call;
-    *response = (struct duda_http_response){.from = http->name};
+    *response = (struct duda_http_response){.server = http->name};
     int e = package_call_begin(&call, d, package_meter(duda_worker(d), http));
     e = e ? e : open_stream(d, http, request, response, &stream);
     return package_call_end(&call, e ? e : duda_http_read_all(d, stream, response));
@@ -267,8 +269,8 @@ int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
 
 mk_str duda_http_header(const struct duda_http_response *response, mk_str name)
 {
-    for (size_t i = 0; i < response->n_fields; i++)
-        if (mk_str_eq_nocase(response->fields[i].name, name))
-            return response->fields[i].value;
+    for (size_t i = 0; i < response->n_headers; i++)
+        if (mk_str_eq_nocase(response->headers[i].name, name))
+            return response->headers[i].value;
     return MK_STR_NULL;
 }

@@ -17,7 +17,7 @@ static bool is_valid_name(const char *name)
     for (size_t i = 0; i < n; i++)
         if (!mk_char_is_alpha(name[i]) && !mk_char_is_digit(name[i]) && !strchr("-_", name[i]))
             return false;
-    return n > 0 && n <= DUDA_JOBS_NAME;
+    return n > 0 && n <= DUDA_JOBS_NAME_MAX;
 }
 
 int duda_jobs_register(struct mk_worker *w, const struct duda_job_type *kind)
@@ -75,10 +75,10 @@ static mk_str make_job_id(struct duda_ctx *d)
 
 static int check_job(const char *kind, mk_str text, const struct duda_job_options *how)
 {
-    if (!is_valid_name(kind) || how->unique.len > DUDA_JOBS_UNIQUE ||
+    if (!is_valid_name(kind) || how->unique_key.len > DUDA_JOBS_UNIQUE_KEY_MAX ||
         how->delay_ms > (uint64_t)DELAY_MAX_DAYS * 86400000)
         return -EINVAL;
-    return text.len > DUDA_JOBS_TEXT_MAX ? -EMSGSIZE : 0;
+    return text.len > DUDA_JOBS_PAYLOAD_MAX ? -EMSGSIZE : 0;
 }
 
 /* A job being written to the store. */
@@ -98,7 +98,7 @@ static int enqueue(struct pushing *p, const char *kind, mk_str text, const struc
     struct duda_ctx *d = p->wait.d;
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
-    mk_str unique = how->unique.len ? how->unique : MK_STR_NULL, queue = job_queue(d, kind, &name);
+    mk_str unique = how->unique_key.len ? how->unique_key : MK_STR_NULL, queue = job_queue(d, kind, &name);
     job_record_format(&p->record, &(struct job_record){
                                       .pushed_ms = (int64_t)jobs_now_ms(), .unique = unique, .text = text});
     if (p->record.failed || !number.p)
@@ -114,7 +114,8 @@ int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text, const s
                       mk_str *id)
 {
     static const struct duda_job_options plain;
-    struct pushing p = {.record = mk_buf_growing(DUDA_JOBS_TEXT_MAX + DUDA_JOBS_UNIQUE + JOB_RECORD_HEAD)};
+    struct pushing p = {
+        .record = mk_buf_growing(DUDA_JOBS_PAYLOAD_MAX + DUDA_JOBS_UNIQUE_KEY_MAX + JOB_RECORD_HEAD)};
     int e = check_job(kind, text, how = how ? how : &plain);
     if (e || !jobs_store_find(d))
         return e ? e : -ENOTSUP;
@@ -153,8 +154,9 @@ static bool list_job(void *ctx, mk_str id, mk_str text)
     struct job_record r;
     if (!job_record_parse(text, &r))
         r = (struct job_record){.text = text};
-    const struct duda_job job = {.id = id, .text = r.text, .pushed_ms = r.pushed_ms, .problem = r.problem};
-    return l->each(l->ctx, &job) && ++l->n < DUDA_JOBS_LISTED;
+    const struct duda_job job = {
+        .id = id, .payload = r.text, .enqueued_ms = r.pushed_ms, .last_error = r.problem};
+    return l->each(l->ctx, &job) && ++l->n < DUDA_JOBS_LIST_MAX;
 }
 
 int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,

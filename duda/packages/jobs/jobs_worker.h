@@ -21,7 +21,7 @@ struct jobs_settings {
 };
 
 /* A queue belongs to one service: two services may have job types with the same name. */
-enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME };
+enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME_MAX };
 
 /* Runs one job at a time. */
 struct jobs_slot {
@@ -65,7 +65,7 @@ struct jobs_worker {
 void jobs_worker_set_plugin(const struct mk_plugin *plugin);
 /* The jobs of the worker, created on first use. NULL: out of memory. */
 struct jobs_worker *jobs_worker_get(struct mk_worker *w);
-/* Formats "SCOPE:TYPE" into `buf`, of JOBS_QUEUE_MAX bytes. `kind` has at most DUDA_JOBS_NAME bytes. */
+/* Formats "SCOPE:TYPE" into `buf`, of JOBS_QUEUE_MAX bytes. `kind` has at most DUDA_JOBS_NAME_MAX bytes. */
 mk_str jobs_queue_name(mk_str scope, const char *kind, char *buf);
 /* The store that holds jobs; NULL: none. */
 struct duda_store *jobs_store_find(struct duda_ctx *d);

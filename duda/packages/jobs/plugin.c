@@ -18,14 +18,14 @@ static const struct mk_conf_key keys[] = {
     {.name = "Lease",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct jobs_settings, lease_ms),
-     .def = "30s",
+     .default_value = "30s",
      .min = 300,
      .max = 3600000,
      .help = "A job whose worker has not been heard of for so long is done by another one."},
     {.name = "RunJobs",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct jobs_settings, runs),
-     .def = "on",
+     .default_value = "on",
      .help = "Do jobs. With `off` they are pushed alone: other machines do them."},
 };
 
@@ -57,7 +57,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     if (!s->store.len)
         s->store = MK_STR("main");
     else if (!s->is_checked)
-        duda_store_expect(config, s, s->store);
+        duda_store_require(config, s, s->store);
     s->is_checked = true;
     *host_data = data;
     return 0;
@@ -116,7 +116,7 @@ MK_PLUGIN(duda_jobs) = {
     .name = "duda-jobs",
     .version = MK_VERSION,
     .help = "Jobs of services of Duda: done later, again and again, at least once.",
-    .order = MK_PRIORITY_LATE,
+    .priority = MK_PRIORITY_LATE,
     .sections = sections,
     .load = load,
     .host = host,

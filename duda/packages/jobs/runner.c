@@ -24,7 +24,7 @@ enum {
 struct taken {
     struct duda_store *store;
     mk_str queue, token;
-    struct duda_jobs_taken job;
+    struct duda_jobs_dequeued job;
     struct job_record record;
     uint64_t taken_us; /* metrics clock */
     bool is_scheduled;
@@ -71,11 +71,11 @@ static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
 
 /* ---- Running a job ---- */
 
-int duda_job_fail(struct duda_ctx *d, int error, const char *why)
+int duda_job_fail(struct duda_ctx *d, int error, const char *message)
 {
     struct jobs_slot *t = duda_task_context(d);
     struct mk_buf text = mk_buf_fixed(t->problem, sizeof t->problem);
-    mk_buf_add(&text, mk_str_first(mk_str_from_c(why), sizeof t->problem));
+    mk_buf_add(&text, mk_str_first(mk_str_from_c(message), sizeof t->problem));
     t->problem_len = text.len;
     return error;
 }
@@ -99,17 +99,17 @@ static void on_end(void *ctx, int result)
 static int start_handler_task(struct jobs_slot *t)
 {
     const struct duda_job_type *kind = t->runner->kind;
-    const struct duda_task errand = {.name = kind->name,
-                                     .fn = run_handler,
-                                     .ctx = t,
-                                     .stack = kind->stack,
-                                     .deadline_ms = kind->deadline_ms ? kind->deadline_ms : DEADLINE_MS,
-                                     .owner = t->runner->owner,
-                                     .on_end = on_end};
+    const struct duda_task task = {.name = kind->name,
+                                   .fn = run_handler,
+                                   .ctx = t,
+                                   .stack = kind->stack,
+                                   .deadline_ms = kind->deadline_ms ? kind->deadline_ms : DEADLINE_MS,
+                                   .owner = t->runner->owner,
+                                   .on_end = on_end};
     t->is_over = false;
     t->problem_len = 0;
     t->begun_us = package_meter_begin(t->runner->work->meter);
-    int e = duda_task_spawn(t->runner->work->worker, &errand, &t->job);
+    int e = duda_task_spawn(t->runner->work->worker, &task, &t->job);
     if (e)
         mk_meter_end(t->runner->work->meter, 0, true);
     return e;
@@ -172,36 +172,36 @@ static mk_str format_record(struct duda_ctx *d, const struct job_record *r)
     return out.failed ? MK_STR_NULL : mk_buf_str(&out);
 }
 
-static enum duda_jobs_end decide_outcome(const struct jobs_slot *t, const struct taken *job,
-                                         struct duda_jobs_due *due)
+static enum duda_jobs_outcome decide_outcome(const struct jobs_slot *t, const struct taken *job,
+                                             struct duda_jobs_due *due)
 {
     const struct duda_job_type *kind = t->runner->kind;
-    unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
+    unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
     *due = (struct duda_jobs_due){0};
     if (job->is_scheduled) {
         uint64_t elapsed_ms = (mk_clock_us() - job->taken_us) / 1000;
         *due = next_schedule_time(t->runner, job->job.now_ms + elapsed_ms);
-        return DUDA_JOBS_AGAIN;
+        return DUDA_JOBS_REQUEUE;
     }
     if (t->result >= 0)
         return DUDA_JOBS_DONE;
-    if (t->result == -EBADMSG || job->job.tries >= attempts)
-        return DUDA_JOBS_DEAD;
-    due->delay_ms = retry_backoff_ms(kind, job->job.tries);
-    return DUDA_JOBS_LATER;
+    if (t->result == -EBADMSG || job->job.attempts >= attempts)
+        return DUDA_JOBS_FAILED;
+    due->delay_ms = retry_backoff_ms(kind, job->job.attempts);
+    return DUDA_JOBS_RETRY;
 }
 
 static int complete(struct jobs_slot *t, struct taken *job)
 {
     struct duda_jobs_due due;
-    enum duda_jobs_end how = decide_outcome(t, job, &due);
+    enum duda_jobs_outcome how = decide_outcome(t, job, &due);
     job->record.problem = MK_STR_NULL;
     if (t->result < 0) {
         job->record.problem =
             t->problem_len ? mk_str_of(t->problem, t->problem_len) : mk_str_from_c(strerror(-t->result));
-        duda_log(t->d, how == DUDA_JOBS_DEAD ? MK_LOG_ERROR : MK_LOG_WARN,
+        duda_log(t->d, how == DUDA_JOBS_FAILED ? MK_LOG_ERROR : MK_LOG_WARN,
                  "the job %s/%.*s has failed%s: %.*s", t->runner->kind->name, MK_STR_ARG(job->job.id),
-                 how == DUDA_JOBS_DEAD ? ", and is dead" : "", MK_STR_ARG(job->record.problem));
+                 how == DUDA_JOBS_FAILED ? ", and is dead" : "", MK_STR_ARG(job->record.problem));
     }
     mk_str record = format_record(t->d, &job->record);
     if (!record.p)
@@ -230,10 +230,10 @@ static bool copy_text(struct duda_ctx *d, mk_str text, mk_str *out)
 static int run_job(struct jobs_slot *t, struct taken *job)
 {
     const struct duda_job_type *kind = t->runner->kind;
-    unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
-    struct duda_job given = {.attempt = job->job.tries, .pushed_ms = job->record.pushed_ms};
-    if (!copy_text(t->d, job->job.id, &given.id) || !copy_text(t->d, job->record.text, &given.text) ||
-        !copy_text(t->d, job->record.problem, &given.problem))
+    unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
+    struct duda_job given = {.attempt = job->job.attempts, .enqueued_ms = job->record.pushed_ms};
+    if (!copy_text(t->d, job->job.id, &given.id) || !copy_text(t->d, job->record.text, &given.payload) ||
+        !copy_text(t->d, job->record.problem, &given.last_error))
         return -ENOMEM;
     t->given = &given;
     t->result = 0;
@@ -241,7 +241,7 @@ static int run_job(struct jobs_slot *t, struct taken *job)
     if (is_stale_schedule(t, job))
         return complete(t, job);
     job->is_scheduled = is_scheduled_id(job->job.id);
-    if (job->job.tries > attempts && !job->is_scheduled) { /* no attempt has finished */
+    if (job->job.attempts > attempts && !job->is_scheduled) { /* no attempt has finished */
         t->result = -EOWNERDEAD;
         return complete(t, job);
     }
@@ -351,7 +351,7 @@ static void on_slot_end(void *ctx, int result)
 int jobs_runner_start(struct jobs_runner *r)
 {
     struct mk_worker *w = r->work->worker;
-    size_t n = r->kind->parallel ? r->kind->parallel : 1;
+    size_t n = r->kind->concurrency ? r->kind->concurrency : 1;
     r->slots = mk_mem_zalloc(n, sizeof *r->slots);
     if (!r->slots)
         return -ENOMEM;
@@ -359,8 +359,8 @@ int jobs_runner_start(struct jobs_runner *r)
         struct jobs_slot *t = &r->slots[r->n++];
         t->runner = r;
         mk_timer_init(&t->timer, on_alarm);
-        const struct duda_task errand = {.name = "jobs", .fn = slot_loop, .ctx = t, .on_end = on_slot_end};
-        int e = duda_task_spawn(w, &errand, &t->d);
+        const struct duda_task task = {.name = "jobs", .fn = slot_loop, .ctx = t, .on_end = on_slot_end};
+        int e = duda_task_spawn(w, &task, &t->d);
         if (e)
             return e;
     }

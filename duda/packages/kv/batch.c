@@ -18,7 +18,7 @@ static int check_op(const struct duda_kv_batch *b, const struct duda_kv_op *op)
     if (!op->key.len || op->key.len > DUDA_KV_ROW_KEY_MAX || op->ttl_ms > DUDA_KV_TTL_MAX)
         return -EINVAL;
     if (op->value.len > DUDA_KV_VALUE_MAX || b->n >= DUDA_KV_BATCH_MAX ||
-        b->bytes + op->value.len > DUDA_KV_BATCH_BYTES)
+        b->bytes + op->value.len > DUDA_KV_BATCH_SIZE_MAX)
         return -EMSGSIZE;
     return 0;
 }

@@ -87,7 +87,7 @@ int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,
     kv->settings = settings;
     kv->worker = w;
     kv->last = &kv->waiting;
-    int e = duda_kv_db_open(settings->folder.p, settings->size_max, settings->durable, &kv->store);
+    int e = duda_kv_db_open(settings->folder.p, settings->size_max, settings->sync, &kv->store);
     if (e)
         return e;
     kv->thread = mk_thread_pool_new(w, 1, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group commit: collects the writes of all handlers of a worker, and makes them durable in a thread. */
+/* Group commit: collects the writes of all handlers of a worker, and makes them sync in a thread. */
 #ifndef DUDA_KV_COMMIT_QUEUE_H
 #define DUDA_KV_COMMIT_QUEUE_H
 
@@ -14,7 +14,7 @@ struct duda_kv_settings {
     uint32_t meter;
     uint64_t size_max;
     unsigned waiting_max;
-    bool durable;
+    bool sync;
 };
 
 struct duda_kv {

@@ -51,13 +51,13 @@ static int open_tables(struct env *env)
     return rc;
 }
 
-static int open_env(struct env *env, const char *folder, uint64_t size_max, bool durable)
+static int open_env(struct env *env, const char *folder, uint64_t size_max, bool sync)
 {
     int dead, rc = mdb_env_create(&env->of);
     rc = rc ? rc : mdb_env_set_mapsize(env->of, (size_t)size_max);
     rc = rc ? rc : mdb_env_set_maxdbs(env->of, 2);
     rc = rc ? rc : mdb_env_set_maxreaders(env->of, READERS_MAX);
-    rc = rc ? rc : mdb_env_open(env->of, folder, MDB_NOTLS | (durable ? 0 : MDB_NOSYNC), FILE_MODE);
+    rc = rc ? rc : mdb_env_open(env->of, folder, MDB_NOTLS | (sync ? 0 : MDB_NOSYNC), FILE_MODE);
     rc = rc ? rc : mdb_reader_check(env->of, &dead); /* reader slots of crashed workers */
     return rc ? rc : open_tables(env);
 }
@@ -71,7 +71,7 @@ static struct env *find_env(const struct stat *folder)
 }
 
 /* The lock must be held. */
-static int env_acquire(const char *folder, uint64_t size_max, bool durable, struct env **out)
+static int env_acquire(const char *folder, uint64_t size_max, bool sync, struct env **out)
 {
     struct stat st;
     if (stat(folder, &st) < 0)
@@ -82,7 +82,7 @@ static int env_acquire(const char *folder, uint64_t size_max, bool durable, stru
         if (!env)
             return ENOMEM;
         *env = (struct env){.next = envs, .device = st.st_dev, .inode = st.st_ino, .pid = getpid()};
-        int rc = open_env(env, folder, size_max, durable);
+        int rc = open_env(env, folder, size_max, sync);
         if (rc) {
             mdb_env_close(env->of);
             mk_mem_free(env);
@@ -108,9 +108,9 @@ static void env_release(struct env *env)
     mk_mem_free(env);
 }
 
-static int open_db(struct duda_kv_db *s, const char *folder, uint64_t size_max, bool durable)
+static int open_db(struct duda_kv_db *s, const char *folder, uint64_t size_max, bool sync)
 {
-    int rc = env_acquire(folder, size_max, durable, &s->env);
+    int rc = env_acquire(folder, size_max, sync, &s->env);
     if (rc)
         return rc;
     s->tables = s->env->tables;
@@ -120,13 +120,13 @@ static int open_db(struct duda_kv_db *s, const char *folder, uint64_t size_max, 
     return rc;
 }
 
-int duda_kv_db_open(const char *folder, uint64_t size_max, bool durable, struct duda_kv_db **out)
+int duda_kv_db_open(const char *folder, uint64_t size_max, bool sync, struct duda_kv_db **out)
 {
     struct duda_kv_db *s = size_max <= SIZE_MAX ? mk_mem_zalloc(1, sizeof *s) : NULL;
     if (!s)
         return -ENOMEM;
     pthread_mutex_lock(&envs_lock);
-    int rc = open_db(s, folder, size_max, durable);
+    int rc = open_db(s, folder, size_max, sync);
     pthread_mutex_unlock(&envs_lock);
     if (rc)
         duda_kv_db_close(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key-value store in a folder, based on LMDB: reads, and groups of batches with one durable commit.
+/* A key-value store in a folder, based on LMDB: reads, and groups of batches with one sync commit.
  * Independent of workers and handlers. One thread reads, one other thread commits. */
 #ifndef DUDA_KV_DB_H
 #define DUDA_KV_DB_H
@@ -10,7 +10,7 @@ struct duda_kv_db;
 
 /* Opens the store, and creates its files if necessary. 0 or a negated errno value; -EIO: the files are
  * damaged, or of an incompatible LMDB version. */
-int duda_kv_db_open(const char *folder, uint64_t size_max, bool durable, struct duda_kv_db **out);
+int duda_kv_db_open(const char *folder, uint64_t size_max, bool sync, struct duda_kv_db **out);
 void duda_kv_db_close(struct duda_kv_db *s);
 /* Calls found(ctx, key, value) for the entries from `from` on, while they begin with `prefix` and found()
  * returns true. 0 or a negated errno value. */

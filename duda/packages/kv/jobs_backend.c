@@ -67,7 +67,7 @@ static uint64_t parse_leading_number(mk_str *text)
 static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
                    mk_str unique, struct duda_jobs_due due)
 {
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, key(d, queue, 'j', id), MK_STR_NULL);
     if (unique.p) {
         kv_raw_expect(b, unique_key(d, queue, unique), MK_STR_NULL);
@@ -110,21 +110,21 @@ static bool find_due_entry(void *ctx, mk_str name, mk_str value)
 }
 
 static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str waiting, mk_str token,
-                       uint64_t lease_ms, struct duda_jobs_taken *out)
+                       uint64_t lease_ms, struct duda_jobs_dequeued *out)
 {
     mk_str id = mk_str_skip(waiting, mk_str_find_last(waiting, '/') + 1), old;
-    int e = kv_raw_get(d, s->of, key(d, queue, 'j', id), &old);
+    int e = kv_raw_get(d, s->ctx, key(d, queue, 'j', id), &old);
     if (e)
         return e == -ENOENT ? -ESTALE : e;
     mk_str rest = old;
     out->id = id;
-    out->tries = (unsigned)parse_leading_number(&rest) + 1;
+    out->attempts = (unsigned)parse_leading_number(&rest) + 1;
     out->record = rest;
     out->now_ms = mk_clock_unix_ms();
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, waiting, MK_STR(""));
     kv_raw_delete(b, waiting);
-    kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, out->tries, rest), 0);
+    kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, out->attempts, rest), 0);
     kv_raw_set(
         b, key(d, queue, 'r', id),
         duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
@@ -157,7 +157,7 @@ static bool find_expired_lease(void *ctx, mk_str name, mk_str value)
 static int requeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, const struct lost *l)
 {
     mk_str id = mk_str_skip(l->key, mk_str_find_last(l->key, '/') + 1);
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, l->key, l->value);
     kv_raw_delete(b, l->key);
     kv_raw_set(b, waiting_key(d, queue, l->now, id), MK_STR(""), 0);
@@ -168,7 +168,7 @@ static int requeue_expired(struct duda_ctx *d, struct duda_store *s, mk_str queu
 {
     for (;;) {
         struct lost l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
-        int e = kv_raw_scan(d, s->of, key(d, queue, 'r', MK_STR("")), MK_STR_NULL, find_expired_lease, &l);
+        int e = kv_raw_scan(d, s->ctx, key(d, queue, 'r', MK_STR("")), MK_STR_NULL, find_expired_lease, &l);
         *next = l.next;
         if (e || !l.key.p)
             return e;
@@ -179,14 +179,14 @@ static int requeue_expired(struct duda_ctx *d, struct duda_store *s, mk_str queu
 }
 
 static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                   struct duda_jobs_taken *out)
+                   struct duda_jobs_dequeued *out)
 {
     uint64_t next = 0;
     int e = requeue_expired(d, s, queue, &next);
     for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
         unsigned char any = 0;
         struct look l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
-        e = kv_raw_scan(d, s->of, key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
+        e = kv_raw_scan(d, s->ctx, key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
             return e ? e : -ENOENT;
@@ -207,7 +207,7 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
 static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                          mk_str *own)
 {
-    int e = kv_raw_get(d, s->of, key(d, queue, 'r', id), own);
+    int e = kv_raw_get(d, s->ctx, key(d, queue, 'r', id), own);
     mk_str rest = *own;
     if (e)
         return e == -ENOENT ? -ESTALE : e;
@@ -222,7 +222,7 @@ static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str 
     int e = get_own_lease(d, s, queue, id, token, &own);
     if (e)
         return e;
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, key(d, queue, 'r', id), own);
     kv_raw_set(
         b, key(d, queue, 'r', id),
@@ -235,23 +235,23 @@ static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str 
 static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str owner;
-    return unique.p && kv_raw_get(d, s->of, unique_key(d, queue, unique), &owner) == 0 &&
+    return unique.p && kv_raw_get(d, s->ctx, unique_key(d, queue, unique), &owner) == 0 &&
            mk_str_eq(owner, id);
 }
 
 static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                    mk_str record, mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due)
+                    mk_str record, mk_str unique, enum duda_jobs_outcome how, struct duda_jobs_due due)
 {
     mk_str own, old = MK_STR_NULL;
     int e = get_own_lease(d, s, queue, id, token, &own);
-    e = e ? e : kv_raw_get(d, s->of, key(d, queue, 'j', id), &old);
+    e = e ? e : kv_raw_get(d, s->ctx, key(d, queue, 'j', id), &old);
     if (e)
         return e;
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, key(d, queue, 'r', id), own);
     kv_raw_delete(b, key(d, queue, 'r', id));
-    if (how == DUDA_JOBS_LATER || how == DUDA_JOBS_AGAIN) {
-        unsigned tries = how == DUDA_JOBS_AGAIN ? 0 : (unsigned)parse_leading_number(&old);
+    if (how == DUDA_JOBS_RETRY || how == DUDA_JOBS_REQUEUE) {
+        unsigned tries = how == DUDA_JOBS_REQUEUE ? 0 : (unsigned)parse_leading_number(&old);
         kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, tries, record), 0);
         kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
     } else {
@@ -259,7 +259,7 @@ static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_s
         if (owns_unique_key(d, s, queue, id, unique))
             kv_raw_delete(b, unique_key(d, queue, unique));
     }
-    if (how == DUDA_JOBS_DEAD)
+    if (how == DUDA_JOBS_FAILED)
         kv_raw_set(b, key(d, queue, 'x', id), record, 0);
     return kv_raw_commit(d, b, NULL);
 }
@@ -284,14 +284,14 @@ static bool count_entry(void *ctx, mk_str name, mk_str value)
 static int count_table(struct duda_ctx *d, struct duda_store *s, mk_str queue, char table, uint64_t *n)
 {
     *n = 0;
-    return kv_raw_scan(d, s->of, key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
+    return kv_raw_scan(d, s->ctx, key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
 }
 
 static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
 {
     int e = count_table(d, s, queue, 'w', &out->waiting);
     e = e ? e : count_table(d, s, queue, 'r', &out->running);
-    return e ? e : count_table(d, s, queue, 'x', &out->dead);
+    return e ? e : count_table(d, s, queue, 'x', &out->failed);
 }
 
 struct list {
@@ -309,16 +309,16 @@ static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
     struct list l = {each, ctx};
-    return kv_raw_scan(d, s->of, key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
+    return kv_raw_scan(d, s->ctx, key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
 }
 
 static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
 {
     mk_str record;
-    int e = kv_raw_get(d, s->of, key(d, queue, 'x', id), &record);
+    int e = kv_raw_get(d, s->ctx, key(d, queue, 'x', id), &record);
     if (e)
         return e;
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, key(d, queue, 'x', id), record);
     kv_raw_delete(b, key(d, queue, 'x', id));
     if (!drops) {

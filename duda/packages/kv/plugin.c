@@ -24,21 +24,21 @@ static const struct mk_conf_key keys[] = {
     {.name = "MaxSize",
      .type = MK_CONF_SIZE,
      AT(size_max),
-     .def = "1G",
+     .default_value = "1G",
      .min = 1 << 20,
      .max = (uint64_t)1 << 44,
      .help = "How large it may become. Takes effect when the server is restarted."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
-     .def = "10000",
+     .default_value = "10000",
      .min = 1,
      .max = 1000000,
      .help = "How many writes of a worker may wait for the disk. More are refused."},
-    {.name = "Durable",
+    {.name = "Sync",
      .type = MK_CONF_BOOL,
-     AT(durable),
-     .def = "on",
+     AT(sync),
+     .default_value = "on",
      .help = "Acknowledge writes when they are on disk. With `off` they survive a crash of the server, but "
              "not one of "
              "the system, after which the store may even be damaged: for caches."},
@@ -97,7 +97,7 @@ static int open_store(void *one, struct mk_worker *w, const void *settings)
     struct duda_kv *kv = one;
     int e = duda_kv_commit_queue_open(kv, w, settings);
     kv->shared = duda_kv_store_backend(kv);
-    return e ? e : duda_store_join(w, &kv->shared);
+    return e ? e : duda_store_register(w, &kv->shared);
 }
 
 static void close_store(void *one)

@@ -8,12 +8,12 @@
 
 static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    return kv_raw_get(d, s->of, key, value);
+    return kv_raw_get(d, s->ctx, key, value);
 }
 
 static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_set(b, key, value, ttl_ms);
     return kv_raw_commit(d, b, NULL);
 }
@@ -22,7 +22,7 @@ static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str valu
 static int compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str expected,
                            mk_str value, uint64_t ttl_ms)
 {
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, key, expected);
     if (value.p)
         kv_raw_set(b, key, value, ttl_ms);
@@ -41,7 +41,7 @@ static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
 {
     if (value.p)
         return compare_and_set(d, s, key, value, MK_STR_NULL, 0);
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_delete(b, key);
     return kv_raw_commit(d, b, NULL);
 }
@@ -49,7 +49,7 @@ static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
 static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum)
 {
-    struct duda_kv_batch *b = duda_kv_batch_new(s->of);
+    struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     if (b)
         kv_raw_add(
             b,
@@ -63,17 +63,17 @@ static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str 
     mk_str old;
     int e;
     do {
-        e = kv_raw_get(d, s->of, key, &old);
+        e = kv_raw_get(d, s->ctx, key, &old);
         e = e ? e : compare_and_set(d, s, key, old, value, ttl_ms);
     } while (e == -ESTALE);
     return e;
 }
 
 static const struct duda_store_ops ops = {
-    .get = get, .put = put, .add = add, .remove = remove_value, .count = count, .replace = replace};
+    .get = get, .set = put, .add = add, .delete_if = remove_value, .incr = count, .replace = replace};
 
 struct duda_store duda_kv_store_backend(struct duda_kv *kv)
 {
     return (struct duda_store){
-        .ops = &ops, .jobs = &duda_kv_jobs_backend, .name = kv->settings->name, .of = kv};
+        .ops = &ops, .jobs = &duda_kv_jobs_backend, .name = kv->settings->name, .ctx = kv};
 }

@@ -46,10 +46,10 @@ static bool has_control(mk_str s)
 static int check_mail(const struct duda_mail *m)
 {
     if (m->n_to > DUDA_MAIL_RECIPIENTS_MAX || m->subject.len > DUDA_MAIL_SUBJECT_MAX ||
-        m->type.len > TYPE_MAX_LEN)
+        m->content_type.len > TYPE_MAX_LEN)
         return -EMSGSIZE;
-    if (!m->n_to || has_control(m->subject) || has_control(m->type) || !duda_mail_is_address(m->from) ||
-        (m->reply_to.p && !duda_mail_is_address(m->reply_to)))
+    if (!m->n_to || has_control(m->subject) || has_control(m->content_type) ||
+        !duda_mail_is_address(m->from) || (m->reply_to.p && !duda_mail_is_address(m->reply_to)))
         return -EINVAL;
     for (size_t i = 0; i < m->n_to; i++)
         if (!duda_mail_is_address(m->to[i]))
@@ -126,7 +126,7 @@ static void write_base64_body(struct mk_buf *out, mk_str text)
 
 int duda_mail_write(struct mk_buf *out, const struct duda_mail *m, int64_t now)
 {
-    mk_str type = m->type.p ? m->type : MK_STR("text/plain");
+    mk_str type = m->content_type.p ? m->content_type : MK_STR("text/plain");
     int e = check_mail(m);
     if (e)
         return e;
@@ -136,6 +136,6 @@ int duda_mail_write(struct mk_buf *out, const struct duda_mail *m, int64_t now)
     write_subject(out, m->subject);
     mk_buf_addf(out, "MIME-Version: 1.0\nContent-Type: %.*s; charset=utf-8\n", MK_STR_ARG(type));
     mk_buf_add(out, MK_STR("Content-Transfer-Encoding: base64\n\n"));
-    write_base64_body(out, m->text);
+    write_base64_body(out, m->body);
     return out->failed ? -ENOMEM : 0;
 }

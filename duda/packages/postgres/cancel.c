@@ -13,8 +13,9 @@ struct postgres_cancel {
 static void send_cancel(void *ctx)
 {
     struct postgres_cancel *c = ctx;
-    char why[256];
-    (void)!PQcancel(c->request, why, sizeof why); /* the connection itself detects an unreachable server */
+    char error[256];
+    (void)!PQcancel(c->request, error,
+                    sizeof error); /* the connection itself detects an unreachable server */
 }
 
 static void on_cancel_done(void *ctx)

@@ -42,7 +42,7 @@ bool postgres_conn_end_copy(struct postgres_conn *c);
 
 struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_value *values, size_t n);
 /* Records an error in the query. */
-void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *why);
+void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *message);
 void postgres_query_free(struct postgres_query *query);
 
 #endif

@@ -92,14 +92,14 @@ static bool handle_option(struct mk_config *config, struct postgres_settings *s,
 
 bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings *s)
 {
-    char *why = NULL;
+    char *error = NULL;
     struct lists lists = {.hosts = NULL};
     bool is_right = true;
-    PQconninfoOption *options = PQconninfoParse(s->server.p, &why);
+    PQconninfoOption *options = PQconninfoParse(s->server.p, &error);
     if (!options) {
         mk_config_error(config, s, "Server", "%.*s",
-                        MK_STR_ARG(mk_str_trim(mk_str_from_c(why ? why : "no memory"))));
-        PQfreemem(why);
+                        MK_STR_ARG(mk_str_trim(mk_str_from_c(error ? error : "no memory"))));
+        PQfreemem(error);
         return false;
     }
     for (const PQconninfoOption *o = options; o->keyword && is_right; o++)

@@ -22,12 +22,12 @@ static bool is_active(const struct duda_postgres_copy *copy)
     return !copy->is_over && copy->conn && copy->conn->copying == copy;
 }
 
-static int set_error(struct duda_postgres_copy *copy, int e, const char *why)
+static int set_error(struct duda_postgres_copy *copy, int e, const char *message)
 {
-    mk_str text = mk_str_trim(mk_str_from_c(why));
-    copy->result->problem = duda_sprintf(copy->d, "[POSTGRES] %.*s: %.*s",
-                                         MK_STR_ARG(copy->pool->settings->name), MK_STR_ARG(text));
-    return duda_reason(copy->d, e, "%.*s (%.100s)", MK_STR_ARG(mk_str_first(copy->result->problem, 350)),
+    mk_str text = mk_str_trim(mk_str_from_c(message));
+    copy->result->error = duda_sprintf(copy->d, "[POSTGRES] %.*s: %.*s",
+                                       MK_STR_ARG(copy->pool->settings->name), MK_STR_ARG(text));
+    return duda_reason(copy->d, e, "%.*s (%.100s)", MK_STR_ARG(mk_str_first(copy->result->error, 350)),
                        copy->text);
 }
 
@@ -42,10 +42,10 @@ static int close_copy(struct duda_postgres_copy *copy, int e)
 }
 
 /* The connection is unusable. */
-static int fail_connection(struct duda_postgres_copy *copy, int e, const char *why)
+static int fail_connection(struct duda_postgres_copy *copy, int e, const char *message)
 {
-    set_error(copy, e, why);
-    package_conn_fail(&copy->conn->link, e, why);
+    set_error(copy, e, message);
+    package_conn_fail(&copy->conn->link, e, message);
     return close_copy(copy, e);
 }
 
@@ -134,15 +134,15 @@ static const char no_copy[] = "this is no COPY FROM STDIN or TO STDOUT";
 /* 0, or the error in this result. */
 static int check_result(struct duda_postgres_copy *copy, PGresult *result)
 {
-    char why[WHY_SIZE];
+    char message[WHY_SIZE];
     uint64_t changed;
     ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_FATAL_ERROR)
-        return set_error(copy, postgres_copy_result_errno(result, why, sizeof why), why);
+        return set_error(copy, postgres_copy_result_errno(result, message, sizeof message), message);
     if (status != PGRES_COMMAND_OK || !copy->is_begun)
         return set_error(copy, -EINVAL, no_copy);
     if (mk_num_parse(mk_str_from_c(PQcmdTuples(result)), &changed))
-        copy->result->changed = (int64_t)changed;
+        copy->result->rows_affected = (int64_t)changed;
     return 0;
 }
 
@@ -243,13 +243,13 @@ int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
                        const char *text, struct duda_postgres_copy **out)
 {
     if (!db) {
-        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        *result = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
         *out = NULL;
         return -ENODEV;
     }
     struct package_call call;
     *out = NULL;
-    *result = (struct duda_sql_result){.problem = MK_STR("")};
+    *result = (struct duda_sql_result){.error = MK_STR("")};
     int e = package_call_begin(&call, d, NULL);
     return package_call_end(&call, e ? e : open_copy(d, postgres_pool_from_sql(db), result, text, out));
 }

@@ -67,7 +67,7 @@ static bool repair_history(struct postgres_migration *u, PGconn *pg)
         mk_buf_add(&text, MK_STR(" WHERE service = ''; "));
     }
     for (const struct duda_sql_migration *m = u->all; m; m = m->next) {
-        const struct duda_sql_done *row = duda_sql_history_find(h, m->number);
+        const struct duda_sql_applied *row = duda_sql_history_find(h, m->number);
         if (!row || row->checksum.p)
             continue;
         mk_buf_addf(&text, "UPDATE duda_migrations SET checksum = '%s' WHERE number = %u AND service = ",
@@ -111,14 +111,14 @@ static int read_history(struct postgres_migration *u)
     u->done = mk_mem_zalloc((size_t)n + 1, sizeof *u->done);
     if (!u->done)
         return -ENOMEM;
-    u->history.rows = u->done;
+    u->history.applied = u->done;
     for (int i = 0; i < n; i++) {
         mk_str service = value_at(u->rows, i, SERVICE);
         if (service.len && !mk_str_eq(service, u->history.service))
             continue;
         u->done[u->history.n++] =
-            (struct duda_sql_done){strtoull(PQgetvalue(u->rows, i, NUMBER), NULL, 10), service,
-                                   value_at(u->rows, i, NAME), value_at(u->rows, i, CHECKSUM)};
+            (struct duda_sql_applied){strtoull(PQgetvalue(u->rows, i, NUMBER), NULL, 10), service,
+                                      value_at(u->rows, i, NAME), value_at(u->rows, i, CHECKSUM)};
     }
     return duda_sql_history_check(&u->history, u->all);
 }
@@ -147,7 +147,7 @@ static bool read_results(struct postgres_migration *u, PGconn *pg)
             return true;
         if (PQresultStatus(result) == PGRES_FATAL_ERROR)
             set_error(u, u->step == POSTGRES_MIGRATION_RUN && is_transaction_lost(result)
-                             ? MK_STR(DUDA_SQL_MIGRATION_ENDS)
+                             ? MK_STR(DUDA_SQL_MIGRATION_HAS_COMMIT)
                              : mk_str_from_c(PQresultErrorMessage(result)));
         if (u->step == POSTGRES_MIGRATION_READ && PQnfields(result) == COLUMNS && !u->rows)
             u->rows = result;
@@ -159,7 +159,7 @@ static bool read_results(struct postgres_migration *u, PGconn *pg)
 
 static bool start_next_step(struct postgres_migration *u, PGconn *pg)
 {
-    u->at = u->step == POSTGRES_MIGRATION_RUN ? u->at->next : u->history.next;
+    u->at = u->step == POSTGRES_MIGRATION_RUN ? u->at->next : u->history.pending;
     u->step = u->at ? POSTGRES_MIGRATION_RUN : POSTGRES_MIGRATION_COMMIT;
     u->has_migrated = u->has_migrated || u->at;
     return u->at ? run_migration(u, pg) : PQsendQuery(pg, "COMMIT") == 1;
@@ -185,7 +185,7 @@ static bool continue_migration(struct postgres_migration *u, PGconn *pg)
         return start_next_step(u, pg);
     int e = read_history(u);
     if (e) {
-        snprintf(u->why, sizeof u->why, "Migrations: %s", e == -EINVAL ? u->history.why : strerror(-e));
+        snprintf(u->why, sizeof u->why, "Migrations: %s", e == -EINVAL ? u->history.message : strerror(-e));
         return false;
     }
     if (!u->history.is_adopted && !u->history.lacks_checksums)

@@ -19,7 +19,7 @@ struct postgres_migration {
     enum postgres_migration_state step;
     bool has_migrated;
     PGresult *rows; /* the history points into it */
-    struct duda_sql_done *done;
+    struct duda_sql_applied *done;
     struct duda_sql_history history;
     char why[300]; /* error text */
 };

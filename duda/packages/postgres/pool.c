@@ -214,9 +214,9 @@ struct pending_query {
 };
 
 static int set_error(struct duda_ctx *d, const struct postgres_settings *settings,
-                     struct duda_sql_result *result, int e, const char *why)
+                     struct duda_sql_result *result, int e, const char *message)
 {
-    result->problem = duda_sprintf(d, "[POSTGRES] %.*s: %s", MK_STR_ARG(settings->name), why);
+    result->error = duda_sprintf(d, "[POSTGRES] %.*s: %s", MK_STR_ARG(settings->name), message);
     return e;
 }
 
@@ -226,7 +226,7 @@ static int store_result(const struct waiting *waiting, const struct postgres_que
     struct duda_ctx *d = waiting->wait.d;
     *result = (struct duda_sql_result){0};
     if (job->error) {
-        result->problem = duda_strdup(d, mk_str_from_c(job->problem));
+        result->error = duda_strdup(d, mk_str_from_c(job->problem));
         return job->error;
     }
     int e =
@@ -340,20 +340,20 @@ static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, st
                            const struct duda_sql_statement *query, struct duda_sql_result *result)
 {
     struct postgres_statement s = postgres_statement_classify(mk_str_from_c(query->text));
-    const char *why = NULL;
+    const char *message = NULL;
     if (s.is_empty)
         return set_error(d, b->settings, result, -EINVAL, "expected one statement");
     if (s.copies)
-        why = "this is a COPY, which duda_postgres_copy() does";
+        message = "this is a COPY, which duda_postgres_copy() does";
     else if (s.ends_transaction)
-        why =
+        message =
             "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
     else if (!conn && s.changes_session)
-        why = "this would change a connection that all handlers share: it belongs into a transaction";
+        message = "this would change a connection that all handlers share: it belongs into a transaction";
     else if (!conn && s.reads_session)
-        why = "this belongs to one connection: use RETURNING, or a transaction";
-    if (why)
-        return set_error(d, b->settings, result, -EOPNOTSUPP, why);
+        message = "this belongs to one connection: use RETURNING, or a transaction";
+    if (message)
+        return set_error(d, b->settings, result, -EOPNOTSUPP, message);
     if (conn)
         conn->is_changed = conn->is_changed || s.changes_session;
     return 0;
@@ -478,7 +478,7 @@ static void on_resolved(void *ctx)
 }
 
 static const struct duda_sql_ops ops = {
-    .run_statement = run_statement, .run_batch = run_batch, .begin = begin, .finish = finish, .end = end};
+    .run_statement = run_statement, .run_batch = run_batch, .begin = begin, .finish = finish, .release = end};
 
 static const struct package_conn_ops link_ops = {.section = "POSTGRES",
                                                  .connect = postgres_conn_connect,

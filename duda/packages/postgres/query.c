@@ -62,12 +62,13 @@ struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_val
     return query;
 }
 
-void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *why)
+void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *message)
 {
     struct mk_buf text = mk_buf_fixed(query->problem, sizeof query->problem - 1);
     query->error = error;
     mk_buf_addf(&text, "[POSTGRES] %.*s: ", MK_STR_ARG(section));
-    mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof query->problem - 1 - text.len)));
+    mk_buf_add(&text,
+               mk_str_trim(mk_str_first(mk_str_from_c(message), sizeof query->problem - 1 - text.len)));
     query->problem[text.len] = 0;
 }
 

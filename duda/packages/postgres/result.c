@@ -34,7 +34,7 @@ static mk_str cell_text(const PGresult *result, int row, int column)
 /* Space for the strings of a column, each with a NUL. */
 static size_t column_size(const PGresult *result, int column)
 {
-    size_t buf = 0;
+    size_t space = 0;
     int n_rows = PQntuples(result);
     switch (PQftype(result, column)) {
     case OID_BOOL:
@@ -46,12 +46,12 @@ static size_t column_size(const PGresult *result, int column)
         return 0;
     case OID_BYTEA:
         for (int row = 0; row < n_rows; row++)
-            buf += postgres_bytea_size_max(cell_text(result, row, column)) + 1;
-        return buf;
+            space += postgres_bytea_size_max(cell_text(result, row, column)) + 1;
+        return space;
     default:
         for (int row = 0; row < n_rows; row++)
-            buf += (size_t)PQgetlength(result, row, column) + 1;
-        return buf;
+            space += (size_t)PQgetlength(result, row, column) + 1;
+        return space;
     }
 }
 
@@ -138,7 +138,7 @@ static int copy_rows(const PGresult *from, size_t max, struct duda_ctx *d, struc
                                    .n_columns = (size_t)n_columns,
                                    .columns = columns,
                                    .values = cells,
-                                   .changed = to->changed};
+                                   .rows_affected = to->rows_affected};
     for (int i = 0; i < n_columns; i++)
         *columns++ = append_text(&texts, mk_str_from_c(PQfname(from, i)));
     for (int row = 0; row < n_rows; row++)
@@ -153,7 +153,7 @@ int postgres_result_copy(PGresult *from, size_t max, struct duda_ctx *d, struct 
     /* For SELECT it is the number of rows read. */
     if (!mk_str_starts(mk_str_from_c(PQcmdStatus(from)), MK_STR("SELECT")) &&
         mk_num_parse(mk_str_from_c(PQcmdTuples(from)), &changed))
-        to->changed = (int64_t)changed;
+        to->rows_affected = (int64_t)changed;
     return PQnfields(from) ? copy_rows(from, max, d, to) : 0;
 }
 
@@ -176,29 +176,29 @@ static int sqlstate_to_errno(const char *state)
     return -EREMOTEIO;
 }
 
-int postgres_copy_result_errno(const PGresult *result, char *why, size_t size)
+int postgres_copy_result_errno(const PGresult *result, char *error, size_t size)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *where = PQresultErrorField(result, PG_DIAG_CONTEXT);
     mk_str rest = mk_str_from_c(where ? where : ""), first = mk_str_cut(&rest, '\n');
-    struct mk_buf out = mk_buf_fixed(why, size - 1);
+    struct mk_buf out = mk_buf_fixed(error, size - 1);
     mk_buf_add(&out, mk_str_first(mk_str_from_c(text ? text : PQresultErrorMessage(result)), size / 2));
     if (first.len)
         mk_buf_addf(&out, " (%.*s)", MK_STR_ARG(mk_str_first(first, size / 3)));
-    why[out.len] = 0;
+    error[out.len] = 0;
     return state && strncmp(state, "22", 2) == 0 ? -EBADMSG : sqlstate_to_errno(state ? state : "");
 }
 
-int postgres_result_errno(const PGresult *result, const char **why)
+int postgres_result_errno(const PGresult *result, const char **error)
 {
     ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return 0;
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    if (!*why)
-        *why = PQresultErrorMessage(result);
+    *error = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (!*error)
+        *error = PQresultErrorMessage(result);
     /* Errors without an SQLSTATE come from libpq itself: it has lost the server. */
     return state ? sqlstate_to_errno(state) : status == PGRES_FATAL_ERROR ? -ECONNRESET : -EREMOTEIO;
 }

@@ -98,7 +98,7 @@ static int run_script_replicated(struct duda_ctx *d, struct duda_store *s, mk_st
     }
     for (size_t i = 0; i < n; i++)
         all[KEYS + i] = arguments[i].p ? arguments[i] : MK_STR("");
-    return redis_eval_replicated(d, s->of, reply, script, KEYS, all, KEYS + n, is_kept);
+    return redis_eval_replicated(d, s->ctx, reply, script, KEYS, all, KEYS + n, is_kept);
 }
 
 /* A write lost in a failover is repeated. */
@@ -132,7 +132,7 @@ static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
 }
 
 static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                   struct duda_jobs_taken *out)
+                   struct duda_jobs_dequeued *out)
 {
     struct duda_redis_reply reply;
     const mk_str arguments[] = {MK_STR(""), token, number(d, lease_ms)};
@@ -144,7 +144,7 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
     out->next_ms = reply.items[0].number < 0 ? UINT64_MAX : (uint64_t)reply.items[0].number;
     if (reply.n < 4)
         return -ENOENT;
-    out->tries = (unsigned)reply.items[0].number;
+    out->attempts = (unsigned)reply.items[0].number;
     out->id = reply.items[1].text;
     out->record = reply.items[2].text;
     out->now_ms = (uint64_t)reply.items[3].number;
@@ -160,12 +160,12 @@ static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str 
 }
 
 static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                    mk_str record, mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due)
+                    mk_str record, mk_str unique, enum duda_jobs_outcome how, struct duda_jobs_due due)
 {
     static const char *const words[] = {[DUDA_JOBS_DONE] = "done",
-                                        [DUDA_JOBS_LATER] = "later",
-                                        [DUDA_JOBS_AGAIN] = "again",
-                                        [DUDA_JOBS_DEAD] = "dead"};
+                                        [DUDA_JOBS_RETRY] = "later",
+                                        [DUDA_JOBS_REQUEUE] = "again",
+                                        [DUDA_JOBS_FAILED] = "dead"};
     struct duda_redis_reply reply;
     const mk_str arguments[] = {
         id, token, mk_str_from_c(words[how]), record, unique, number(d, due.at_ms), number(d, due.delay_ms)};
@@ -190,14 +190,14 @@ static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct 
                  dead[] = {MK_STR("HLEN"), key(d, queue, 'x')};
     const struct duda_redis_command all[] = {{waiting, 2}, {running, 2}, {dead, 2}};
     struct duda_redis_reply replies[3];
-    int e = redis_pipeline_internal(d, s->of, all, 3, replies);
+    int e = redis_pipeline_internal(d, s->ctx, all, 3, replies);
     for (size_t i = 0; i < MK_LEN(all) && !e; i++)
         e = replies[i].type == DUDA_REDIS_NUMBER ? 0 : redis_reply_errno(&replies[i]);
     if (e)
         return e;
     out->waiting = (uint64_t)replies[0].number;
     out->running = (uint64_t)replies[1].number;
-    out->dead = (uint64_t)replies[2].number;
+    out->failed = (uint64_t)replies[2].number;
     return 0;
 }
 
@@ -215,7 +215,7 @@ static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
 {
     struct duda_redis_reply reply;
     const mk_str parts[] = {MK_STR("HGETALL"), key(d, queue, 'x')};
-    int e = redis_do_internal(d, s->of, &reply, parts, 2);
+    int e = redis_do_internal(d, s->ctx, &reply, parts, 2);
     size_t n = reply.type == DUDA_REDIS_LIST ? reply.n / 2 : 0;
     struct pair *pairs = e ? NULL : duda_alloc(d, (n + 1) * sizeof *pairs);
     if (!pairs)

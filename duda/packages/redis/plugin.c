@@ -32,7 +32,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      AT(password_from),
      .parse = duda_secret,
-     .form = DUDA_SECRET_FORM,
+     .syntax = DUDA_SECRET_SYNTAX,
      .help = "Where the password for AUTH is kept."},
     {.name = "Sentinel",
      .type = MK_CONF_TEXT,
@@ -42,12 +42,12 @@ static const struct mk_conf_key keys[] = {
     {.name = "Cluster",
      .type = MK_CONF_BOOL,
      AT(cluster),
-     .def = "off",
+     .default_value = "off",
      .help = "Server names nodes of a Redis Cluster, which know the others."},
     {.name = "Replicas",
      .type = MK_CONF_NUM,
      AT(replicas),
-     .def = "0",
+     .default_value = "0",
      .max = 16,
      .help =
          "How many replicas must have a lock, a session, a job or another value of a store before it counts "
@@ -58,25 +58,30 @@ static const struct mk_conf_key keys[] = {
      .max = 63,
      .help = "What is said in a room also goes, by this Redis, to servers of other machines that have this "
              "`TopicRelay`."},
-    {.name = "Database", .type = MK_CONF_NUM, AT(database), .def = "0", .max = 65535, .help = "For SELECT."},
+    {.name = "Database",
+     .type = MK_CONF_NUM,
+     AT(database),
+     .default_value = "0",
+     .max = 65535,
+     .help = "For SELECT."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
-     .def = "2s",
+     .default_value = "2s",
      .min = 50,
      .max = 3600000,
      .help = "For a connection, and for the reply to a command."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
-     .def = "10000",
+     .default_value = "10000",
      .min = 1,
      .max = 1000000,
      .help = "How many calls of a worker may wait. More are refused."},
     {.name = "MaxReplySize",
      .type = MK_CONF_SIZE,
      AT(reply_max),
-     .def = "16M",
+     .default_value = "16M",
      .min = 1024,
      .max = (uint64_t)1 << 30,
      .help = "How long a reply may be. A longer one closes the connection."},
@@ -125,7 +130,7 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
     if (!e && s->rooms.len)
         e = (r->rooms = redis_topic_relay_new(w, &r->queue, &r->pubsub)) ? 0 : -ENOMEM;
     r->shared = redis_store_backend(r, s->name);
-    return e ? e : duda_store_join(w, &r->shared);
+    return e ? e : duda_store_register(w, &r->shared);
 }
 
 static void close_server(void *one)

@@ -222,15 +222,15 @@ static int request_slot(const struct redis_request *request, struct redis_crosss
     mk_str key = MK_STR_NULL;
     for (size_t i = 0; i < request->n; i++) {
         const struct duda_redis_command *c = &request->commands[i];
-        int other = redis_command_slot(c->parts, c->n, crossslot);
+        int other = redis_command_slot(c->args, c->n, crossslot);
         if (other == -EXDEV)
             return other;
         if (slot >= 0 && other >= 0 && other != slot) {
-            *crossslot = (struct redis_crossslot){key, c->n > 1 ? c->parts[1] : c->parts[0], slot, other};
+            *crossslot = (struct redis_crossslot){key, c->n > 1 ? c->args[1] : c->args[0], slot, other};
             return -EXDEV;
         }
         if (slot < 0 && c->n > 1)
-            key = c->parts[1];
+            key = c->args[1];
         slot = other >= 0 ? other : slot;
     }
     return slot;
@@ -396,10 +396,10 @@ static bool uses_reserved_key(const mk_str *parts, size_t n)
 static int check_command(const mk_str *parts, size_t n, bool blocks)
 {
     size_t bytes = 0;
-    if (!n || n > DUDA_REDIS_PARTS_MAX || !parts[0].len)
+    if (!n || n > DUDA_REDIS_ARGS_MAX || !parts[0].len)
         return -EINVAL;
     for (size_t i = 0; i < n; i++)
-        if (__builtin_add_overflow(bytes, parts[i].len, &bytes) || bytes > DUDA_REDIS_BYTES_MAX)
+        if (__builtin_add_overflow(bytes, parts[i].len, &bytes) || bytes > DUDA_REDIS_SIZE_MAX)
             return -EMSGSIZE;
     return is_forbidden_command(parts[0]) || (!blocks && is_blocking_command(parts, n)) ? -EOPNOTSUPP : 0;
 }
@@ -513,14 +513,14 @@ static int check_commands(const struct duda_redis_command *commands, size_t n)
 {
     int e = n && n <= DUDA_REDIS_PIPELINE_MAX ? 0 : -EINVAL;
     for (size_t i = 0; i < n && !e; i++)
-        e = check_command(commands[i].parts, commands[i].n, false);
+        e = check_command(commands[i].args, commands[i].n, false);
     return e;
 }
 
 static bool any_uses_reserved_key(const struct duda_redis_command *commands, size_t n)
 {
     size_t i = 0;
-    while (i < n && i < DUDA_REDIS_PIPELINE_MAX && !uses_reserved_key(commands[i].parts, commands[i].n))
+    while (i < n && i < DUDA_REDIS_PIPELINE_MAX && !uses_reserved_key(commands[i].args, commands[i].n))
         i++;
     return i < n && i < DUDA_REDIS_PIPELINE_MAX;
 }
@@ -621,7 +621,7 @@ int redis_eval_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_
                           bool *is_kept)
 {
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    mk_str *parts = n <= DUDA_REDIS_PARTS_MAX ? duda_alloc(d, (n + 3) * sizeof *parts) : NULL;
+    mk_str *parts = n <= DUDA_REDIS_ARGS_MAX ? duda_alloc(d, (n + 3) * sizeof *parts) : NULL;
     if (!parts || n_keys > n)
         return set_error(d, &r->queue, reply, parts ? -EINVAL : -ENOMEM);
     parts[0] = MK_STR("EVALSHA");
@@ -646,7 +646,7 @@ int duda_redis_eval(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_
             (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
         return -ENODEV;
     }
-    if (n <= DUDA_REDIS_PARTS_MAX && uses_reserved_key(arguments, n))
+    if (n <= DUDA_REDIS_ARGS_MAX && uses_reserved_key(arguments, n))
         return reject_reserved_key(d, r, reply);
     return redis_eval_replicated(d, r, reply, script, n_keys, arguments, n, NULL);
 }

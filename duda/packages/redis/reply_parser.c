@@ -55,9 +55,9 @@ static void free_blocks(struct redis_reply_parser *p)
     p->members = 0;
 }
 
-static int set_error(struct redis_reply_parser *p, int e, const char *why)
+static int set_error(struct redis_reply_parser *p, int e, const char *message)
 {
-    p->why = why;
+    p->why = message;
     return e;
 }
 

@@ -16,7 +16,7 @@ static void format_commands(struct mk_buf *out, const struct redis_request *r)
     if (r->is_whole)
         redis_command_format(out, (const mk_str[]){MK_STR("MULTI")}, 1);
     for (size_t i = 0; i < r->n; i++)
-        redis_command_format(out, r->commands[i].parts, r->commands[i].n);
+        redis_command_format(out, r->commands[i].args, r->commands[i].n);
     if (r->is_whole)
         redis_command_format(out, (const mk_str[]){MK_STR("EXEC")}, 1);
 }

@@ -31,7 +31,7 @@ static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *val
     struct duda_redis_reply reply;
     struct own_key buf;
     const mk_str parts[] = {MK_STR("GET"), reserved_key(&buf, key)};
-    int e = redis_do_internal(d, s->of, &reply, parts, 2);
+    int e = redis_do_internal(d, s->ctx, &reply, parts, 2);
     *value = reply.text;
     return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
 }
@@ -51,7 +51,7 @@ static int set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str v
     }
     if (condition.p)
         parts[n++] = condition;
-    int e = redis_do_replicated(d, s->of, &reply, parts, n, &is_kept);
+    int e = redis_do_replicated(d, s->ctx, &reply, parts, n, &is_kept);
     return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : is_kept ? 0 : -ENOLINK;
 }
 
@@ -78,8 +78,8 @@ static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
     mk_str full = reserved_key(&buf, key);
     const mk_str arguments[] = {full, value}, parts[] = {MK_STR("DEL"), full};
     bool is_kept = true;
-    int e = value.p ? redis_eval_replicated(d, s->of, &reply, &if_equal, 1, arguments, 2, NULL)
-                    : redis_do_replicated(d, s->of, &reply, parts, 2, &is_kept);
+    int e = value.p ? redis_eval_replicated(d, s->ctx, &reply, &if_equal, 1, arguments, 2, NULL)
+                    : redis_do_replicated(d, s->ctx, &reply, parts, 2, &is_kept);
     if (!e && reply.number == 0)
         return value.p ? -ESTALE : -ENOENT;
     return e ? e : is_kept ? 0 : -ENOLINK;
@@ -107,20 +107,20 @@ static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t d
     struct own_key buf;
     const mk_str arguments[] = {reserved_key(&buf, key), number(d, delta), number(d, (int64_t)ttl_ms)};
     bool is_kept;
-    int e = redis_eval_replicated(d, s->of, &reply, &add_to, 1, arguments, 3, &is_kept);
+    int e = redis_eval_replicated(d, s->ctx, &reply, &add_to, 1, arguments, 3, &is_kept);
     *sum = reply.number;
     return e == -EREMOTEIO ? -EDOM : e ? e : is_kept ? 0 : -ENOLINK;
 }
 
 static const struct duda_store_ops ops = {.get = get,
-                                          .put = put,
+                                          .set = put,
                                           .add = add,
-                                          .remove = remove_value,
-                                          .count = count,
+                                          .delete_if = remove_value,
+                                          .incr = count,
                                           .replace = replace,
-                                          .is_far = true};
+                                          .is_remote = true};
 
 struct duda_store redis_store_backend(struct duda_redis *r, mk_str name)
 {
-    return (struct duda_store){.ops = &ops, .jobs = &redis_jobs_backend, .name = name, .of = r};
+    return (struct duda_store){.ops = &ops, .jobs = &redis_jobs_backend, .name = name, .ctx = r};
 }

@@ -61,7 +61,7 @@ struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redi
     r->sub.channel_len = name.len;
     r->sub.on_message = on_message;
     r->sub.ctx = r;
-    r->relay = (struct duda_topic_relay){.say = say, .ctx = r};
+    r->relay = (struct duda_topic_relay){.publish = say, .ctx = r};
     if (duda_topic_set_relay(w, &r->relay)) {
         mk_mem_free(r);
         return NULL;

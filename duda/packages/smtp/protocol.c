@@ -70,11 +70,11 @@ void smtp_reply_format_printable(struct mk_buf *out, const struct smtp_reply *re
     }
 }
 
-static bool has_word(mk_str words, mk_str wanted)
+static bool has_word(mk_str words, mk_str expected)
 {
     mk_str word;
     while ((word = mk_str_word(&words)).len)
-        if (mk_str_eq_nocase(word, wanted))
+        if (mk_str_eq_nocase(word, expected))
             return true;
     return false;
 }

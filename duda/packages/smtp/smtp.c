@@ -43,23 +43,23 @@ static int set_error(const struct smtp_session *session, struct duda_smtp_result
     if (e == -ECANCELED)
         return e;
     if (session->code >= 400)
-        result->problem = duda_sprintf(session->d, "[SMTP] %.*s, %.*s: %s: %u %.*s", MK_STR_ARG(name),
-                                       MK_STR_ARG(server), when, session->code, MK_STR_ARG(session->text));
+        result->error = duda_sprintf(session->d, "[SMTP] %.*s, %.*s: %s: %u %.*s", MK_STR_ARG(name),
+                                     MK_STR_ARG(server), when, session->code, MK_STR_ARG(session->text));
     else
-        result->problem = duda_sprintf(
+        result->error = duda_sprintf(
             session->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name), MK_STR_ARG(server), when,
             session->error ? package_conn_error_reason(&session->stream.link) : error_message(e));
-    return duda_reason(session->d, package_conn_map_errno(e), "%.*s", MK_STR_ARG(result->problem));
+    return duda_reason(session->d, package_conn_map_errno(e), "%.*s", MK_STR_ARG(result->error));
 }
 
 /* Sends a command, and expects a reply of that class (2 or 3). */
-static int send_command(struct smtp_session *session, mk_str command, unsigned wanted)
+static int send_command(struct smtp_session *session, mk_str command, unsigned expected)
 {
     int e = command.len ? smtp_session_write(session, command) : 0;
     session->code = 0;
     if (!e)
         e = smtp_session_read(session);
-    return e ? e : session->code / 100 == wanted ? 0 : reply_code_errno(session->code);
+    return e ? e : session->code / 100 == expected ? 0 : reply_code_errno(session->code);
 }
 
 static int hello(struct smtp_session *session)
@@ -119,11 +119,11 @@ static int send_mail_from(struct smtp_session *session, const struct duda_smtp_m
 static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_message *m,
                         struct duda_smtp_result *result)
 {
-    struct duda_smtp_refused *refused = duda_alloc(session->d, m->n_to * sizeof *refused);
+    struct duda_smtp_rejected *refused = duda_alloc(session->d, m->n_to * sizeof *refused);
     bool later = false;
     if (!refused)
         return -ENOMEM;
-    result->refused = refused;
+    result->rejected = refused;
     for (size_t i = 0; i < m->n_to; i++) {
         mk_str command = duda_sprintf(session->d, "RCPT TO:<%.*s>\r\n", MK_STR_ARG(m->to[i]));
         if (!command.p)
@@ -132,11 +132,11 @@ static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_mes
         if (e && (e == -EPROTO || e == -ENOKEY || session->code < 400 || session->code == 421))
             return e;
         if (e)
-            refused[result->n_refused++] = (struct duda_smtp_refused){
+            refused[result->n_rejected++] = (struct duda_smtp_rejected){
                 .address = duda_strdup(session->d, m->to[i]), .code = session->code, .text = session->text};
         later = later || e == -EAGAIN;
     }
-    return result->n_refused < m->n_to ? 0 : later ? -EAGAIN : -EBADMSG;
+    return result->n_rejected < m->n_to ? 0 : later ? -EAGAIN : -EBADMSG;
 }
 
 /* The server has accepted the message: errors no longer matter. */
@@ -166,7 +166,7 @@ static int deliver_message(struct smtp_session *session, const struct duda_smtp_
     if ((e = smtp_session_write(session, mk_buf_str(&session->out))) ||
         (e = send_command(session, MK_STR_NULL, 2)))
         return set_error(session, result, "the message", e);
-    result->text = session->text;
+    result->reply = session->text;
     send_quit(session);
     return 0;
 }
@@ -203,7 +203,7 @@ static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
                        struct duda_smtp_message m, struct duda_smtp_result *result)
 {
     struct package_call call;
-    *result = (struct duda_smtp_result){.text = MK_STR_NULL};
+    *result = (struct duda_smtp_result){.reply = MK_STR_NULL};
     int e = package_call_begin(&call, d, package_meter(duda_worker(d), smtp));
     if (e)
         return e;
@@ -221,7 +221,7 @@ int duda_smtp_send_text(struct duda_ctx *d, struct duda_smtp *smtp, const struct
                         struct duda_smtp_result *result)
 {
     if (!smtp) {
-        *result = (struct duda_smtp_result){.problem = MK_STR("there is no such [SMTP]")};
+        *result = (struct duda_smtp_result){.error = MK_STR("there is no such [SMTP]")};
         return -ENODEV;
     }
     return run_session(d, smtp, NULL, *message, result);
@@ -231,10 +231,10 @@ int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda
                    struct duda_smtp_result *result)
 {
     if (!smtp) {
-        *result = (struct duda_smtp_result){.problem = MK_STR("there is no such [SMTP]")};
+        *result = (struct duda_smtp_result){.error = MK_STR("there is no such [SMTP]")};
         return -ENODEV;
     }
     const struct duda_smtp_message m = {
-        .from = mail->from, .to = mail->to, .n_to = mail->n_to, .text = mail->text};
+        .from = mail->from, .to = mail->to, .n_to = mail->n_to, .text = mail->body};
     return run_session(d, smtp, mail, m, result);
 }

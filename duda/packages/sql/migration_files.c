@@ -17,9 +17,9 @@ struct reading {
     bool failed;
 };
 
-static void report_file_error(struct reading *r, const char *name, const char *why)
+static void report_file_error(struct reading *r, const char *name, const char *error)
 {
-    mk_config_error(r->config, r->section, r->key, "%s: %s", name, why);
+    mk_config_error(r->config, r->section, r->key, "%s: %s", name, error);
     r->failed = true;
 }
 

@@ -5,11 +5,12 @@
 
 enum { NAMED_MAX = 3 };
 
-static const struct duda_sql_done *find_row(const struct duda_sql_history *h, mk_str service, uint64_t number)
+static const struct duda_sql_applied *find_row(const struct duda_sql_history *h, mk_str service,
+                                               uint64_t number)
 {
     for (size_t i = 0; i < h->n; i++)
-        if (h->rows[i].number == number && mk_str_eq(h->rows[i].service, service))
-            return &h->rows[i];
+        if (h->applied[i].number == number && mk_str_eq(h->applied[i].service, service))
+            return &h->applied[i];
     return NULL;
 }
 
@@ -25,7 +26,7 @@ static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_s
 {
     bool has_any = false;
     for (size_t i = 0; i < h->n; i++) {
-        const struct duda_sql_done *row = &h->rows[i];
+        const struct duda_sql_applied *row = &h->applied[i];
         const struct duda_sql_migration *m = find_migration(all, row->number);
         if (row->service.len || !m || !mk_str_eq(m->name, row->name))
             return false;
@@ -34,7 +35,7 @@ static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_s
     return has_any && h->service.len;
 }
 
-const struct duda_sql_done *duda_sql_history_find(const struct duda_sql_history *h, uint64_t number)
+const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *h, uint64_t number)
 {
     return find_row(h, h->is_adopted ? MK_STR("") : h->service, number);
 }
@@ -53,7 +54,7 @@ static void add_complaint(struct complaints *c, mk_str name, const char *what, m
                 MK_STR_ARG(mk_str_first(other, 40)));
 }
 
-static void check_row(struct duda_sql_history *h, const struct duda_sql_done *row,
+static void check_row(struct duda_sql_history *h, const struct duda_sql_applied *row,
                       const struct duda_sql_migration *all, struct complaints *c)
 {
     const struct duda_sql_migration *m = find_migration(all, row->number);
@@ -67,30 +68,30 @@ static void check_row(struct duda_sql_history *h, const struct duda_sql_done *ro
 }
 
 static void check_files(struct duda_sql_history *h, const struct duda_sql_migration *all,
-                        const struct duda_sql_done *last, struct complaints *c)
+                        const struct duda_sql_applied *last, struct complaints *c)
 {
     for (const struct duda_sql_migration *m = all; m; m = m->next) {
         if (duda_sql_history_find(h, m->number))
             continue;
         if (last && m->number < last->number)
             add_complaint(c, m->name, "comes too late: it was not run before ", last->name);
-        else if (!h->next)
-            h->next = m;
+        else if (!h->pending)
+            h->pending = m;
     }
 }
 
 int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
-    struct complaints c = {.text = mk_buf_fixed(h->why, sizeof h->why - 1)};
-    const struct duda_sql_done *last = NULL;
+    struct complaints c = {.text = mk_buf_fixed(h->message, sizeof h->message - 1)};
+    const struct duda_sql_applied *last = NULL;
     const struct duda_sql_migration *newest = all;
     while (newest && newest->next)
         newest = newest->next;
     h->is_adopted = can_adopt_rows(h, all);
-    h->next = NULL;
+    h->pending = NULL;
     h->lacks_checksums = false;
     for (size_t i = 0; i < h->n; i++) {
-        const struct duda_sql_done *row = &h->rows[i];
+        const struct duda_sql_applied *row = &h->applied[i];
         if (duda_sql_history_find(h, row->number) != row)
             continue;
         last = row;
@@ -100,6 +101,6 @@ int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_mig
     check_files(h, all, last, &c);
     if (c.n > NAMED_MAX)
         mk_buf_addf(&c.text, "; and %u more", c.n - NAMED_MAX);
-    h->why[c.text.len] = 0;
+    h->message[c.text.len] = 0;
     return c.n ? -EINVAL : 0;
 }

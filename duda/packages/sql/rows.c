@@ -61,20 +61,20 @@ void duda_sql_rows_column(struct duda_sql_rows *r, mk_str name)
 
 void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *what, mk_str name, const char *why)
 {
-    struct mk_buf text = mk_buf_fixed(r->problem, sizeof r->problem - 1);
+    struct mk_buf text = mk_buf_fixed(r->message, sizeof r->message - 1);
     r->error = error;
     mk_buf_addf(&text, "[%s] %.*s: ", what, MK_STR_ARG(name));
-    mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof r->problem - 1 - text.len)));
-    r->problem[text.len] = 0;
+    mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof r->message - 1 - text.len)));
+    r->message[text.len] = 0;
 }
 
 void duda_sql_rows_clear(struct duda_sql_rows *r)
 {
     mk_buf_clear(&r->text);
     r->n = r->n_columns = 0;
-    r->changed = 0;
+    r->rows_affected = 0;
     r->error = 0;
-    r->problem[0] = 0;
+    r->message[0] = 0;
 }
 
 void duda_sql_rows_free(struct duda_sql_rows *r)
@@ -109,12 +109,12 @@ static int copy_rows(const struct duda_sql_rows *r, struct duda_ctx *d, struct d
     return 0;
 }
 
-int duda_sql_rows_give(struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result)
+int duda_sql_rows_result(struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result)
 {
-    *result = (struct duda_sql_result){.changed = r->changed};
+    *result = (struct duda_sql_result){.rows_affected = r->rows_affected};
     if (!r->error && r->n)
         r->error = copy_rows(r, d, result);
     if (r->error)
-        result->problem = duda_strdup(d, mk_str_from_c(r->problem[0] ? r->problem : strerror(-r->error)));
+        result->error = duda_strdup(d, mk_str_from_c(r->message[0] ? r->message : strerror(-r->error)));
     return r->error;
 }

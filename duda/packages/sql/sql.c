@@ -119,7 +119,7 @@ void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db)
 
 static int set_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *why)
 {
-    result->problem = duda_strdup(d, mk_str_from_c(why));
+    result->error = duda_strdup(d, mk_str_from_c(why));
     return e;
 }
 
@@ -141,7 +141,7 @@ static int begin_call(struct package_call *call, struct duda_ctx *d, struct duda
 {
     int e = package_call_begin(call, d, db->meter);
     if (e)
-        result->problem = MK_STR("the handler has ended");
+        result->error = MK_STR("the handler has ended");
     return e;
 }
 
@@ -170,9 +170,9 @@ static int set_reason(struct duda_ctx *d, int e, const struct duda_sql_result *r
     char buf[DUDA_REASON_MAX];
     struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
     mk_str statement = mk_str_trim(mk_str_first(mk_str_from_c(text), SHOWN_MAX));
-    if (!e || e == -ECANCELED || !result->problem.len)
+    if (!e || e == -ECANCELED || !result->error.len)
         return e;
-    append_redacted_message(&out, mk_str_first(result->problem, sizeof buf - SHOWN_MAX));
+    append_redacted_message(&out, mk_str_first(result->error, sizeof buf - SHOWN_MAX));
     mk_buf_addf(&out, " (%.*s%s)", MK_STR_ARG(statement), strlen(text) > SHOWN_MAX ? "..." : "");
     return duda_reason(d, e, "%.*s", MK_STR_ARG(mk_buf_str(&out)));
 }
@@ -181,7 +181,7 @@ int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct dud
                           const char *text, const struct duda_sql_value *parameters, size_t n)
 {
     if (!db) {
-        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        *result = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
         return -ENODEV;
     }
     struct package_call call;
@@ -201,7 +201,7 @@ static int set_batch_reason(struct duda_ctx *d, int e, const struct duda_sql_sta
                             const struct duda_sql_result *results)
 {
     for (size_t i = 0; i < n && e; i++)
-        if (results[i].problem.len)
+        if (results[i].error.len)
             return set_reason(d, e, &results[i], queries[i].text);
     return e;
 }
@@ -222,7 +222,7 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
                    size_t n, struct duda_sql_result *results)
 {
     for (size_t i = 0; !db && i < n; i++)
-        results[i] = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        results[i] = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
     if (!db)
         return -ENODEV;
     struct package_call call;

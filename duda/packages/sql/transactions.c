@@ -35,7 +35,7 @@ static void end(struct sql_transaction *t, bool over)
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
-    t->db->ops->end(t->db, t->session, over);
+    t->db->ops->release(t->db, t->session, over);
     mk_mem_free(t);
 }
 
@@ -53,7 +53,7 @@ int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, str
         return e;
     struct sql_transaction *t = mk_mem_alloc(sizeof *t);
     if (!t) {
-        db->ops->end(db, session, false);
+        db->ops->release(db, session, false);
         return -ENOMEM;
     }
     *t = (struct sql_transaction){all->first, all, d, db, session};

@@ -8,9 +8,9 @@ static const char changes[] = "this would change a connection that all handlers 
 static const char belongs[] =
     "this would change a connection that all handlers share: it belongs into a transaction";
 
-static int deny(struct sqlite_session *s, const char *why)
+static int deny(struct sqlite_session *s, const char *error)
 {
-    s->refusal = why;
+    s->refusal = error;
     return SQLITE_DENY;
 }
 

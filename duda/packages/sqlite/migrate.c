@@ -12,7 +12,7 @@ enum { SERVICE, NUMBER, NAME, CHECKSUM };
 /* A copy of the table. */
 struct history {
     struct duda_sql_history is;
-    struct duda_sql_done *rows;
+    struct duda_sql_applied *rows;
     char **texts;
     size_t n_texts, cap;
     int rc;
@@ -62,7 +62,7 @@ static bool reserve_row(struct history *h)
     if (h->is.n < h->cap)
         return true;
     size_t cap = h->cap ? h->cap * 2 : 16;
-    struct duda_sql_done *rows = mk_mem_realloc(h->rows, cap * sizeof *rows);
+    struct duda_sql_applied *rows = mk_mem_realloc(h->rows, cap * sizeof *rows);
     h->rows = rows ? rows : h->rows;
     char **texts = mk_mem_realloc(h->texts, 3 * cap * sizeof *texts);
     h->texts = texts ? texts : h->texts;
@@ -75,7 +75,7 @@ static void add_row(struct history *h, sqlite3_stmt *stmt)
 {
     if (!reserve_row(h))
         return;
-    struct duda_sql_done *row = &h->rows[h->is.n++];
+    struct duda_sql_applied *row = &h->rows[h->is.n++];
     row->number = (uint64_t)sqlite3_column_int64(stmt, NUMBER);
     row->service = copy_column_text(h, sqlite3_column_text(stmt, SERVICE));
     row->name = copy_column_text(h, sqlite3_column_text(stmt, NAME));
@@ -104,7 +104,7 @@ static int read_history(struct history *h, sqlite3 *handle)
         add_row(h, stmt);
     h->rc = h->rc ? h->rc : rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
     sqlite3_finalize(stmt);
-    h->is.rows = h->rows;
+    h->is.applied = h->rows;
     return h->rc;
 }
 
@@ -119,13 +119,13 @@ static void clear_history(struct history *h)
     h->is.n = h->cap = 0;
 }
 
-static int check_history(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
-                         size_t size)
+static int check_history(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
+                         char *error, size_t size)
 {
     int rc = read_history(h, handle);
     if (rc || duda_sql_history_check(&h->is, all) == 0)
         return rc;
-    snprintf(why, size, "Migrations: %s", h->is.why);
+    snprintf(error, size, "Migrations: %s", h->is.message);
     return SQLITE_ABORT;
 }
 
@@ -173,7 +173,7 @@ static int refuse_transactions(void *ctx, int action, const char *a, const char 
     return action == SQLITE_TRANSACTION ? SQLITE_DENY : SQLITE_OK;
 }
 
-static int run_migration(struct history *h, sqlite3 *handle, const struct duda_sql_migration *m, char *why,
+static int run_migration(struct history *h, sqlite3 *handle, const struct duda_sql_migration *m, char *error,
                          size_t size)
 {
     bool is_refused = false;
@@ -186,38 +186,38 @@ static int run_migration(struct history *h, sqlite3 *handle, const struct duda_s
             handle, "INSERT INTO duda_migrations (number, service, name, checksum) VALUES (?1, ?2, ?3, ?4)",
             m->number, h->is.service, m->name, m->checksum);
     if (rc)
-        snprintf(why, size, "%s: %s", m->name.p,
-                 is_refused ? DUDA_SQL_MIGRATION_ENDS : sqlite3_errmsg(handle));
+        snprintf(error, size, "%s: %s", m->name.p,
+                 is_refused ? DUDA_SQL_MIGRATION_HAS_COMMIT : sqlite3_errmsg(handle));
     return rc;
 }
 
-static int run_migrations(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
-                          size_t size)
+static int run_migrations(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
+                          char *error, size_t size)
 {
     clear_history(h);
     int rc = create_table(handle);
-    rc = rc ? rc : check_history(h, handle, all, why, size);
+    rc = rc ? rc : check_history(h, handle, all, error, size);
     rc = rc ? rc : repair_history(h, handle, all);
-    for (const struct duda_sql_migration *m = rc ? NULL : h->is.next; m && !rc; m = m->next)
-        rc = run_migration(h, handle, m, why, size);
+    for (const struct duda_sql_migration *m = rc ? NULL : h->is.pending; m && !rc; m = m->next)
+        rc = run_migration(h, handle, m, error, size);
     return rc;
 }
 
 static bool is_done(const struct history *h)
 {
-    return h->is.n && !h->is.next && !h->is.is_adopted && !h->is.lacks_checksums;
+    return h->is.n && !h->is.pending && !h->is.is_adopted && !h->is.lacks_checksums;
 }
 
-static int migrate_locked(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
-                          size_t size)
+static int migrate_locked(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
+                          char *error, size_t size)
 {
-    int rc = check_history(h, handle, all, why, size);
+    int rc = check_history(h, handle, all, error, size);
     if (rc || is_done(h))
         return rc;
     rc = exec_sql(handle, "BEGIN IMMEDIATE");
     if (rc)
         return rc;
-    rc = run_migrations(h, handle, all, why, size);
+    rc = run_migrations(h, handle, all, error, size);
     rc = rc ? rc : exec_sql(handle, "COMMIT");
     if (rc && !sqlite3_get_autocommit(handle))
         exec_sql(handle, "ROLLBACK");
@@ -225,7 +225,7 @@ static int migrate_locked(struct history *h, sqlite3 *handle, const struct duda_
 }
 
 int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
-                   char *why, size_t size)
+                   char *error, size_t size)
 {
     *has_migrated = false;
     if (!all)
@@ -234,7 +234,7 @@ int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str
     if (!h)
         return SQLITE_NOMEM;
     h->is.service = service.p ? service : MK_STR("");
-    int rc = migrate_locked(h, handle, all, why, size);
+    int rc = migrate_locked(h, handle, all, error, size);
     *has_migrated = h->has_migrated;
     clear_history(h);
     mk_mem_free(h);

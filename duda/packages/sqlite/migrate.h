@@ -7,8 +7,8 @@
 #include <sqlite3.h>
 
 /* Runs the missing migrations in one transaction, and sets *has_migrated if there were any. Returns SQLite's
- * result; `why` then says which migration failed. */
+ * result; `error` then says which migration failed. */
 int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
-                   char *why, size_t size);
+                   char *error, size_t size);
 
 #endif

@@ -56,11 +56,11 @@ static int acquire_slot(struct duda_ctx *d, struct sqlite_pool *b, struct sqlite
 static struct sqlite_job *job_new(enum sqlite_use use, mk_str text, const struct duda_sql_value *values,
                                   size_t n)
 {
-    size_t buf = n * sizeof *values + text.len + 1;
+    size_t space = n * sizeof *values + text.len + 1;
     for (size_t i = 0; i < n; i++)
-        if (__builtin_add_overflow(buf, values[i].text.len, &buf))
+        if (__builtin_add_overflow(space, values[i].text.len, &space))
             return NULL;
-    struct sqlite_job *job = mk_mem_zalloc(1, sizeof *job + buf + _Alignof(struct duda_sql_value));
+    struct sqlite_job *job = mk_mem_zalloc(1, sizeof *job + space + _Alignof(struct duda_sql_value));
     if (!job)
         return NULL;
     size_t skew = (size_t)((uintptr_t)job->buf % _Alignof(struct duda_sql_value));
@@ -94,7 +94,7 @@ static void log_state_change(struct sqlite_pool *b, const struct sqlite_slot *sl
 {
     bool is_down = !slot->session.handle;
     if (is_down && !b->is_reported)
-        mk_worker_log(b->worker, MK_LOG_ERROR, "%s: %s", b->settings->file.p, slot->session.rows.problem);
+        mk_worker_log(b->worker, MK_LOG_ERROR, "%s: %s", b->settings->file.p, slot->session.rows.message);
     b->is_reported = is_down;
 }
 
@@ -165,7 +165,7 @@ static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda
     duda_wait_end(&waiting.wait);
     if (e)
         return e;
-    e = duda_sql_rows_give(&slot->session.rows, d, result);
+    e = duda_sql_rows_result(&slot->session.rows, d, result);
     duda_sql_rows_free(&slot->session.rows);
     return e;
 }
@@ -173,8 +173,8 @@ static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda
 static int set_error(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, int e)
 {
     const char *why = e == -EBUSY ? "more than MaxQueue handlers wait for a thread" : strerror(-e);
-    if (e && !result->problem.len)
-        result->problem = duda_sprintf(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), why);
+    if (e && !result->error.len)
+        result->error = duda_sprintf(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), why);
     return e;
 }
 
@@ -233,7 +233,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
 }
 
 static const struct duda_sql_ops ops = {
-    .run_statement = run_statement, .begin = begin, .finish = finish, .end = end};
+    .run_statement = run_statement, .begin = begin, .finish = finish, .release = end};
 
 /* Reports errors at the start, not on the first request. */
 static int check_migrations(struct sqlite_pool *b)

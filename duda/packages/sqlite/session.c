@@ -95,7 +95,7 @@ static int configure_connection(struct sqlite_session *s)
     rc = rc ? rc : sqlite3_exec(s->handle, always, NULL, NULL, NULL);
     return rc ? rc
               : sqlite3_exec(s->handle,
-                             s->settings->durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                             s->settings->sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
                              NULL, NULL, NULL);
 }
 
@@ -267,8 +267,8 @@ static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
         }
     if (!s->rows.error && rc != SQLITE_DONE)
         set_sqlite_error(s, rc);
-    s->rows.changed = sqlite3_total_changes64(s->handle) - before;
-    if (s->rows.error == -EMSGSIZE && !s->rows.problem[0])
+    s->rows.rows_affected = sqlite3_total_changes64(s->handle) - before;
+    if (s->rows.error == -EMSGSIZE && !s->rows.message[0])
         set_error(s, -EMSGSIZE, "the result is longer than MaxResultSize");
 }
 

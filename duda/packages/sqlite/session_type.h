@@ -17,7 +17,7 @@ struct sqlite_settings {
     unsigned threads, waiting_max;
     uint32_t timeout_ms;
     uint64_t result_max;
-    bool durable;
+    bool sync;
 };
 
 struct sqlite_cached_stmt {

@@ -115,7 +115,7 @@ static int try_lock(struct duda_ctx *d, const struct duda_store_lock *lock, uint
 static int retry_lock(struct duda_ctx *d, const struct duda_store_lock *lock, uint64_t ttl_ms, uint64_t end,
                       struct store_waiter *w)
 {
-    uint32_t pause = lock->store->ops->is_far ? LOOK_FAR_MIN_MS : LOOK_NEAR_MS;
+    uint32_t pause = lock->store->ops->is_remote ? LOOK_FAR_MIN_MS : LOOK_NEAR_MS;
     for (;;) {
         int e = try_lock(d, lock, ttl_ms);
         uint64_t now = mk_worker_now_ms(duda_worker(d));
@@ -182,7 +182,7 @@ int duda_store_unlock(struct duda_ctx *d, struct duda_store_lock *lock)
     struct store_worker *all = store_worker_get(duda_worker(d));
     struct store_key_buf buf;
     mk_str full = store_key_format(&buf, STORE_KEY_LOCK, duda_scope(d), lock->key);
-    int e = lock->store->ops->remove(d, lock->store, full, lock->token);
+    int e = lock->store->ops->delete_if(d, lock->store, full, lock->token);
     notify_unlock(all, lock_hash(d, lock->store, lock->key));
     return e;
 }
@@ -199,9 +199,9 @@ int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, 
     if (!key.len || key.len > DUDA_STORE_KEY_MAX)
         return -EINVAL;
     mk_str full = store_key_format(&buf, STORE_KEY_LIMIT, duda_scope(d), key);
-    if (s->ops->limit)
-        return s->ops->limit(d, s, full, max, window_ms);
-    int e = s->ops->count(d, s, full, 1, window_ms, &n);
+    if (s->ops->rate_limit)
+        return s->ops->rate_limit(d, s, full, max, window_ms);
+    int e = s->ops->incr(d, s, full, 1, window_ms, &n);
     if (e == -ENOLINK) /* it was counted, which suffices here */
         e = 0;
     return e ? e : n > max ? -EDQUOT : 0;

@@ -19,7 +19,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Size",
      .type = MK_CONF_SIZE,
      MK_CONF_AT(struct section, size),
-     .def = "16M",
+     .default_value = "16M",
      .min = 1 << 20,
      .max = (uint64_t)1 << 36,
      .help = "Memory for the store `memory`, taken when it is first used: an eighth for counters of limits, "
@@ -119,15 +119,15 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
 
 /* ---- Stores of other packages ---- */
 
-int duda_store_join(struct mk_worker *w, struct duda_store *s)
+int duda_store_register(struct mk_worker *w, struct duda_store *s)
 {
     struct store_worker *all = store_worker_get(w);
-    mk_str wanted = duda_session_store_name(w);
+    mk_str expected = duda_session_store_name(w);
     if (store_worker_find_store(all, s->name) || mk_str_eq(s->name, all->memory.name))
         return -EEXIST;
     s->next = all->first;
     all->first = s;
-    if (wanted.p && mk_str_eq(wanted, s->name)) {
+    if (expected.p && mk_str_eq(expected, s->name)) {
         all->sessions = s;
         store_sessions_enable(all);
     }

@@ -16,7 +16,7 @@ static struct duda_store *session_store(const struct duda_ctx *d)
 /* Shared by all services: the MAC binds an ID to one service. */
 static mk_str session_key(struct store_key_buf *buf, mk_str id)
 {
-    return store_key_format(buf, STORE_KEY_SESSION, MK_STR(""), mk_str_first(id, DUDA_SESSION_ID));
+    return store_key_format(buf, STORE_KEY_SESSION, MK_STR(""), mk_str_first(id, DUDA_SESSION_ID_LEN));
 }
 
 static int load(struct duda_ctx *d, mk_str id, mk_str *out)
@@ -28,14 +28,14 @@ static int load(struct duda_ctx *d, mk_str id, mk_str *out)
 static int save(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
 {
     struct store_key_buf buf;
-    return session_store(d)->ops->put(d, session_store(d), session_key(&buf, id), data,
+    return session_store(d)->ops->set(d, session_store(d), session_key(&buf, id), data,
                                       (uint64_t)seconds * 1000);
 }
 
 static int drop(struct duda_ctx *d, mk_str id)
 {
     struct store_key_buf buf;
-    return session_store(d)->ops->remove(d, session_store(d), session_key(&buf, id), MK_STR_NULL);
+    return session_store(d)->ops->delete_if(d, session_store(d), session_key(&buf, id), MK_STR_NULL);
 }
 
 static int replace(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
@@ -52,7 +52,7 @@ static int replace(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
 static int load_secret(struct duda_ctx *d, struct store_worker *all)
 {
     struct store_key_buf buf;
-    unsigned char own[DUDA_SESSION_SECRET];
+    unsigned char own[DUDA_SESSION_SECRET_SIZE];
     mk_str key = store_key_format(&buf, STORE_KEY_SESSION, MK_STR(""), MK_STR("secret")), found;
     int e = session_store(d)->ops->get(d, session_store(d), key, &found);
     if (e == -ENOENT) {
@@ -72,7 +72,7 @@ static int load_secret(struct duda_ctx *d, struct store_worker *all)
     return 0;
 }
 
-static int key(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET])
+static int key(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE])
 {
     struct store_worker *all = store_worker_get(duda_worker(d));
     int e = all->has_secret && !is_fresh ? 0 : load_secret(d, all);
@@ -84,6 +84,6 @@ static int key(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESS
 void store_sessions_enable(struct store_worker *all)
 {
     static const struct duda_session_store functions = {
-        .load = load, .save = save, .drop = drop, .replace = replace, .key = key};
+        .load = load, .save = save, .destroy = drop, .replace = replace, .key = key};
     duda_session_set_store(all->worker, &functions);
 }

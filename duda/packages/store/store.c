@@ -79,7 +79,7 @@ int duda_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str 
 {
     struct store_key_buf buf;
     int e = scope_key(d, s, &key, &buf);
-    return e ? e : s->ops->put(d, s, key, value, ttl_ms);
+    return e ? e : s->ops->set(d, s, key, value, ttl_ms);
 }
 
 int duda_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
@@ -100,7 +100,7 @@ int duda_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, m
 {
     struct store_key_buf buf;
     int e = scope_key(d, s, &key, &buf);
-    e = e ? e : s->ops->remove(d, s, key, value);
+    e = e ? e : s->ops->delete_if(d, s, key, value);
     return e == -ENOENT ? 0 : e;
 }
 
@@ -109,5 +109,5 @@ int duda_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_
 {
     struct store_key_buf buf;
     int e = scope_key(d, s, &key, &buf);
-    return e ? e : s->ops->count(d, s, key, delta, ttl_ms, sum);
+    return e ? e : s->ops->incr(d, s, key, delta, ttl_ms, sum);
 }

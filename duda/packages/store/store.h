@@ -26,7 +26,7 @@ struct store_worker {
     struct store_table table, locks;      /* in memory: values; locks, which values cannot evict */
     struct store_rate_limiter counters;   /* of rate limits */
     struct duda_store memory;
-    unsigned char secret[DUDA_SESSION_SECRET]; /* authenticates sessions, as far as known here */
+    unsigned char secret[DUDA_SESSION_SECRET_SIZE]; /* authenticates sessions, as far as known here */
     bool has_secret;
     uint64_t *meter; /* of the store in memory */
 };

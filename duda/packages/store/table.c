@@ -102,8 +102,8 @@ int store_table_init(struct store_table *t, void *memory, size_t size)
     t->part_size = size / STORE_PARTS / 4096 * 4096;
     if (t->part_size < sizeof(struct store_part) + BLOCK + 2 * sizeof(uint32_t))
         return -EINVAL;
-    size_t room = t->part_size - sizeof(struct store_part) - 2 * sizeof(uint32_t);
-    size_t n = room / (BLOCK + sizeof(uint32_t) / BLOCKS_OF_BUCKET);
+    size_t space = t->part_size - sizeof(struct store_part) - 2 * sizeof(uint32_t);
+    size_t n = space / (BLOCK + sizeof(uint32_t) / BLOCKS_OF_BUCKET);
     if (n > UINT32_MAX - 1)
         return -EINVAL;
     t->n_blocks = (uint32_t)n;
@@ -409,7 +409,7 @@ static int copy_value_out(const struct view *v, struct cursor *p, size_t len, ch
 }
 
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
-                    void *(*room)(void *ctx, size_t size), void *ctx, mk_str *value)
+                    void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value)
 {
     struct view v;
     struct cursor p;
@@ -418,7 +418,7 @@ int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
         return e;
     uint32_t i = find_entry(&v, &p);
     size_t len = i ? entry_at(&v, i)->value_len : 0;
-    return unlock(&v, i ? copy_value_out(&v, &p, len, room(ctx, len + 1), value) : -ENOENT);
+    return unlock(&v, i ? copy_value_out(&v, &p, len, alloc(ctx, len + 1), value) : -ENOENT);
 }
 
 static int set_value(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires,
@@ -488,8 +488,8 @@ int store_table_delete_if(const struct store_table *t, mk_str key, mk_str value,
 /* Numbers are decimal text, as in other stores. */
 static int parse_number(const struct view *v, uint32_t i, struct cursor *p, int64_t *out)
 {
-    char room[24];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[24];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     uint64_t n = 0;
     for (size_t left = entry_at(v, i)->value_len; left && !text.failed;) {
         mk_str piece = next_piece(v, p, left);
@@ -506,8 +506,8 @@ static int parse_number(const struct view *v, uint32_t i, struct cursor *p, int6
 
 static int increment(const struct view *v, int64_t delta, uint64_t expires, int64_t *sum)
 {
-    char room[24];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[24];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct cursor p;
     int64_t n = 0;
     uint32_t old = find_entry(v, &p);

@@ -56,7 +56,7 @@ static bool read_stderr(struct duda_subprocess *c)
     char buf[PIECE];
     ssize_t n = c->err >= 0 ? read(c->err, buf, sizeof buf) : -1;
     if (n > 0)
-        mk_cgi_errors_add(&c->errors, mk_str_of(buf, (size_t)n));
+        mk_cgi_stderr_add(&c->errors, mk_str_of(buf, (size_t)n));
     if (n == 0)
         close_pipe(&c->err, &c->err_ready);
     return n > 0;
@@ -77,7 +77,7 @@ static void on_child_exit(void *ctx, int status)
     record_end(c, status);
     for (size_t i = 0; i < PIPE / PIECE && read_stderr(c); i++)
         continue;
-    mk_cgi_errors_end(&c->errors);
+    mk_cgi_stderr_end(&c->errors);
     duda_wait_wake(&c->wait);
 }
 
@@ -127,8 +127,8 @@ static int watch_pipes(struct duda_subprocess *c, const struct duda_subprocess_o
     if (!c->in_ready || !c->out_ready || (c->err >= 0 && !c->err_ready))
         return -ENOMEM;
     mk_timer_init(&c->timer, on_timeout);
-    if (o->ms)
-        mk_timer_set(&c->timer, w, o->ms);
+    if (o->timeout_ms)
+        mk_timer_set(&c->timer, w, o->timeout_ms);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int spawn_process(struct duda_subprocess *c, const struct duda_subprocess
                                                   .cwd = o->cwd,
                                                   .in = theirs->in,
                                                   .out = theirs->out,
-                                                  .err = o->joins_errors ? theirs->out : theirs->err,
+                                                  .err = o->merge_stderr ? theirs->out : theirs->err,
                                                   .cpu_s = o->cpu_s,
                                                   .memory = o->memory};
     c->process = mk_subprocess_start(duda_worker(c->d), &options, on_child_exit, c);
@@ -177,12 +177,14 @@ int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d, const stru
 {
     struct ends theirs = {-1, -1, -1};
     *c = (struct duda_subprocess){.d = d, .in = -1, .out = -1, .err = -1};
-    c->errors = (struct mk_cgi_errors){
-        .say = say, .ctx = c, .left = ERRORS_MAX, .full = "(the rest of what it says is not logged)"};
+    c->errors = (struct mk_cgi_stderr){.on_line = say,
+                                       .ctx = c,
+                                       .remaining = ERRORS_MAX,
+                                       .limit_message = "(the rest of what it says is not logged)"};
     record_start(c);
     int e = check_options(o);
     if (!e)
-        e = open_pipes(c, &theirs, o->joins_errors);
+        e = open_pipes(c, &theirs, o->merge_stderr);
     if (!e)
         e = watch_pipes(c, o);
     if (!e)

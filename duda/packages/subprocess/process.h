@@ -19,7 +19,7 @@ struct duda_subprocess {
     struct mk_timer timer;
     int in, out, err; /* our ends of the pipes; -1: closed */
     struct mk_watcher *in_ready, *out_ready, *err_ready;
-    struct mk_cgi_errors errors;
+    struct mk_cgi_stderr errors;
     uint64_t *meter;
     uint64_t begun_us;
     bool is_counted;

@@ -37,16 +37,16 @@ static const struct mk_conf_table contact_table = {.section = "CONTACT",
 static int send_mail(struct duda_ctx *d, const struct duda_job *job)
 {
     const struct contact *contact = duda_settings(d);
-    mk_str text = job->text, visitor = mk_str_cut(&text, '\n');
+    mk_str text = job->payload, visitor = mk_str_cut(&text, '\n');
     const struct duda_mail mail = {.from = contact->from,
                                    .to = &contact->to,
                                    .n_to = 1,
                                    .reply_to = visitor,
                                    .subject = MK_STR("A message from the site"),
-                                   .text = text};
+                                   .body = text};
     struct duda_smtp_result result;
     int e = duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);
-    return e && result.problem.p ? duda_job_fail(d, e == -EINVAL ? -EBADMSG : e, result.problem.p) : e;
+    return e && result.error.p ? duda_job_fail(d, e == -EINVAL ? -EBADMSG : e, result.error.p) : e;
 }
 
 static const struct duda_job_type mail_job = {.name = "mail", .fn = send_mail};
@@ -63,10 +63,10 @@ struct message {
 };
 
 static const struct duda_schema_field members[] = {
-    DUDA_STRING(struct message, address, .min = 3, .max = DUDA_MAIL_ADDRESS_MAX),
-    DUDA_STRING(struct message, text, .min = 1, .max = 5000),
+    DUDA_STRING(struct message, address, .min_length = 3, .max_length = DUDA_MAIL_ADDRESS_MAX),
+    DUDA_STRING(struct message, text, .min_length = 1, .max_length = 5000),
 };
-static const struct duda_schema shape = DUDA_SCHEMA(struct message, members, .ignores_unknown = true);
+static const struct duda_schema schema = DUDA_SCHEMA(struct message, members, .allow_unknown = true);
 
 static int render(struct duda_ctx *d, const struct message *m, const char *problem)
 {
@@ -88,8 +88,8 @@ static int show(struct duda_ctx *d)
 static int receive(struct duda_ctx *d)
 {
     struct message m = {MK_STR(""), MK_STR("")};
-    struct duda_validation_errors flaws;
-    int e = duda_bind_form(d, &shape, &m, &flaws);
+    struct duda_validation_errors errors;
+    int e = duda_bind_form(d, &schema, &m, &errors);
     if (e == -EINVAL || (!e && !duda_mail_is_address(m.address))) {
         e = render(d, &m, "Please give your address, as in ana@example.org, and a text.");
         return e ? e : duda_status(d, 422);

@@ -54,17 +54,17 @@ static const char *take(struct duda_ctx *d, struct table *t, const struct duda_c
 /* Says what is wrong where, if anything is. */
 static void read_table(struct duda_ctx *d, struct table *t, mk_str text)
 {
-    struct mk_buf room = mk_buf_growing(CELL_MAX);
-    struct duda_csv csv = duda_csv_of(text, ',', &room);
+    struct mk_buf buf = mk_buf_growing(CELL_MAX);
+    struct duda_csv csv = duda_csv_of(text, ',', &buf);
     mk_str cell;
     int e = 1;
     *t = (struct table){.n = 0};
     while (!t->problem && (e = duda_csv_next(&csv, &cell)) == 1)
         t->problem = take(d, t, &csv, cell);
     if (!t->problem && e < 0)
-        t->problem = csv.problem ? csv.problem : "a cell is too long";
+        t->problem = csv.error ? csv.error : "a cell is too long";
     t->line = csv.line;
-    mk_buf_free(&room);
+    mk_buf_free(&buf);
 }
 
 /* What is packed may be much longer than what has come: the room is the limit. */
@@ -154,7 +154,7 @@ static int show(struct duda_ctx *d)
 /* People open it in a spreadsheet, which would run a name such as =1+1: `guard` is against that. */
 static int write_csv(struct duda_ctx *d, struct mk_buf *out)
 {
-    struct duda_csv_writer w = {.out = out, .guard = true};
+    struct duda_csv_writer w = {.out = out, .escape_formulas = true};
     struct table *t;
     int e = load(d, &t);
     for (size_t i = 0; !e && i < t->n; i++) {

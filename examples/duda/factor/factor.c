@@ -12,7 +12,7 @@ enum { OUTPUT_MAX = 4096, TIME_MS = 5000, MEMORY_MAX = 256 << 20 };
 static int show(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/usr/bin/factor", NULL};
-    const struct duda_subprocess_options factor = {.argv = argv, .ms = TIME_MS, .memory = MEMORY_MAX};
+    const struct duda_subprocess_options factor = {.argv = argv, .timeout_ms = TIME_MS, .memory = MEMORY_MAX};
     mk_str output, input = duda_sprintf(d, "%.*s\n", MK_STR_ARG(duda_param(d, "number")));
     int status, e = duda_subprocess_run(d, &factor, input, OUTPUT_MAX, &output, &status);
     if (e == -ETIMEDOUT)

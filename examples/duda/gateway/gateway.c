@@ -16,14 +16,14 @@ static int ask(struct duda_ctx *d)
     if (e == -ECANCELED)
         return e;
     if (e) {
-        duda_log(d, MK_LOG_WARN, "%.*s", MK_STR_ARG(response.problem));
+        duda_log(d, MK_LOG_WARN, "%.*s", MK_STR_ARG(response.error));
         return duda_problem(d, e == -ETIMEDOUT ? 504 : 502, "the service behind does not answer");
     }
     const struct duda_entry values[] = {
         {"status", duda_value_unsigned(response.status)},
         {"milliseconds", duda_value_unsigned(mk_worker_now_ms(duda_worker(d)) - begin)},
         {"type", duda_value_text(duda_http_header(&response, MK_STR("Content-Type")))},
-        {"content", duda_value_text(response.content)},
+        {"content", duda_value_text(response.body)},
     };
     return duda_send_json(d, duda_value_map(values, MK_LEN(values)));
 }

@@ -12,10 +12,10 @@ struct entry {
 };
 
 static const struct duda_schema_field members[] = {
-    DUDA_STRING(struct entry, name, .min = 1, .max = 40),
-    DUDA_STRING(struct entry, text, .min = 1, .max = 1000),
+    DUDA_STRING(struct entry, name, .min_length = 1, .max_length = 40),
+    DUDA_STRING(struct entry, text, .min_length = 1, .max_length = 1000),
 };
-static const struct duda_schema shape = DUDA_SCHEMA(struct entry, members, .ignores_unknown = true);
+static const struct duda_schema schema = DUDA_SCHEMA(struct entry, members, .allow_unknown = true);
 
 struct listing {
     struct duda_ctx *d;
@@ -34,7 +34,8 @@ static bool add(void *ctx, mk_str key, mk_str value)
 }
 
 /* The newest first: keys count down. What was wrong with a form is shown with it. */
-static int show_with(struct duda_ctx *d, const struct entry *form, const struct duda_validation_errors *flaws)
+static int show_with(struct duda_ctx *d, const struct entry *form,
+                     const struct duda_validation_errors *errors)
 {
     struct listing *l = duda_alloc(d, sizeof *l);
     struct duda_value texts[DUDA_VALIDATION_ERRORS_MAX];
@@ -43,14 +44,14 @@ static int show_with(struct duda_ctx *d, const struct entry *form, const struct 
     l->d = d;
     l->n = 0;
     int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("entry/"), MK_STR_NULL, add, l);
-    for (size_t i = 0; flaws && i < flaws->n; i++)
-        texts[i] = duda_value_text(flaws->at[i].text);
+    for (size_t i = 0; errors && i < errors->n; i++)
+        texts[i] = duda_value_text(errors->items[i].message);
     const struct duda_entry page[] = {
         {"token", duda_value_text(duda_csrf_token(d))},
         {"name", duda_value_text(form ? form->name : MK_STR(""))},
         {"text", duda_value_text(form ? form->text : MK_STR(""))},
-        {"flaws", duda_value_list(texts, flaws ? flaws->n : 0)},
-        {"entries", duda_value_structs(&shape, l->entries, l->n)},
+        {"flaws", duda_value_list(texts, errors ? errors->n : 0)},
+        {"entries", duda_value_structs(&schema, l->entries, l->n)},
     };
     return e ? e : duda_render(d, "book.html", duda_value_map(page, MK_LEN(page)));
 }
@@ -73,10 +74,10 @@ static int store(struct duda_ctx *d, const struct entry *entry)
 static int write_entry(struct duda_ctx *d)
 {
     struct entry entry = {MK_STR(""), MK_STR("")};
-    struct duda_validation_errors flaws;
-    int e = duda_bind_form(d, &shape, &entry, &flaws);
+    struct duda_validation_errors errors;
+    int e = duda_bind_form(d, &schema, &entry, &errors);
     if (e == -EINVAL) {
-        e = show_with(d, &entry, &flaws);
+        e = show_with(d, &entry, &errors);
         return e ? e : duda_status(d, 422);
     }
     if (!e)

@@ -16,18 +16,18 @@ struct item {
 };
 
 static const struct duda_schema_field members[] = {
-    DUDA_STRING(struct item, name, .min = 1, .max = 80),
-    DUDA_DOUBLE(struct item, price, .low = 0, .high = 1e6),
+    DUDA_STRING(struct item, name, .min_length = 1, .max_length = 80),
+    DUDA_DOUBLE(struct item, price, .minimum = 0, .maximum = 1e6),
     DUDA_ENUM(struct item, state, states, .optional = true),
 };
-static const struct duda_schema shape = DUDA_SCHEMA(struct item, members);
+static const struct duda_schema schema = DUDA_SCHEMA(struct item, members);
 
 struct page {
     int64_t after;
 };
 
 static const struct duda_schema_field page_members[] = {
-    DUDA_INTEGER(struct page, after, .optional = true, .high = 1e9)};
+    DUDA_INTEGER(struct page, after, .optional = true, .maximum = 1e9)};
 static const struct duda_schema page_shape = DUDA_SCHEMA(struct page, page_members);
 
 /* Keys sort as numbers do: item/0000000012. */
@@ -46,9 +46,9 @@ static mk_str key_asked(struct duda_ctx *d)
 /* Stores an item, and says it. */
 static int store(struct duda_ctx *d, mk_str key, const struct item *item)
 {
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    struct duda_value value = duda_value_struct(&shape, item);
+    char buf[1024];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct duda_value value = duda_value_struct(&schema, item);
     duda_json_write(&text, &value);
     int e = text.failed ? -EMSGSIZE : duda_kv_set(d, duda_kv_find(d, NULL), key, mk_buf_str(&text), 0);
     return e ? e : duda_send_json(d, value);
@@ -58,7 +58,7 @@ static int create(struct duda_ctx *d)
 {
     struct item item = {.state = 0};
     int64_t id = 0;
-    int e = duda_bind_json(d, &shape, &item, NULL);
+    int e = duda_bind_json(d, &schema, &item, NULL);
     if (!e)
         e = duda_kv_incr(d, duda_kv_find(d, NULL), MK_STR("last"), 1, 0, &id);
     if (!e)
@@ -87,7 +87,7 @@ static int replace(struct duda_ctx *d)
     if (e == -ENOENT)
         return duda_problem(d, 404, "there is no such item");
     if (!e)
-        e = duda_bind_json(d, &shape, &item, NULL);
+        e = duda_bind_json(d, &schema, &item, NULL);
     return e ? e : store(d, key_asked(d), &item);
 }
 
@@ -128,9 +128,10 @@ static int list(struct duda_ctx *d)
 
 DUDA_SERVICE(items,
              DUDA_GET("/items", list, "Lists up to 100 items, from ?after=ID on.", .query = &page_shape),
-             DUDA_POST("/items", create, "Creates an item.", .takes = &shape, .gives = &shape,
-                       .answers = "201"),
-             DUDA_GET("/items/:id<uint>", show, "Shows an item.", .gives = &shape, .answers = "200 404"),
-             DUDA_PUT("/items/:id<uint>", replace, "Replaces an item.", .takes = &shape, .gives = &shape,
-                      .answers = "200 404"),
-             DUDA_DELETE("/items/:id<uint>", drop, "Removes an item.", .answers = "204 404"));
+             DUDA_POST("/items", create, "Creates an item.", .request_body = &schema,
+                       .response_body = &schema, .responses = "201"),
+             DUDA_GET("/items/:id<uint>", show, "Shows an item.", .response_body = &schema,
+                      .responses = "200 404"),
+             DUDA_PUT("/items/:id<uint>", replace, "Replaces an item.", .request_body = &schema,
+                      .response_body = &schema, .responses = "200 404"),
+             DUDA_DELETE("/items/:id<uint>", drop, "Removes an item.", .responses = "204 404"));

@@ -24,9 +24,9 @@ static int show(struct duda_ctx *d)
     return show_with(d, NULL);
 }
 
-static int refuse(struct duda_ctx *d, const char *why)
+static int refuse(struct duda_ctx *d, const char *error)
 {
-    int e = show_with(d, why);
+    int e = show_with(d, error);
     return e ? e : duda_status(d, 403);
 }
 

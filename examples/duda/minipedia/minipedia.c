@@ -65,18 +65,18 @@ static int show(struct duda_ctx *d)
 static int save(struct duda_ctx *d)
 {
     mk_str text = duda_form(d, "text");
-    char room[1024];
-    struct mk_buf url = mk_buf_fixed(room, sizeof room - 1);
+    char buf[1024];
+    struct mk_buf url = mk_buf_fixed(buf, sizeof buf - 1);
     if (!text.p || text.len > TEXT_MAX)
         return duda_problem(d, 422, "an article has up to %d bytes of text", TEXT_MAX);
     mk_buf_add(&url, MK_STR("/wiki/"));
     mk_url_escape(&url, duda_param(d, "name"));
-    room[url.len] = '\0';
+    buf[url.len] = '\0';
     int e = url.failed ? -EINVAL : 0;
     if (!e)
         e = text.len ? duda_kv_set(d, duda_kv_find(d, NULL), key_of(d), text, 0)
                      : duda_kv_delete(d, duda_kv_find(d, NULL), key_of(d));
-    return e && e != -ENOENT ? e : duda_redirect(d, 303, room);
+    return e && e != -ENOENT ? e : duda_redirect(d, 303, buf);
 }
 
 static unsigned long fibonacci_of(unsigned n)

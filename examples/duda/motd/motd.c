@@ -21,18 +21,19 @@ struct message {
     mk_str text;
 };
 
-static const struct duda_schema_field members[] = {DUDA_STRING(struct message, text, .min = 1, .max = 200)};
-static const struct duda_schema shape = DUDA_SCHEMA(struct message, members);
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct message, text, .min_length = 1, .max_length = 200)};
+static const struct duda_schema schema = DUDA_SCHEMA(struct message, members);
 
 static int change(struct duda_ctx *d)
 {
     struct message message = {MK_STR("")};
     struct duda_redis_reply reply;
-    int e = duda_bind_json(d, &shape, &message, NULL);
+    int e = duda_bind_json(d, &schema, &message, NULL);
     e = e ? e
           : duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), MK_STR("message"), message.text);
     return e ? e : 204;
 }
 
 DUDA_SERVICE(motd, DUDA_GET("/page", show, "The page."),
-             DUDA_PUT("/page", change, "Another message.", .takes = &shape, .answers = "204"));
+             DUDA_PUT("/page", change, "Another message.", .request_body = &schema, .responses = "204"));

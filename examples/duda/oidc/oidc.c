@@ -35,7 +35,7 @@ static const struct mk_conf_key oidc_keys[] = {
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct oidc, secret),
      .parse = duda_secret,
-     .form = DUDA_SECRET_FORM,
+     .syntax = DUDA_SECRET_SYNTAX,
      .help = "Our password at the provider."},
 };
 static const struct mk_conf_table oidc_table = {.section = "OIDC",
@@ -50,35 +50,36 @@ struct places {
     mk_str issuer, authorization, token, keys, end;
 };
 static const struct duda_schema_field place_members[] = {
-    DUDA_STRING(struct places, issuer, .max = URL_MAX),
-    DUDA_STRING(struct places, authorization, .called = "authorization_endpoint", .max = URL_MAX),
-    DUDA_STRING(struct places, token, .called = "token_endpoint", .max = URL_MAX),
-    DUDA_STRING(struct places, keys, .called = "jwks_uri", .max = URL_MAX),
-    DUDA_STRING(struct places, end, .called = "end_session_endpoint", .max = URL_MAX, .optional = true),
+    DUDA_STRING(struct places, issuer, .max_length = URL_MAX),
+    DUDA_STRING(struct places, authorization, .json_name = "authorization_endpoint", .max_length = URL_MAX),
+    DUDA_STRING(struct places, token, .json_name = "token_endpoint", .max_length = URL_MAX),
+    DUDA_STRING(struct places, keys, .json_name = "jwks_uri", .max_length = URL_MAX),
+    DUDA_STRING(struct places, end, .json_name = "end_session_endpoint", .max_length = URL_MAX,
+                .optional = true),
 };
 static const struct duda_schema places_shape =
-    DUDA_SCHEMA(struct places, place_members, .ignores_unknown = true);
+    DUDA_SCHEMA(struct places, place_members, .allow_unknown = true);
 
 struct tokens {
     mk_str id_token;
 };
 static const struct duda_schema_field token_members[] = {
-    DUDA_STRING(struct tokens, id_token, .max = TOKEN_MAX)};
+    DUDA_STRING(struct tokens, id_token, .max_length = TOKEN_MAX)};
 static const struct duda_schema tokens_shape =
-    DUDA_SCHEMA(struct tokens, token_members, .ignores_unknown = true);
+    DUDA_SCHEMA(struct tokens, token_members, .allow_unknown = true);
 
 struct claims {
     mk_str sub, nonce, name, azp, aud;
 };
 static const struct duda_schema_field claim_members[] = {
-    DUDA_STRING(struct claims, sub, .min = 1, .max = 255),
-    DUDA_STRING(struct claims, nonce, .max = 100),
-    DUDA_STRING(struct claims, name, .max = 255, .optional = true),
-    DUDA_STRING(struct claims, azp, .max = 255, .optional = true),
+    DUDA_STRING(struct claims, sub, .min_length = 1, .max_length = 255),
+    DUDA_STRING(struct claims, nonce, .max_length = 100),
+    DUDA_STRING(struct claims, name, .max_length = 255, .optional = true),
+    DUDA_STRING(struct claims, azp, .max_length = 255, .optional = true),
     DUDA_JSON_RAW(struct claims, aud),
 };
 static const struct duda_schema claims_shape =
-    DUDA_SCHEMA(struct claims, claim_members, .ignores_unknown = true);
+    DUDA_SCHEMA(struct claims, claim_members, .allow_unknown = true);
 
 /* What this worker knows of the provider: in a program, workers are threads. */
 static _Thread_local struct {
@@ -101,10 +102,10 @@ static mk_str keep(unsigned i, mk_str text)
     return mk_str_of(known.room[i], text.len);
 }
 
-static int refuse(struct duda_ctx *d, unsigned status, const char *why)
+static int refuse(struct duda_ctx *d, unsigned status, const char *message)
 {
-    duda_log(d, MK_LOG_WARN, "log-in: %s", why);
-    return duda_problem(d, status, "%s", why);
+    duda_log(d, MK_LOG_WARN, "log-in: %s", message);
+    return duda_problem(d, status, "%s", message);
 }
 
 /* ---- Asking the provider ---- */
@@ -127,21 +128,21 @@ static int ask(struct duda_ctx *d, mk_str url, struct duda_http_request *request
     if (e == -ECANCELED)
         return e;
     if (e)
-        duda_log(d, MK_LOG_WARN, "%.*s", MK_STR_ARG(response.problem));
+        duda_log(d, MK_LOG_WARN, "%.*s", MK_STR_ARG(response.error));
     if (e || response.status != 200)
         return refuse(d, 502, e ? "the provider does not answer" : "the provider refuses our request");
-    *content = response.content;
+    *content = response.body;
     return 0;
 }
 
 static int ask_json(struct duda_ctx *d, mk_str url, struct duda_http_request *request,
-                    const struct duda_schema *shape, void *out)
+                    const struct duda_schema *schema, void *out)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
-    struct duda_validation_errors flaws;
+    struct duda_validation_errors errors;
     mk_str content;
     int e = ask(d, url, request, &content);
-    if (!e && duda_json_read(content, shape, &memory, NULL, out, &flaws))
+    if (!e && duda_json_read(content, schema, &memory, NULL, out, &errors))
         e = refuse(d, 502, "the provider's answer is not of the expected form");
     return e;
 }
@@ -216,16 +217,16 @@ static int know_new_keys(struct duda_ctx *d)
 
 static mk_str secret(struct duda_ctx *d)
 {
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
     duda_random_text(&out, SECRET_BYTES);
     return duda_strdup(d, mk_buf_str(&out));
 }
 
 static mk_str sha256(struct duda_ctx *d, mk_str text)
 {
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buf[64];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
     struct duda_hash hash;
     if (duda_hash(DUDA_SHA256, text, &hash))
         return MK_STR_NULL;
@@ -258,8 +259,8 @@ static int log_in(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
     mk_str state = secret(d), nonce = secret(d), verifier = secret(d);
-    char room[2048];
-    struct mk_buf query = mk_buf_fixed(room, sizeof room);
+    char buf[2048];
+    struct mk_buf query = mk_buf_fixed(buf, sizeof buf);
     int e = know(d);
     if (!e)
         e = duda_session_set(d, "state", state);
@@ -310,10 +311,10 @@ static int buy(struct duda_ctx *d, mk_str code, mk_str verifier, struct tokens *
         return 400;
     const struct mk_header basic = {MK_STR("Authorization"), mk_buf_str(&field)};
     struct duda_http_request request = {.method = MK_STR("POST"),
-                                        .fields = &basic,
-                                        .n_fields = oidc->secret.p ? 1 : 0,
-                                        .type = MK_STR("application/x-www-form-urlencoded"),
-                                        .content = mk_buf_str(&form)};
+                                        .headers = &basic,
+                                        .n_headers = oidc->secret.p ? 1 : 0,
+                                        .content_type = MK_STR("application/x-www-form-urlencoded"),
+                                        .body = mk_buf_str(&form)};
     return ask_json(d, known.places.token, &request, &tokens_shape, out);
 }
 
@@ -344,8 +345,8 @@ static int enter(struct duda_ctx *d, mk_str json, mk_str nonce)
     const struct oidc *oidc = duda_settings(d);
     const struct duda_allocator memory = duda_allocator_of(d);
     struct claims claims = {.name = MK_STR_NULL};
-    struct duda_validation_errors flaws;
-    if (duda_json_read(json, &claims_shape, &memory, NULL, &claims, &flaws))
+    struct duda_validation_errors errors;
+    if (duda_json_read(json, &claims_shape, &memory, NULL, &claims, &errors))
         return refuse(d, 403, "the provider's token lacks something");
     if (!mk_consttime_eq(claims.nonce, nonce) || !is_for_us(&claims, oidc->client))
         return refuse(d, 403, "the provider's token is not for this log-in");
@@ -400,8 +401,8 @@ static int show(struct duda_ctx *d)
 static int log_out(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
-    char room[1024];
-    struct mk_buf query = mk_buf_fixed(room, sizeof room);
+    char buf[1024];
+    struct mk_buf query = mk_buf_fixed(buf, sizeof buf);
     int e = duda_session_destroy(d);
     if (e || !known.places.end.p)
         return e ? e : duda_redirect(d, 303, "/");

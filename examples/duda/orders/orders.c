@@ -15,10 +15,10 @@ struct order {
 };
 
 static const struct duda_schema_field members[] = {
-    DUDA_STRING(struct order, goods, .min = 1, .max = 100),
-    DUDA_INTEGER(struct order, pieces, .low = 1, .high = 1000),
+    DUDA_STRING(struct order, goods, .min_length = 1, .max_length = 100),
+    DUDA_INTEGER(struct order, pieces, .minimum = 1, .maximum = 1000),
 };
-static const struct duda_schema shape = DUDA_SCHEMA(struct order, members);
+static const struct duda_schema schema = DUDA_SCHEMA(struct order, members);
 
 static struct duda_sql_db *database(struct duda_ctx *d)
 {
@@ -30,7 +30,7 @@ static int order(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct order o = {.pieces = 1};
-    int e = duda_bind_json(d, &shape, &o, NULL);
+    int e = duda_bind_json(d, &schema, &o, NULL);
     e = e ? e
           : duda_sql_query(d, database(d), &result, "INSERT INTO orders (goods, pieces) VALUES ($1, $2)",
                            duda_sql_text(o.goods), duda_sql_integer(o.pieces));
@@ -87,18 +87,19 @@ static int import(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
-    char room[PIECE];
+    char buf[PIECE];
     ssize_t n = 0;
     int e = duda_postgres_copy(d, database(d), &result, "COPY orders (goods, pieces) FROM STDIN (FORMAT csv)",
                                &copy);
-    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_postgres_copy_write(d, copy, mk_str_of(room, (size_t)n));
+    while (!e && (n = duda_read(d, buf, sizeof buf)) > 0)
+        e = duda_postgres_copy_write(d, copy, mk_str_of(buf, (size_t)n));
     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
     if (e == -EBADMSG || e == -EEXIST)
-        return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.problem));
-    return e ? e : duda_printf(d, "%lld orders\n", (long long)result.changed);
+        return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.error));
+    return e ? e : duda_printf(d, "%lld orders\n", (long long)result.rows_affected);
 }
 
-DUDA_SERVICE(orders, DUDA_POST("/orders", order, "Stores an order.", .takes = &shape, .answers = "201"),
+DUDA_SERVICE(orders,
+             DUDA_POST("/orders", order, "Stores an order.", .request_body = &schema, .responses = "201"),
              DUDA_GET("/events", follow, "Orders as events."), DUDA_GET("/orders.csv", export, "All orders."),
              DUDA_POST("/orders.csv", import, "Stores many orders, or none."));

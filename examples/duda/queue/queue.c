@@ -16,12 +16,12 @@ static int handle_order(struct duda_ctx *d, const struct duda_job *job)
     int e = duda_sleep(d, 50);
     if (e)
         return e;
-    if (mk_str_eq(job->text, MK_STR("nonsense")))
+    if (mk_str_eq(job->payload, MK_STR("nonsense")))
         return duda_job_fail(d, -EBADMSG, "nobody sells nonsense");
-    if (mk_str_eq(job->text, MK_STR("glass")) && job->attempt < 3)
+    if (mk_str_eq(job->payload, MK_STR("glass")) && job->attempt < 3)
         return duda_job_fail(d, -EAGAIN, "it broke");
-    return duda_kv_set(d, duda_kv_find(d, NULL), duda_sprintf(d, "done/%.*s", MK_STR_ARG(job->id)), job->text,
-                       0);
+    return duda_kv_set(d, duda_kv_find(d, NULL), duda_sprintf(d, "done/%.*s", MK_STR_ARG(job->id)),
+                       job->payload, 0);
 }
 
 /* Once a minute, in one of the workers. */
@@ -32,12 +32,12 @@ static int report(struct duda_ctx *d, const struct duda_job *job)
     int e = duda_jobs_count(d, "order", &n);
     if (!e)
         duda_log(d, MK_LOG_INFO, "%llu orders wait, %llu are dead", (unsigned long long)n.waiting,
-                 (unsigned long long)n.dead);
+                 (unsigned long long)n.failed);
     return e;
 }
 
 static const struct duda_job_type order = {
-    .name = "order", .fn = handle_order, .parallel = 4, .attempts = 5, .backoff_ms = 100};
+    .name = "order", .fn = handle_order, .concurrency = 4, .max_attempts = 5, .backoff_ms = 100};
 static const struct duda_job_type minute = {.name = "report", .fn = report, .schedule = "every 1m"};
 
 static int start(struct mk_worker *worker)
@@ -57,7 +57,7 @@ static const struct duda_schema_field members[] = {
     DUDA_STRING(struct dead, text),
     DUDA_STRING(struct dead, problem),
 };
-static const struct duda_schema shape = DUDA_SCHEMA(struct dead, members);
+static const struct duda_schema schema = DUDA_SCHEMA(struct dead, members);
 
 struct listing {
     struct duda_ctx *d;
@@ -68,8 +68,8 @@ struct listing {
 static bool add(void *ctx, const struct duda_job *job)
 {
     struct listing *l = ctx;
-    l->dead[l->n++] = (struct dead){duda_strdup(l->d, job->id), duda_strdup(l->d, job->text),
-                                    duda_strdup(l->d, job->problem)};
+    l->dead[l->n++] = (struct dead){duda_strdup(l->d, job->id), duda_strdup(l->d, job->payload),
+                                    duda_strdup(l->d, job->last_error)};
     return l->n < SHOWN_MAX;
 }
 
@@ -97,7 +97,7 @@ static int show(struct duda_ctx *d)
         {"waiting", duda_value_integer((int64_t)n.waiting)},
         {"running", duda_value_integer((int64_t)n.running)},
         {"done", duda_value_integer(done)},
-        {"dead", duda_value_structs(&shape, l->dead, l->n)},
+        {"dead", duda_value_structs(&schema, l->dead, l->n)},
     };
     return e ? e : duda_render(d, "board.html", duda_value_map(page, MK_LEN(page)));
 }

@@ -53,7 +53,7 @@ static int show(struct duda_ctx *d, const char *page, unsigned status, const cha
 static int fail(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     if (e != -EBADMSG)
-        duda_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(result->problem));
+        duda_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(result->error));
     return e;
 }
 
@@ -62,8 +62,8 @@ static int fail(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 /* What is between the two parts; LIKE has letters of its own, which are to be ordinary ones. */
 static mk_str pattern(struct duda_ctx *d, mk_str search)
 {
-    char room[2 * SEARCH_LEN_MAX + 3];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buf[2 * SEARCH_LEN_MAX + 3];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add_char(&out, '%');
     for (size_t i = 0; i < search.len; i++) {
         if (search.p[i] == '%' || search.p[i] == '_' || search.p[i] == '!')
@@ -135,8 +135,8 @@ static void read_basket(struct duda_ctx *d, struct basket *b)
 
 static int write_basket(struct duda_ctx *d, const struct basket *b)
 {
-    char room[DUDA_UUID_LEN + LINES_MAX * 24], number[DUDA_UUID_LEN];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[DUDA_UUID_LEN + LINES_MAX * 24], number[DUDA_UUID_LEN];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     duda_uuid4(number);
     mk_buf_add(&text, b->number.len ? b->number : mk_str_of(number, sizeof number));
     for (size_t i = 0; i < b->n; i++)
@@ -228,7 +228,7 @@ static int take(struct duda_ctx *d, mk_str order, uint64_t id, uint64_t n, struc
     const struct duda_sql_value good = duda_sql_integer((int64_t)id), count = duda_sql_integer((int64_t)n);
     int e = duda_sql_query(d, data(d), result,
                            "UPDATE goods SET stock = stock - $2 WHERE id = $1 AND stock >= $2", good, count);
-    if (!e && result->changed != 1)
+    if (!e && result->rows_affected != 1)
         return -ENODATA;
     return e ? e
              : duda_sql_query(
@@ -266,7 +266,7 @@ static int find(struct duda_ctx *d, mk_str number, struct duda_sql_result *resul
 static int order(struct duda_ctx *d)
 {
     struct basket b;
-    struct duda_sql_result result = {.problem = MK_STR("the order was not placed")};
+    struct duda_sql_result result = {.error = MK_STR("the order was not placed")};
     int e = -ESTALE;
     if (!duda_session_get(d, "customer").len)
         return duda_redirect(d, 303, "/account");

@@ -43,7 +43,7 @@ struct world {
 
 static const struct duda_schema_field world_members[] = {
     DUDA_INTEGER(struct world, id),
-    DUDA_INTEGER(struct world, number, .called = "randomNumber"),
+    DUDA_INTEGER(struct world, number, .json_name = "randomNumber"),
 };
 static const struct duda_schema world_shape = DUDA_SCHEMA(struct world, world_members);
 
@@ -174,11 +174,11 @@ static int write_rows(struct duda_ctx *d, struct world *rows, size_t n)
 {
     enum { NUMBER_ROOM = 7 };
     struct duda_sql_result result;
-    size_t room = n * NUMBER_ROOM + 2;
-    char *ids_room = duda_alloc(d, room), *numbers_room = duda_alloc(d, room);
+    size_t space = n * NUMBER_ROOM + 2;
+    char *ids_room = duda_alloc(d, space), *numbers_room = duda_alloc(d, space);
     if (!ids_room || !numbers_room)
         return -ENOMEM;
-    struct mk_buf ids = mk_buf_fixed(ids_room, room), numbers = mk_buf_fixed(numbers_room, room);
+    struct mk_buf ids = mk_buf_fixed(ids_room, space), numbers = mk_buf_fixed(numbers_room, space);
     qsort(rows, n, sizeof *rows, by_id);
     write_array(&ids, rows, n, offsetof(struct world, id));
     write_array(&numbers, rows, n, offsetof(struct world, number));
@@ -204,8 +204,8 @@ static int updates(struct duda_ctx *d)
 /* Of a row that is not in the cache the database is asked. */
 static int read_cached(struct duda_ctx *d, struct duda_store *cache, int id, struct world *out)
 {
-    char room[KEY_ROOM];
-    struct mk_buf key = mk_buf_fixed(room, sizeof room);
+    char buf[KEY_ROOM];
+    struct mk_buf key = mk_buf_fixed(buf, sizeof buf);
     struct duda_sql_result result;
     mk_str value;
     mk_buf_add(&key, MK_STR("world/"));

@@ -36,26 +36,26 @@ static mk_str topic(struct duda_ctx *d)
 }
 
 /* Kept first, then said: a client that is told to look finds it. */
-static int publish(struct duda_ctx *d, mk_str room, mk_str text)
+static int publish(struct duda_ctx *d, mk_str buf, mk_str text)
 {
-    int e = duda_store_set(d, duda_store_find(d, NULL), room, text, 0);
+    int e = duda_store_set(d, duda_store_find(d, NULL), buf, text, 0);
     if (!e)
-        e = duda_topic_publish(d, room, MK_WEBSOCKET_TEXT, text);
+        e = duda_topic_publish(d, buf, MK_WEBSOCKET_TEXT, text);
     return e == -EAGAIN ? 0 : e; /* a worker that is far behind reads what was kept */
 }
 
 static int say(struct duda_ctx *d)
 {
-    mk_str room = topic(d), text;
+    mk_str buf = topic(d), text;
     int e = duda_read_all(d, TEXT_MAX, &text);
     if (!e)
-        e = room.p ? publish(d, room, text) : 400;
+        e = buf.p ? publish(d, buf, text) : 400;
     return e ? e : 204;
 }
 
-static int last(struct duda_ctx *d, mk_str room, mk_str *text)
+static int last(struct duda_ctx *d, mk_str buf, mk_str *text)
 {
-    int e = duda_store_get(d, duda_store_find(d, NULL), room, text);
+    int e = duda_store_get(d, duda_store_find(d, NULL), buf, text);
     if (e == -ENOENT)
         *text = MK_STR_NULL;
     return e == -ENOENT ? 0 : e;
@@ -63,33 +63,33 @@ static int last(struct duda_ctx *d, mk_str room, mk_str *text)
 
 static int show_last(struct duda_ctx *d)
 {
-    mk_str room = topic(d), text = MK_STR_NULL;
-    int e = room.p ? last(d, room, &text) : 400;
+    mk_str buf = topic(d), text = MK_STR_NULL;
+    int e = buf.p ? last(d, buf, &text) : 400;
     return e ? e : text.p ? duda_write(d, text) : 404;
 }
 
 /* The next message, or the last one if some were missed; absent when there was none for a while. */
-static int hear(struct duda_ctx *d, mk_str room, mk_str *text)
+static int hear(struct duda_ctx *d, mk_str buf, mk_str *text)
 {
     struct duda_topic_message m;
     int e = duda_topic_receive_message(d, PING_MS, &m);
-    *text = m.text;
-    if (!e && m.missed)
-        e = last(d, room, text);
+    *text = m.data;
+    if (!e && m.dropped)
+        e = last(d, buf, text);
     return e == -ETIMEDOUT && !duda_cancelled(d) ? 0 : e;
 }
 
 static int events(struct duda_ctx *d)
 {
-    mk_str room = topic(d), text;
-    int e = room.p ? duda_topic_subscribe(d, room) : 400; /* from now on: nothing is missed in between */
+    mk_str buf = topic(d), text;
+    int e = buf.p ? duda_topic_subscribe(d, buf) : 400; /* from now on: nothing is missed in between */
     if (!e)
-        e = last(d, room, &text);
+        e = last(d, buf, &text);
     size_t mark = duda_arena_mark(d);
     while (!e) {
         e = duda_sse_send(d, text.p ? "said" : NULL, text.p ? text : MK_STR(""), NULL);
         duda_arena_rewind(d, mark);
-        e = e ? e : hear(d, room, &text);
+        e = e ? e : hear(d, buf, &text);
     }
     return e;
 }
@@ -97,14 +97,14 @@ static int events(struct duda_ctx *d)
 static int talk(struct duda_ctx *d)
 {
     static const struct duda_websocket_options options = {.message_max = TEXT_MAX, .ping_ms = PING_MS};
-    mk_str room = topic(d);
+    mk_str buf = topic(d);
     struct duda_websocket *s;
     struct duda_message m;
-    int e = room.p ? duda_websocket_open(d, &options, NULL, &s) : 400;
+    int e = buf.p ? duda_websocket_open(d, &options, NULL, &s) : 400;
     if (!e)
-        e = duda_topic_attach(s, room);
+        e = duda_topic_attach(s, buf);
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
-        e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, room, m.data) : 0;
+        e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, buf, m.data) : 0;
     return e;
 }
 

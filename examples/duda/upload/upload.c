@@ -56,8 +56,8 @@ static int take(struct duda_ctx *d)
     static const struct duda_multipart_limits limits = {.size = SIZE_MAX_, .file = SIZE_MAX_};
     struct reading r = {.d = d, .hasher = duda_hasher_new(DUDA_SHA256)};
     struct duda_hash sum;
-    char room[160];
-    struct mk_buf hex = mk_buf_fixed(room, sizeof room);
+    char buf[160];
+    struct mk_buf hex = mk_buf_fixed(buf, sizeof buf);
     r.name = mk_buf_fixed(r.room, sizeof r.room);
     int e = r.hasher ? duda_defer(d, free_hasher, r.hasher) : -ENOMEM;
     if (!e)

@@ -63,10 +63,10 @@ static json_t *read_saved_account(void)
     return o;
 }
 
-static bool same_contact(const json_t *account, const json_t *wanted)
+static bool same_contact(const json_t *account, const json_t *expected)
 {
     const json_t *old = json_object_get(account, "contact");
-    return json_equal(old, wanted);
+    return json_equal(old, expected);
 }
 
 /* Sets the URL if the account belongs to that key and directory. True if its contact is current as well. */
@@ -75,8 +75,8 @@ static bool load_account(struct acme_client *c)
     json_t *o = read_saved_account();
     const char *url = acme_json_string(o, "url"), *directory = acme_json_string(o, "directory"),
                *key = acme_json_string(o, "key");
-    char room[256];
-    struct mk_buf ours = mk_buf_fixed(room, sizeof room - 1);
+    char buf[256];
+    struct mk_buf ours = mk_buf_fixed(buf, sizeof buf - 1);
     bool same = acme_http_is_url(url) && directory && key && strcmp(directory, c->plan->directory) == 0 &&
                 acme_jws_key_authorization(&ours, c->key, "") &&
                 mk_str_eq(mk_buf_str(&ours), mk_str_from_c(key));
@@ -123,8 +123,8 @@ static bool save_account(const struct acme_client *c, struct acme_error *f)
 static bool append_external_binding(struct mk_buf *out, const struct acme_client *c, struct acme_error *f)
 {
     const struct acme_job *p = c->plan;
-    char room[512];
-    struct mk_buf secret = mk_buf_fixed(room, sizeof room);
+    char buf[512];
+    struct mk_buf secret = mk_buf_fixed(buf, sizeof buf);
     if (!p->eab_id)
         return !c->wants_binding ||
                acme_error_set_global(f, "the authority requires external account binding: set "

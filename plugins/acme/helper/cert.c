@@ -82,9 +82,9 @@ static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_cert_s
 }
 
 /* Prevents OpenSSL from prompting for a password. */
-static int refuse_password_prompt(char *room, int cap, int for_writing, void *unused)
+static int refuse_password_prompt(char *buf, int cap, int for_writing, void *unused)
 {
-    (void)room, (void)cap, (void)for_writing, (void)unused;
+    (void)buf, (void)cap, (void)for_writing, (void)unused;
     return -1;
 }
 

@@ -40,8 +40,8 @@ static void append_subproblems(struct mk_buf *out, const json_t *problem)
 
 void acme_client_parse_problem(const json_t *problem, const char *what, struct acme_error *f)
 {
-    char room[900];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buf[900];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     const char *type = acme_json_string(problem, "type");
     append_problem(&text, problem);
     append_subproblems(&text, problem);
@@ -155,14 +155,14 @@ json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str pay
 
 /* ---- The directory ---- */
 
-static bool read_directory_url(char room[ACME_URL_MAX], const json_t *directory, const char *key,
+static bool read_directory_url(char buf[ACME_URL_MAX], const json_t *directory, const char *key,
                                struct acme_error *f)
 {
     const char *url = acme_json_string(directory, key);
     if (!acme_http_is_url(url))
         return acme_error_set_global(
             f, "the directory has no `%s` that begins with https://: is it an ACME directory?", key);
-    memcpy(room, url, strlen(url) + 1);
+    memcpy(buf, url, strlen(url) + 1);
     return true;
 }
 

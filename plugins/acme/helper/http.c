@@ -24,13 +24,13 @@ static size_t append_body(char *p, size_t size, size_t n, void *ctx)
     return body->failed ? 0 : size * n; /* 0 ends it */
 }
 
-static void copy_response_header(CURL *c, const char *name, char *room, size_t cap)
+static void copy_response_header(CURL *c, const char *name, char *buf, size_t cap)
 {
     struct curl_header *h;
-    *room = '\0';
+    *buf = '\0';
     if (curl_easy_header(c, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK || strlen(h->value) >= cap)
         return;
-    memcpy(room, h->value, strlen(h->value) + 1);
+    memcpy(buf, h->value, strlen(h->value) + 1);
 }
 
 static bool is_base64url(const char *text)

@@ -63,8 +63,8 @@ bool acme_jws_write_jwk(struct mk_buf *out, const EVP_PKEY *key)
 
 bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token)
 {
-    char room[256], digest[32];
-    struct mk_buf jwk = mk_buf_fixed(room, sizeof room);
+    char buf[256], digest[32];
+    struct mk_buf jwk = mk_buf_fixed(buf, sizeof buf);
     if (!acme_jws_write_jwk(&jwk, key) || !acme_sha256(mk_buf_str(&jwk), digest))
         return false;
     mk_buf_addf(out, "%s.", token);

@@ -37,9 +37,9 @@ bool acme_key_write_pem(const EVP_PKEY *key, struct mk_buf *out)
 }
 
 /* There is no user to prompt for a password. */
-static int refuse_password_prompt(char *room, int size, int writes, void *ctx)
+static int refuse_password_prompt(char *buf, int size, int writes, void *ctx)
 {
-    (void)room, (void)size, (void)writes, (void)ctx;
+    (void)buf, (void)size, (void)writes, (void)ctx;
     return -1;
 }
 
@@ -53,7 +53,7 @@ EVP_PKEY *acme_key_read_pem(mk_str pem)
 
 const char *acme_key_error(void)
 {
-    const char *why = ERR_reason_error_string(ERR_peek_last_error());
+    const char *error = ERR_reason_error_string(ERR_peek_last_error());
     ERR_clear_error();
-    return why ? why : "unknown reason";
+    return error ? error : "unknown reason";
 }

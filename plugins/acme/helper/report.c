@@ -31,8 +31,8 @@ static void write_message_line(struct mk_buf *b)
 
 void acme_report_log(enum mk_log_level level, const char *fmt, ...)
 {
-    char text[LINE_MAX_BYTES], room[LINE_MAX_BYTES + 8];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
+    char text[LINE_MAX_BYTES], buf[LINE_MAX_BYTES + 8];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf - 1);
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args); /* truncated if it is too long */
@@ -43,8 +43,8 @@ void acme_report_log(enum mk_log_level level, const char *fmt, ...)
 
 void acme_report_next_run(uint64_t seconds)
 {
-    char room[32];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
+    char buf[32];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf - 1);
     mk_buf_addf(&b, "N %" PRIu64, seconds);
     write_message_line(&b);
 }

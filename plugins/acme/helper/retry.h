@@ -11,7 +11,7 @@
 int64_t acme_retry_time(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t now);
 /* Saves and reports a failure. Returns the time of the next attempt. */
 int64_t acme_retry_record_failure(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t now,
-                                  const struct acme_error *why);
+                                  const struct acme_error *error);
 void acme_retry_clear(const struct acme_cert_spec *spec);
 
 #endif

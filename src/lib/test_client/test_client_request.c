@@ -80,7 +80,7 @@ static mk_err send_request(struct mk_test_client *p, const struct mk_http2_clien
 /* ---- Reading ---- */
 
 static void store_head(struct mk_test_client *p, const struct mk_response_head *head,
-                       struct mk_test_client_answer *answer)
+                       struct mk_test_client_response *answer)
 {
     answer->status = head->status;
     for (size_t i = 0; i < head->fields.n; i++) {
@@ -91,7 +91,7 @@ static void store_head(struct mk_test_client *p, const struct mk_response_head *
 
 /* Processes received data. 1: response complete; 0: not yet. */
 static int parse_http1_response(struct mk_test_client *p, struct mk_response_parser *reply,
-                                struct mk_test_client_answer *answer)
+                                struct mk_test_client_response *answer)
 {
     mk_str in = mk_buf_str(&p->heard), data;
     enum mk_response_parser_event step;
@@ -109,7 +109,7 @@ static int parse_http1_response(struct mk_test_client *p, struct mk_response_par
     return step == MK_RESPONSE_PARSER_END;
 }
 
-static int parse_http2_response(struct mk_test_client *p, struct mk_test_client_answer *answer)
+static int parse_http2_response(struct mk_test_client *p, struct mk_test_client_response *answer)
 {
     struct mk_buf more = mk_buf_growing(1 << 30);
     struct mk_http2_client_response a = {.status = answer->status, .head = &p->head, .content = &p->content};
@@ -126,7 +126,7 @@ static int parse_http2_response(struct mk_test_client *p, struct mk_test_client_
 }
 
 static int wait_for_response(struct mk_test_client *p, struct mk_response_parser *reply,
-                             struct mk_test_client_answer *answer)
+                             struct mk_test_client_response *answer)
 {
     uint64_t until = mk_clock_ms() + PATIENCE_MS;
     int done;
@@ -146,13 +146,13 @@ static int wait_for_response(struct mk_test_client *p, struct mk_response_parser
 
 int mk_test_client_request(struct mk_test_client *p, const char *method, const char *target,
                            const struct mk_header *fields, size_t n, mk_str content,
-                           struct mk_test_client_answer *answer)
+                           struct mk_test_client_response *answer)
 {
     int before MK_KEEP_ERRNO = errno;
     struct mk_header_field buf[MK_HEADERS_MAX];
     struct mk_response_parser reply;
     if (answer)
-        *answer = (struct mk_test_client_answer){0};
+        *answer = (struct mk_test_client_response){0};
     if (!mk_handle_is_valid(p) || !answer || !method || !target || (n && !fields))
         return -EINVAL;
     if (!p->server || p->server->phase != MK_SERVER_RUNNING)
@@ -176,14 +176,14 @@ int mk_test_client_request(struct mk_test_client *p, const char *method, const c
     mk_response_parser_fini(&reply);
     if (done < 0 && p->http2 && p->conn) /* otherwise the next request would read the rest of this response */
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
-    answer->head = mk_buf_str(&p->head);
-    answer->content = mk_buf_str(&p->content);
+    answer->headers = mk_buf_str(&p->head);
+    answer->body = mk_buf_str(&p->content);
     return done < 0 ? done : 0;
 }
 
-mk_str mk_test_client_header(const struct mk_test_client_answer *answer, mk_str name)
+mk_str mk_test_client_header(const struct mk_test_client_response *answer, mk_str name)
 {
-    mk_str rest = answer->head;
+    mk_str rest = answer->headers;
     while (rest.len) {
         mk_str value = mk_str_cut(&rest, '\n'), key = mk_str_cut(&value, ':');
         if (mk_str_eq_nocase(key, name))

@@ -109,7 +109,7 @@ static void count_closed(void *ctx)
     mk_worker_log(c->worker, MK_LOG_INFO, "answers: source closed, %llu left", (unsigned long long)c->left);
 }
 
-static const struct mk_body_source_ops count_ops = {.pull = count, .close = count_closed};
+static const struct mk_body_source_ops count_ops = {.read = count, .close = count_closed};
 
 static enum mk_verdict counted(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -133,7 +133,7 @@ static ssize_t pull_raw(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_body_source_ops raw_ops = {.pull = pull_raw};
+static const struct mk_body_source_ops raw_ops = {.read = pull_raw};
 
 static enum mk_verdict raw(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -405,7 +405,7 @@ static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *room, s
     return n;
 }
 
-static const struct mk_filter_ops upper_ops = {.pull = pull_upper};
+static const struct mk_filter_ops upper_ops = {.read = pull_upper};
 
 /* Doubles every byte, so that the length changes. */
 static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
@@ -419,7 +419,7 @@ static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *room, 
     return n > 0 ? 2 * n : n;
 }
 
-static const struct mk_filter_ops double_ops = {.pull = pull_double};
+static const struct mk_filter_ops double_ops = {.read = pull_double};
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
@@ -463,7 +463,7 @@ HANDLER(descriptor, descriptor);
 HANDLER(child, child);
 HANDLER(aside, aside);
 static const struct mk_handler text_handler = {.name = "text",
-                                               .form = "TEXT",
+                                               .syntax = "TEXT",
                                                .methods = MK_METHOD_BIT(MK_METHOD_GET),
                                                .handle = text,
                                                .bind = bind_text};

@@ -31,11 +31,11 @@ struct worker_state {
 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Children", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, children), .def = "off"},
-    {.name = "Flood", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, flood), .def = "off"},
+    {.name = "Children", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, children), .default_value = "off"},
+    {.name = "Flood", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, flood), .default_value = "off"},
     {.name = "Log", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, log)},
-    {.name = "LogSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .def = "0"},
-    {.name = "LogKeep", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, keep), .def = "1"},
+    {.name = "LogSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .default_value = "0"},
+    {.name = "LogKeep", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, keep), .default_value = "1"},
     {.name = "Allow", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, allow)},
 };
 

@@ -7,7 +7,7 @@ struct callee {
 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Text", .type = MK_CONF_TEXT, MK_CONF_AT(struct callee, text), .def = "by default"},
+    {.name = "Text", .type = MK_CONF_TEXT, MK_CONF_AT(struct callee, text), .default_value = "by default"},
 };
 
 static const struct mk_conf_table table = {

@@ -24,7 +24,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Name",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct caller, name),
-     .def = "unnamed",
+     .default_value = "unnamed",
      .parse = read_name},
 };
 

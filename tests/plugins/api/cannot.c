@@ -19,7 +19,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct cannot, what),
      .choices = words,
-     .def = "nothing"},
+     .default_value = "nothing"},
 };
 
 static const struct mk_conf_table table = {

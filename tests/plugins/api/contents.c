@@ -43,7 +43,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_body_source_ops made_ops = {.pull = pull};
+static const struct mk_body_source_ops made_ops = {.read = pull};
 
 static void read_word(struct made *m, struct mk_response *response, mk_str name, mk_str value)
 {
@@ -133,7 +133,7 @@ static void stop_listening(void *ctx)
     free(l);
 }
 
-static const struct mk_body_source_ops listener_ops = {.pull = pull_said, .close = stop_listening};
+static const struct mk_body_source_ops listener_ops = {.read = pull_said, .close = stop_listening};
 
 static enum mk_verdict listen(struct mk_request *request, struct mk_response *response, void *data)
 {

@@ -59,7 +59,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         mk_buf_addf(&out, "expires=%" PRId64 "\n", tls.client_expires);
         struct mk_vhost_certificate shown = {0};
         (void)mk_vhost_certificate_get(mk_request_vhost(request), &shown);
-        mk_buf_addf(&out, "ends=%" PRId64 "\n", shown.expires);
+        mk_buf_addf(&out, "ends=%" PRId64 "\n", shown.not_after);
     }
     return mk_response_set_body(response, mk_buf_str(&out)) ? MK_ERROR : MK_DONE;
 }

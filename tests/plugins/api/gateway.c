@@ -61,7 +61,7 @@ static int read_all(struct mk_request *request)
 
 static enum mk_verdict fails(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull_failing};
+    static const struct mk_body_source_ops ops = {.read = pull_failing};
     struct fails *f = mk_request_alloc(request, sizeof *f);
     (void)data;
     if (!f)
@@ -115,7 +115,7 @@ static void on_end(void *ctx)
 
 static enum mk_verdict closes(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull_counted, .close = on_close};
+    static const struct mk_body_source_ops ops = {.read = pull_counted, .close = on_close};
     struct closes *c = mk_request_alloc(request, sizeof *c);
     uint64_t size = number_of(request, "size", 1000);
     (void)data;
@@ -138,7 +138,7 @@ static ssize_t pull_little(void *ctx, struct mk_filter_next *inner, char *room, 
 
 static void cut(struct mk_request *request, struct mk_response *response)
 {
-    static const struct mk_filter_ops ops = {.pull = pull_little};
+    static const struct mk_filter_ops ops = {.read = pull_little};
     uint64_t *left = mk_request_alloc(request, sizeof *left);
     if (!left)
         return;
@@ -260,7 +260,7 @@ static ssize_t pull_origin(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict origin(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull_origin};
+    static const struct mk_body_source_ops ops = {.read = pull_origin};
     struct origin *o = mk_request_alloc(request, sizeof *o);
     (void)data;
     if (!o)
@@ -317,7 +317,7 @@ static void close_events(void *ctx)
 
 static enum mk_verdict events(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull_event, .close = close_events};
+    static const struct mk_body_source_ops ops = {.read = pull_event, .close = close_events};
     struct events *e = mk_request_alloc(request, sizeof *e);
     (void)data;
     if (!e)

@@ -17,8 +17,8 @@ struct granted {
 static const struct mk_conf_key keys[] = {
     {.name = "Read", .type = MK_CONF_TEXT, MK_CONF_AT(struct granted, read)},
     {.name = "Write", .type = MK_CONF_TEXT, MK_CONF_AT(struct granted, write)},
-    {.name = "Names", .type = MK_CONF_BOOL, MK_CONF_AT(struct granted, names), .def = "off"},
-    {.name = "Trust", .type = MK_CONF_BOOL, MK_CONF_AT(struct granted, trust), .def = "off"},
+    {.name = "Names", .type = MK_CONF_BOOL, MK_CONF_AT(struct granted, names), .default_value = "off"},
+    {.name = "Trust", .type = MK_CONF_BOOL, MK_CONF_AT(struct granted, trust), .default_value = "off"},
 };
 
 static const struct mk_conf_table table = {

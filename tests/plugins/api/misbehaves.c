@@ -27,8 +27,8 @@ static ssize_t pull_never(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops too_much = {.pull = pull_too_much}, error = {.pull = pull_error},
-                                           never = {.pull = pull_never};
+    static const struct mk_body_source_ops too_much = {.read = pull_too_much}, error = {.read = pull_error},
+                                           never = {.read = pull_never};
     mk_str how = mk_request_query(request);
     (void)data;
     if (mk_str_eq(how, MK_STR("crash")))
@@ -83,7 +83,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct settings, hangs),
      .choices = places,
-     .def = "nowhere",
+     .default_value = "nowhere",
      .help = "Where workers never return from."},
 };
 

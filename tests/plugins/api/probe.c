@@ -8,9 +8,9 @@ struct probe {
 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct probe, name), .def = "unnamed"},
+    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct probe, name), .default_value = "unnamed"},
     {.name = "Skip", .type = MK_CONF_TEXT, MK_CONF_AT(struct probe, skip)},
-    {.name = "Refuse", .type = MK_CONF_BOOL, MK_CONF_AT(struct probe, refuse), .def = "off"},
+    {.name = "Refuse", .type = MK_CONF_BOOL, MK_CONF_AT(struct probe, refuse), .default_value = "off"},
 };
 
 static const struct mk_conf_table table = {.section = "PROBE",

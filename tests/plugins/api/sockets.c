@@ -215,7 +215,7 @@ static enum mk_verdict open_it(struct mk_request *request, struct mk_response *r
 }
 
 static const struct mk_websocket_ops ops = {
-    .on_message = on_message, .on_room = on_room, .on_pong = on_pong, .on_close = on_close};
+    .on_message = on_message, .on_writable = on_room, .on_pong = on_pong, .on_close = on_close};
 
 static const struct mk_websocket_options
     echo = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .subprotocols = "chat, other", .message_max = 32 << 20,
@@ -272,9 +272,9 @@ static void on_events_close(void *ctx, struct mk_events *s)
     mk_mem_free(r);
 }
 
-static const struct mk_events_ops events_ops = {.on_room = on_events_room, .on_close = on_events_close};
+static const struct mk_events_ops events_ops = {.on_writable = on_events_room, .on_close = on_events_close};
 static const struct mk_events_options events_options = {
-    .size = sizeof(struct mk_events_options), .ops = &events_ops, .quiet_ms = 300, .queue_max = 10000};
+    .size = sizeof(struct mk_events_options), .ops = &events_ops, .keepalive_ms = 300, .queue_max = 10000};
 
 static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
 {

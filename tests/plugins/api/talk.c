@@ -52,10 +52,10 @@ struct speaker {
 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Size", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .def = "200"},
-    {.name = "Speakers", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, speakers), .def = "1000"},
-    {.name = "All", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, all), .def = "on"},
-    {.name = "Mix", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, mix), .def = "on"},
+    {.name = "Size", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .default_value = "200"},
+    {.name = "Speakers", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, speakers), .default_value = "1000"},
+    {.name = "All", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, all), .default_value = "on"},
+    {.name = "Mix", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, mix), .default_value = "on"},
 };
 
 static const struct mk_conf_table table = {

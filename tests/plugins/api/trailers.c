@@ -67,7 +67,7 @@ static void on_end(void *ctx)
     mk_buf_free(&((struct answer *)ctx)->text);
 }
 
-static const struct mk_body_source_ops ops = {.pull = pull};
+static const struct mk_body_source_ops ops = {.read = pull};
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {

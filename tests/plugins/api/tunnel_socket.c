@@ -101,7 +101,7 @@ static void on_close(void *ctx)
     mk_buf_free(&s->out);
 }
 
-static const struct mk_tunnel_ops ops = {.source = {.pull = pull, .close = on_close}};
+static const struct mk_tunnel_ops ops = {.source = {.read = pull, .close = on_close}};
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {

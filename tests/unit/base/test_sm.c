@@ -14,7 +14,7 @@ struct door {
 static const char *broken(const void *owner)
 {
     const struct door *d = owner;
-    return d->state.is == LOCKED && !d->has_key ? "it has a key" : NULL;
+    return d->state.state == LOCKED && !d->has_key ? "it has a key" : NULL;
 }
 
 static const struct mk_sm_states states = {
@@ -35,10 +35,10 @@ static void sm_zero_initialized_is_in_the_first_state(void **state)
 {
     (void)state;
     struct door d = {.has_key = true};
-    assert_int_equal(d.state.is, SHUT);
+    assert_int_equal(d.state.state, SHUT);
     assert_int_equal(sizeof d.state, 1);
     mk_sm_init(&d.state, &machine, LOCKED);
-    assert_int_equal(d.state.is, LOCKED);
+    assert_int_equal(d.state.state, LOCKED);
 }
 
 static void sm_allowed_move_changes_the_state(void **state)
@@ -48,7 +48,7 @@ static void sm_allowed_move_changes_the_state(void **state)
     static const enum door_state way[] = {OPEN, OPEN, SHUT, GONE};
     for (size_t i = 0; i < MK_LEN(way); i++) {
         move(&d, way[i]);
-        assert_int_equal(d.state.is, way[i]);
+        assert_int_equal(d.state.state, way[i]);
     }
 }
 

@@ -64,7 +64,7 @@ static void stats_same_table_has_the_same_number(void **state)
     assert_string_equal(of[MICROS].help, "Time.");
     assert_int_equal(of[MICROS].mean_of, 1);
     assert_true(of[MICROS].is_time && of[OPEN].is_optional && of[OPEN].kind == MK_STAT_GAUGE);
-    assert_null(of[CALLS].words);
+    assert_null(of[CALLS].value_names);
     assert_false(mk_stat_table_at(r, 2, &found, of));
     assert_false(mk_stat_table_at(r, 0, &found, of));
 }
@@ -252,13 +252,13 @@ static void stats_series_being_created_elsewhere_is_available_later(void **state
     pthread_t maker;
     assert_int_equal(ready, 1);
     *making = 0;
-    assert_int_equal(series_of(r, "a", "b"), MK_STAT_LATER);
+    assert_int_equal(series_of(r, "a", "b"), MK_STAT_RETRY);
     assert_int_equal(mk_stat_refused(r), 0);
-    assert_null(mk_stat_cells(r, MK_STAT_LATER, 0));
-    assert_int_equal(mk_stat_sum(r, MK_STAT_LATER, 0), 0);
+    assert_null(mk_stat_cells(r, MK_STAT_RETRY, 0));
+    assert_int_equal(mk_stat_sum(r, MK_STAT_RETRY, 0), 0);
     assert_int_equal(pthread_create(&maker, NULL, finish_making, making), 0);
     uint32_t got;
-    while ((got = series_of(r, "a", "b")) == MK_STAT_LATER)
+    while ((got = series_of(r, "a", "b")) == MK_STAT_RETRY)
         ;
     pthread_join(maker, NULL);
     assert_int_equal(got, s);
@@ -463,7 +463,7 @@ static size_t read_texts(const struct mk_stat_registry *r, unsigned t)
         assert_in_range(strlen(found.labels[i]), 0, 15);
     for (unsigned i = 0; i < found.n_metrics; i++) {
         const char *const texts[] = {of[i].name,  of[i].help,  of[i].column,
-                                     of[i].label, of[i].value, of[i].words};
+                                     of[i].label, of[i].value, of[i].value_names};
         for (unsigned k = 0; k < MK_LEN(texts); k++)
             n += texts[k] ? strlen(texts[k]) : 0;
         assert_true(!of[i].label || of[i].value);
@@ -591,7 +591,7 @@ static void stats_columns_have_means_words_and_gaps(void **state)
     assert_true(mk_stat_field_at(r, 1, s, 5, &f));
     assert_true(f.form == MK_STAT_NUMBER && f.n == 70);
     static const struct mk_stat_metric state_of[] = {
-        {.column = "state", .kind = MK_STAT_GAUGE, .words = "up slow down"}};
+        {.column = "state", .kind = MK_STAT_GAUGE, .value_names = "up slow down"}};
     unsigned t = mk_stat_define(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1});
     s = mk_stat_series(r, t, NULL);
     for (unsigned i = 0; i < 4; i++) {

@@ -277,7 +277,7 @@ static void conf_bind_wrong_default_is_reported(void **state)
                                         .type = MK_CONF_ENUM,
                                         MK_CONF_AT(struct sample, mode),
                                         .choices = sample_modes,
-                                        .def = "x"}};
+                                        .default_value = "x"}};
     const struct mk_conf_table table = {.section = "T", .keys = keys, .n = 1};
     mk_conf_report_init(&w.report, &w.arena);
     assert_int_equal(mk_conf_bind(&table, NULL, &s, &w.arena, &w.report), -EINVAL);

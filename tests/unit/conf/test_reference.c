@@ -57,7 +57,7 @@ static void conf_reference_names_default_units(void **state)
                                         .type = MK_CONF_TIME,
                                         MK_CONF_AT(struct sample, size),
                                         .unit = 60000,
-                                        .def = "1",
+                                        .default_value = "1",
                                         .help = "x"}};
     const struct mk_conf_table table = {.section = "T", .keys = keys, .n = 1};
     assert_non_null(

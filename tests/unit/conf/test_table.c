@@ -65,7 +65,7 @@ static void conf_table_form_is_described(void **state)
     form_is((struct mk_conf_key){.type = MK_CONF_NUM, .size = 2, .min = 1}, "a number from 1 to 65535");
     form_is((struct mk_conf_key){.type = MK_CONF_SIZE, .size = 8, .max = 1 << 20},
             "a size (B, K, M, G) up to 1M");
-    form_is((struct mk_conf_key){.type = MK_CONF_TIME, .size = 8, .zero = "never"},
+    form_is((struct mk_conf_key){.type = MK_CONF_TIME, .size = 8, .zero_word = "never"},
             "a time (ms, s, m, h, d), or never");
     form_is((struct mk_conf_key){.type = MK_CONF_TEXT, .min = 2, .max = 4}, "text from 2 to 4 bytes");
     form_is((struct mk_conf_key){.type = MK_CONF_TEXT}, "text");
@@ -73,7 +73,7 @@ static void conf_table_form_is_described(void **state)
     form_is((struct mk_conf_key){.type = MK_CONF_ENUM, .choices = sample_modes},
             "one of Drop, Resist, TooBusy");
     form_is((struct mk_conf_key){.type = MK_CONF_CUSTOM}, "a value");
-    form_is((struct mk_conf_key){.type = MK_CONF_CUSTOM, .form = "a port"}, "a port");
+    form_is((struct mk_conf_key){.type = MK_CONF_CUSTOM, .syntax = "a port"}, "a port");
 }
 
 int main(void)

@@ -262,8 +262,8 @@ static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned 
 static inline void talk_expect_state(struct talk *t, enum mk_conn_state state)
 {
     assert_int_equal(t->service.n_conns, 1);
-    if (t->conn->state.is != state)
-        fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.is],
+    if (t->conn->state.state != state)
+        fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.state],
                  mk_conn_machine.states->names[state]);
 }
 

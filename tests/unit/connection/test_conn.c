@@ -191,7 +191,7 @@ static void conn_memory_is_reused_after_iteration(void **state)
     assert_int_equal(t.service.n_spare, 1);
     int another;
     assert_ptr_equal(open_conn(&another), c);
-    assert_int_equal(c->state.is, MK_CONN_IDLE);
+    assert_int_equal(c->state.state, MK_CONN_IDLE);
     assert_int_equal(t.service.n_spare, 0);
     close(client);
     close(another);

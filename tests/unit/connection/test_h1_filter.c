@@ -45,7 +45,7 @@ static void on_close(void *ctx)
     n_closed++;
 }
 
-static const struct mk_filter_ops shift_ops = {.pull = pull_shifted, .close = on_close};
+static const struct mk_filter_ops shift_ops = {.read = pull_shifted, .close = on_close};
 
 static struct {
     uint64_t fails_at;
@@ -316,7 +316,7 @@ static ssize_t pull_raw(void *ctx, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static const struct mk_body_source_ops raw_ops = {.pull = pull_raw, .close = on_close};
+static const struct mk_body_source_ops raw_ops = {.read = pull_raw, .close = on_close};
 
 static enum mk_verdict speak_raw(struct mk_request *request, struct mk_response *response, void *data)
 {

@@ -40,19 +40,19 @@ static void http_stream_closes_each_direction_once(void **state)
     mk_http_stream_close_remote(&d);
     mk_http_stream_close_remote(&d);
     assert_true(mk_http_stream_request_received(&d) && !mk_http_stream_response_written(&d));
-    assert_int_equal(d.state.is, MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
+    assert_int_equal(d.state.state, MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
     mk_http_stream_close_local(&d);
     mk_http_stream_close_local(&d);
-    assert_int_equal(d.state.is, MK_HTTP_STREAM_CLOSED);
+    assert_int_equal(d.state.state, MK_HTTP_STREAM_CLOSED);
     mk_http_stream_close_remote(&d);
-    assert_int_equal(d.state.is, MK_HTTP_STREAM_CLOSED);
+    assert_int_equal(d.state.state, MK_HTTP_STREAM_CLOSED);
 
     struct mk_http_stream other = {0};
     mk_http_stream_set_response_state(&other, MK_RESPONSE_HEAD_SENT);
     mk_http_stream_close_local(&other);
     assert_true(mk_http_stream_response_written(&other) && !mk_http_stream_request_received(&other));
     mk_http_stream_close_remote(&other);
-    assert_int_equal(other.state.is, MK_HTTP_STREAM_CLOSED);
+    assert_int_equal(other.state.state, MK_HTTP_STREAM_CLOSED);
 }
 
 static void close_local(void *ctx)

@@ -31,24 +31,24 @@ static const char *const person_colours[] = {"red", "green", NULL};
 
 static const struct duda_schema_field person_place_members[] = {
     DUDA_STRING(struct person_place, street),
-    DUDA_DOUBLE(struct person_place, rent, .optional = true, .low = 0.5, .high = 99),
+    DUDA_DOUBLE(struct person_place, rent, .optional = true, .minimum = 0.5, .maximum = 99),
 };
 static const struct duda_schema person_place_shape = DUDA_SCHEMA(struct person_place, person_place_members);
 
 static const struct duda_schema_field person_members[] = {
-    DUDA_STRING(struct person, name, .min = 1, .max = 10),
-    DUDA_INTEGER(struct person, age, .high = 150),
+    DUDA_STRING(struct person, name, .min_length = 1, .max_length = 10),
+    DUDA_INTEGER(struct person, age, .maximum = 150),
     DUDA_BOOL(struct person, admin, .optional = true),
     DUDA_INTEGER(struct person, mood, .optional = true),
     DUDA_ENUM(struct person, colour, person_colours, .optional = true),
     DUDA_OBJECT(struct person, place, &person_place_shape, .optional = true,
-                .has_at = DUDA_PRESENCE(struct person, has_place)),
-    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .max = 3),
-    DUDA_LIST(struct person, places, n_places, DUDA_KIND_OBJECT, .shape = &person_place_shape,
+                .presence_offset = DUDA_PRESENCE(struct person, has_place)),
+    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .max_length = 3),
+    DUDA_LIST(struct person, places, n_places, DUDA_KIND_OBJECT, .schema = &person_place_shape,
               .optional = true),
-    DUDA_INTEGERS(struct person, numbers, n_numbers, .optional = true, .low = -2, .high = 9),
+    DUDA_INTEGERS(struct person, numbers, n_numbers, .optional = true, .minimum = -2, .maximum = 9),
     DUDA_JSON_RAW(struct person, raw, .optional = true),
-    DUDA_INTEGER(struct person, big, .optional = true, .called = "big-one"),
+    DUDA_INTEGER(struct person, big, .optional = true, .json_name = "big-one"),
 };
 static const struct duda_schema person_shape = DUDA_SCHEMA(struct person, person_members);
 

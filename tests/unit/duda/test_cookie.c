@@ -31,8 +31,8 @@ static void cookie_defaults_are_safe(void **state)
                                 .path = MK_STR("/x"),
                                 .domain = MK_STR("example.org"),
                                 .same_site = DUDA_SAME_SITE_STRICT,
-                                .for_scripts = true,
-                                .without_tls = true},
+                                .script_readable = true,
+                                .insecure = true},
            true, "a=; Path=/x; Domain=example.org; SameSite=Strict");
     expect((struct duda_cookie){.name = "a", .same_site = DUDA_SAME_SITE_NONE}, true,
            "a=; Path=/; Secure; HttpOnly; SameSite=None");
@@ -45,7 +45,7 @@ static void cookie_prefix_and_size_rules_are_enforced(void **state)
     expect((struct duda_cookie){.name = "__host-s"}, false, NULL);
     expect((struct duda_cookie){.name = "__Host-s", .path = MK_STR("/x")}, true, NULL);
     expect((struct duda_cookie){.name = "__Host-s", .domain = MK_STR("example.org")}, true, NULL);
-    expect((struct duda_cookie){.name = "__Secure-s", .without_tls = true}, true, NULL);
+    expect((struct duda_cookie){.name = "__Secure-s", .insecure = true}, true, NULL);
     expect((struct duda_cookie){.name = "a", .same_site = DUDA_SAME_SITE_NONE}, false, NULL);
     static char longest[DUDA_COOKIE_MAX];
     memset(longest, 'x', sizeof longest);

@@ -27,8 +27,8 @@ static void form_data_is_decoded(void **state)
     assert_int_equal(duda_form_data_get(&fields, "b").p[5], '\0');
     assert_str(duda_form_data_get(&fields, "c"), "");
     assert_str(duda_form_data_get(&fields, ""), "d");
-    assert_int_equal(fields.at[5].name.len, 2);
-    assert_str(fields.at[5].value, "2=");
+    assert_int_equal(fields.pairs[5].name.len, 2);
+    assert_str(fields.pairs[5].value, "2=");
     assert_int_equal(parse(""), 0);
     assert_int_equal(fields.n, 0);
 }
@@ -91,10 +91,10 @@ static void form_data_reports_validation_errors(void **state)
                                            "`raw` must be a value"};
     assert_int_equal(flaws.n, MK_LEN(expected));
     for (size_t i = 0; i < MK_LEN(expected); i++)
-        assert_str(flaws.at[i].text, expected[i]);
-    assert_str(flaws.at[5].pointer, "/tags/1");
-    assert_str(flaws.at[4].pointer, "/place/rent");
-    assert_int_equal(flaws.at[4].line, 0);
+        assert_str(flaws.items[i].message, expected[i]);
+    assert_str(flaws.items[5].pointer, "/tags/1");
+    assert_str(flaws.items[4].pointer, "/place/rent");
+    assert_int_equal(flaws.items[4].line, 0);
 }
 
 int main(void)

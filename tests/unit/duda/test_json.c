@@ -31,7 +31,7 @@ static mk_str complaints(void)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     for (size_t i = 0; i < flaws.n; i++) {
-        duda_validation_error_write(&out, &flaws.at[i]);
+        duda_validation_error_write(&out, &flaws.items[i]);
         mk_buf_add_char(&out, '\n');
     }
     return mk_buf_str(&out);
@@ -90,8 +90,8 @@ static void json_errors_have_positions(void **state)
                              "line 4, column 30: `places[0].street` is missing: it must be a text\n"
                              "line 4, column 44: `x/y` is not known here\n"
                              "line 4, column 59: `age` is there more than once\n");
-    assert_str(flaws.at[8].pointer, "/places/0/street");
-    assert_str(flaws.at[9].pointer, "/x~1y");
+    assert_str(flaws.items[8].pointer, "/places/0/street");
+    assert_str(flaws.items[9].pointer, "/x~1y");
 }
 
 /* Truncated text: fields missing from its beginning may be in the lost rest. */
@@ -101,9 +101,9 @@ static void json_truncated_reports_syntax_error_first(void **state)
     (void)state;
     assert_int_equal(read_person("{\"name\":7,\"places\":[", &p), -EBADMSG);
     assert_true(flaws.n > 1);
-    assert_int_equal(flaws.at[0].pointer.len, 0);
-    assert_int_equal(flaws.at[0].column, 21);
-    assert_str(flaws.at[1].pointer, "/name");
+    assert_int_equal(flaws.items[0].pointer.len, 0);
+    assert_int_equal(flaws.items[0].column, 21);
+    assert_str(flaws.items[1].pointer, "/name");
     char many[2048] = "{";
     struct mk_buf out = mk_buf_fixed(many, sizeof many - 1);
     mk_buf_add(&out, MK_STR("{"));
@@ -142,7 +142,7 @@ static void json_schema_check_runs_on_whole_struct(void **state)
     static const struct duda_schema_field members[] = {DUDA_INTEGER(struct span, begin),
                                                        DUDA_INTEGER(struct span, end)};
     static const struct duda_schema shape =
-        DUDA_SCHEMA(struct span, members, .check = ends_later, .ignores_unknown = true);
+        DUDA_SCHEMA(struct span, members, .validate = ends_later, .allow_unknown = true);
     struct span s;
     assert_int_equal(
         duda_json_read(MK_STR(" {\"begin\":2,\"x\":{},\"end\":2}"), &shape, &pool, NULL, &s, &flaws),
@@ -391,8 +391,8 @@ struct part {
 };
 
 static const struct duda_schema_field part_members[] = {
-    DUDA_INTEGER(struct part, first, .called = "the \"first\"", .optional = true,
-                 .has_at = DUDA_PRESENCE(struct part, has_first)),
+    DUDA_INTEGER(struct part, first, .json_name = "the \"first\"", .optional = true,
+                 .presence_offset = DUDA_PRESENCE(struct part, has_first)),
     DUDA_INTEGER(struct part, second),
 };
 
@@ -408,18 +408,18 @@ static void json_lists_of_structs_are_written(void **state)
     struct duda_schema_field many[17], named = part_members[1];
     for (size_t i = 0; i < MK_LEN(many); i++)
         many[i] = named;
-    const struct duda_schema wide = {.members = many, .n = MK_LEN(many), .size = sizeof(struct part)};
+    const struct duda_schema wide = {.fields = many, .n = MK_LEN(many), .size = sizeof(struct part)};
     v = duda_value_structs(&wide, parts, 2);
     mk_str text = written(&v);
     assert_int_equal(text.len, 2 * (17 * strlen("\"second\":4,") + 1) + 17 + 3);
     char long_name[250];
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
-    named.called = long_name;
-    const struct duda_schema lengthy = {.members = &named, .n = 1, .size = sizeof(struct part)};
+    named.json_name = long_name;
+    const struct duda_schema lengthy = {.fields = &named, .n = 1, .size = sizeof(struct part)};
     v = duda_value_structs(&lengthy, parts, 2);
     assert_int_equal(written(&v).len, 2 * (sizeof long_name - 1 + 6) + 3 + 1);
-    const struct duda_schema nothing = {.members = &named, .n = 0, .size = sizeof(struct part)};
+    const struct duda_schema nothing = {.fields = &named, .n = 0, .size = sizeof(struct part)};
     v = duda_value_structs(&nothing, parts, 2);
     assert_str(written(&v), "[{},{}]");
 }

@@ -16,8 +16,8 @@ static int on_part(void *ctx, const struct duda_part *p)
     mk_buf_addf(&seen, "<%.*s", MK_STR_ARG(p->name));
     if (p->file_name.p)
         mk_buf_addf(&seen, " file %.*s", MK_STR_ARG(p->file_name));
-    if (p->type.p)
-        mk_buf_addf(&seen, " type %.*s", MK_STR_ARG(p->type));
+    if (p->content_type.p)
+        mk_buf_addf(&seen, " type %.*s", MK_STR_ARG(p->content_type));
     mk_buf_add_char(&seen, '>');
     return 0;
 }

@@ -289,7 +289,7 @@ static int clean_up(struct duda_ctx *d)
 }
 
 static const struct duda_route guard = {.kind = DUDA_IS_BEFORE, .fn = let_pass};
-static const struct duda_route requirement = {.kind = DUDA_IS_REQUIRE, .allows = refuse, .status = 403};
+static const struct duda_route requirement = {.kind = DUDA_IS_REQUIRE, .predicate = refuse, .status = 403};
 static const struct duda_middleware outer = {.fn = clean_up}, inner = {.outer = &outer, .fn = clean_up};
 
 static void expect_trail(const struct duda_route *const *before, size_t n, int result, const char *steps,
@@ -533,13 +533,13 @@ static void expect_stream(int result, ssize_t last)
     answered = result;
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_ptr_equal(fake.ctx, d);
-    assert_int_equal(fake.ops->pull(d, room, 2), 2);
+    assert_int_equal(fake.ops->read(d, room, 2), 2);
     assert_memory_equal(room, "on", 2);
-    assert_int_equal(fake.ops->pull(d, room, sizeof room), 1);
+    assert_int_equal(fake.ops->read(d, room, sizeof room), 1);
     assert_memory_equal(room, "e", 1);
-    assert_int_equal(fake.ops->pull(d, room, sizeof room), 3);
+    assert_int_equal(fake.ops->read(d, room, sizeof room), 3);
     assert_memory_equal(room, "two", 3);
-    assert_int_equal(fake.ops->pull(d, room, sizeof room), last);
+    assert_int_equal(fake.ops->read(d, room, sizeof room), last);
     duda_scheduler_cancel(d);
 }
 

@@ -23,7 +23,7 @@ int duda_suspend(struct duda_ctx *self)
 int duda_wait_begin(struct duda_ctx *self, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
     assert_ptr_equal(self, &d);
-    *w = (struct duda_wait){.d = self, .on_end = on_end, .is_under_way = true};
+    *w = (struct duda_wait){.d = self, .on_end = on_end, .is_active = true};
     under_way = w;
     return 0;
 }

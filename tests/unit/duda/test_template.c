@@ -32,7 +32,7 @@ static int render(const struct example *c, bool strict, struct mk_buf *out)
     int e = duda_templates_add(set, "page", mk_str_from_c(c->text), &why);
     if (!e && c->partial)
         e = duda_templates_add(set, "p", mk_str_from_c(c->partial), &why);
-    const struct duda_rendering how = {.find = find, .ctx = set, .strict = strict};
+    const struct duda_render_options how = {.find_partial = find, .ctx = set, .strict = strict};
     if (!e)
         e = duda_template_render(duda_templates_find(set, MK_STR("page")), &value, &how, out, &why);
     duda_templates_free(set);
@@ -175,8 +175,8 @@ static void template_errors_have_positions(void **state)
     expect_wrong(" {{>q}}", NULL, true, -ENOENT, "page, line 1, column 2: `q` is the name of no template");
     expect_wrong("{{>p}}", "{{>p}}", false, -ELOOP,
                  "p, line 1, column 1: `p` is inside of too many templates");
-    char deep[DUDA_TEMPLATE_DEPTH * 6 + 7] = "";
-    for (size_t i = 0; i <= DUDA_TEMPLATE_DEPTH; i++)
+    char deep[DUDA_TEMPLATE_DEPTH_MAX * 6 + 7] = "";
+    for (size_t i = 0; i <= DUDA_TEMPLATE_DEPTH_MAX; i++)
         memcpy(deep + i * 6, "{{#a}}", 7);
     expect_wrong(deep, NULL, false, -EINVAL,
                  "page, line 1, column 193: more than 32 sections are inside of each other");

@@ -321,7 +321,7 @@ static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
 
 static enum mk_verdict work(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_body_source_ops ops = {.pull = pull_slowly};
+    static const struct mk_body_source_ops ops = {.read = pull_slowly};
     struct worker *w = mk_request_alloc(request, sizeof *w);
     (void)data;
     if (!w)

@@ -9,10 +9,10 @@
 static void regex_without_pcre2_reports_error(void **state)
 {
     (void)state;
-    struct mk_regex_error why = {.at = 9};
+    struct mk_regex_error why = {.offset = 9};
     assert_null(mk_regex_new(MK_STR("^a"), false, &why));
     assert_int_equal(why.code, -ENOENT);
-    assert_int_equal(why.at, 0);
+    assert_int_equal(why.offset, 0);
     assert_string_equal(why.text, "Monkey was built without PCRE2");
     mk_regex_free(NULL);
 }

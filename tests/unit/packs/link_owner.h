@@ -68,7 +68,7 @@ static void on_up(struct package_conn *l)
 
 static void on_down(struct package_conn *l, int error)
 {
-    assert_int_equal(l->state.is, PACKAGE_CONN_DOWN);
+    assert_int_equal(l->state.state, PACKAGE_CONN_DOWN);
     assert_null(l->sent.first);
     down_with = error;
     n_downs++;
@@ -76,13 +76,13 @@ static void on_down(struct package_conn *l, int error)
 
 static void on_late(struct package_conn *l)
 {
-    assert_int_not_equal(l->state.is, PACKAGE_CONN_DOWN);
+    assert_int_not_equal(l->state.state, PACKAGE_CONN_DOWN);
     n_late++;
 }
 
 static void send_all(struct package_conn *l)
 {
-    assert_int_equal(l->state.is, PACKAGE_CONN_READY);
+    assert_int_equal(l->state.state, PACKAGE_CONN_READY);
     package_request_queue_append(&l->sent, &l->waiting);
     n_sends++;
 }
@@ -131,7 +131,7 @@ static void bring_up(void)
 {
     package_conn_open(&link_);
     package_conn_mark_ready(&link_);
-    assert_int_equal(link_.state.is, PACKAGE_CONN_READY);
+    assert_int_equal(link_.state.state, PACKAGE_CONN_READY);
 }
 
 static void add(struct question *q)

@@ -172,9 +172,10 @@ static void jwt_expiry_is_checked(void **state)
     assert_int_equal(check(key, sign(key, "{\"exp\":1001}"), (struct duda_jwt_rules){0}), 0);
     assert_int_equal(check(key, sign(key, "{\"exp\":990}"), (struct duda_jwt_rules){.leeway = 30}), 0);
     assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){0}), -EKEYEXPIRED);
-    assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){.eternal = true}), 0);
-    assert_int_equal(check(key, sign(key, "{\"exp\":\"2000\"}"), (struct duda_jwt_rules){.eternal = true}),
-                     -EKEYEXPIRED);
+    assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){.allow_no_expiry = true}), 0);
+    assert_int_equal(
+        check(key, sign(key, "{\"exp\":\"2000\"}"), (struct duda_jwt_rules){.allow_no_expiry = true}),
+        -EKEYEXPIRED);
     assert_int_equal(check(key, sign(key, "{\"exp\":2000,\"nbf\":1001}"), (struct duda_jwt_rules){0}),
                      -EKEYEXPIRED);
     assert_int_equal(

@@ -200,7 +200,7 @@ static void jobs_register_validates_name_and_stack(void **state)
     static const char longest[] = "0123456789abcdefghij0123456789abcdefghij",
                       longer[] = "0123456789abcdefghij0123456789abcdefghijk";
     (void)state;
-    assert_int_equal(strlen(longest), DUDA_JOBS_NAME);
+    assert_int_equal(strlen(longest), DUDA_JOBS_NAME_MAX);
     expect_kind(&(struct duda_job_type){.name = "a_B-9"}, 0, "");
     assert_str(mk_str_of(work.runners->queue, work.runners->queue_len), "shop.a_B-9");
     expect_kind(&(struct duda_job_type){.name = longest}, 0, "");
@@ -243,7 +243,7 @@ static void jobs_enqueue_stores_and_announces(void **state)
     assert_int_equal(due.delay_ms, 0);
     assert_int_equal(announced, 1);
     assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""),
-                                       &(struct duda_job_options){.delay_ms = 7, .unique = MK_STR("u")},
+                                       &(struct duda_job_options){.delay_ms = 7, .unique_key = MK_STR("u")},
                                        NULL),
                      0);
     assert_str(unique, "u");
@@ -256,17 +256,18 @@ static void jobs_enqueue_stores_and_announces(void **state)
 
 static void jobs_enqueue_rejects_invalid_options(void **state)
 {
-    static char text[DUDA_JOBS_TEXT_MAX + 1];
-    const struct duda_job_options longest = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE},
+    static char text[DUDA_JOBS_PAYLOAD_MAX + 1];
+    const struct duda_job_options longest = {.unique_key = {.p = text, .len = DUDA_JOBS_UNIQUE_KEY_MAX},
                                              .delay_ms = (uint64_t)3650 * 86400000},
-                                  longer = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE + 1}},
+                                  longer = {.unique_key = {.p = text, .len = DUDA_JOBS_UNIQUE_KEY_MAX + 1}},
                                   later = {.delay_ms = (uint64_t)3650 * 86400000 + 1};
     (void)state;
     memset(text, 'x', sizeof text);
-    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX), &longest, NULL),
-                     0);
-    assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX + 1), NULL, NULL),
-                     -EMSGSIZE);
+    assert_int_equal(
+        duda_jobs_enqueue(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_PAYLOAD_MAX), &longest, NULL), 0);
+    assert_int_equal(
+        duda_jobs_enqueue(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_PAYLOAD_MAX + 1), NULL, NULL),
+        -EMSGSIZE);
     assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""), &longer, NULL), -EINVAL);
     assert_int_equal(duda_jobs_enqueue(HANDLER, "mail", MK_STR(""), &later, NULL), -EINVAL);
     assert_int_equal(duda_jobs_enqueue(HANDLER, "ma il", MK_STR(""), NULL, NULL), -EINVAL);
@@ -285,9 +286,9 @@ static void jobs_count_returns_numbers(void **state)
     (void)state;
     assert_int_equal(duda_jobs_count(HANDLER, "mail", &n), 0);
     assert_int_equal(n.waiting, 1);
-    assert_int_equal(n.dead, 3);
+    assert_int_equal(n.failed, 3);
     assert_int_equal(duda_jobs_count(HANDLER, "ma il", &n), -EINVAL);
-    assert_int_equal(n.dead, 0);
+    assert_int_equal(n.failed, 0);
     has_store = false;
     assert_int_equal(duda_jobs_count(HANDLER, "mail", &n), -ENOTSUP);
 }
@@ -308,20 +309,20 @@ static void jobs_list_failed_is_limited(void **state)
 {
     struct seen s = {.most = 5000};
     (void)state;
-    n_dead = DUDA_JOBS_LISTED + 5;
+    n_dead = DUDA_JOBS_LIST_MAX + 5;
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
-    assert_int_equal(s.n, DUDA_JOBS_LISTED);
-    assert_int_equal(asked_for, DUDA_JOBS_LISTED);
+    assert_int_equal(s.n, DUDA_JOBS_LIST_MAX);
+    assert_int_equal(asked_for, DUDA_JOBS_LIST_MAX);
     assert_str(s.last.id, "id");
-    assert_str(s.last.problem, "bad");
-    assert_str(s.last.text, "text");
-    assert_int_equal(s.last.pushed_ms, 17);
+    assert_str(s.last.last_error, "bad");
+    assert_str(s.last.payload, "text");
+    assert_int_equal(s.last.enqueued_ms, 17);
     s = (struct seen){.most = 3};
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_int_equal(s.n, 3);
     s = (struct seen){.most = 1}; /* a malformed record is listed unchanged */
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
-    assert_str(s.last.text, "no record");
+    assert_str(s.last.payload, "no record");
     assert_int_equal(duda_jobs_list_failed(HANDLER, "", see, &s), -EINVAL);
     has_store = false;
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), -ENOTSUP);

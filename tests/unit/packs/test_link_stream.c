@@ -160,7 +160,7 @@ static void stream_acquires_a_fresh_connection_to_any_server(void **state)
 {
     (void)state;
     package_conn_open(&stream.link);
-    assert_true(asked_for.fresh && !asked_for.to.p);
+    assert_true(asked_for.fresh && !asked_for.address.p);
     assert_int_equal(asked_for.server, -1);
     assert_int_equal(n_connected, 1);
 }
@@ -170,7 +170,7 @@ static void stream_acquires_connection_to_given_address(void **state)
     (void)state;
     stream.to = MK_STR("127.0.0.1:6380");
     package_conn_open(&stream.link);
-    assert_str(asked_for.to, "127.0.0.1:6380");
+    assert_str(asked_for.address, "127.0.0.1:6380");
 }
 
 static void stream_waits_for_the_connection(void **state)

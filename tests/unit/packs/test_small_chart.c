@@ -33,7 +33,7 @@ static void chart_draws_lines(void **state)
     assert_contains(svg, "R&amp;D");
     assert_contains(svg, "d=\"M64 ");
     assert_contains(svg, "M"); /* the line is interrupted at the gap */
-    chart.bare = true;
+    chart.sparkline = true;
     svg = draw(&chart);
     assert_null(memmem(svg.p, svg.len, "<text", 5));
 }
@@ -60,8 +60,8 @@ static void chart_limits_are_enforced(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     (void)state;
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.width = 10001}), -EINVAL);
-    assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.n_rows = DUDA_CHART_ROWS + 1}), -EINVAL);
-    struct duda_chart_row row = {MK_STR_NULL, NULL, DUDA_CHART_POINTS + 1};
+    assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.n_rows = DUDA_CHART_ROWS_MAX + 1}), -EINVAL);
+    struct duda_chart_row row = {MK_STR_NULL, NULL, DUDA_CHART_POINTS_MAX + 1};
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.rows = &row, .n_rows = 1}), -EINVAL);
 }
 

@@ -18,7 +18,7 @@ static mk_str read_all(const char *text, char separator)
             mk_buf_add_char(&out, ';');
     }
     if (e < 0)
-        mk_buf_addf(&out, "!%u:%u %s", csv.line, csv.column, csv.problem ? csv.problem : "room");
+        mk_buf_addf(&out, "!%u:%u %s", csv.line, csv.column, csv.error ? csv.error : "room");
     return mk_buf_str(&out);
 }
 
@@ -66,7 +66,7 @@ static void csv_writer_quotes_cells(void **state)
     duda_csv_end(&w);
     assert_str(mk_buf_str(&out), "a,,\"b,\"\"c\"\"\n\"\r\n=1+1\r\n");
     mk_buf_clear(&out);
-    w.guard = true;
+    w.escape_formulas = true;
     w.separator = '\t';
     duda_csv_add(&w, MK_STR("=1+1"));
     duda_csv_add(&w, MK_STR("1"));

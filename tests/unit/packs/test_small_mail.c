@@ -20,7 +20,7 @@ static void mail_message_is_formatted(void **state)
                                 .to = to,
                                 .n_to = 2,
                                 .subject = MK_STR("Your order"),
-                                .text = MK_STR("Hello\n.\n")};
+                                .body = MK_STR("Hello\n.\n")};
     (void)state;
     mk_str text = written(&m);
     assert_contains(text, "From: shop@example.com\nDate: Sun, 06 Nov 1994 08:49:37 +0000\nMessage-ID: <");
@@ -42,7 +42,7 @@ static void mail_non_ascii_text_is_encoded(void **state)
     assert_contains(written(&m), "Subject: =?utf-8?B?R3LDvMOfZQ==?=\n");
     for (size_t i = 0; i < sizeof long_text; i += 2)
         memcpy(long_text + i, "\xc3\xbc", 2);
-    m.subject = m.text = mk_str_of(long_text, sizeof long_text);
+    m.subject = m.body = mk_str_of(long_text, sizeof long_text);
     mk_str text = written(&m), line;
     while (text.p) {
         line = mk_str_cut(&text, '\n');
@@ -82,7 +82,7 @@ static void mail_rejects_header_injection(void **state)
     }
     const struct duda_mail
         subject = {.from = good, .to = &good, .n_to = 1, .subject = MK_STR("a\nBcc: eve@example.org")},
-        type = {.from = good, .to = &good, .n_to = 1, .type = MK_STR("text/html\nBcc: x@y")},
+        type = {.from = good, .to = &good, .n_to = 1, .content_type = MK_STR("text/html\nBcc: x@y")},
         none = {.from = good};
     assert_int_equal(duda_mail_write(&out, &subject, 0), -EINVAL);
     assert_int_equal(duda_mail_write(&out, &type, 0), -EINVAL);

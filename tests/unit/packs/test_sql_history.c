@@ -8,7 +8,7 @@
 enum { FILES_MAX = 8 };
 
 static struct duda_sql_migration files[FILES_MAX];
-static struct duda_sql_done rows[FILES_MAX];
+static struct duda_sql_applied rows[FILES_MAX];
 static struct duda_sql_history history;
 
 /* "1:a 2:b": numbers and names; each checksum is derived from the name. Applied rows follow "|"; "-"
@@ -33,10 +33,10 @@ static int check(const char *text, const char *service, const char *of)
         memcpy(names[at], name.p, name.len);
         names[at][name.len] = 0;
         if (list) {
-            rows[i] = (struct duda_sql_done){number, mk_str_from_c(of), mk_str_from_c(names[at]),
-                                             mark == '-'   ? MK_STR_NULL
-                                             : mark == '!' ? MK_STR("other")
-                                                           : mk_str_from_c(names[at])};
+            rows[i] = (struct duda_sql_applied){number, mk_str_from_c(of), mk_str_from_c(names[at]),
+                                                mark == '-'   ? MK_STR_NULL
+                                                : mark == '!' ? MK_STR("other")
+                                                              : mk_str_from_c(names[at])};
         } else {
             files[i] =
                 (struct duda_sql_migration){.number = (uint32_t)number, .name = mk_str_from_c(names[at])};
@@ -46,13 +46,13 @@ static int check(const char *text, const char *service, const char *of)
         }
         at++;
     }
-    history = (struct duda_sql_history){.rows = rows, .n = n[1], .service = mk_str_from_c(service)};
+    history = (struct duda_sql_history){.applied = rows, .n = n[1], .service = mk_str_from_c(service)};
     return duda_sql_history_check(&history, n[0] ? files : NULL);
 }
 
 static unsigned next(void)
 {
-    return history.next ? history.next->number : 0;
+    return history.pending ? history.pending->number : 0;
 }
 
 static void migrations_not_applied_are_next(void **state)
@@ -95,7 +95,7 @@ static void migrations_mismatch_is_explained(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         assert_int_equal(check(cases[i].text, "", ""), -EINVAL);
-        assert_string_equal(history.why, cases[i].why);
+        assert_string_equal(history.message, cases[i].why);
     }
 }
 

@@ -88,7 +88,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
     *(over ? &n_committed : &n_rolled_back) += 1;
 }
 
-static const struct duda_sql_ops ops = {.begin = begin, .finish = finish, .end = end};
+static const struct duda_sql_ops ops = {.begin = begin, .finish = finish, .release = end};
 static struct duda_sql_db shop = {.ops = &ops}, bank = {.ops = &ops};
 static struct sql_transactions all;
 static struct duda_sql_result result;

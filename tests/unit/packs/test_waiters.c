@@ -19,21 +19,21 @@ static void (*act)(void);
 
 int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
-    *w = (struct duda_wait){.d = d, .on_end = on_end, .is_under_way = !refusal};
+    *w = (struct duda_wait){.d = d, .on_end = on_end, .is_active = !refusal};
     return refusal;
 }
 
 void duda_wait_wake(struct duda_wait *w)
 {
-    assert_true(w->is_under_way);
+    assert_true(w->is_active);
     w->is_woken = true;
 }
 
 void duda_wait_end(struct duda_wait *w)
 {
-    if (!w->is_under_way)
+    if (!w->is_active)
         return;
-    w->is_under_way = false;
+    w->is_active = false;
     w->on_end(w);
 }
 

@@ -21,8 +21,8 @@ static int begin(void **state)
 
 static void expect(enum isolate_state state, enum isolate_pending pending)
 {
-    assert_int_equal(life.state.is, state);
-    assert_int_equal(life.pending.is, pending);
+    assert_int_equal(life.state.state, state);
+    assert_int_equal(life.pending.state, pending);
 }
 
 static void lifecycle_state_machine_has_these_transitions(void **state)
@@ -85,7 +85,7 @@ static void enter(enum isolate_state state)
 {
     begin(NULL);
     reach[state]();
-    assert_int_equal(life.state.is, state);
+    assert_int_equal(life.state.state, state);
 }
 
 /* ---- Commands in each state ---- */
@@ -132,7 +132,7 @@ static void lifecycle_end_depends_on_state(void **state)
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
         enter((enum isolate_state)i);
         assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), rules[i].signal);
-        assert_int_equal(life.state.is, rules[i].then);
+        assert_int_equal(life.state.state, rules[i].then);
     }
 }
 
@@ -151,7 +151,7 @@ static void lifecycle_death_depends_on_state(void **state)
     for (unsigned i = ISOLATE_STARTING; i < ISOLATE_ENDED; i++) {
         enter((enum isolate_state)i);
         assert_int_equal(isolate_lifecycle_died(&life, NOW), rules[i].is_unexpected);
-        assert_int_equal(life.state.is, rules[i].then);
+        assert_int_equal(life.state.state, rules[i].then);
         if (rules[i].then == ISOLATE_DOWN)
             assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
     }
@@ -164,7 +164,7 @@ static void lifecycle_ready_counts_while_starting_or_serving(void **state)
         enter((enum isolate_state)i);
         bool counts = i == ISOLATE_STARTING || i == ISOLATE_SERVING;
         assert_int_equal(isolate_lifecycle_ready(&life), counts);
-        assert_int_equal(life.state.is, counts ? ISOLATE_SERVING : i);
+        assert_int_equal(life.state.state, counts ? ISOLATE_SERVING : i);
     }
 }
 

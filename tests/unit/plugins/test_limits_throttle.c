@@ -135,7 +135,7 @@ static bool respond(const struct limits_rule *const *rules, size_t n, uint64_t b
 static ssize_t pull(size_t cap)
 {
     static char to[1 << 20];
-    return filter->pull(filter_ctx, NULL, to, cap);
+    return filter->read(filter_ctx, NULL, to, cap);
 }
 
 /* Reads everything that may be sent now. */

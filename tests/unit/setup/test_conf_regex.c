@@ -27,7 +27,7 @@ struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_r
         n_live++;
         return &made;
     }
-    *why = (struct mk_regex_error){.code = -EINVAL, .at = 2, .text = "it is wrong"};
+    *why = (struct mk_regex_error){.code = -EINVAL, .offset = 2, .text = "it is wrong"};
     if (mk_str_eq(pattern, MK_STR("big")))
         why->code = -ENOMEM;
     if (mk_str_eq(pattern, MK_STR("no")))

@@ -70,7 +70,7 @@ static void keys_and_sections_have_help(void **state)
         const struct mk_conf_table *t = table_of(i);
         check_words(t->section, t->help);
         if (t->entry) {
-            assert_non_null(t->entry_form);
+            assert_non_null(t->entry_syntax);
             check_words(t->section, t->entry_help);
         }
         for (size_t k = 0; k < t->n; k++)
@@ -108,17 +108,17 @@ static void keys_defaults_are_valid_values(void **state)
         const struct mk_conf_table *t = table_of(i);
         for (size_t k = 0; k < t->n; k++) {
             union settings by_default, written;
-            if (!t->keys[k].def || t->keys[k].alias_of)
+            if (!t->keys[k].default_value || t->keys[k].alias_of)
                 continue;
             memset(&by_default, 0, sizeof by_default);
             (void)!mk_conf_bind(t, NULL, &by_default, &arena, &report);
-            bind_one(t, t->keys[k].name, t->keys[k].def, &written);
+            bind_one(t, t->keys[k].name, t->keys[k].default_value, &written);
             expect_no_problem(t->keys[k].name);
             const char *a = (const char *)&by_default + t->keys[k].offset;
             const char *b = (const char *)&written + t->keys[k].offset;
             bool is_plain = t->keys[k].type != MK_CONF_TEXT && t->keys[k].type != MK_CONF_WORDS;
             if (is_plain && memcmp(a, b, t->keys[k].size) != 0)
-                fail_msg("the default of %s is not %s", t->keys[k].name, t->keys[k].def);
+                fail_msg("the default of %s is not %s", t->keys[k].name, t->keys[k].default_value);
         }
     }
 }

@@ -211,7 +211,7 @@ struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_
     return (struct mk_spool_queue *)&spool;
 }
 
-int mk_spool_queue_room(struct mk_spool_queue *q, char **room, size_t *cap)
+int mk_spool_queue_reserve(struct mk_spool_queue *q, char **room, size_t *cap)
 {
     assert_true((const void *)q == (const void *)&spool);
     size_t there = spool.len - spool.at;

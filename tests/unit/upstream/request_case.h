@@ -62,8 +62,8 @@ static bool call_rewind(void *ctx)
     return !call->cannot_rewind;
 }
 
-static const struct mk_upstream_request_body call_source = {.source = {.pull = call_pull}},
-                                             call_source_again = {.source = {.pull = call_pull},
+static const struct mk_upstream_request_body call_source = {.source = {.read = call_pull}},
+                                             call_source_again = {.source = {.read = call_pull},
                                                                   .rewind = call_rewind};
 
 /* ---- Actions of the caller ---- */
@@ -94,11 +94,11 @@ static inline void call_init(struct call *call)
                           .errors = mk_buf_growing(CALL_TEXT_MAX)};
     call->ask = (struct mk_upstream_request_options){.method = MK_STR("GET"),
                                                      .target = MK_STR("/"),
-                                                     .fields = call_fields,
-                                                     .n_fields = 1,
-                                                     .source_ctx = call,
-                                                     .is_safe_to_repeat = true,
-                                                     .on_error_text = call_on_error_text,
+                                                     .headers = call_fields,
+                                                     .n_headers = 1,
+                                                     .body_source_ctx = call,
+                                                     .is_idempotent = true,
+                                                     .on_stderr = call_on_error_text,
                                                      .conn.server = -1};
 }
 
@@ -106,7 +106,7 @@ static inline void call_init(struct call *call)
 static inline void call_send(struct call *call, mk_str content, bool has_length)
 {
     call->content = content;
-    call->ask.source = &call_source;
+    call->ask.body_source = &call_source;
     call->ask.length = has_length ? (int64_t)content.len : MK_LENGTH_UNKNOWN;
 }
 

@@ -130,7 +130,7 @@ static void balance_hash_maps_equal_values_to_one_server(void **state)
     (void)state;
     unsigned counts[3] = {0};
     settings.balance = MK_BALANCE_HASH;
-    options.counts = true;
+    options.has_hash = true;
     for (uint64_t i = 0; i < 3000; i++) {
         options.hash = i * 0x9e3779b97f4a7c15;
         int first = choose();
@@ -146,7 +146,7 @@ static void balance_hash_follows_weights(void **state)
     (void)state;
     unsigned counts[3] = {0};
     settings.balance = MK_BALANCE_HASH;
-    options.counts = true;
+    options.has_hash = true;
     servers[0].weight = 4;
     for (uint64_t i = 0; i < 3000; i++) {
         options.hash = i * 0x9e3779b97f4a7c15;
@@ -160,7 +160,7 @@ static void balance_hash_server_down_moves_only_its_values(void **state)
     (void)state;
     int before[300];
     settings.balance = MK_BALANCE_HASH;
-    options.counts = true;
+    options.has_hash = true;
     for (uint64_t i = 0; i < 300; i++) {
         options.hash = i * 0x9e3779b97f4a7c15;
         before[i] = choose();
@@ -219,7 +219,7 @@ static void balance_skips_servers_already_tried(void **state)
 {
     (void)state;
     assert_int_equal(choose_but(5), 1);
-    options.avoid = 2;
+    options.tried = 2;
     assert_int_equal(choose_but(1), 2);
     assert_int_equal(choose_but(5), -1);
 }

@@ -225,7 +225,7 @@ static void cancelled_conn_to_redirected_server_is_closed_at_once(void **state)
     begin_pool();
     (void)snprintf(to, sizeof to, "127.0.0.1:%u", servers[0].port);
     struct mk_upstream_conn *l =
-        take_with(told, (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(to)});
+        take_with(told, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(to)});
     until_open(l);
     cancel(l, 60000, false);
     assert_int_equal(info_of(0).open, 0);

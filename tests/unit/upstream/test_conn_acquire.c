@@ -294,7 +294,7 @@ static int server_of_hash(uint64_t hash)
 {
     struct told told;
     struct mk_upstream_conn *l =
-        take_with(&told, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .counts = true});
+        take_with(&told, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .has_hash = true});
     until_open(l);
     int server = mk_upstream_conn_server(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -357,7 +357,7 @@ static struct mk_upstream_conn *take_to(struct told *t, uint16_t port)
 {
     static char text[32];
     snprintf(text, sizeof text, "127.0.0.1:%u", port);
-    return take_with(t, (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(text)});
+    return take_with(t, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
 }
 
 static void acquire_may_name_another_server(void **state)

@@ -174,7 +174,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
     (void)w, (void)ctx;
     assert_null(on_ready);
     upstream.resumes = options->resumes;
-    upstream.is_safe_to_repeat = options->is_safe_to_repeat;
+    upstream.is_safe_to_repeat = options->is_idempotent;
     return lacks_memory ? NULL : &upstream;
 }
 
@@ -305,7 +305,7 @@ static int reset(void **state)
 static void end_request(void)
 {
     request.on_end(request.end_ctx);
-    assert_int_equal(handler.step.is, MK_HANDLER_DONE);
+    assert_int_equal(handler.step.state, MK_HANDLER_DONE);
     assert_null(handler.upstream);
 }
 
@@ -314,16 +314,16 @@ static void handler_waits_for_body_and_response_head(void **state)
     (void)state;
     request.receives = -EAGAIN;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_WAIT);
-    assert_int_equal(handler.step.is, MK_HANDLER_RECEIVE_BODY);
+    assert_int_equal(handler.step.state, MK_HANDLER_RECEIVE_BODY);
     assert_ptr_equal(mk_upstream_handler_of(&request), &handler);
     request.receives = 0;
     upstream.polls[0] = -EAGAIN;
     upstream.polls[1] = 1; /* interim response */
     assert_int_equal(mk_upstream_handler_run(&handler), MK_WAIT);
-    assert_int_equal(handler.step.is, MK_HANDLER_WAIT_HEAD);
+    assert_int_equal(handler.step.state, MK_HANDLER_WAIT_HEAD);
     assert_ptr_equal(upstream.resumes, &request);
     assert_int_equal(mk_upstream_handler_run(&handler), MK_DONE);
-    assert_int_equal(handler.step.is, MK_HANDLER_BODY);
+    assert_int_equal(handler.step.state, MK_HANDLER_BODY);
     assert_true(response.status == 200 && response.has_source && upstream.is_spooled && n_interim == 1);
     assert_true(upstream.is_safe_to_repeat && !handler.body.is_readable);
     end_request();
@@ -337,13 +337,13 @@ static void handler_reads_body_and_trailers(void **state)
     request.method = MK_METHOD_POST;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     assert_false(upstream.is_safe_to_repeat);
-    assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), 50);
+    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), 50);
     assert_false(response.has_trailer);
     upstream.reads = 0;
-    assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), 0);
+    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), 0);
     assert_true(response.has_trailer);
     end_request();
-    assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), -EPIPE);
+    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), -EPIPE);
 }
 
 static void handler_truncated_body_fails_response(void **state)
@@ -352,7 +352,7 @@ static void handler_truncated_body_fails_response(void **state)
     (void)state;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     upstream.reads = -ETIMEDOUT;
-    assert_int_equal(response.source->pull(response.source_ctx, room, sizeof room), -ETIMEDOUT);
+    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), -ETIMEDOUT);
     assert_true(response.failed_status == 504 && upstream.is_logged);
     end_request();
 }
@@ -401,7 +401,7 @@ static void handler_maps_failures_to_statuses(void **state)
         assert_int_equal(mk_upstream_handler_start(&handler), MK_ERROR);
         assert_int_equal(response.status, cases[i].status);
         assert_int_equal(response.has_retry_after, cases[i].status == 503);
-        assert_int_equal(handler.step.is, MK_HANDLER_DONE);
+        assert_int_equal(handler.step.state, MK_HANDLER_DONE);
         assert_int_equal(mk_upstream_handler_run(&handler), MK_ERROR);
         end_request();
     }
@@ -421,7 +421,7 @@ static void handler_upgrade_opens_tunnel(void **state)
     (void)state;
     upstream.is_upgraded = true;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
-    assert_true(response.is_tunnel && handler.body.is_tunnel && handler.step.is == MK_HANDLER_TUNNEL);
+    assert_true(response.is_tunnel && handler.body.is_tunnel && handler.step.state == MK_HANDLER_TUNNEL);
     end_request();
 }
 

@@ -179,8 +179,8 @@ static void pool_explicit_address_accepts_brackets(void **state)
         port += before;
         port += at ? snprintf(port, 16, "%u%s", servers[0].port, at + 2) : 0;
         *port = '\0';
-        struct mk_upstream_conn *l =
-            take_with(&told[0], (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(text)});
+        struct mk_upstream_conn *l = take_with(
+            &told[0], (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
         if (cases[i].error)
             assert_int_equal(mk_upstream_conn_state(l), cases[i].error);
         else

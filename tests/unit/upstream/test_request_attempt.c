@@ -80,7 +80,7 @@ static void attempt_connect_error_is_reported(void **state)
     for (size_t i = 0; i < MK_LEN(errors); i++) {
         struct call call;
         begin(&call);
-        call.ask.limits.tries = 3; /* the connection has tried all servers already */
+        call.ask.limits.max_tries = 3; /* the connection has tried all servers already */
         struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
         l->state = errors[i];
         call_start(&call);
@@ -146,7 +146,7 @@ static void attempt_timeout_starts_when_request_is_sent(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.limits.response_ms = 100;
+    call.ask.limits.response_timeout_ms = 100;
     add_kept(-EAGAIN);
     call_start(&call);
     fake_pass(150); /* other requests of the iteration took this long */
@@ -198,7 +198,7 @@ static void check_stale(int in_end)
     assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
     assert_false(l->options.fresh);
     assert_true(fresh->options.fresh);
-    assert_int_equal(fresh->options.avoid, 0);
+    assert_int_equal(fresh->options.tried, 0);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* does not count as a failure */
     assert_int_equal(fresh->how, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(fake.retries, 100);
@@ -297,7 +297,7 @@ static void attempt_408_without_retry_is_forwarded(void **state)
     fake_add(MK_STR(TOO_LATE), 0); /* a new connection */
     expect_408(&call);
     begin(&call);
-    call.ask.is_safe_to_repeat = false;
+    call.ask.is_idempotent = false;
     add_kept(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
     begin(&call);
@@ -312,8 +312,8 @@ static void check_unsafe(int in_end, unsigned n_taken)
     struct call call;
     begin(&call);
     call.ask.method = MK_STR("POST");
-    call.ask.is_safe_to_repeat = false;
-    call.ask.content = MK_STR("pay");
+    call.ask.is_idempotent = false;
+    call.ask.body = MK_STR("pay");
     struct mk_upstream_conn *l = add_kept(in_end);
     if (in_end != -EAGAIN)
         l->arrived = 1; /* closed before */
@@ -351,7 +351,7 @@ static void attempt_unsafe_request_is_retried_if_nothing_was_sent(void **state)
     (void)state;
     for (size_t takes = 0; takes < 2; takes++) {
         begin(&call);
-        call.ask.is_safe_to_repeat = false;
+        call.ask.is_idempotent = false;
         struct mk_upstream_conn *l = add_kept(-EAGAIN);
         l->takes = takes;
         l->takes_no_more = -EPIPE;
@@ -370,7 +370,7 @@ static void attempt_reused_connection_with_unsolicited_data_is_dropped(void **st
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.is_safe_to_repeat = false;
+    call.ask.is_idempotent = false;
     struct mk_upstream_conn *l = add_kept(-EAGAIN);
     l->in = MK_STR("HTTP/1.1 200 OK\r\n");
     l->arrived = 1;
@@ -438,17 +438,17 @@ static void attempt_retry_rewinds_large_body(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.content = mk_str_of(large, sizeof large);
+    call.ask.body = mk_str_of(large, sizeof large);
     send_large(&call, 2);
 
     begin(&call);
     call_send(&call, mk_str_of(large, sizeof large), true);
-    call.ask.source = &call_source_again;
+    call.ask.body_source = &call_source_again;
     send_large(&call, 2);
 
     begin(&call);
     call_send(&call, mk_str_of(large, sizeof large), true);
-    call.ask.source = &call_source_again;
+    call.ask.body_source = &call_source_again;
     call.cannot_rewind = true;
     send_large(&call, 1);
 
@@ -480,7 +480,7 @@ static void begin_with(struct call *call, unsigned tries)
 {
     begin(call);
     fake.n_servers = 3;
-    call->ask.limits.tries = tries;
+    call->ask.limits.max_tries = tries;
     call->ask.conn.server = 1;
     for (int i = 0; i < 3; i++) {
         struct mk_upstream_conn *l = fake_add(MK_STR(""), 0);
@@ -496,11 +496,11 @@ static void attempt_failure_tries_another_server(void **state)
     fake.links[2].in = MK_STR(REPLY);
     run(&call);
     assert_int_equal(fake.links[0].options.server, 1);
-    assert_int_equal(fake.links[0].options.avoid, 0);
+    assert_int_equal(fake.links[0].options.tried, 0);
     assert_int_equal(fake.links[1].options.server, -1);
-    assert_int_equal(fake.links[1].options.avoid, 2);
+    assert_int_equal(fake.links[1].options.tried, 2);
     assert_false(fake.links[1].options.fresh);
-    assert_int_equal(fake.links[2].options.avoid, 6);
+    assert_int_equal(fake.links[2].options.tried, 6);
     assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_FAILED);
     assert_int_equal(fake.links[1].how, MK_UPSTREAM_CONN_FAILED);
     assert_int_equal(fake.retries, 98);
@@ -515,7 +515,7 @@ static void attempt_truncated_head_tries_another_server(void **state)
     (void)state;
     for (unsigned is_safe = 0; is_safe < 2; is_safe++) {
         begin_with(&call, 3);
-        call.ask.is_safe_to_repeat = is_safe;
+        call.ask.is_idempotent = is_safe;
         fake.links[0].in = MK_STR("HTTP/1.1 404 Not Found\r\nX-Half: ");
         fake.links[1].in = MK_STR(REPLY);
         run(&call);
@@ -568,7 +568,7 @@ static void attempt_unsafe_request_tries_one_server(void **state)
     struct call call;
     (void)state;
     begin_with(&call, 3);
-    call.ask.is_safe_to_repeat = false;
+    call.ask.is_idempotent = false;
     run(&call);
     assert_int_equal(fake.n_taken, 1);
     expect_error(&call, -ECONNRESET);
@@ -596,7 +596,7 @@ static void attempt_stale_connection_of_second_server_is_replaced(void **state)
     run(&call);
     assert_int_equal(fake.links[1].how, MK_UPSTREAM_CONN_CLOSE);
     assert_true(fake.links[2].options.fresh);
-    assert_int_equal(fake.links[2].options.avoid, 2);
+    assert_int_equal(fake.links[2].options.tried, 2);
     expect_reply(&call);
 }
 

@@ -100,7 +100,7 @@ static struct mk_request_body body_of(struct mk_request *r, enum mk_request_body
 
 static ssize_t pull(const struct mk_upstream_request_options *options, char *room, size_t cap)
 {
-    return options->source->source.pull(options->source_ctx, room, cap);
+    return options->body_source->source.read(options->body_source_ctx, room, cap);
 }
 
 static struct mk_upstream_request_options attach(struct mk_request_body *b)
@@ -118,7 +118,7 @@ static void request_body_absent_is_not_read(void **state)
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
-    assert_true(options.length == 0 && !options.source && !options.content.p && r.n_reads == 0);
+    assert_true(options.length == 0 && !options.body_source && !options.body.p && r.n_reads == 0);
 }
 
 static void request_body_small_is_buffered_with_length(void **state)
@@ -134,8 +134,8 @@ static void request_body_small_is_buffered_with_length(void **state)
         r.arrived = 5;
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
-        assert_str(options.content, "hello");
-        assert_true(options.length == 5 && !options.source);
+        assert_str(options.body, "hello");
+        assert_true(options.length == 5 && !options.body_source);
     }
 }
 
@@ -153,7 +153,7 @@ static void request_body_large_is_spooled_and_can_rewind(void **state)
         r.arrived = r.text.len;
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
-        assert_true(options.length == sizeof long_text && !options.content.p);
+        assert_true(options.length == sizeof long_text && !options.body.p);
         for (unsigned times = 0; times < 2; times++) {
             ssize_t n;
             size_t len = 0;
@@ -161,7 +161,7 @@ static void request_body_large_is_spooled_and_can_rewind(void **state)
                 len += (size_t)n;
             assert_true(n == 0 && len == sizeof long_text);
             assert_memory_equal(got, long_text, len);
-            assert_true(options.source->rewind(options.source_ctx));
+            assert_true(options.body_source->rewind(options.body_source_ctx));
         }
     }
 }
@@ -197,7 +197,7 @@ static void request_body_streamed_is_read_after_handler_call(void **state)
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
-    assert_true(options.length == 5 && !options.source->rewind && !options.expects_continue);
+    assert_true(options.length == 5 && !options.body_source->rewind && !options.expects_continue);
     assert_int_equal(pull(&options, room, 4), -EAGAIN);
     assert_true(r.n_reads == 0 && r.n_resumed == 1);
     b.is_readable = true;
@@ -222,7 +222,7 @@ static void request_body_buffer_small_streams_large_bodies(void **state)
         assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
-        assert_int_equal(options.source != NULL, cases[i].is_streamed);
+        assert_int_equal(options.body_source != NULL, cases[i].is_streamed);
         assert_int_equal(options.length, cases[i].request->length);
     }
 }
@@ -236,7 +236,7 @@ static void request_body_with_expect_continue_waits_for_backend(void **state)
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
-    assert_true(options.expects_continue && options.source && options.length == 5 && r.n_reads == 0);
+    assert_true(options.expects_continue && options.body_source && options.length == 5 && r.n_reads == 0);
 }
 
 /* ---- Trailers ---- */
@@ -269,9 +269,9 @@ static void request_body_trailers_are_filtered_and_need_chunks(void **state)
             continue;
         assert_int_equal(pull(&options, room, sizeof room), 5);
         assert_int_equal(pull(&options, room, sizeof room), 0);
-        assert_true(options.source->trailer_at(options.source_ctx, 0, &name, &value));
+        assert_true(options.body_source->trailer_at(options.body_source_ctx, 0, &name, &value));
         assert_str(name, "X-Sum");
-        assert_false(options.source->trailer_at(options.source_ctx, 1, &name, &value));
+        assert_false(options.body_source->trailer_at(options.body_source_ctx, 1, &name, &value));
     }
 }
 
@@ -287,7 +287,7 @@ static void request_body_is_followed_by_tunnel(void **state)
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
-    assert_str(options.content, "hello");
+    assert_str(options.body, "hello");
     r.text = MK_STR("hello, tunnel");
     r.arrived = r.text.len;
     b.is_readable = true;
@@ -308,7 +308,7 @@ static void request_body_large_drops_upgrade(void **state)
         assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
-        assert_true(!b.has_upgrade && options.length == sizeof long_text && options.source);
+        assert_true(!b.has_upgrade && options.length == sizeof long_text && options.body_source);
     }
 }
 

@@ -23,7 +23,7 @@ static void expect_abandoned(bool is, bool streams)
 /* Frees the request after this part of the response has arrived. */
 static void cancel_at(struct call *call, mk_str reply, int in_end)
 {
-    call->ask.limits.response_ms = 1234;
+    call->ask.limits.response_timeout_ms = 1234;
     fake_add(reply, in_end);
     call_start(call);
     call_settle(call);
@@ -124,7 +124,7 @@ static void cancel_by_timeout_marks_server_busy(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.limits = (struct mk_upstream_limits){.response_ms = 1234, .tries = 2};
+    call.ask.limits = (struct mk_upstream_limits){.response_timeout_ms = 1234, .max_tries = 2};
     fake.n_servers = 2;
     fake_add(MK_STR(""), -EAGAIN);
     fake_add(MK_STR(REPLY), -EAGAIN)->server = 1;
@@ -143,7 +143,7 @@ static void cancel_by_aborted_upload_marks_server_busy(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.limits.response_ms = 1234;
+    call.ask.limits.response_timeout_ms = 1234;
     call_send(&call, MK_STR("content"), true);
     call.available = 3;
     fake_add(MK_STR(""), -EAGAIN);

@@ -19,8 +19,8 @@ static void begin(struct call *call, enum mk_upstream_protocol protocol, mk_str 
     call_init(call);
     fake_add(in, in_end)->is_gradual = true;
     call->ask.protocol = protocol;
-    call->ask.fields = variables;
-    call->ask.n_fields = MK_LEN(variables);
+    call->ask.headers = variables;
+    call->ask.n_headers = MK_LEN(variables);
 }
 
 /* ---- Requests ---- */
@@ -38,7 +38,7 @@ static void expect_request(const struct request *r, mk_str text)
     if (r->method)
         call.ask.method = mk_str_from_c(r->method);
     if (r->content && r->is_text)
-        call.ask.content = mk_str_from_c(r->content);
+        call.ask.body = mk_str_from_c(r->content);
     else if (r->content)
         call_send(&call, mk_str_from_c(r->content), true);
     call.pull_max = 3;
@@ -144,8 +144,8 @@ static void cgi_request_invalid_variables_are_rejected(void **state)
         struct call call;
         for (size_t i = 0; i < MK_LEN(bad); i++) {
             begin(&call, protocol, MK_STR(""), 0);
-            call.ask.fields = &bad[i];
-            call.ask.n_fields = 1;
+            call.ask.headers = &bad[i];
+            call.ask.n_headers = 1;
             expect_refusal(&call, -EINVAL);
         }
         begin(&call, protocol, MK_STR(""), 0);
@@ -165,8 +165,8 @@ static void begin_long(struct call *call, enum mk_upstream_protocol protocol, st
     begin(call, protocol, MK_STR(""), -EAGAIN);
     memset(value, 'v', sizeof value);
     *field = (struct mk_header){.name = MK_STR("A"), .value = mk_str_of(value, len)};
-    call->ask.fields = field;
-    call->ask.n_fields = 1;
+    call->ask.headers = field;
+    call->ask.n_headers = 1;
 }
 
 static void uwsgi_request_holds_64_kb_of_variables(void **state)
@@ -389,7 +389,7 @@ static void fastcgi_overloaded_server_tries_another(void **state)
     (void)state;
     begin(&call, MK_UPSTREAM_PROTOCOL_FASTCGI, MK_STR(END("\2")), -EAGAIN);
     fake.n_servers = 2;
-    call.ask.limits.tries = 2;
+    call.ask.limits.max_tries = 2;
     struct mk_upstream_conn *other = fake_add(MK_STR(OUT("\7", "A: b\n\nx") END("\0")), -EAGAIN);
     other->is_gradual = true;
     other->server = 1;

@@ -13,7 +13,7 @@ static void begin(struct call *call, mk_str script)
     fake_init();
     call_init(call);
     call->ask.method = MK_STR("POST");
-    call->ask.limits.response_ms = RESPONSE_MS;
+    call->ask.limits.response_timeout_ms = RESPONSE_MS;
     call->ask.expects_continue = true;
     call_send(call, MK_STR("hello"), true);
     fake_add(script, -EAGAIN)->is_gradual = true;
@@ -141,7 +141,7 @@ static void continue_body_in_memory_is_not_held(void **state)
     struct call call;
     (void)state;
     begin(&call, MK_STR(REPLY));
-    call.ask.content = MK_STR("hello");
+    call.ask.body = MK_STR("hello");
     call_start(&call);
     assert_str(mk_buf_str(&call_link()->out),
                "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 5\r\n\r\nhello");

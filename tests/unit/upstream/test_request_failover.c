@@ -18,7 +18,7 @@ static struct mk_upstream_conn *begin_on_two(struct call *call)
     fake_init();
     fake.n_servers = 2;
     call_init(call);
-    call->ask.limits.tries = 2;
+    call->ask.limits.max_tries = 2;
     struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
     fake_add(MK_STR(REPLY), -EAGAIN)->server = 1;
     return l;
@@ -34,7 +34,7 @@ static void failover_moves_request_from_server_down(void **state)
     assert_int_equal(fake.n_taken, 1);
     l->on_down(l->ctx);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
-    assert_int_equal(fake.links[1].options.avoid, 1);
+    assert_int_equal(fake.links[1].options.tried, 1);
     call_announce(&call);
     expect_reply(&call);
 }
@@ -45,7 +45,7 @@ static void failover_resends_whole_body(void **state)
     (void)state;
     struct mk_upstream_conn *l = begin_on_two(&call);
     call_send(&call, MK_STR("some content"), true);
-    call.ask.source = &call_source_again;
+    call.ask.body_source = &call_source_again;
     call.ask.method = MK_STR("PUT");
     call_start(&call);
     l->on_down(l->ctx);
@@ -61,9 +61,9 @@ static void failover_keeps_request_that_may_not_be_repeated(void **state)
         struct call call;
         struct mk_upstream_conn *l = begin_on_two(&call);
         if (i == 0)
-            call.ask.is_safe_to_repeat = false;
+            call.ask.is_idempotent = false;
         else if (i == 1)
-            call.ask.limits.tries = 1;
+            call.ask.limits.max_tries = 1;
         else if (i == 2)
             call_send(&call, MK_STR("some content"), true); /* it cannot be rewound */
         else

@@ -35,9 +35,9 @@ static bool play(void)
     struct call call;
     prepare(&call);
     call.ask.protocol = protocol;
-    call.ask.limits.response_ms = 1000;
+    call.ask.limits.response_timeout_ms = 1000;
     call_send(&call, MK_STR("hello"), protocol != MK_UPSTREAM_PROTOCOL_HTTP);
-    call.ask.source = &call_source_again;
+    call.ask.body_source = &call_source_again;
     call.client = mk_upstream_request_start(NULL, &call.ask, call_on_ready, &call);
     if (!call.client) {
         call_fini(&call);

@@ -30,10 +30,10 @@ static void start_call(struct call *call, const struct request *r)
     call->ask.target = mk_str_from_c(r->target ? r->target : "/");
     call->ask.upgrade = mk_str_from_c(r->upgrade);
     call->ask.length = r->length;
-    call->ask.lines = r->lines;
+    call->ask.raw_headers = r->lines;
     if (r->n_fields || r->lines.p) {
-        call->ask.fields = r->fields;
-        call->ask.n_fields = r->n_fields;
+        call->ask.headers = r->fields;
+        call->ask.n_headers = r->n_fields;
     }
     call_start(call);
 }
@@ -217,7 +217,7 @@ static void send_small_body_in_one_write_with_head(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.content = MK_STR("hello");
+    call.ask.body = MK_STR("hello");
     call_start(&call);
     assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n") "hello");
     assert_int_equal(fake.links[0].n_writes, 1);
@@ -233,7 +233,7 @@ static void send_small_body_in_one_write_with_head(void **state)
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 
     begin(&call);
-    call.ask.content = MK_STR("");
+    call.ask.body = MK_STR("");
     call_start(&call);
     assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 0\r\n"));
     finish(&call, MK_UPSTREAM_CONN_KEEP);
@@ -276,12 +276,12 @@ static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 
 static void send_trailers_follow_chunks(void **state)
 {
-    static const struct mk_upstream_request_body source = {{.pull = call_pull}, .trailer_at = trailer_at};
+    static const struct mk_upstream_request_body source = {{.read = call_pull}, .trailer_at = trailer_at};
     struct call call;
     (void)state;
     begin(&call);
     call_send(&call, MK_STR("x"), false);
-    call.ask.source = &source;
+    call.ask.body_source = &source;
     call_start(&call);
     assert_str(mk_buf_str(&fake.links[0].out),
                HEAD_OF("Transfer-Encoding: chunked\r\n") "0001\r\nx\r\n0\r\nA: b\r\nI: j\r\n\r\n");
@@ -325,7 +325,7 @@ static void send_large(int kind, size_t takes_at_once, size_t pull_max)
     l->takes = 300000;
     call.pull_max = pull_max;
     if (kind == 0)
-        call.ask.content = mk_str_of(large, sizeof large);
+        call.ask.body = mk_str_of(large, sizeof large);
     else
         call_send(&call, mk_str_of(large, sizeof large), kind == 1);
     call_start(&call);
@@ -352,7 +352,7 @@ static void send_fast_source_yields(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.content = mk_str_of(large, sizeof large);
+    call.ask.body = mk_str_of(large, sizeof large);
     call_start(&call);
     struct mk_upstream_conn *l = &fake.links[0];
     assert_in_range(l->taken, TURN_MAX, TURN_MAX + WINDOW);
@@ -475,7 +475,7 @@ static void send_early_response_is_delivered(void **state)
     begin(&call);
     struct mk_upstream_conn *l = &fake.links[0];
     l->takes = 1000;
-    call.ask.content = mk_str_of(large, sizeof large);
+    call.ask.body = mk_str_of(large, sizeof large);
     call_start(&call);
     finish(&call, MK_UPSTREAM_CONN_CLOSE); /* the server has not read the whole body */
 
@@ -495,7 +495,7 @@ static void send_early_response_then_close_is_delivered(void **state)
         begin(&call);
         struct mk_upstream_conn *l = &fake.links[0];
         l->takes = 1000;
-        call.ask.content = mk_str_of(large, sizeof large);
+        call.ask.body = mk_str_of(large, sizeof large);
         call_start(&call);
         l->takes_no_more = errors[i];
         l->arrived = l->in.len + 1;
@@ -579,7 +579,7 @@ static void send_write_error_still_reads_response(void **state)
     call_fini(&call);
 
     begin(&call);
-    call.ask.content = mk_str_of(large, sizeof large);
+    call.ask.body = mk_str_of(large, sizeof large);
     fake.links[0].takes = 5000;
     fake.links[0].takes_no_more = -EPIPE;
     call_start(&call);
@@ -594,7 +594,7 @@ static void upgrade(struct call *call, mk_str content, size_t available)
     begin(call);
     call->ask.method = MK_STR("GET");
     call->ask.upgrade = MK_STR("x");
-    call->ask.source = &call_source;
+    call->ask.body_source = &call_source;
     call->content = content;
     call->available = available;
     struct mk_upstream_conn *l = &fake.links[0];

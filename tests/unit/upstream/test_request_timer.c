@@ -10,8 +10,8 @@ static void begin(struct call *call)
 {
     fake_init();
     call_init(call);
-    call->ask.limits.response_ms = RESPONSE_MS;
-    call->ask.limits.silence_ms = SILENCE_MS;
+    call->ask.limits.response_timeout_ms = RESPONSE_MS;
+    call->ask.limits.read_timeout_ms = SILENCE_MS;
     fake_add(MK_STR(REPLY), -EAGAIN)->is_gradual = true;
 }
 
@@ -206,7 +206,7 @@ static void timer_is_off_in_tunnel(void **state)
     (void)state;
     begin(&call);
     call.ask.upgrade = MK_STR("x");
-    call.ask.source = &call_source;
+    call.ask.body_source = &call_source;
     call.content = MK_STR("never sent");
     call.available = 0;
     fake.links[0].in = MK_STR("HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
@@ -224,7 +224,7 @@ static void timer_restarts_for_next_server(void **state)
     (void)state;
     begin(&call);
     fake.n_servers = 2;
-    call.ask.limits.tries = 2;
+    call.ask.limits.max_tries = 2;
     struct mk_upstream_conn *other = fake_add(MK_STR(REPLY), -EAGAIN);
     other->is_gradual = true;
     other->server = 1;
@@ -244,14 +244,14 @@ static void timer_without_limits_is_off(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.limits.response_ms = call.ask.limits.silence_ms = 0;
+    call.ask.limits.response_timeout_ms = call.ask.limits.read_timeout_ms = 0;
     call_start(&call);
     assert_int_equal(fake_clock.n_timers, 0);
     pass(&call, 1 << 30);
     arrive(&call, SIZE_MAX);
     expect_reply(&call);
     begin(&call);
-    call.ask.limits.response_ms = 0; /* the read timeout still applies */
+    call.ask.limits.response_timeout_ms = 0; /* the read timeout still applies */
     call_start(&call);
     pass(&call, 100 * RESPONSE_MS);
     arrive(&call, 1);

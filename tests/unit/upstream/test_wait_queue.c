@@ -24,7 +24,7 @@ static int start(void **state)
 
 static struct mk_upstream_conn *take_without_the_first(struct told *t)
 {
-    struct mk_upstream_conn *l = take_with(t, (struct mk_upstream_conn_options){.server = -1, .avoid = 1});
+    struct mk_upstream_conn *l = take_with(t, (struct mk_upstream_conn_options){.server = -1, .tried = 1});
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     return l;
 }
@@ -252,7 +252,7 @@ static void wait_queue_failed_connection_wakes_other_worker(void **state)
     assert_true(mk_resolver_parse_server(&gone, &pool->backends[1].names.addresses[0]));
     show_other(1, mk_clock_ms() + 100);
     struct mk_upstream_conn *next =
-        take_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .avoid = 1});
+        take_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .tried = 1});
     assert_int_equal(mk_upstream_conn_state(next), -ENOENT); /* it does not wait */
     assert_true(was_woken(&upstreams.limit, OTHER));
     give_all(next, busy[0], NULL);

@@ -333,7 +333,7 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
+static const struct mk_body_source_ops source = {.read = pull, .close = close_source};
 
 static enum mk_verdict handle_with_source(struct mk_request *request, struct mk_response *response,
                                           void *data)

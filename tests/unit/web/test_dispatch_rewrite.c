@@ -168,7 +168,7 @@ static enum mk_verdict rewrite_once(struct mk_request *request, struct mk_respon
 static void add_ordered(struct actor *a, unsigned order)
 {
     add_hook(a);
-    plugins[n_hooks - 1].order = order;
+    plugins[n_hooks - 1].priority = order;
 }
 
 static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
@@ -176,7 +176,7 @@ static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
     (void)state;
     struct actor guard = {.name = "guard", .answers = "n"}, late = {.name = "late", .answers = "n"},
                  h = {.name = "h", .answers = "d"};
-    plugins[0] = (struct mk_plugin){.name = "r", .order = MK_PRIORITY_REWRITE, .on_request = rewrite_once};
+    plugins[0] = (struct mk_plugin){.name = "r", .priority = MK_PRIORITY_REWRITE, .on_request = rewrite_once};
     hooks[n_hooks++] = (struct mk_hook){.plugin = &plugins[0], .data = (void *)(uintptr_t)("/new?q")};
     add_ordered(&guard, MK_PRIORITY_AUTH);
     add_hook(&late);

@@ -26,7 +26,7 @@ static void on_close(void *ctx)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_tunnel_ops ops = {.source = {.pull = pull, .close = on_close}};
+    static const struct mk_tunnel_ops ops = {.source = {.read = pull, .close = on_close}};
     (void)data;
     if (plan.opens)
         assert_int_equal(mk_response_open_tunnel(request, response, &ops, NULL), 0);

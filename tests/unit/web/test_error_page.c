@@ -143,7 +143,7 @@ static void close_source(void *ctx)
 static void error_page_replaces_body_and_keeps_headers(void **state)
 {
     (void)state;
-    static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
+    static const struct mk_body_source_ops source = {.read = pull, .close = close_source};
     static const struct mk_header_block block = {.text = MK_STR_INIT("")};
     n_closed = 0;
     struct mk_exchange *x = site_get(&site, "/", "");

@@ -48,7 +48,7 @@ static void close_filter(void *ctx)
     record_call(((struct filter *)ctx)->name);
 }
 
-static const struct mk_filter_ops filter_ops = {.pull = pull_filter, .close = close_filter};
+static const struct mk_filter_ops filter_ops = {.read = pull_filter, .close = close_filter};
 
 /* A source of some bytes, followed by the result `end`. */
 struct source {
@@ -76,7 +76,7 @@ static void close_source(void *ctx)
     record_call('s');
 }
 
-static const struct mk_body_source_ops source_ops = {.pull = pull_source, .close = close_source};
+static const struct mk_body_source_ops source_ops = {.read = pull_source, .close = close_source};
 
 static int start(void **state)
 {
@@ -236,7 +236,7 @@ static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
 static void filter_source_overrunning_buffer_is_an_error(void **state)
 {
     (void)state;
-    static const struct mk_body_source_ops ops = {.pull = pull_too_much};
+    static const struct mk_body_source_ops ops = {.read = pull_too_much};
     char room[8];
     struct filter f = {.name = 'f', .letter = '.'};
     struct mk_exchange *x = site_get(&site, "/", "");
@@ -255,7 +255,7 @@ static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *room,
 static void filter_pull_with_empty_buffer_is_invalid(void **state)
 {
     (void)state;
-    static const struct mk_filter_ops ops = {.pull = pull_nothing};
+    static const struct mk_filter_ops ops = {.read = pull_nothing};
     char room[8];
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("abc")), 0);
@@ -269,7 +269,7 @@ static void filter_rejected_is_closed(void **state)
     (void)state;
     struct filter f = {.name = 'f'};
     struct source s = {.text = "raw"};
-    static const struct mk_filter_ops ops_without_close = {.pull = pull_filter};
+    static const struct mk_filter_ops ops_without_close = {.read = pull_filter};
     struct mk_exchange *x = site_get(&site, "/", "");
     struct mk_response *r = &x->response;
     assert_int_equal(mk_response_set_body_nocopy(r, MK_STR("abc")), 0);

@@ -252,8 +252,8 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
-static const struct mk_body_source_ops source_without_close = {.pull = pull};
+static const struct mk_body_source_ops source = {.read = pull, .close = close_source};
+static const struct mk_body_source_ops source_without_close = {.read = pull};
 
 static mk_str text_of_content(void)
 {

@@ -212,8 +212,8 @@ static void close_source(void *ctx)
     ((struct source *)ctx)->n_closes++;
 }
 
-static const struct mk_body_source_ops ops = {.pull = pull, .close = close_source};
-static const struct mk_body_source_ops ops_without_close = {.pull = pull};
+static const struct mk_body_source_ops ops = {.read = pull, .close = close_source};
+static const struct mk_body_source_ops ops_without_close = {.read = pull};
 
 static void response_body_source_is_pulled_and_closed_once(void **state)
 {

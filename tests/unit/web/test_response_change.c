@@ -193,7 +193,7 @@ static void close_source(void *ctx)
     n_closed++;
 }
 
-static const struct mk_body_source_ops source = {.pull = pull, .close = close_source};
+static const struct mk_body_source_ops source = {.read = pull, .close = close_source};
 
 static void response_change_length_of_each_body(void **state)
 {

@@ -54,7 +54,7 @@ static int fill(struct mk_spool_queue *q, uint64_t *at, uint64_t end)
     while (*at < end) {
         char *room;
         size_t cap;
-        int e = mk_spool_queue_room(q, &room, &cap);
+        int e = mk_spool_queue_reserve(q, &room, &cap);
         if (e)
             return e;
         assert_true(cap > 0);

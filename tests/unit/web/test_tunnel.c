@@ -22,7 +22,7 @@ static void on_close(void *ctx)
     n_closed++;
 }
 
-static const struct mk_tunnel_ops ops = {.source = {.pull = pull, .close = on_close}};
+static const struct mk_tunnel_ops ops = {.source = {.read = pull, .close = on_close}};
 
 static int start(void **state)
 {

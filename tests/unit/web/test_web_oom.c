@@ -186,7 +186,7 @@ static enum mk_verdict find_out(struct mk_request *request, struct mk_response *
 
 static void change(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_filter_ops ops = {.pull = pull_through, .close = give_back};
+    static const struct mk_filter_ops ops = {.read = pull_through, .close = give_back};
     (void)request;
     (void)data;
     all_well &= mk_response_set_header(response, MK_STR("ETag"), MK_STR("\"other\"")) == 0;

@@ -50,7 +50,7 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
 }
 
 static const struct mk_websocket_ops actor_ops = {
-    .on_message = on_message, .on_room = on_room, .on_close = on_close};
+    .on_message = on_message, .on_writable = on_room, .on_close = on_close};
 
 static inline void actor_init(void)
 {

@@ -275,7 +275,7 @@ static void ws_closed_is_not_paused(void **state)
     assert_true(mk_ws_set_state(&s, MK_WS_CLOSING));
     assert_false(s.is_paused);
     assert_false(mk_ws_set_state(&s, MK_WS_CLOSING));
-    assert_int_equal(s.state.is, MK_WS_CLOSING);
+    assert_int_equal(s.state.state, MK_WS_CLOSING);
     for (unsigned to = MK_WS_CLOSING; to < MK_WS_STATES; to++) {
         mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
         s.is_paused = true;
@@ -342,7 +342,7 @@ static void ws_server_close_is_sent(void **state)
     assert_int_equal(mk_websocket_close(actor.socket, MK_WEBSOCKET_NO_CODE, MK_STR("x")), -EINVAL);
     assert_int_equal(mk_websocket_close(actor.socket, 4000, MK_STR("why")), 0);
     assert_int_equal(mk_websocket_close(actor.socket, 4000, MK_STR("why")), -EALREADY);
-    assert_int_not_equal(actor.socket->state.is, MK_WS_OPEN);
+    assert_int_not_equal(actor.socket->state.state, MK_WS_OPEN);
     world_settle();
     OUT("\x88\5\x0f\xa0why");
     assert_false(world.is_over);

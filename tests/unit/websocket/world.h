@@ -224,7 +224,7 @@ static inline void world_pull(void)
     char room[64 * 1024];
     while (!world.has_ended && world.takes) {
         ssize_t n =
-            world.response.ops->source.pull(world.response.ctx, room, mk_min(world.room, sizeof room));
+            world.response.ops->source.read(world.response.ctx, room, mk_min(world.room, sizeof room));
         world.ending = (int)n;
         if (n == -EAGAIN)
             return;

@@ -123,12 +123,12 @@ static void worker_info_counts_all_processes(void **state)
     assert_int_equal(s.open, 1);
     assert_int_equal(s.requests, 1);
     assert_int_equal(s.by_class[2], 1);
-    assert_int_equal(s.by_ending[MK_OUTCOME_OK], 1);
+    assert_int_equal(s.by_outcome[MK_OUTCOME_OK], 1);
     assert_in_range(s.sent, 50, 1000);
-    assert_false(s.leaving);
+    assert_false(s.draining);
     assert_true(mk_worker_stats_at(&w, 2, &s));
     assert_int_equal(s.dropped, 5);
-    assert_true(s.leaving);
+    assert_true(s.draining);
     assert_false(mk_worker_stats_at(&w, 3, &s));
     scoreboard[3].started = 1;
     assert_true(mk_worker_stats_at(&w, 3, &s));
@@ -158,11 +158,11 @@ static void worker_info_reports_reloads(void **state)
     serve(HOST);
     mk_reload_stats_begin(&history);
     mk_worker_reloads(&w, &r, NULL);
-    assert_true(r.under_way);
+    assert_true(r.in_progress);
     mk_reload_stats_succeeded(&history);
     mk_reload_stats_failed(&history, MK_STR("x.conf:1:1: error"));
     mk_worker_reloads(&w, &r, &why);
-    assert_false(r.under_way);
+    assert_false(r.in_progress);
     assert_int_equal(r.done, 1);
     assert_int_equal(r.failed, 1);
     assert_str(mk_buf_str(&why), "x.conf:1:1: error");
@@ -184,7 +184,7 @@ static void worker_info_without_master_has_no_history(void **state)
     mk_worker_reloads(&w, &r, NULL);
     assert_int_equal(s.requests, 0);
     assert_int_equal(r.done + r.failed, 0);
-    assert_false(r.under_way);
+    assert_false(r.in_progress);
 }
 
 /* ---- Connections ---- */
