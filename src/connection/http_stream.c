@@ -43,14 +43,15 @@ static const struct mk_sm_states response_states = {
 static const char *stream_invariant_error(const void *owner)
 {
     const struct mk_http_stream *d = owner;
-    return mk_http_stream_response_written(d) && d->reply.is == MK_RESPONSE_PENDING ? "its response is begun"
-                                                                                    : NULL;
+    return mk_http_stream_response_written(d) && d->reply.state == MK_RESPONSE_PENDING
+               ? "its response is begun"
+               : NULL;
 }
 
 static const char *response_invariant_error(const void *owner)
 {
     const struct mk_http_stream *d = owner;
-    return d->reply.is == MK_RESPONSE_PENDING && d->sent ? "no content is sent" : NULL;
+    return d->reply.state == MK_RESPONSE_PENDING && d->sent ? "no content is sent" : NULL;
 }
 
 const struct mk_sm_machine mk_http_stream_machine = {"exchange", &states, MK_HTTP_STREAM_STATES,
@@ -159,7 +160,7 @@ bool mk_http_stream_is_client_gone(const struct mk_http_stream *d)
 bool mk_http_stream_needs_100_continue(const struct mk_http_stream *d)
 {
     const struct mk_response *r = &d->x->response;
-    return d->input.is == MK_INPUT_AWAITS_CONTINUE && r->status < 300 &&
+    return d->input.state == MK_INPUT_AWAITS_CONTINUE && r->status < 300 &&
            mk_filter_unfiltered_body(&d->x->response.content)->source;
 }
 
@@ -272,15 +273,15 @@ static void call_on_input(struct mk_http_stream *d, bool has_input)
 
 void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread)
 {
-    if (d->input.is == MK_INPUT_WANTED && d->x->response.content.tunnel->on_input)
+    if (d->input.state == MK_INPUT_WANTED && d->x->response.content.tunnel->on_input)
         call_on_input(d, has_unread || mk_http_stream_request_received(d));
-    if (d->input.is == MK_INPUT_UNWANTED)
+    if (d->input.state == MK_INPUT_UNWANTED)
         discard_tunnel_input(d);
 }
 
 bool mk_http_stream_is_tunnel_input_over(const struct mk_http_stream *d, bool unread)
 {
     bool by_source = !d->x->response.content.tunnel->on_input;
-    return (mk_http_stream_request_received(d) && !unread) || d->input.is == MK_INPUT_UNWANTED ||
+    return (mk_http_stream_request_received(d) && !unread) || d->input.state == MK_INPUT_UNWANTED ||
            (by_source && mk_http_stream_response_written(d));
 }

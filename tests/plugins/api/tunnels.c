@@ -135,17 +135,17 @@ static ssize_t pull_break(void *ctx, char *room, size_t cap)
     return ((struct tunnel *)ctx)->heard ? -EIO : -EAGAIN;
 }
 
-static const struct mk_tunnel_ops echo = {.source = {.pull = pull_echo, .close = on_close}},
-                                  both = {.source = {.pull = pull_both, .close = on_close},
+static const struct mk_tunnel_ops echo = {.source = {.read = pull_echo, .close = on_close}},
+                                  both = {.source = {.read = pull_both, .close = on_close},
                                           .on_input = read_input},
-                                  bye = {.source = {.pull = pull_bye, .close = on_close},
+                                  bye = {.source = {.read = pull_bye, .close = on_close},
                                          .on_input = read_input},
-                                  deaf = {.source = {.pull = pull_bye, .close = on_close},
+                                  deaf = {.source = {.read = pull_bye, .close = on_close},
                                           .on_input = ignore_input},
-                                  ticks = {.source = {.pull = pull_ticks, .close = on_close},
+                                  ticks = {.source = {.read = pull_ticks, .close = on_close},
                                            .on_input = read_input},
-                                  idle = {.source = {.pull = pull_nothing, .close = on_close}},
-                                  breaks = {.source = {.pull = pull_break, .close = on_close}};
+                                  idle = {.source = {.read = pull_nothing, .close = on_close}},
+                                  breaks = {.source = {.read = pull_break, .close = on_close}};
 
 static struct tunnel *new_tunnel(struct mk_request *request, mk_str text)
 {
