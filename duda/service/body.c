@@ -106,7 +106,7 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
 static void write_validation_error(struct mk_json_writer *w, const struct duda_validation_error *flaw)
 {
     mk_json_begin_object(w);
-    mk_json_string(mk_json_key(w, "detail"), flaw->text);
+    mk_json_string(mk_json_key(w, "detail"), flaw->message);
     mk_json_string(mk_json_key(w, "pointer"), flaw->pointer);
     if (flaw->line) {
         mk_json_uint(mk_json_key(w, "line"), flaw->line);
@@ -127,13 +127,13 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
     if (e)
         return e;
     if (errors->n)
-        duda_validation_error_write(&detail, &errors->at[0]);
+        duda_validation_error_write(&detail, &errors->items[0]);
     if (errors->n > 1)
         mk_buf_addf(&detail, "; and %zu more", errors->n - 1);
     begin_problem_json(&w, status, mk_buf_str(&detail));
     mk_json_begin_array(mk_json_key(&w, "errors"));
     for (size_t i = 0; i < errors->n; i++)
-        write_validation_error(&w, &errors->at[i]);
+        write_validation_error(&w, &errors->items[i]);
     mk_json_end_array(&w);
     mk_json_end_object(&w);
     e = send_problem_json(d, status, &scratch.buf);

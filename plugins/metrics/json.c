@@ -114,7 +114,7 @@ static void print_process(const struct process_view *p, struct mk_json_writer *w
 {
     mk_json_begin_object(w);
     write_number(w, "pid", (uint64_t)p->stats.pid);
-    mk_json_string(mk_json_key(w, "state"), p->stats.leaving ? MK_STR("leaving") : MK_STR("serving"));
+    mk_json_string(mk_json_key(w, "state"), p->stats.draining ? MK_STR("leaving") : MK_STR("serving"));
     write_number(w, "started", p->stats.started);
     write_number(w, "connections", p->stats.open);
     write_number(w, "requests", p->stats.requests);

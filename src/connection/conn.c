@@ -28,7 +28,7 @@ static const char *conn_invariant_error(const void *owner)
 {
     const struct mk_conn *c = owner;
     bool has_none =
-        c->state.is == MK_CONN_IDLE || c->state.is == MK_CONN_HEAD || c->state.is == MK_CONN_SECURE;
+        c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD || c->state.state == MK_CONN_SECURE;
     return has_none && c->h1 ? "it has no request" : NULL;
 }
 
@@ -37,11 +37,11 @@ const struct mk_sm_machine mk_conn_machine = {"connection", &states, MK_CONN_STA
 static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
-    if (c->state.is == MK_CONN_DEAD)
+    if (c->state.state == MK_CONN_DEAD)
         return; /* closed earlier in this iteration */
     /* Even if both sides have closed their direction, unread input must be read first: closing would send a
      * reset. */
-    bool may_have_input = c->state.is == MK_CONN_LINGER || c->state.is == MK_CONN_TUNNEL;
+    bool may_have_input = c->state.state == MK_CONN_LINGER || c->state.state == MK_CONN_TUNNEL;
     bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
@@ -225,7 +225,7 @@ static void schedule_task(struct mk_conn *c, void (*run)(struct mk_loop_task *t)
 void mk_conn_close(struct mk_conn *c, enum mk_outcome ending)
 {
     struct mk_conn_manager *s = c->service;
-    if (c->state.is == MK_CONN_DEAD)
+    if (c->state.state == MK_CONN_DEAD)
         return;
     c->ops->on_close(c, ending);
     mk_conn_set_state(c, MK_CONN_DEAD);
@@ -247,7 +247,7 @@ void mk_conn_close(struct mk_conn *c, enum mk_outcome ending)
 
 void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending)
 {
-    if (c->state.is == MK_CONN_DEAD)
+    if (c->state.state == MK_CONN_DEAD)
         return;
     mk_sock_reset(&c->stream.fd);
     mk_conn_close(c, ending);
@@ -285,13 +285,13 @@ static void run_resumed(struct mk_loop_task *t)
 
 void mk_conn_resume(struct mk_conn *c)
 {
-    if (c->state.is != MK_CONN_DEAD)
+    if (c->state.state != MK_CONN_DEAD)
         schedule_task(c, c->ops->run_resumed ? c->ops->run_resumed : run_resumed);
 }
 
 void mk_conn_queue_handshake(struct mk_conn *c)
 {
-    MK_ASSERT(c->state.is != MK_CONN_DEAD);
+    MK_ASSERT(c->state.state != MK_CONN_DEAD);
     if (c->task_set)
         return;
     c->task.run = run_resumed;
@@ -340,7 +340,7 @@ static bool add_to_epoll(struct mk_conn *c)
 void mk_conn_end_serving(struct mk_conn *c)
 {
     c->service->serving = NULL;
-    if (c->state.is == MK_CONN_DEAD)
+    if (c->state.state == MK_CONN_DEAD)
         return;
     if (!save_unused_input(c) || !add_to_epoll(c)) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");

@@ -218,10 +218,10 @@ static mk_str find_key_in_lines(mk_str lines)
 
 static mk_str find_websocket_key(const struct mk_upstream_request_options *options)
 {
-    for (size_t i = 0; i < options->n_fields; i++)
-        if (mk_str_eq_nocase(options->fields[i].name, key_name))
-            return mk_str_trim(options->fields[i].value);
-    return find_key_in_lines(options->lines);
+    for (size_t i = 0; i < options->n_headers; i++)
+        if (mk_str_eq_nocase(options->headers[i].name, key_name))
+            return mk_str_trim(options->headers[i].value);
+    return find_key_in_lines(options->raw_headers);
 }
 
 size_t mk_codec_http_accept_key(const struct mk_upstream_request_options *options, char *buf)

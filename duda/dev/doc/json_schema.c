@@ -40,17 +40,17 @@ void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type)
 
 static bool has_number_limits(const struct duda_schema_field *m)
 {
-    return m->low != 0 || m->high != 0;
+    return m->minimum != 0 || m->maximum != 0;
 }
 
 static void write_number_range(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
     if (has_number_limits(m))
-        mk_json_double(mk_json_key(w, "minimum"), m->low);
+        mk_json_double(mk_json_key(w, "minimum"), m->minimum);
     else if (m->kind == DUDA_KIND_INTEGER && !m->is_signed)
         mk_json_uint(mk_json_key(w, "minimum"), 0);
-    if (has_number_limits(m) && m->high >= m->low)
-        mk_json_double(mk_json_key(w, "maximum"), m->high);
+    if (has_number_limits(m) && m->maximum >= m->minimum)
+        mk_json_double(mk_json_key(w, "maximum"), m->maximum);
 }
 
 static void write_limit(struct mk_json_writer *w, const char *key, size_t limit)
@@ -87,10 +87,10 @@ static void write_string(struct mk_json_writer *w, const struct duda_schema_fiel
 {
     begin_type(w, "string");
     if (m->kind == DUDA_KIND_ENUM)
-        write_enum(w, m->words);
+        write_enum(w, m->values);
     else if (!m->is_list) {
-        write_limit(w, "minLength", m->min);
-        write_limit(w, "maxLength", m->max);
+        write_limit(w, "minLength", m->min_length);
+        write_limit(w, "maxLength", m->max_length);
     }
     mk_json_end_object(w);
 }
@@ -116,7 +116,7 @@ static void write_field_type(const struct schema_writer *w, const struct duda_sc
         write_string(json, m);
         break;
     case DUDA_KIND_OBJECT:
-        write_schema(w, m->shape, depth + 1);
+        write_schema(w, m->schema, depth + 1);
         break;
     case DUDA_KIND_JSON_RAW:
     default:
@@ -134,8 +134,8 @@ static void write_field(const struct schema_writer *w, const struct duda_schema_
     begin_type(w->json, "array");
     mk_json_key(w->json, "items");
     write_field_type(w, m, depth);
-    write_limit(w->json, "minItems", m->min);
-    write_limit(w->json, "maxItems", m->max);
+    write_limit(w->json, "minItems", m->min_length);
+    write_limit(w->json, "maxItems", m->max_length);
     mk_json_end_object(w->json);
 }
 
@@ -143,11 +143,11 @@ static void write_required(struct mk_json_writer *w, const struct duda_schema *s
 {
     size_t n = 0;
     for (size_t i = 0; i < shape->n; i++) {
-        if (shape->members[i].optional)
+        if (shape->fields[i].optional)
             continue;
         if (n++ == 0)
             mk_json_begin_array(mk_json_key(w, "required"));
-        mk_json_cstr(w, duda_schema_field_name(&shape->members[i]));
+        mk_json_cstr(w, duda_schema_field_name(&shape->fields[i]));
     }
     if (n)
         mk_json_end_array(w);
@@ -214,12 +214,12 @@ static void write_object(const struct schema_writer *w, const struct duda_schema
     begin_type(w->json, "object");
     mk_json_begin_object(mk_json_key(w->json, "properties"));
     for (size_t i = 0; i < shape->n; i++) {
-        mk_json_key(w->json, duda_schema_field_name(&shape->members[i]));
-        write_field(w, &shape->members[i], depth);
+        mk_json_key(w->json, duda_schema_field_name(&shape->fields[i]));
+        write_field(w, &shape->fields[i], depth);
     }
     mk_json_end_object(w->json);
     write_required(w->json, shape);
-    if (!shape->ignores_unknown)
+    if (!shape->allow_unknown)
         mk_json_bool(mk_json_key(w->json, "additionalProperties"), false);
     mk_json_end_object(w->json);
 }

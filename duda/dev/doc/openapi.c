@@ -76,9 +76,9 @@ static void write_params(struct openapi_writer *w, const struct dev_route *r)
         mk_json_end_object(w->json);
     }
     for (size_t i = 0; query && i < query->n; i++) {
-        begin_param(w, mk_str_from_c(duda_schema_field_name(&query->members[i])), "query",
-                    !query->members[i].optional);
-        dev_json_schema_write_field(w->json, &query->members[i]);
+        begin_param(w, mk_str_from_c(duda_schema_field_name(&query->fields[i])), "query",
+                    !query->fields[i].optional);
+        dev_json_schema_write_field(w->json, &query->fields[i]);
         mk_json_end_object(w->json);
     }
     if (w->n_params)
@@ -100,17 +100,17 @@ static void write_request_body(struct openapi_writer *w, const struct duda_route
     static const char *const any[] = {"application/json", "application/x-www-form-urlencoded",
                                       "multipart/form-data", "text/plain"};
     bool has = strcmp(method, "post") == 0 || strcmp(method, "put") == 0 || strcmp(method, "patch") == 0;
-    if (!has && !line->takes && !line->form)
+    if (!has && !line->request_body && !line->form)
         return;
     mk_json_begin_object(mk_json_key(w->json, "requestBody"));
     mk_json_begin_object(mk_json_key(w->json, "content"));
-    if (line->takes)
-        write_media_type(w, "application/json", line->takes, line->takes_list);
+    if (line->request_body)
+        write_media_type(w, "application/json", line->request_body, line->request_is_list);
     if (line->form) {
         write_media_type(w, "application/x-www-form-urlencoded", line->form, false);
         write_media_type(w, "multipart/form-data", line->form, false);
     }
-    for (size_t i = 0; !line->takes && !line->form && i < MK_LEN(any); i++)
+    for (size_t i = 0; !line->request_body && !line->form && i < MK_LEN(any); i++)
         mk_json_raw(mk_json_key(w->json, any[i]), MK_STR("{}"));
     mk_json_end_object(w->json);
     mk_json_end_object(w->json);
@@ -130,11 +130,11 @@ static void write_response(struct openapi_writer *w, const struct duda_route *li
     snprintf(key, sizeof key, "%u", status);
     mk_json_begin_object(mk_json_key(w->json, key));
     mk_json_cstr(mk_json_key(w->json, "description"), dev_status_phrase(status));
-    bool has_content = w->n_statuses == 0 && line->gives;
+    bool has_content = w->n_statuses == 0 && line->response_body;
     if (has_content || is_problem)
         mk_json_begin_object(mk_json_key(w->json, "content"));
     if (has_content)
-        write_media_type(w, "application/json", line->gives, line->gives_list);
+        write_media_type(w, "application/json", line->response_body, line->response_is_list);
     else if (is_problem)
         mk_json_raw(mk_json_key(w->json, "application/problem+json"),
                     MK_STR("{\"schema\":{\"$ref\":\"#/components/schemas/Problem\"}}"));
@@ -146,7 +146,7 @@ static void write_response(struct openapi_writer *w, const struct duda_route *li
 
 static void write_responses(struct openapi_writer *w, const struct duda_route *line)
 {
-    mk_str rest = mk_str_from_c(line->answers ? line->answers : line->gives ? "200" : "");
+    mk_str rest = mk_str_from_c(line->responses ? line->responses : line->response_body ? "200" : "");
     const unsigned of_query[] = {400}, of_json[] = {400, 413, 415, 422}, of_form[] = {400, 413, 415};
     uint64_t status;
     w->n_statuses = 0;
@@ -161,7 +161,7 @@ static void write_responses(struct openapi_writer *w, const struct duda_route *l
     bool has_default = w->n_statuses == 0;
     for (size_t i = 0; !has_default && line->query && i < MK_LEN(of_query); i++)
         write_response(w, line, of_query[i], true);
-    for (size_t i = 0; !has_default && line->takes && i < MK_LEN(of_json); i++)
+    for (size_t i = 0; !has_default && line->request_body && i < MK_LEN(of_json); i++)
         write_response(w, line, of_json[i], true);
     for (size_t i = 0; !has_default && line->form && i < MK_LEN(of_form); i++)
         write_response(w, line, of_form[i], false);
@@ -198,7 +198,7 @@ static void write_operation(struct openapi_writer *w, const struct dev_route *r,
     write_operation_id(&id, w->operation_ids, r, method);
     mk_json_begin_object(mk_json_key(json, method));
     mk_json_string(mk_json_key(json, "operationId"), mk_buf_str(&id));
-    mk_json_cstr(mk_json_key(json, "summary"), r->line->doc ? r->line->doc : "");
+    mk_json_cstr(mk_json_key(json, "summary"), r->line->summary ? r->line->summary : "");
     if (*r->host) {
         mk_buf_clear(&id);
         mk_buf_addf(&id, "For the host %s.", r->host);
@@ -345,7 +345,7 @@ static void write_tag_once(const struct dev_route *r, void *ctx)
     }
     mk_json_begin_object(t->json);
     mk_json_string(mk_json_key(t->json, "name"), tag_name(r));
-    mk_json_cstr(mk_json_key(t->json, "description"), r->group->doc ? r->group->doc : "");
+    mk_json_cstr(mk_json_key(t->json, "description"), r->group->summary ? r->group->summary : "");
     mk_json_end_object(t->json);
 }
 

@@ -15,7 +15,7 @@ struct received {
 static void on_line(void *ctx, mk_str line)
 {
     struct received *h = ctx;
-    assert_in_range(line.len, 1, sizeof((struct mk_cgi_errors *)0)->line);
+    assert_in_range(line.len, 1, sizeof((struct mk_cgi_stderr *)0)->line);
     h->n_bytes += line.len;
     if (h->n_lines++ == 0)
         snprintf(h->first, sizeof h->first, "%.*s", MK_STR_ARG(line));
@@ -25,15 +25,15 @@ static void on_line(void *ctx, mk_str line)
 static void cgi_errors_joins_pieces_to_lines(void **state)
 {
     struct received h = {.n_lines = 0};
-    struct mk_cgi_errors e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
+    struct mk_cgi_stderr e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
     (void)state;
-    mk_cgi_errors_add(&e, MK_STR("on"));
+    mk_cgi_stderr_add(&e, MK_STR("on"));
     assert_int_equal(h.n_lines, 0);
-    mk_cgi_errors_add(&e, MK_STR("e\0\r\n\n\ntwo"));
+    mk_cgi_stderr_add(&e, MK_STR("e\0\r\n\n\ntwo"));
     assert_int_equal(h.n_lines, 1);
     assert_string_equal(h.first, "one?");
-    mk_cgi_errors_end(&e);
-    mk_cgi_errors_end(&e);
+    mk_cgi_stderr_end(&e);
+    mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_lines, 2);
     assert_string_equal(h.last, "two");
 }
@@ -42,17 +42,17 @@ static void cgi_errors_are_limited(void **state)
 {
     static char much[3000];
     struct received h = {.n_lines = 0};
-    struct mk_cgi_errors e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
+    struct mk_cgi_stderr e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
     (void)state;
     memset(much, 'x', sizeof much);
     for (int i = 0; i < 100; i++)
-        mk_cgi_errors_add(&e, mk_str_of(much, sizeof much));
-    mk_cgi_errors_end(&e);
+        mk_cgi_stderr_add(&e, mk_str_of(much, sizeof much));
+    mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");
     e.left = h.n_lines = 0; /* no output is wanted, and no message is needed */
-    mk_cgi_errors_add(&e, MK_STR("line\n"));
-    mk_cgi_errors_end(&e);
+    mk_cgi_stderr_add(&e, MK_STR("line\n"));
+    mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_lines, 0);
 }
 

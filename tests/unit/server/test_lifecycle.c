@@ -19,7 +19,7 @@ static int begin(void **state)
 static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
 {
     assert_int_equal(mk_lifecycle_next_step(&life, &workers), step);
-    assert_int_equal(life.phase.is, phase);
+    assert_int_equal(life.phase.state, phase);
 }
 
 /* No step follows, however often the master polls. */
@@ -287,7 +287,7 @@ static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_lifecycle_phase phase = life.phase.is;
+        enum mk_lifecycle_phase phase = life.phase.state;
         mk_lifecycle_request_reload(&life);
         expect_nothing(phase);
         mk_lifecycle_reload_is_slow(&life);
@@ -304,7 +304,7 @@ static void lifecycle_slow_reload_without_next_continues(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_lifecycle_phase phase = life.phase.is;
+        enum mk_lifecycle_phase phase = life.phase.state;
         mk_lifecycle_reload_is_slow(&life);
         expect_nothing(phase);
         mk_lifecycle_request_reload(&life);
@@ -340,7 +340,7 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
     for (size_t i = 0; i < 2; i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_lifecycle_phase phase = life.phase.is;
+        enum mk_lifecycle_phase phase = life.phase.state;
         mk_lifecycle_reload_is_slow(&life);
         workers.old_there = 1;
         expect_nothing(phase);
@@ -624,7 +624,7 @@ static void lifecycle_event_has_one_effect_in_each_phase(void **state)
         for (unsigned event = 0; event < EVENTS; event++) {
             begin(state);
             reach[phase]();
-            assert_int_equal(life.phase.is, phase);
+            assert_int_equal(life.phase.state, phase);
             happen((enum event)event);
             expect_rule((enum event)event, (enum mk_lifecycle_phase)phase);
         }
@@ -677,8 +677,8 @@ static void expect_rest(void)
         happen(good[i % MK_LEN(good)]);
         step = advance(false);
     }
-    if (step != MK_STEP_STOP && (life.phase.is != MK_PHASE_SERVING || life.again))
-        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[life.phase.is]);
+    if (step != MK_STEP_STOP && (life.phase.state != MK_PHASE_SERVING || life.again))
+        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[life.phase.state]);
 }
 
 /* With a trial, a lost worker and a reload request at once, in any order: the state machine checks each
@@ -696,7 +696,7 @@ static void lifecycle_settles_after_random_events(void **state)
             (void)flip();
             happen(any[(seed >> 16 & 0x7fff) % MK_LEN(any)]);
             (void)advance(true);
-            seen |= MK_SM_TO(life.phase.is);
+            seen |= MK_SM_TO(life.phase.state);
         }
         if (round % 8 == 0)
             happen(END);

@@ -44,7 +44,7 @@ static void conn_open_is_watched_and_broken_has_error(void **state)
     assert_bug(move_to_open, &c, "upstream connection, open: it is watched");
     assert_bug(move_to_broken, &c, "upstream connection, broken: it has an error");
     mk_upstream_conn_fail(&c, -EHOSTUNREACH);
-    assert_int_equal(c.state.is, MK_UPSTREAM_CONN_BROKEN);
+    assert_int_equal(c.state.state, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(c.error, -ENETUNREACH);
 }
 
@@ -121,11 +121,11 @@ static void conn_broken_does_not_time_out(void **state)
     settings.connect_ms = 20;
     begin_pool();
     struct mk_upstream_conn *l = take(&told);
-    assert_int_equal(l->state.is, MK_UPSTREAM_CONN_CONNECTING);
+    assert_int_equal(l->state.state, MK_UPSTREAM_CONN_CONNECTING);
     mk_upstream_conn_fail(l, -ECONNRESET);
     for (uint64_t end_ms = mk_clock_ms() + 100; mk_clock_ms() < end_ms;)
         run_once(&worker);
-    assert_int_equal(l->state.is, MK_UPSTREAM_CONN_BROKEN);
+    assert_int_equal(l->state.state, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(l->error, -ECONNRESET);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (size_t i = 0; i < MK_LEN(queued); i++)
