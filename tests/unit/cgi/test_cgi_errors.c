@@ -25,7 +25,7 @@ static void on_line(void *ctx, mk_str line)
 static void cgi_errors_joins_pieces_to_lines(void **state)
 {
     struct received h = {.n_lines = 0};
-    struct mk_cgi_stderr e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
+    struct mk_cgi_stderr e = {.on_line = on_line, .ctx = &h, .remaining = LEFT, .limit_message = "full"};
     (void)state;
     mk_cgi_stderr_add(&e, MK_STR("on"));
     assert_int_equal(h.n_lines, 0);
@@ -42,7 +42,7 @@ static void cgi_errors_are_limited(void **state)
 {
     static char much[3000];
     struct received h = {.n_lines = 0};
-    struct mk_cgi_stderr e = {.say = on_line, .ctx = &h, .left = LEFT, .full = "full"};
+    struct mk_cgi_stderr e = {.on_line = on_line, .ctx = &h, .remaining = LEFT, .limit_message = "full"};
     (void)state;
     memset(much, 'x', sizeof much);
     for (int i = 0; i < 100; i++)
@@ -50,7 +50,7 @@ static void cgi_errors_are_limited(void **state)
     mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");
-    e.left = h.n_lines = 0; /* no output is wanted, and no message is needed */
+    e.remaining = h.n_lines = 0; /* no output is wanted, and no message is needed */
     mk_cgi_stderr_add(&e, MK_STR("line\n"));
     mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_lines, 0);
