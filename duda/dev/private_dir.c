@@ -46,7 +46,7 @@ void dev_private_dir_remove(const char *folder)
 
 /* ---- Stale folders ---- */
 
-/* Its `monkey run` was killed: nobody listens on its socket. A starting one has no socket yet. */
+/* Its `monkey run` was killed: no process listens on its socket. A starting one has no socket yet. */
 static bool is_stale_dir(const char *folder)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

@@ -81,8 +81,8 @@ static size_t scan_stack_for_frames(const struct duda_ctx *d, const void *from, 
                : 0;
 }
 
-/* Without a frame of the service, nobody would know what to fix: includes the innermost frames, however
- * deep. */
+/* A report without a frame of the service would not show what to fix, so it includes the innermost frames,
+ * however deep. */
 static void append_frames(const struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n,
                           const void *sp)
 {

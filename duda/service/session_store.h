@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stores for sessions outside of cookies: shared memory, a store of a package, or one of the service. A
  * record begins with a MAC, which proves that this server wrote it for this session, service and host. Stores
- * know a session only by a hash of its ID, so nobody who reads the store can forge a cookie from its
+ * know a session only by a hash of its ID, so a reader of the store cannot forge a cookie from its
  * entries. */
 #ifndef DUDA_SERVICE_SESSION_STORE_H
 #define DUDA_SERVICE_SESSION_STORE_H

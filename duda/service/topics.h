@@ -6,7 +6,7 @@
 #include "service/duda_ctx.h"
 #include "service/topic_table.h"
 
-/* Whose topics they are. */
+/* The owner of the topics. */
 struct duda_topic_scope {
     struct duda_worker_ctx *worker_ctx;
     mk_str scope;

@@ -137,7 +137,7 @@ static int start_offload_job(struct duda_ctx *d, struct mk_thread_pool *threads,
 int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job), void *job,
                        void (*drop)(void *job))
 {
-    /* The caller gave up ownership of the job, so it must be freed before a cancelled handler may be
+    /* The caller passed on ownership of the job, so it must be freed before a cancelled handler may be
      * terminated. */
     struct offload_job *a = d->ended ? NULL : mk_mem_zalloc(1, sizeof *a);
     if (!a) {

@@ -71,7 +71,7 @@ static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_c
                       closes ? ", and not for the first time: the route answers 503 for a while" : "");
 }
 
-/* Nobody replaces a draining worker: if it crashes, this worker reports it. */
+/* A draining worker is not replaced: if it crashes, this worker reports it. */
 static void check_dead_workers(struct mk_timer *t)
 {
     struct duda_worker_ctx *worker_ctx = MK_CONTAINER(t, struct duda_worker_ctx, dead_worker_timer);

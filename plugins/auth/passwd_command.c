@@ -257,7 +257,7 @@ static int edit_file(const struct order *o, mk_str hash)
     return fflush(stdout) == 0 ? FINE : FAILED;
 }
 
-/* Checks the path before the user types a password in vain. */
+/* Checks the path before it asks the user for a password. */
 static int print_path_error(const struct order *o)
 {
     int e = errno;

@@ -74,7 +74,7 @@ static void on_process_timeout(struct mk_timer *t)
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
     if (!p->told) {
         mk_worker_log(p->pool->worker, MK_LOG_WARN,
-                      "cgi: %s: ended because it went on for %d s after its answer", p->name,
+                      "cgi: %s: ended because it still ran %d s after its response", p->name,
                       AFTERLIFE_MS / 1000);
         cgi_process_stop(p);
         return;

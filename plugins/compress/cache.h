@@ -25,7 +25,7 @@ struct cached *compress_cache_acquire(struct cache *c, const struct cache_key *k
 mk_str compress_cached_body(const struct cached *e);
 void compress_cached_release(void *cached);
 
-/* To create a copy: begin, append, commit; release it to give up. NULL and false: the cache is full, or the
+/* To create a copy: begin, append, commit; release it to cancel. NULL and false: the cache is full, or the
  * copy would exceed `max` bytes. */
 struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_key *key,
                                           uint64_t max) MK_API_MUST_USE;

@@ -142,7 +142,7 @@ struct mk_tls_module {
      * which is resumed (if it is of this client and name) and replaced by each new ticket; `session` must
      * outlive the stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
      *
-     * After a write has failed, reads go on: the server may have answered before it left. If the connection
+     * After a write has failed, reads continue: the server may have answered before it left. If the connection
      * ends without the server's close_notify, reads return -ECONNRESET, never 0: what ends with the
      * connection may have been cut off. Our last flight goes out with the first write, or when a read finds
      * nothing. */

@@ -165,7 +165,8 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
     write_location_settings(settings, &paths, &limits, &log);
     if (l)
         say(out, "location", "%.*s (%.*s)%s", MK_STR_ARG(mk_buf_str(&paths)), MK_STR_ARG(l->written_at),
-            gave_up ? ", whose search was given up: the stricter of its limits and the host's hold" : "");
+            gave_up ? ", whose search exceeded its limits: the stricter of its limits and the host's apply"
+                    : "");
     say(out, "limits", "%.*s", MK_STR_ARG(mk_buf_str(&limits)));
     if (site->host.has_own_access_log)
         say(out, "log", "written by a plugin");

@@ -57,7 +57,7 @@ int mk_worker_process_signal_fd(void)
     return fd < 0 ? mk_err_last() : fd;
 }
 
-/* ---- Giving up ---- */
+/* ---- Fatal errors ---- */
 
 static mk_err allow_host_folders(struct mk_sandbox *box, const struct mk_vhost_config *s)
 {

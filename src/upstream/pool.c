@@ -289,7 +289,7 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
     }
 }
 
-/* Gives up an idle connection for another worker's waiting request. Each worker publishes what it has or
+/* Releases an idle connection for another worker's waiting request. Each worker publishes what it has or
  * wants before it reads the others: if two do so at the same time, at least one sees the other. */
 static void yield_idle_of_backend(struct mk_backend *o)
 {

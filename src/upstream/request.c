@@ -14,7 +14,7 @@
 #include "upstream/request_timer.h"
 #include "upstream/wait_queue.h"
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 static void on_conn_event(void *ctx, unsigned which);
 

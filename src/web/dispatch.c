@@ -374,11 +374,11 @@ static unsigned handler_methods(const struct mk_handler *h)
 /* The route may protect what later routes serve. */
 MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct mk_route *route)
 {
-    mk_request_explain(&x->request, "route", "%.*s  was given up: it took too many steps, or too much memory",
+    mk_request_explain(&x->request, "route", "%.*s  exceeded its limits: too many steps, or too much memory",
                        MK_STR_ARG(route->pattern.text));
     if (mk_effective_limits_may_log(x))
         mk_log_error(x->request.web->log,
-                     "the route %.*s was given up: it took too many steps, or too much memory: 500",
+                     "the search of the route %.*s took too many steps or too much memory: 500",
                      MK_STR_ARG(route->pattern.text));
     set_error_response(x, 500);
     return true;

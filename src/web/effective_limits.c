@@ -48,11 +48,10 @@ MK_COLD static const struct mk_request_limits *log_and_use_strict(struct mk_exch
                                                                   const struct mk_location *l)
 {
     if (mk_effective_limits_may_log(x))
-        mk_log_error(
-            x->request.web->log,
-            "the search for the paths of the [LOCATION] at %.*s was given up: it took too many steps, "
-            "or too much memory; the stricter of its limits and the host's hold",
-            MK_STR_ARG(l->written_at));
+        mk_log_error(x->request.web->log,
+                     "the search for the paths of the [LOCATION] at %.*s took too many steps or too much "
+                     "memory; the stricter of its limits and the host's apply",
+                     MK_STR_ARG(l->written_at));
     return &l->strict;
 }
 

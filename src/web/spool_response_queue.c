@@ -101,8 +101,8 @@ static void finish_write(struct mk_spool_queue *q)
         return;
     release_quota(q, q->spool.kept.len);
     mk_request_log(q->request, MK_LOG_ERROR,
-                   "cannot write its response to the SpoolFolder %s: %s; it goes on as fast as its client "
-                   "takes it",
+                   "cannot write its response to the SpoolFolder %s: %s; the response continues at the "
+                   "speed of the client",
                    q->all->folder, mk_err_text(q->error));
 }
 

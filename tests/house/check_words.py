@@ -12,7 +12,7 @@ PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/RE
          "docs/performance.md", "docs/contest/README.md", "docs/contest/remarks.md")
 SUFFIXES = (".md", ".h", ".conf", ".html")
 # In source files, only comments and messages are checked.
-SOURCES = ("src", "tools", "tests")
+SOURCES = ("src", "duda", "bindings", "tools", "tests")
 SOURCE_SUFFIXES = (".c", ".h", ".py", ".md", ".1")
 # This word list itself, and inputs and outputs of other programs.
 SOURCES_APART = ("tests/house/", "tests/unit/wr/outputs/", "tests/fuzz/corpus/")
@@ -24,6 +24,11 @@ WORDS = (
     (r"anew", "again, or re-: reload, reopen, recreate"),
     (r"stands(?! for\b)|stood", "is, comes, is written"),
     (r"(?:is|are|was|were|be) told", "learns, gets, is notified"),
+    (r"(?:gives?|given|gave|giving) up(?! (?:the|its|their|his) (?:root|privilege))", "cancels, stops, aborts, times out"),
+    (r"(?:goes|went|go|going) on(?! (?:to|the|with)\b)", "continues"),
+    (r"mend(?:s|ed|ing)?", "fixes, repairs, reconnects"),
+    (r"(?:is|are|was|were) said", "name the message and its sender"),
+    (r"what waits|in vain", "name what waits, what failed"),
     (r"of (?:its|our|one's) own accord|and its kin", "name the members"),
 )
 BANNED = [(re.compile(rf"\b(?:{words})\b", re.IGNORECASE), instead) for words, instead in WORDS]

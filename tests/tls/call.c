@@ -95,7 +95,7 @@ static void report(struct mk_stream *s, ssize_t e, bool ended)
 {
     const char *why = "";
     if (e == 0) {
-        printf("%s\n", ended ? "ended" : "goes on");
+        printf("%s\n", ended ? "ended" : "continues");
     } else {
         (void)tls->handshake(s, &why);
         printf("failed: %s: %s\n", strerror((int)-e), why);

@@ -104,7 +104,7 @@ def test_client_without_tickets_uses_full_handshakes(serve, call, authority):
 def test_client_reports_a_missing_close_notify(serve, start_call, authority, version):
     server = serve(authority.issue(), "-rev", version)
     process = start_call(server.port, text="olleh\n", greets="y")
-    assert [process.stdout.readline() for _ in range(3)] == [f"TLSv1.{version[-1]} new\n", "hello\n", "goes on\n"]
+    assert [process.stdout.readline() for _ in range(3)] == [f"TLSv1.{version[-1]} new\n", "hello\n", "continues\n"]
     server.process.kill()
     server.process.wait()
     out, err = process.communicate("\n", timeout=3 * SECONDS)

@@ -3,7 +3,7 @@
 
 #include "wr/text.h"
 
-enum { TRIES = 64 }; /* give up after this many lines with an invalid object */
+enum { TRIES = 64 }; /* stop after this many lines with an invalid object */
 
 static bool skip_value(mk_str *s, unsigned depth);
 

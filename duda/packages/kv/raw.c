@@ -149,7 +149,7 @@ int kv_raw_commit(struct duda_ctx *d, struct duda_kv_batch *b, int64_t *count)
 {
     struct commit c = {.batch = NULL};
     struct package_call call;
-    /* The caller gave up ownership of the batch, so it must be freed before a cancelled handler may be
+    /* The caller passed on ownership of the batch, so it must be freed before a cancelled handler may be
      * terminated. */
     if (duda_cancelled(d)) {
         duda_kv_batch_free(b);

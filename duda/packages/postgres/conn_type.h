@@ -30,7 +30,7 @@ struct postgres_settings {
 struct postgres_query {
     struct package_request request;                                 /* must be first: a request is its
                                                                      * query */
-    void (*on_done)(void *ctx, const struct postgres_query *query); /* NULL: nobody waits for it */
+    void (*on_done)(void *ctx, const struct postgres_query *query); /* NULL: no handler waits for it */
     void *ctx;
     bool is_query;     /* may be prepared and retried: see statement.h */
     bool is_abandoned; /* the handler no longer waits: the statement may be skipped */
@@ -70,7 +70,7 @@ struct postgres_conn {
 
     /* For the owner, beside its struct package_conn_ops. */
     bool is_reserved; /* by a transaction or a COPY */
-    bool is_changed;  /* the reserving handler changed the session: nobody may reuse it */
+    bool is_changed;  /* the reserving handler changed the session: it must not be reused */
     void *copying;    /* owner of the COPY; NULL: none, or no longer */
     void (*on_statement_done)(struct postgres_conn *c);                           /* a statement has ended */
     void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: ignored */

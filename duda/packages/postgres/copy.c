@@ -58,7 +58,7 @@ static void cancel_on_server(struct duda_postgres_copy *copy)
     const struct duda_sql_statement query = {"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
                                              "pid = $1 AND left(query, 100) = left($2, 100)",
                                              values, MK_LEN(values)};
-    package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was given up");
+    package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was cancelled");
     close_copy(copy, -ECANCELED);
     postgres_pool_send_detached(copy->pool, NULL, &query);
 }
@@ -204,7 +204,7 @@ static struct duda_postgres_copy *copy_new(struct duda_ctx *d, struct postgres_p
 }
 
 /* A COPY may last as long as both sides continue, so the server's statement timeout is disabled. Notices are
- * suppressed: nobody reads them, and they may hide a following error: see handle_interruption(). */
+ * suppressed: no code reads them, and they may hide a following error: see handle_interruption(). */
 static const char settings[] = "SELECT set_config('statement_timeout', '0', false), "
                                "set_config('client_min_messages', 'error', false)";
 
@@ -219,8 +219,8 @@ static int begin_copy(struct duda_postgres_copy *copy)
         return close_copy(copy, set_error(copy, e, postgres_pool_error_text(copy->pool, e)));
     e = postgres_pool_query(copy->d, copy->pool, copy->conn, copy->result, settings);
     if (e && duda_cancelled(copy->d) &&
-        !copy->in_transaction) /* may have been applied: nobody else may reuse the session */
-        package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was given up");
+        !copy->in_transaction) /* may have been applied: the session must not be reused */
+        package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was cancelled");
     return e ? close_copy(copy, e) : start_copy(copy);
 }
 

@@ -248,7 +248,7 @@ static void on_done(void *ctx, const struct postgres_query *job)
         duda_wait_wake(&waiting->wait);
 }
 
-/* Nobody needs the unfinished statements any more. */
+/* No handler waits for the unfinished statements any more. */
 static void abandon_queries(struct duda_wait *w)
 {
     const struct waiting *waiting = (struct waiting *)w;
@@ -391,7 +391,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
     if (has_sent) /* its handler was cancelled: the server must stop working on it */
         postgres_conn_cancel_running(c);
     if (has_sent || package_conn_is_in_state(&c->link, PACKAGE_CONN_EXCLUSIVE))
-        package_conn_fail(&c->link, -ECANCELED, "a transaction was given up");
+        package_conn_fail(&c->link, -ECANCELED, "a transaction was cancelled");
     else if (is_up && !over) {
         struct postgres_query *job = postgres_query_new(MK_STR("ROLLBACK"), NULL, 0);
         if (job)

@@ -37,7 +37,7 @@ static void activate_sub(struct duda_postgres_sub *s)
     }
 }
 
-/* Callbacks may unsubscribe, so each one is searched anew. */
+/* Callbacks may unsubscribe, so each one is searched again. */
 static void activate_subs(struct postgres_pubsub *h, uint64_t no)
 {
     struct duda_postgres_sub *s = h->subs;

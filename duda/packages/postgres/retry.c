@@ -30,7 +30,7 @@ static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prep
             MK_STR_ARG(c->settings->name));
 }
 
-/* A failed transaction cannot retry without it: the statement is prepared anew on its next use. */
+/* A failed transaction cannot retry without it: the statement is prepared again on its next use. */
 static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     struct postgres_prepared *p = query->prepared;

@@ -146,7 +146,7 @@ static void on_sentinel_reply(struct redis_conn *c, const struct duda_redis_repl
 
 /* ---- Replies ---- */
 
-/* The next reply, for whoever waits for it. */
+/* Reads the next reply for the command that waits for it. */
 static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
 {
     c->parser.d = NULL;

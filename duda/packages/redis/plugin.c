@@ -56,7 +56,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(rooms),
      .max = 63,
-     .help = "What is said in a room also goes, by this Redis, to servers of other machines that have this "
+     .help = "Relays messages of topics through this Redis to the servers of other machines with the same "
              "`TopicRelay`."},
     {.name = "Database",
      .type = MK_CONF_NUM,

@@ -26,7 +26,7 @@ struct redis_reply_parser {
     /* Destination of the next reply. If d is NULL, the parser's own memory, valid until the next reply. */
     struct duda_ctx *d;
     struct duda_redis_reply *to;
-    struct duda_redis_reply root, skipped; /* skipped: receives values that nobody needs */
+    struct duda_redis_reply root, skipped; /* skipped: receives values that are not needed */
     struct redis_block *blocks;            /* its own memory, most recent first */
     struct redis_level levels[REDIS_DEPTH_MAX];
     unsigned depth;

@@ -12,7 +12,7 @@
 
 /* A copy of the handler's request: the handler may be gone before the thread starts. */
 struct sqlite_job {
-    struct waiting *waiting; /* NULL: nobody waits for it */
+    struct waiting *waiting; /* NULL: no handler waits for it */
     enum sqlite_use use;
     mk_str text;
     size_t n;

@@ -299,7 +299,7 @@ static bool is_transaction_lost(struct sqlite_session *s)
     return true;
 }
 
-/* Nobody would end the transaction. */
+/* No later statement would end the transaction. */
 static void check_no_open_transaction(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_AUTOCOMMIT || sqlite3_get_autocommit(s->handle))

@@ -23,7 +23,7 @@ struct sqlite_settings {
 struct sqlite_cached_stmt {
     sqlite3_stmt *stmt; /* SQLite holds its text */
     uint64_t used;
-    bool once; /* context-dependent permissions: authorized anew on each use */
+    bool once; /* context-dependent permissions: authorized again on each use */
 };
 
 /* The context that decides which statements are allowed. */

@@ -459,7 +459,7 @@ static void h1_output_source_is_pulled_at_client_speed(void **state)
     uint64_t pulled = s->at;
     assert_in_range(pulled, 1, 300000);
     talk_work(&t);
-    assert_true(s->at == pulled); /* the source stands still */
+    assert_true(s->at == pulled); /* the source is not pulled */
     talk_wait(&t, 3000000);
     expect_source(3000000, true, false);
     assert_int_equal(t.n_records, 1);

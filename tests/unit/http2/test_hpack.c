@@ -148,7 +148,7 @@ static const struct malformed malformed[] = {
     {"an index far beyond", "ffff7f"},
     {"a name with an index beyond both tables", "7e0161"},
     {"a number without its end", "ff"},
-    {"a number that goes on", "ff80"},
+    {"an incomplete number", "ff80"},
     {"a number too large for 32 bits", "ffffffffff7f"},
     {"a number too large for 64 bits", "ffffffffffffffffffff7f"},
     {"a number of many zeros", "ff808080808080808080808001"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handler memory that stands in for Duda: each allocation is a separate heap block. */
+/* Handler memory in place of Duda's: each allocation is a separate heap block. */
 #ifndef MK_UNIT_PACKS_HANDLER_H
 #define MK_UNIT_PACKS_HANDLER_H
 

@@ -331,7 +331,7 @@ static void conn_down_cannot_fail_again(void **state)
     (void)state;
     bring_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
-    package_conn_fail(&link_, -ECANCELED, "given up");
+    package_conn_fail(&link_, -ECANCELED, "cancelled");
     assert_int_equal(n_downs, 1);
     assert_int_equal(n_closes, 1);
     assert_int_equal(n_logged, 0);

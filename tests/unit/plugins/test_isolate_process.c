@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a process of a group: its descriptors, its user, and its program, for which this test stands in.
+/* Starting a process of a group: its descriptors, its user, and its program, which this test replaces.
  */
 #include "process.h"
 

@@ -314,7 +314,7 @@ static void supervisor_detaches_from_terminal_with_master(void **state)
 {
     int terminal = dup(STDERR_FILENO);
     (void)state;
-    redirect_stderr(log_path); /* stands in for a terminal */
+    redirect_stderr(log_path); /* instead of a terminal */
     begin(GOOD);
     expect_answer(ISOLATE_START, true);
     order(ISOLATE_RELOAD); /* by now it has completed a loop iteration */

@@ -202,7 +202,7 @@ static void vhost_first_matching_location_applies(void **state)
     assert_null(mk_vhost_location(&host, MK_STR_NULL, &gave_up));
 }
 
-/* Stands in for PCRE2: matches names that begin with a letter; "long..." exceeds the match limit. */
+/* Replaces PCRE2: matches names that begin with a letter; "long..." exceeds the match limit. */
 struct initial {
     struct mk_regex regex;
     char c;
