@@ -90,7 +90,7 @@ static inline bool is_in(struct mk_list *list, const char *path)
     return false;
 }
 
-/* Is the file still cached? Does not touch the LRU order. */
+/* Whether the file is still cached. Does not touch the LRU order. */
 static inline bool is_listed(const char *path)
 {
     return is_in(&cache.rich, path) || is_in(&cache.lean, path);

@@ -24,7 +24,7 @@
     do {                                                                                                     \
         mk_str mk_actual = (actual), mk_response_body_part = mk_str_from_c(part);                            \
         if (!memmem(mk_actual.p, mk_actual.len, mk_response_body_part.p, mk_response_body_part.len))         \
-            fail_msg("\"%.*s\" does not contain \"%.*s\"", MK_STR_ARG(mk_actual),                               \
+            fail_msg("\"%.*s\" does not contain \"%.*s\"", MK_STR_ARG(mk_actual),                            \
                      MK_STR_ARG(mk_response_body_part));                                                     \
     } while (0)
 

@@ -184,7 +184,7 @@ static inline void talk_on(struct talk *t)
     }
 }
 
-/* Like talk_on(), until the client has received so many more bytes or the server has closed. */
+/* Like talk_on(), until the client has received this many more bytes or the server has closed. */
 static inline void talk_wait(struct talk *t, size_t more)
 {
     size_t until = t->heard.len + more;

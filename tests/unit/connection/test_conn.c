@@ -471,7 +471,8 @@ static void conn_finished_wait_does_not_time_out(void **state)
     close(client);
 }
 
-/* Clients acknowledge in bursts: an interval without progress is no fault of a client that was ahead. */
+/* Clients acknowledge in bursts: an interval without progress does not count against a client that was
+ * ahead. */
 static void conn_rate_credit_allows_pause(void **state)
 {
     (void)state;

@@ -94,7 +94,7 @@ static void json_errors_have_positions(void **state)
     assert_str(flaws.items[9].pointer, "/x~1y");
 }
 
-/* Truncated text: fields missing from its beginning may be in the lost rest. */
+/* Truncated text: fields that seem to be missing may be in the lost part. */
 static void json_truncated_reports_syntax_error_first(void **state)
 {
     struct person p = {0};

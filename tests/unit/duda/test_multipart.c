@@ -85,7 +85,7 @@ static void multipart_parts_are_parsed(void **state)
            "<a\\ file b\\>x</>");
     expect("--xyz\r\nContent-Disposition: form-data; filename=\"\\\"b\\\"\"; name=a\r\n\r\nx\r\n--xyz--",
            "<a file \"b\">x</>");
-    /* Extended names, alone or beside a plain one. */
+    /* Extended names, alone or next to a plain one. */
     expect("--xyz\r\nContent-Disposition: form-data; name=a; "
            "filename*=utf-8''%C3%A9t%c3%a9%20%22.txt\r\n\r\nx\r\n--xyz--",
            "<a file \xc3\xa9t\xc3\xa9 \".txt>x</>");

@@ -75,7 +75,7 @@ static void lock_table_waiter_may_leave(void **state)
         enqueue(i, "a");
     dequeue(4);
     dequeue(2);
-    enqueue(4, "a"); /* now behind the others */
+    enqueue(4, "a"); /* now after the others */
     assert_int_equal(n_turns, 0);
     dequeue(0);
     assert_ptr_equal(last, &claims[1]);

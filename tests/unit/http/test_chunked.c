@@ -58,7 +58,8 @@ static void chunked_error_is_permanent(void **state)
     assert_int_equal(mk_chunked_decode(&c, &in, &data), -400);
 }
 
-/* However the trailer section is split, its pieces add up to the whole, without the final empty line. */
+/* Regardless of how the trailer section is split, its pieces add up to the whole, without the final empty
+ * line. */
 static void chunked_trailers_point_into_input(void **state)
 {
     (void)state;

@@ -150,7 +150,7 @@ static void prepare(size_t fail_at)
     oom.n_allocs = 0;
 }
 
-/* Has the client seen the end of every stream? Allocations of this check neither fail nor count. */
+/* Returns whether the client has received the end of each stream. Its allocations neither fail nor count. */
 static bool has_heard_all(void)
 {
     size_t fail_at = oom.fail_at, n_allocs = oom.n_allocs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognizes what a statement does to the connection that all handlers share, however it is written. */
+/* Recognizes what a statement does to the connection that all handlers share, in any spelling. */
 #include <postgres/statement.h>
 
 #include "unit/test.h"

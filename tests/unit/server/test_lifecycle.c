@@ -60,7 +60,7 @@ static void prepare_reload(void)
     expect_nothing(MK_PHASE_PREPARING);
 }
 
-/* Three new workers beside the two old ones. */
+/* Three new workers in addition to the two old ones. */
 static void start_reload(void)
 {
     prepare_reload();

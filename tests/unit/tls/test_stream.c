@@ -359,7 +359,7 @@ static void stream_endless_key_updates_fail_connection(void **state)
 
 /* ---- Sessions ---- */
 
-/* Was the session resumed? Stores the ticket of this connection for the next one. */
+/* Returns whether the session was resumed, and stores the ticket of this connection for the next one. */
 static bool resumes(SSL_SESSION **session)
 {
     struct mk_tls_conn_info facts;

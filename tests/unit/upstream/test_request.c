@@ -330,7 +330,7 @@ static void response_small_body_is_available_with_head(void **state)
     expect_whole("HTTP/1.1 200 OK\r\n\r\nhello", NULL);
 }
 
-/* Whatever the spelling of the header fields. */
+/* Regardless of the spelling of the header fields. */
 static void response_header_lines_are_normalized(void **state)
 {
     struct call call;

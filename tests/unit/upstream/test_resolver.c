@@ -66,7 +66,7 @@ static struct shown info(void)
     return shown_in(&upstreams.stats, servers[0].stats_slot);
 }
 
-/* Has a connection arrived? */
+/* Whether a connection has arrived. */
 static bool accepts(unsigned i)
 {
     int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

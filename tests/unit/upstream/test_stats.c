@@ -32,7 +32,7 @@ static unsigned slot_of(const char *upstream, const char *server)
     return slot;
 }
 
-/* Is the backend of that slot shown, with this name? */
+/* Whether the backend of the slot is shown, with this name. */
 static bool is_shown(unsigned slot, const char *server)
 {
     for (uint32_t at = 0; (at = mk_stat_next(stats.registry, stats.table, at));)

@@ -73,7 +73,7 @@ static void wait_queue_eligible_request_keeps_its_place(void **state)
     give_all(picky, next, busy[0]);
 }
 
-/* However many requests queue up after it. */
+/* Regardless of how many requests queue up after it. */
 static void wait_queue_times_out_despite_new_waiters(void **state)
 {
     enum { MOST = 99 };

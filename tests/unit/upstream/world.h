@@ -198,7 +198,7 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
     return 0;
 }
 
-/* Has the row been woken since the last call? */
+/* Whether the row has been woken since the last call. */
 static inline bool was_woken(const struct mk_conn_limit *l, unsigned row)
 {
     uint64_t woken[MK_CONN_LIMIT_WORDS];

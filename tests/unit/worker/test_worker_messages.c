@@ -260,7 +260,7 @@ static void worker_messages_sent_before_first_iteration_leave_in_it(void **state
     check(1, "early ");
 }
 
-/* Whatever the sizes, each message is complete and in order. */
+/* Regardless of the sizes, each message is complete and in order. */
 static void worker_messages_of_any_size_arrive_complete(void **state)
 {
     (void)state;
