@@ -325,9 +325,9 @@ static bool report_bad_option(char *const *argv, int letter)
 {
     char shortly[3] = {'-', (char)optopt, '\0'};
     const char *word = optopt > ' ' ? shortly : argv[optind - 1];
-    return letter == ':' ? wr_message_error("this option needs an argument: %s", word)
-                         : wr_message_error(
-                               "unknown option: %s (put the client's own options after --)", word);
+    return letter == ':'
+               ? wr_message_error("this option needs an argument: %s", word)
+               : wr_message_error("unknown option: %s (put the client's own options after --)", word);
 }
 
 bool wr_options_parse(int argc, char **argv, struct wr_options *out)

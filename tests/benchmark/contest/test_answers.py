@@ -166,6 +166,6 @@ def test_slow_clients_hold_connections_and_exit(fake, monkeypatch):
     assert answers.check("http", port, EXPECTED) is None
     with slow.beside(port, 10, "/a", "/b", [0]) as pid:
         assert Path(f"/proc/{pid}").exists()
-        wait_until(lambda: answers.check("http", port, EXPECTED), "a crowd")
+        wait_until(lambda: answers.check("http", port, EXPECTED), "wrong responses beside slow clients")
     assert not Path(f"/proc/{pid}").exists()
-    wait_until(lambda: answers.check("http", port, EXPECTED) is None, "the end of the crowd")
+    wait_until(lambda: answers.check("http", port, EXPECTED) is None, "correct responses after the slow clients")

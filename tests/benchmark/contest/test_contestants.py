@@ -479,7 +479,7 @@ def test_server_proxies_requests_to_the_origin(name, folder, stuff, start_backen
             for _ in range(5):
                 answer, body = Server(each, running).get("/origin/any", client)
                 assert (answer.status, is_right(stuff, "200k.bin", body)) == (200, True)
-            wait_until(lambda: connections_to(origin.port) == (name in KEEPS), "a connection is kept, or none")
+            wait_until(lambda: connections_to(origin.port) == (name in KEEPS), "the expected number of idle connections")
             assert not set(origin.pids()) & set(running.pids())
 
 
@@ -492,7 +492,7 @@ def test_server_runs_php_by_fastcgi(name, folder, stuff, start_backend):
             for _ in range(5):
                 answer, body = Server(each, running).get("/php/hello.php", client)
                 assert (answer.status, body.decode()) == (200, HELLO)
-        wait_until(lambda: len(php.pids()) == behind.CHILDREN + 1, "all children are there")
+        wait_until(lambda: len(php.pids()) == behind.CHILDREN + 1, "the start of all children")
 
 
 def test_backend_that_does_not_serve_is_an_error(folder, stuff, monkeypatch):
@@ -540,7 +540,7 @@ def test_stop_kills_a_server_that_ignores_sigterm_with_its_children(folder, stuf
     child = folder / "child"
     each = custom_contestant(folder, f'["@program@", "{folder}/stubborn.py", "@port@", "{child}", "@root@"]')
     with start(each, folder, stuff) as running:
-        number = int(wait_until(lambda: child.exists() and child.read_text(), "the child says its number"))
+        number = int(wait_until(lambda: child.exists() and child.read_text(), "the PID of the child"))
         assert number in running.pids()
         began = family.started(number)
     assert began and family.started(number) != began

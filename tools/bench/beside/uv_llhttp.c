@@ -59,7 +59,7 @@ static void update_date(uv_timer_t *timer)
     strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
 }
 
-static int on_begin(llhttp_t *parser)
+static int on_message_begin(llhttp_t *parser)
 {
     struct connection *c = parser->data;
     c->path_len = c->n_fields = 0;
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     uv_timer_t seconds;
     struct sockaddr_in where;
     llhttp_settings_init(&settings);
-    settings.on_message_begin = on_begin;
+    settings.on_message_begin = on_message_begin;
     settings.on_url = on_path;
     settings.on_header_field = on_name;
     settings.on_header_value = on_value;

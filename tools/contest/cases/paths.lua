@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- wrk asks for the paths in the file that CONTEST_PATHS names, one after the other, from a place of its own on.
+-- wrk requests the paths listed in the file CONTEST_PATHS, one after the other.
 local requests, at = {}, 0
 
 function init()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- wrk sends 16 requests at a time.
+-- wrk pipelines 16 requests.
 local requests
 
 function init()

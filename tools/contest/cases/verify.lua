@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- wrk compares every answer with what it has to be, and says at its end how many were wrong: with the file that
--- CONTEST_BODY names, or, when CONTEST_PATHS names a list, with the files of that list below CONTEST_ROOT. wrk does not say
--- which request an answer belongs to; so each body must be that of a file that was asked for and not yet answered.
+-- wrk compares every response with the file CONTEST_BODY, or, if CONTEST_PATHS is a list, with the files of that list below
+-- CONTEST_ROOT, and prints the number of wrong responses at its end. wrk does not tell which request a response belongs to, so
+-- each body must be that of a requested file with a pending response.
 local threads, requests, bodies, at = {}, {}, {}, 0
 local paths = os.getenv("CONTEST_PATHS")
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# install.sh: what the programs beside Duda need in the contest's cases about databases, from the registries of npm, Go and PyPI in
-# locked versions, into build/data: node/ with its modules, go/server, python/ with a virtual environment. What is there already is
-# left as it is; a language that this machine lacks is left out, and said.
+# install.sh: installs the programs that the contest compares with Duda in database cases, from the registries of npm, Go and PyPI
+# in locked versions, into build/data: node/ with its modules, go/server, python/ with a virtual environment. Existing
+# installations are kept; languages missing on this machine are skipped with a message.
 set -u
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 into=$(cd "$here/../../.." && pwd)/build/data
 PATH=$PATH:/usr/local/go/bin
 mkdir -p "$into"
 
-is_new() { # LANGUAGE FILE...: since the last time that this language was installed
+is_new() { # LANGUAGE FILE...: whether a file is newer than the installation of the language
     local mark=$into/$1.installed
     shift
     for file; do
@@ -39,7 +39,7 @@ status=0
 install() { # LANGUAGE PROGRAM
     is_new "$1" "$here/$1"/* || return
     if ! command -v "$2" >/dev/null; then
-        echo "install.sh: $1 is left out: there is no $2" >&2
+        echo "install.sh: $1 is skipped: there is no $2" >&2
     elif "install_$1" >&2; then
         touch "$into/$1.installed"
     else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin of qemu-user: counts the instructions of the emulated program and of all its children, in a file
- * of 8 bytes that they share and that can be read at any time. `-plugin instructions.so,counter=PATH`.
+/* A plugin for qemu-user that counts the instructions of the emulated program and all its children, in a
+ * shared file of 8 bytes that can be read at any time. `-plugin instructions.so,counter=PATH`.
  *
- * Its interface is declared here, for Debian's qemu-user comes without the header; all of it is older than
- * QEMU 5. The build tries out which version of the interface to claim (MK_QEMU_API). */
+ * The plugin interface is declared here, because Debian's qemu-user lacks the header; all of it is older than
+ * QEMU 5. The build tries the versions of the interface (MK_QEMU_API). */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,10 +18,10 @@ struct translated_block;
 enum { CHANGES_NO_REGISTERS = 0 };
 
 extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
-                                                  void (*on_block)(plugin_id, struct translated_block *));
+                                                  void (*callback)(plugin_id, struct translated_block *));
 extern size_t qemu_plugin_tb_n_insns(const struct translated_block *block);
 extern void qemu_plugin_register_vcpu_tb_exec_cb(struct translated_block *block,
-                                                 void (*on_run)(unsigned, void *), int flags, void *data);
+                                                 void (*callback)(unsigned, void *), int flags, void *data);
 
 EXPORT extern int qemu_plugin_version;
 EXPORT int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv);
@@ -29,17 +29,18 @@ EXPORT int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int a
 int qemu_plugin_version = MK_QEMU_API;
 static uint64_t *counter;
 
-static void on_run(unsigned cpu, void *n)
+static void count_block_instructions(unsigned cpu, void *n)
 {
     (void)cpu;
     __atomic_fetch_add(counter, (uint64_t)(uintptr_t)n, __ATOMIC_RELAXED);
 }
 
-static void on_block(plugin_id id, struct translated_block *block)
+static void on_block_translated(plugin_id id, struct translated_block *block)
 {
     (void)id;
     size_t n = qemu_plugin_tb_n_insns(block);
-    qemu_plugin_register_vcpu_tb_exec_cb(block, on_run, CHANGES_NO_REGISTERS, (void *)(uintptr_t)n);
+    qemu_plugin_register_vcpu_tb_exec_cb(block, count_block_instructions, CHANGES_NO_REGISTERS,
+                                         (void *)(uintptr_t)n);
 }
 
 static int open_counter(const char *path)
@@ -59,6 +60,6 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
     if (argc != 1 || strncmp(argv[0], name, sizeof name - 1) != 0 ||
         open_counter(argv[0] + sizeof name - 1) < 0)
         return -1;
-    qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated);
     return 0;
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The users of `contest spread`, for Locust. Workers on other machines get this file from the master (`locust -f -`), so
-it is independent: it knows nothing of the contest.
+"""The Locust users of `contest spread`. The master sends this file to workers on other machines (`locust -f -`), so it must not
+import anything of the contest.
 
-The master's command line says what is asked for and what answers must be like; the workers get it from the master. Each
-worker tallies on its own and sends its tally along with Locust's reports; the master adds them up and writes them down.
+The master's command line defines the requests and the expected responses; the workers receive it from the master. Each worker
+keeps a tally and sends it with Locust's reports; the master adds up the tallies and writes the result.
 """
 import contextlib
 import hashlib
@@ -30,10 +30,10 @@ def add_options(parser):
         parser.add_argument(f"--spread-{name}", type=kind, default=default, include_in_web_ui=False)
 
 
-# ---- One worker ----
+# ---- Workers ----
 
 class Tally:
-    """What became of the requests since the last report. Times are microseconds, kept to three digits."""
+    """Counts results since the last report. Times are in microseconds, rounded to three digits."""
 
     def __init__(self):
         self.began = self.ended = None  # (clock, CPU time) of the whole run
@@ -70,13 +70,13 @@ TALLY = Tally()
 
 
 def judge(answer, options):
-    """None when it is right, else (class, words)."""
+    """Returns None for a correct response, else (class, message)."""
     failure = answer.request_meta["exception"]
     if failure and answer.status_code == 0:
         return judge_failure(failure)
     if answer.status_code != options.spread_status:
         return "status", f"status {answer.status_code}, not {options.spread_status}"
-    if failure and answer.status_code < 400:  # above that Locust takes every status for a failure
+    if failure and answer.status_code < 400:  # Locust treats every status of 400 and above as a failure
         return judge_failure(failure)
     content = answer.content or b""
     if options.spread_length >= 0 and len(content) != options.spread_length:
@@ -87,7 +87,7 @@ def judge(answer, options):
 
 
 def judge_failure(error):
-    error = getattr(error, "original", None) or error  # what was tried again too often, if never
+    error = getattr(error, "original", None) or error  # the original error, if Locust has retried too often
     words = f"{type(error).__name__}: {error}"
     if isinstance(error, TimeoutError):
         return "timeout", words
@@ -97,8 +97,8 @@ def judge_failure(error):
 
 
 class Visitor(FastHttpUser):
-    """Asks again and again: at its own rate, or with no rate as soon as it has its answer. With a rate its requests are due
-    at fixed instants, and latency counts from these, so that a server that stalls is seen to have kept it waiting."""
+    """Sends requests at its own rate, or without a rate as soon as it has its response. With a rate, requests are due at fixed
+    times and latency counts from the due time, so the wait during a stall of the server is included."""
 
     max_redirects = 0
 
@@ -116,7 +116,7 @@ class Visitor(FastHttpUser):
     def visit(self):
         sent = time.perf_counter()
         if self.period and sent < self.due:
-            return  # the first time: wait for it
+            return  # before the first request: wait until it is due
         due = self.due if self.period else sent
         self.due += self.period
         self.ask(due, sent)
@@ -141,7 +141,7 @@ class Visitor(FastHttpUser):
 
 
 def describe_machine():
-    """What a reader must know of the machine that a worker ran on."""
+    """Describes the machine of a worker for the record."""
     cpu = memory = None
     with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo", encoding="utf-8") as file:
         cpu = next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
@@ -168,10 +168,10 @@ def end(environment, msg, **_):
     environment.runner.send_message("ended", {"spread": TALLY.take()})
 
 
-# ---- The master ----
+# ---- Master ----
 
 class Gathering:
-    """What the workers told, by worker."""
+    """Collects the reports of the workers."""
 
     def __init__(self, environment):
         self.environment, self.workers, self.started = environment, {}, None
@@ -202,11 +202,11 @@ class Gathering:
         self.ended.add(msg.node_id)
 
     def open_ends(self):
-        """Workers whose last tally has not come."""
+        """Returns the workers that have not sent their last tally."""
         return {node.id for node in self.environment.runner.clients.all} - self.ended
 
     def wait_for_ends(self, **_):
-        """Locust itself waits half a second for last reports, which is too short for a busy machine or one far away."""
+        """Locust itself waits half a second for the last reports, which is too short for a busy or distant machine."""
         if self.quitting:
             return
         self.environment.runner.send_message("end")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page can be read without this: it sorts tables, remembers the colours, and marks where one is.
+// The page works without this script. It sorts tables, stores the color theme, and highlights the current section.
 (() => {
     const number = cell => cell.dataset.value === "" ? NaN : parseFloat(cell.dataset.value);
     const sort = (table, column, header) => {
@@ -10,7 +10,7 @@
         const order = (a, b) => {
             if (column === 0) return a.cells[0].textContent.localeCompare(b.cells[0].textContent) * (down ? -1 : 1);
             const x = number(a.cells[column]), y = number(b.cells[column]);
-            return isNaN(x) || isNaN(y) ? isNaN(x) - isNaN(y) : (x - y) * (down ? -1 : 1);  // what is not known stays last
+            return isNaN(x) || isNaN(y) ? isNaN(x) - isNaN(y) : (x - y) * (down ? -1 : 1);  // unknown values stay last
         };
         [...body.rows].sort(order).forEach(row => body.append(row));
     };
@@ -23,12 +23,12 @@
         });
 
     const store = { get: () => { try { return localStorage.getItem("theme"); } catch { return null; } },
-                    set: value => { try { localStorage.setItem("theme", value); } catch { /* a page of a folder may not */ } } };
+                    set: value => { try { localStorage.setItem("theme", value); } catch { /* no storage for local files */ } } };
     const chosen = document.getElementById(`theme-${store.get()}`);
     if (chosen) chosen.checked = true;
     document.querySelectorAll(".theme input").forEach(input => input.addEventListener("change", () => store.set(input.value)));
 
-    // What a link leads to is there to be read.
+    // Opens the target of a link.
     const unfold = () => document.getElementById(location.hash.slice(1))?.querySelectorAll(":scope > details")
         .forEach(details => { details.open = true; });
     addEventListener("hashchange", unfold);

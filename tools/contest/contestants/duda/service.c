@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What web services are asked for, as one writes it with Duda. */
+/* Typical web service responses, written with Duda. */
 #include <duda.h>
 
-static int greet(struct duda_ctx *d)
+static int send_greeting(struct duda_ctx *d)
 {
     int e = duda_content_type(d, "text/plain");
     return e ? e : duda_puts(d, CONTEST_HELLO);
@@ -13,19 +13,19 @@ struct message {
 };
 
 static const struct duda_schema_field members[] = {DUDA_STRING(struct message, message)};
-static const struct duda_schema shape = DUDA_SCHEMA(struct message, members);
+static const struct duda_schema message_schema = DUDA_SCHEMA(struct message, members);
 
-static int json(struct duda_ctx *d)
+static int send_json(struct duda_ctx *d)
 {
     const struct message m = {MK_STR("Hello, World!")};
-    return duda_send_json_struct(d, &shape, &m);
+    return duda_send_json_struct(d, &message_schema, &m);
 }
 
-static int plaintext(struct duda_ctx *d)
+static int send_plaintext(struct duda_ctx *d)
 {
     int e = duda_content_type(d, "text/plain");
     return e ? e : duda_puts(d, "Hello, World!");
 }
 
-DUDA_SERVICE(contest, DUDA_GET(CONTEST_DYNAMIC, greet, "Greets."), DUDA_GET("/json", json, "An object."),
-             DUDA_GET("/plaintext", plaintext, "A text."));
+DUDA_SERVICE(contest, DUDA_GET(CONTEST_DYNAMIC, send_greeting, "Greets."),
+             DUDA_GET("/json", send_json, "An object."), DUDA_GET("/plaintext", send_plaintext, "A text."));

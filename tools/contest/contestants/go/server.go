@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command server: files, a greeting, and what web services are asked for, with nothing but Go's standard library.
+// Command server: files, a greeting, and typical web service responses, with only Go's standard library.
 package main
 
 import (

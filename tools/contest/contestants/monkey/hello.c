@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dynamic answer: a handler as any plugin would have one. */
+/* The dynamic response: a handler like that of any plugin. */
 #include <monkey/plugin.h>
 
-static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict send_greeting(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
     mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
@@ -13,7 +13,7 @@ static enum mk_verdict greet(struct mk_request *request, struct mk_response *res
 static const struct mk_handler handler = {
     .name = "contest_hello",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
-    .handle = greet,
+    .handle = send_greeting,
 };
 
 MK_PLUGIN(contest) = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, a greeting, and what web services are asked for, with nothing but what comes with Node: no packages, no cache of contents.
+// Files, a greeting, and typical web service responses, with only Node itself: no packages, no content cache.
 'use strict';
 
 const cluster = require('cluster');
@@ -28,14 +28,14 @@ function say(request, response, type, text) {
     response.end(request.method === 'HEAD' ? undefined : text);
 }
 
-// Answers for paths that are no files.
+// Responses for paths that are not files.
 const ROUTES = {
     [settings.dynamic]: (request, response) => say(request, response, 'text/plain', settings.hello),
     '/json': (request, response) => say(request, response, 'application/json', JSON.stringify({ message: 'Hello, World!' })),
     '/plaintext': (request, response) => say(request, response, 'text/plain', 'Hello, World!'),
 };
 
-// Where the path of a URL leads to below the root, or null.
+// Returns the file of a URL's path below the root, or null.
 function locate(url) {
     try {
         const name = decodeURIComponent(url.split('?', 1)[0]);

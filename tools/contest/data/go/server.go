@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command server: TechEmpower's tests of databases, and a page with one GET of Redis, with net/http, pgx and go-redis.
+// Command server: TechEmpower's database tests, and a page with one Redis GET, with net/http, pgx and go-redis.
 package main
 
 import (
@@ -98,7 +98,7 @@ func readOne(ctx context.Context) (row world, err error) {
 	return row, err
 }
 
-// All queries are sent at once, each with a Sync of its own, as the benchmark wants it; batches of pgx have one Sync for all.
+// Sends all queries at once with one Sync per query, as the benchmark requires; batches of pgx have one Sync for all.
 func readRows(ctx context.Context, n int) ([]world, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func updates(w http.ResponseWriter, r *http.Request) {
 	ids, numbers := make([]int32, 0, len(rows)), make([]int32, 0, len(rows))
 	for i := range rows {
 		rows[i].Number = anyNumber()
-		if i+1 == len(rows) || rows[i].ID != rows[i+1].ID { // of a row that is there twice, the last
+		if i+1 == len(rows) || rows[i].ID != rows[i+1].ID { // if a row occurs twice, the last one counts
 			ids, numbers = append(ids, rows[i].ID), append(numbers, rows[i].Number)
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node server.js PORT POSTGRES-FOLDER REDIS-SOCKET: TechEmpower's tests of databases, and a page with one GET of Redis. The module
-// http, `pg` with prepared statements, `ioredis`; one process.
+// node server.js PORT POSTGRES-FOLDER REDIS-SOCKET: TechEmpower's database tests, and a page with one Redis GET. Uses the module
+// http, `pg` with prepared statements, and `ioredis`; one process.
 
 'use strict';
 
@@ -61,7 +61,7 @@ async function updates(response, query) {
         row.randomNumber = anyNumber();
     }
     rows.sort((a, b) => a.id - b.id);
-    const last = rows.filter((row, i) => row.id !== rows[i + 1]?.id); // of a row that is there twice
+    const last = rows.filter((row, i) => row.id !== rows[i + 1]?.id); // if a row occurs twice, the last one counts
     await pool.query({ ...UPDATE, values: [last.map((row) => row.id), last.map((row) => row.randomNumber)] });
     sayJSON(response, rows);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""server.py PORT ROOT [POSTGRES-FOLDER REDIS-SOCKET]: TechEmpower's tests of databases, and a page with one GET of Redis. uvicorn with
+"""server.py PORT ROOT [POSTGRES-FOLDER REDIS-SOCKET]: TechEmpower's database tests, and a page with one Redis GET. uvicorn with
 uvloop and httptools, asyncpg (which prepares its statements), redis-py with hiredis; one process, ASGI without a framework."""
 import html
 import json
@@ -82,7 +82,7 @@ class Service:
         rows = sorted(await self.read(asked(query, "queries")), key=lambda row: row["id"])
         for row in rows:
             row["randomNumber"] = random.randint(1, ROWS)
-        last = {row["id"]: row["randomNumber"] for row in rows}  # of a row that is there twice
+        last = {row["id"]: row["randomNumber"] for row in rows}  # if a row occurs twice, the last one counts
         await self.pool.execute(UPDATE, list(last), list(last.values()))
         return as_json(rows)
 
