@@ -27,7 +27,7 @@ extern "C" {
  */
 struct mk_json_writer {
     struct mk_buf *out; /**< owned by the caller, who may append white space between two values */
-    bool comma;         /**< a comma precedes the next key or element; set it to continue another writer's list */
+    bool comma; /**< a comma precedes the next key or element; set it to continue another writer's list */
 };
 
 /** Creates a writer that appends to the buffer. */

@@ -45,7 +45,7 @@ static void on_received(mk_str bytes)
 {
     mk_buf_add(&heard, bytes);
     MK_ASSERT(!heard.failed);
-    if (conn->ops == &mk_h1_ops) /* it gave up before the preface was complete */
+    if (conn->ops == &mk_h1_ops) /* the preface is incomplete */
         return;
     mk_buf_consume(&heard, h2_hear(&client, mk_buf_str(&heard)));
     if (client.why)

@@ -100,7 +100,8 @@ static void ws_deflate_size_limits_are_exact(void **state)
     assert_int_equal(mk_ws_deflate_compress(ours, MK_STR("what cannot be made so short"), false, &code),
                      -EMSGSIZE);
     mk_buf_free(&code);
-    assert_int_equal(transmit(MK_STR("and it continues"), false), transmit(MK_STR("and it continues"), false));
+    assert_int_equal(transmit(MK_STR("and it continues"), false),
+                     transmit(MK_STR("and it continues"), false));
 }
 
 static void ws_deflate_all_block_types_are_inflated(void **state)
