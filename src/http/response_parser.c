@@ -120,7 +120,8 @@ static void enter_body_state(struct mk_response_parser *r)
     bool is_interim = r->head.status < 200 && r->head.status != 101;
     r->state = is_interim ? HEAD : states[r->head.body];
     r->left = r->head.length;
-    mk_chunked_init_allow_padding(&r->chunked, MK_RESPONSE_PARSER_TRAILERS_MAX);
+    if (r->state == CHUNKED)
+        mk_chunked_init_allow_padding(&r->chunked, MK_RESPONSE_PARSER_TRAILERS_MAX);
 }
 
 static enum mk_response_parser_event read_chunked(struct mk_response_parser *r, mk_str *in, mk_str *data)

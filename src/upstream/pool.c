@@ -718,18 +718,14 @@ struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct m
     return &p->blocks;
 }
 
-static struct mk_retry_budget *retry_budget_of(const struct mk_upstream *u, struct mk_worker *w)
+void mk_pool_count_request(const struct mk_upstream_conn *c)
 {
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return &p->sets[u->index].retry;
-}
-
-void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
-{
-    mk_retry_budget_count_request(retry_budget_of(u, w), mk_worker_now_ms(w));
+    mk_retry_budget_count_request(&c->set->retry, mk_worker_now_ms(c->set->pool->worker));
 }
 
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
 {
-    return mk_retry_budget_try_spend(retry_budget_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    return mk_retry_budget_try_spend(&p->sets[u->index].retry, mk_worker_now_ms(w),
+                                     u->settings->retry_percent);
 }

@@ -28,8 +28,8 @@ void mk_pool_dequeue(struct mk_upstream_conn *c);
 enum { MK_POOL_BLOCK = 1024 };
 struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
 
-/* Counts a new request of this worker to the upstream. */
-void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
+/* Counts a new request, for which the connection was acquired. */
+void mk_pool_count_request(const struct mk_upstream_conn *c);
 /* May a request be retried within RetryBudget? If so, counts it. */
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 

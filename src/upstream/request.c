@@ -228,7 +228,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
         mk_upstream_request_timer_run_later(c);
         return c;
     }
-    mk_pool_count_request(c->to, w);
+    mk_pool_count_request(c->conn);
     if (!mk_wait_queue_notify_if_reused(c->conn) && advance_request(c))
         mk_upstream_request_timer_run_later(c);
     return c;

@@ -17,7 +17,8 @@ static void init_parser(struct mk_upstream_request *c, struct mk_response_parser
 {
     /* Each call supplies the memory for headers: see mk_upstream_request_receive_head(). */
     mk_response_parser_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
-    mk_fcgi_init(&c->input.fcgi);
+    if (c->codec == &mk_codec_fastcgi)
+        mk_fcgi_init(&c->input.fcgi);
     c->input.error = 0;
     c->input.problem = NULL;
     c->in = c->data = mk_str_of("", 0);

@@ -25,7 +25,7 @@ void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l);
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
-void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
+void mk_pool_count_request(const struct mk_upstream_conn *l);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
@@ -440,10 +440,9 @@ struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct m
     return &fake.blocks;
 }
 
-void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
+void mk_pool_count_request(const struct mk_upstream_conn *l)
 {
-    (void)u;
-    (void)w;
+    assert_true(l->is_taken);
     fake.n_requests++;
 }
 
