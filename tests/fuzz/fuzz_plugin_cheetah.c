@@ -16,7 +16,7 @@ static void check_bytes(mk_str s, bool json)
         unsigned char c = (unsigned char)s.p[i], next = at.len > 1 ? (unsigned char)at.p[1] : 0;
         MK_ASSERT((c >= 0x20 || (c == '\t' && !json)) && c != 0x7f);
         MK_ASSERT(c != 0xc2 || next >= 0xa0);            /* other control characters */
-        for (char last = '\xaa'; last <= '\xae'; last++) /* right-to-left overrides */
+        for (char last = '\xaa'; last <= '\xae'; last++) /* bidirectional controls */
             MK_ASSERT(!mk_str_eq(at, mk_str_of((const char[]){'\xe2', '\x80', last}, 3)));
     }
 }
