@@ -32,10 +32,11 @@ mk_str duda_cookie(struct duda_ctx *d, const char *name)
 
 int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cookie)
 {
-    char buf[DUDA_COOKIE_MAX];
-    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
+    struct mk_buf line = mk_buf_growing(DUDA_COOKIE_MAX);
     int e = duda_cookie_write(&line, cookie, duda_request_is_tls(d));
-    return e ? e : duda_response_add_header(d, "Set-Cookie", mk_buf_str(&line));
+    e = e ? e : duda_response_add_header(d, "Set-Cookie", mk_buf_str(&line));
+    mk_buf_free(&line);
+    return e;
 }
 
 int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie)

@@ -155,16 +155,16 @@ static void set_multipart_reason(struct duda_ctx *d, int e, const struct duda_mu
 
 static int parse_spooled_parts(struct mk_spool *content, struct duda_multipart *parts)
 {
-    char buf[PIECE];
+    struct mk_buf piece = mk_buf_growing(PIECE);
     uint64_t at = 0;
-    ssize_t n;
-    int e = 0;
-    while (!e && (n = mk_spool_read(content, buf, sizeof buf, at)) != 0) {
-        if (n < 0)
-            return (int)n;
-        e = duda_multipart_feed(parts, mk_str_of(buf, (size_t)n));
+    ssize_t n = 0;
+    int e = mk_buf_reserve(&piece, PIECE) ? 0 : -ENOMEM;
+    while (!e && (n = mk_spool_read(content, piece.p, PIECE, at)) > 0) {
+        e = duda_multipart_feed(parts, mk_str_of(piece.p, (size_t)n));
         at += (uint64_t)n;
     }
+    mk_buf_free(&piece);
+    e = !e && n < 0 ? (int)n : e;
     return e ? e : duda_multipart_end(parts);
 }
 
@@ -290,12 +290,24 @@ int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *o
     return e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, errors);
 }
 
+/* The callbacks may wait. */
+static int feed_request_body(struct duda_ctx *d, struct duda_multipart *parts)
+{
+    struct duda_scratch_buf piece;
+    ssize_t n = 0;
+    int e = duda_scratch_buf_begin(d, &piece, PIECE);
+    if (!e && !mk_buf_reserve(&piece.buf, PIECE))
+        e = -ENOMEM;
+    while (!e && (n = duda_read(d, piece.buf.p, PIECE)) > 0)
+        e = duda_multipart_feed(parts, mk_str_of(piece.buf.p, (size_t)n));
+    duda_wait_end(&piece.wait);
+    return e ? e : n < 0 ? (int)n : duda_multipart_end(parts);
+}
+
 int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,
                         const struct duda_multipart_ops *ops, void *ctx)
 {
     mk_str type = duda_header_view(d, "Content-Type"), boundary;
-    char buf[PIECE];
-    ssize_t n = 0;
     int coded = duda_form_check_encoding(d);
     if (coded)
         return coded;
@@ -304,11 +316,7 @@ int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *
     if (!duda_multipart_boundary(type, &boundary))
         return duda_reason(d, -EBADMSG, "multipart/form-data without a boundary");
     struct duda_multipart *parts = duda_multipart_new(boundary, limits, ops, ctx);
-    int e = parts ? 0 : -ENOMEM;
-    while (!e && (n = duda_read(d, buf, sizeof buf)) > 0)
-        e = duda_multipart_feed(parts, mk_str_of(buf, (size_t)n));
-    if (!e)
-        e = n < 0 ? (int)n : duda_multipart_end(parts);
+    int e = parts ? feed_request_body(d, parts) : -ENOMEM;
     if (parts)
         set_multipart_reason(d, e, parts);
     duda_multipart_free(parts);

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,13 +19,14 @@ enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, MISSING_TOLD =
 static int open_templates_beside(const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL;
-    char path[4096];
-    struct mk_buf b = mk_buf_fixed(path, sizeof path);
+    struct mk_buf path = mk_buf_growing(PATH_MAX);
     if (!slash || file[0] != '/')
         return -1;
-    mk_buf_addf(&b, "%.*s/templates", (int)(slash - file), file);
-    mk_buf_add_char(&b, '\0');
-    return b.failed ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    mk_buf_addf(&path, "%.*s/templates", (int)(slash - file), file);
+    mk_buf_add_char(&path, '\0');
+    int fd = path.failed ? -1 : open(path.p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    mk_buf_free(&path);
+    return fd;
 }
 
 static int open_templates_folder(const struct duda_service *service)

@@ -68,7 +68,7 @@ mk_str duda_request_id(struct duda_ctx *d)
 
 void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
-    char room[2048];
+    char room[DUDA_LOG_MAX - 128]; /* the request ID is shown whole */
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     va_list args;
     va_start(args, fmt);

@@ -84,9 +84,9 @@ static bool load_cookie_session(struct duda_session *s)
 static void write_session_cookie(void *ctx)
 {
     struct duda_session *s = ctx;
-    char buf[DUDA_SESSION_MAX];
     struct duda_cookie_name name;
-    struct mk_buf data = mk_buf_fixed(buf, sizeof buf);
+    char *buf = duda_session_record_buf(s);
+    struct mk_buf data = mk_buf_fixed(buf, buf ? DUDA_SESSION_MAX : 0);
     s->writes_cookie = false;
     if (!s->exists || is_revoked(s)) /* by another request, which has also told the client */
         return;
@@ -95,7 +95,7 @@ static void write_session_cookie(void *ctx)
     duda_session_encode(s, &data);
     const struct duda_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
                                        .value = mk_buf_str(&data)};
-    int e = data.failed ? -E2BIG : duda_cookie_set_reserved_encrypted(s->d, &cookie);
+    int e = !buf ? -ENOMEM : data.failed ? -E2BIG : duda_cookie_set_reserved_encrypted(s->d, &cookie);
     if (e)
         mk_request_log(s->d->request, MK_LOG_ERROR, "the session could not be kept: %s", strerror(-e));
 }

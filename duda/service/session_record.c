@@ -91,6 +91,13 @@ static uint64_t read_number(mk_str *from, size_t bytes)
     return be64toh(n);
 }
 
+char *duda_session_record_buf(struct duda_session *s)
+{
+    if (!s->record)
+        s->record = mk_request_alloc(s->d->request, DUDA_SESSION_MAX);
+    return s->record;
+}
+
 void duda_session_encode(const struct duda_session *s, struct mk_buf *out)
 {
     append_number(out, (uint64_t)s->began, 8);

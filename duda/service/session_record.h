@@ -24,6 +24,7 @@ struct duda_session {
     int64_t began, used;
     struct duda_session_pair *pairs;
     size_t n, cap;
+    char *record; /* DUDA_SESSION_MAX bytes: see duda_session_record_buf() */
 };
 
 /* Sizes of the header before the pairs, and of the lengths before each pair. */
@@ -40,6 +41,9 @@ struct duda_session_pair *duda_session_find_pair(const struct duda_session *s, m
 /* 0, -E2BIG or -ENOMEM. An absent value removes the pair. */
 int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value);
 
+/* Memory of the request for a record, or a cookie, while it is read or written: too large for the stacks of
+ * handlers. NULL: out of memory. */
+char *duda_session_record_buf(struct duda_session *s);
 void duda_session_encode(const struct duda_session *s, struct mk_buf *out);
 bool duda_session_decode(struct duda_session *s, mk_str data);
 

@@ -192,17 +192,19 @@ static int save_in_memory(const struct duda_session *s, mk_str record)
     return duda_session_shm_replace(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -ENOENT;
 }
 
-static int load_from_memory(const struct duda_session *s, mk_str *out)
+static int load_from_memory(struct duda_session *s, mk_str *out)
 {
-    char buf[DUDA_SESSION_MAX];
-    struct mk_buf record = mk_buf_fixed(buf, sizeof buf);
+    char *buf = duda_session_record_buf(s);
+    struct mk_buf record = mk_buf_fixed(buf, DUDA_SESSION_MAX);
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
     struct session_shm_id id = session_shm_id(s);
+    if (!buf)
+        return -ENOMEM;
     if (!duda_session_shm_load(&v->vault, id.bytes, mk_request_time(s->d->request),
                                (uint32_t)ms_to_seconds(v->idle_ms) + 1, &record))
         return -ENOENT;
-    *out = duda_strdup(s->d, mk_buf_str(&record));
-    return out->p ? 0 : -ENOMEM;
+    *out = mk_buf_str(&record);
+    return 0;
 }
 
 /* ---- All stores ---- */
@@ -225,10 +227,10 @@ static int save_in_store(const struct duda_session *s, const struct duda_session
 int duda_session_store_save(struct duda_session *s)
 {
     const struct duda_session_store *store = session_store_of(s->d);
-    char buf[DUDA_SESSION_MAX];
+    char *buf = duda_session_record_buf(s);
     mk_str record;
     s->used = mk_request_time(s->d->request);
-    int e = encode_signed_record(s, buf, &record);
+    int e = buf ? encode_signed_record(s, buf, &record) : -ENOMEM;
     if (e)
         return e;
     e = store ? save_in_store(s, store, record) : save_in_memory(s, record);

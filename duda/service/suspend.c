@@ -24,7 +24,7 @@ struct mk_worker *duda_worker(const struct duda_ctx *d)
 
 void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
-    char room[2560];
+    char room[DUDA_LOG_MAX];
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(room, sizeof room, fmt, args);

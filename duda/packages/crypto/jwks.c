@@ -205,12 +205,12 @@ static bool is_supported_algorithm(mk_str algorithm)
 int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
                          const struct duda_jwt_rules *rules)
 {
-    char buf[HEAD_MAX];
-    struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
+    struct mk_buf head = mk_buf_growing(HEAD_MAX);
     mk_str rest = token;
     json_t *json = duda_base64url_decode(&head, mk_str_cut(&rest, '.')) && rest.p
                        ? duda_json_parse_object(mk_buf_str(&head))
                        : NULL;
+    mk_buf_free(&head);
     if (!json)
         return -EBADMSG;
     mk_str algorithm = member_text(json, "alg");

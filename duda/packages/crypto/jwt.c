@@ -14,8 +14,7 @@ enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
 static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload, const char *type)
 {
     uint8_t signature[DUDA_JWT_SIGNATURE_MAX];
-    char buf[DUDA_JWT_KEY_ID_MAX * 6 + 64];
-    struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
+    struct mk_buf head = mk_buf_growing(DUDA_JWT_KEY_ID_MAX * 6 + 64);
     struct mk_json_writer w = mk_json_writer_to(&head);
     size_t len = 0, begin = out->len;
     if (payload.len > CLAIMS_MAX)
@@ -30,7 +29,9 @@ static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_s
     duda_base64url_encode(out, mk_buf_str(&head));
     mk_buf_add_char(out, '.');
     duda_base64url_encode(out, payload);
-    if (head.failed || out->failed)
+    bool failed = head.failed || out->failed;
+    mk_buf_free(&head);
+    if (failed)
         return -ENOMEM;
     int e = duda_jwt_key_sign(key, mk_str_skip(mk_buf_str(out), begin), signature, &len);
     if (e)

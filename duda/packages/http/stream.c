@@ -57,13 +57,15 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
                       const struct mk_upstream_request_body *source, int64_t length)
 {
     const struct duda_http_client *http = stream->http;
-    struct mk_header fields[DUDA_HTTP_HEADERS_MAX + 2];
     size_t n = 0;
     mk_str method = request_method(request, request->body.p || source);
     if (request->n_headers > DUDA_HTTP_HEADERS_MAX)
         return -E2BIG;
     if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
         return -EINVAL;
+    struct mk_header *fields = duda_alloc(stream->d, (request->n_headers + 2) * sizeof *fields);
+    if (!fields)
+        return -ENOMEM;
     fields[n++] = (struct mk_header){.name = MK_STR("Host"), .value = http->host};
     if (request->content_type.p)
         fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->content_type};

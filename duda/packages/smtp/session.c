@@ -147,13 +147,13 @@ int smtp_session_write(struct smtp_session *session, mk_str bytes)
 
 static int keep_reply_text(struct smtp_session *session, const struct smtp_reply *reply)
 {
-    char buf[TEXT_MAX * 4 + 8];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct mk_buf text = mk_buf_growing(TEXT_MAX * 4 + 8);
     struct smtp_reply shown = *reply;
     shown.lines = mk_str_first(reply->lines, reply->lines.len < TEXT_MAX ? reply->lines.len : TEXT_MAX);
     smtp_reply_format_printable(&text, &shown);
     session->code = reply->code;
-    session->text = duda_strdup(session->d, mk_buf_str(&text));
+    session->text = text.failed ? MK_STR_NULL : duda_strdup(session->d, mk_buf_str(&text));
+    mk_buf_free(&text);
     return session->text.p ? 0 : -ENOMEM;
 }
 

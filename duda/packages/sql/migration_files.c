@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <duda/sql_backend.h>
 #include <errno.h>
+#include <limits.h>
 #include <monkey/config.h>
 #include <monkey/mem.h>
 #include <stdio.h>
@@ -39,11 +40,14 @@ static void insert_sorted(struct reading *r, struct duda_sql_migration *m)
 
 static mk_str read_file(struct reading *r, mk_str folder, const char *name)
 {
-    char path[4200];
     mk_str text = MK_STR_NULL;
     char *buf = mk_mem_alloc(FILE_MAX + 1);
-    snprintf(path, sizeof path, "%.*s/%s", MK_STR_ARG(folder), name);
-    FILE *f = fopen(path, "re");
+    struct mk_buf path = mk_buf_growing(PATH_MAX);
+    mk_buf_addf(&path, "%.*s/%s", MK_STR_ARG(folder), name);
+    mk_buf_add_char(&path, '\0');
+    errno = ENAMETOOLONG;
+    FILE *f = path.failed ? NULL : fopen(path.p, "re");
+    mk_buf_free(&path);
     if (f && buf) {
         size_t n = fread(buf, 1, FILE_MAX + 1, f);
         if (ferror(f) || n > FILE_MAX || memchr(buf, 0, n))

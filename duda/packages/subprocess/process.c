@@ -8,7 +8,7 @@
 
 #include "package.h"
 
-enum { ERRORS_MAX = 16 << 10, PIPE = 64 << 10, PIECE = 4096 };
+enum { ERRORS_MAX = 16 << 10, PIPE = 64 << 10, PIECE = 1024 };
 
 static void close_pipe(int *fd, struct mk_watcher **watcher)
 {

@@ -9,7 +9,7 @@
 #include "package.h"
 #include "process.h"
 
-enum { PIECE = 4096 };
+enum { PIECE = 4096, DISCARDED = 1024 };
 
 static int wait_for_event(struct duda_subprocess *c)
 {
@@ -101,7 +101,7 @@ void duda_subprocess_signal(struct duda_subprocess *c, int signal)
 
 int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *c, int *status)
 {
-    char buf[PIECE];
+    char buf[DISCARDED];
     ssize_t n;
     duda_process_close_stdin(c);
     while ((n = duda_subprocess_read(d, c, buf, sizeof buf)) > 0)
@@ -128,15 +128,16 @@ static void write_stdin(struct duda_subprocess *c, mk_str *input)
 /* Reads all available data. 0: end of file; -EAGAIN, -EFBIG. */
 static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t max)
 {
-    char buf[PIECE];
     ssize_t n;
-    while ((n = duda_process_read(c, buf, sizeof buf)) > 0) {
-        if ((size_t)n > max - out->len)
-            return -EFBIG;
-        mk_buf_add(out, mk_str_of(buf, (size_t)n));
-        if (out->failed)
+    do {
+        size_t room = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more byte is too many */
+        if (!mk_buf_reserve(out, room))
             return -ENOMEM;
-    }
+        n = duda_process_read(c, out->p + out->len, room);
+        out->len += n > 0 ? (size_t)n : 0;
+        if (out->len > max)
+            return -EFBIG;
+    } while (n > 0);
     return n;
 }
 
