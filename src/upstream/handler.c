@@ -124,7 +124,7 @@ static const struct mk_tunnel_ops tunnel = {.source = {.read = handler_pull},
 static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
 {
     mk_upstream_handler_move(h, MK_HANDLER_TUNNEL);
-    h->body.is_tunnel = true;
+    h->body.upgrade = MK_REQUEST_BODY_UPGRADED;
     if (h->ops->copy_head(h))
         return handler_error(h, 503);
     return mk_response_open_tunnel(h->request, h->response, &tunnel, h) ? MK_ERROR : MK_DONE;

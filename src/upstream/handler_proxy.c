@@ -20,7 +20,7 @@ static unsigned proxy_build_request(struct mk_upstream_handler *h,
                                     struct mk_upstream_request_options *options)
 {
     struct mk_proxy *p = proxy_of(h);
-    if (mk_request_method(h->request) == MK_METHOD_CONNECT && !h->body.has_upgrade)
+    if (mk_request_method(h->request) == MK_METHOD_CONNECT && h->body.upgrade == MK_REQUEST_BODY_NO_UPGRADE)
         return 501;
     options->upstream = p->route->upstream;
     options->protocol = MK_UPSTREAM_PROTOCOL_HTTP;
@@ -31,7 +31,7 @@ static unsigned proxy_build_request(struct mk_upstream_handler *h,
     unsigned status = mk_proxy_headers_build(p, options);
     if (status)
         return status;
-    if (h->body.has_upgrade)
+    if (h->body.upgrade == MK_REQUEST_BODY_WANTS_UPGRADE)
         options->upgrade = p->upgrade;
     mk_request_body_attach(&h->body, options);
     mk_proxy_target_choose_server(p, &options->conn);
@@ -135,7 +135,8 @@ static void proxy_init(struct mk_proxy *p, struct mk_request *request, struct mk
                              .is_held = mk_proxy_route_is_local(route) && proxy_expects_continue(request)}},
         .route = route,
         .upgrade = proxy_find_upgrade(request)};
-    p->handler.body.has_upgrade = p->upgrade.p;
+    if (p->upgrade.p)
+        p->handler.body.upgrade = MK_REQUEST_BODY_WANTS_UPGRADE;
 }
 
 enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data)

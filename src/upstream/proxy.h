@@ -83,7 +83,7 @@ struct mk_proxy_max_forwards {
 struct mk_proxy {
     struct mk_upstream_handler handler;
     const struct mk_proxy_route *route;
-    mk_str upgrade; /* protocol of the tunnel, while the body's has_upgrade is true */
+    mk_str upgrade; /* protocol of the tunnel, while the body wants the upgrade */
     struct mk_proxy_max_forwards hops;
     struct mk_proxy_connection_options named;
 };

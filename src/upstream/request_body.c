@@ -13,7 +13,7 @@ static size_t body_text_size(const struct mk_request_body *b, int64_t length)
 {
     bool is_streamed = b->mode == MK_REQUEST_BODY_STREAM ||
                        (b->mode == MK_REQUEST_BODY_BUFFER_SMALL && length == MK_LENGTH_UNKNOWN);
-    if ((is_streamed || b->is_held) && !b->has_upgrade)
+    if ((is_streamed || b->is_held) && b->upgrade == MK_REQUEST_BODY_NO_UPGRADE)
         return 0;
     return length == MK_LENGTH_UNKNOWN ? TEXT_MAX : length <= TEXT_MAX ? (size_t)length : 0;
 }
@@ -22,7 +22,7 @@ bool mk_request_body_init(struct mk_request_body *b)
 {
     int64_t length = mk_request_length(b->request);
     if (length > TEXT_MAX)
-        b->has_upgrade = false; /* the backend may respond without the upgrade */
+        b->upgrade = MK_REQUEST_BODY_NO_UPGRADE; /* the backend may respond without the upgrade */
     b->cap = body_text_size(b, length);
     b->text = b->cap ? mk_request_alloc(b->request, b->cap) : NULL;
     return b->text || !b->cap;
@@ -36,7 +36,7 @@ static int body_check_upgrade(struct mk_request_body *b)
     if (n < 0 && n != -E2BIG)
         return (int)n;
     if (n)
-        b->has_upgrade = false;
+        b->upgrade = MK_REQUEST_BODY_NO_UPGRADE;
     return 0;
 }
 
@@ -52,7 +52,7 @@ static int body_receive_text(struct mk_request_body *b)
         b->len += (size_t)n;
     }
     b->is_complete = has_length || b->len < b->cap;
-    return b->has_upgrade ? body_check_upgrade(b) : 0;
+    return b->upgrade == MK_REQUEST_BODY_WANTS_UPGRADE ? body_check_upgrade(b) : 0;
 }
 
 static int body_receive_spool(struct mk_request_body *b)
@@ -91,7 +91,7 @@ static ssize_t body_read_spool(struct mk_request_body *b, char *buf, size_t cap)
 static ssize_t body_pull(void *ctx, char *buf, size_t cap)
 {
     struct mk_request_body *b = ctx;
-    if (b->has_upgrade && !b->is_tunnel)
+    if (b->upgrade == MK_REQUEST_BODY_WANTS_UPGRADE)
         return -EAGAIN;
     if (b->sent < b->len)
         return body_read_text(b, buf, cap);
@@ -140,7 +140,7 @@ void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_reques
 {
     mk_str name, value;
     bool needs_chunks = b->is_complete && body_trailer_at(b, 0, &name, &value);
-    if (b->has_upgrade) {
+    if (b->upgrade == MK_REQUEST_BODY_WANTS_UPGRADE) {
         body_attach_tunnel(b, options);
         return;
     }

@@ -14,17 +14,22 @@ enum mk_request_body_mode {
     MK_REQUEST_BODY_STREAM,       /* stream the body as it arrives */
 };
 
+enum mk_request_body_upgrade {
+    MK_REQUEST_BODY_NO_UPGRADE,
+    MK_REQUEST_BODY_WANTS_UPGRADE, /* the body must end before the upgrade: one that is too long drops it */
+    MK_REQUEST_BODY_UPGRADED,      /* the backend has switched protocols: data read from now on belongs to the
+                                    * tunnel */
+};
+
 /* Zero it and set the members of the first group before mk_request_body_init(). */
 struct mk_request_body {
     struct mk_request *request;
     /* Which client trailers to forward; NULL: none */
     bool (*sends_trailer)(struct mk_request_body *b, mk_str name);
     uint8_t mode;
-    bool has_upgrade; /* the request asks for an upgrade. Its body must end before the upgrade; a body that is
-                      * too long resets this to false */
-    bool is_held;     /* the client waits for 100 Continue; the backend decides */
+    enum mk_request_body_upgrade upgrade;
+    bool is_held; /* the client waits for 100 Continue; the backend decides */
 
-    bool is_tunnel;   /* the backend has switched protocols: data read from now on belongs to the tunnel */
     bool is_readable; /* mk_request_read() may be called, because the server called the handler or its
                       * source */
     bool is_complete; /* all of it is in `text` and `spool` */

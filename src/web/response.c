@@ -424,7 +424,7 @@ int mk_response_set_raw_source(struct mk_response *r, const struct mk_body_sourc
 {
     int e = set_body_source(r, ops, ctx, MK_RESPONSE_BODY_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
     if (!e)
-        r->content.raw = true;
+        r->content.form = MK_RESPONSE_BODY_RAW;
     return e;
 }
 

@@ -61,11 +61,10 @@ void mk_response_body_set_source(struct mk_response_body *c, const struct mk_bod
                                  uint64_t length)
 {
     mk_response_body_fini(c);
+    c->form = MK_RESPONSE_BODY_SOURCE;
     c->source = ops;
     c->source_ctx = ctx;
     c->length = length;
-    c->raw = false;
-    c->tunnel = NULL;
 }
 
 void mk_response_body_move(struct mk_response_body *to, struct mk_response_body *from)

@@ -21,20 +21,28 @@ struct mk_response_body_part {
     bool missed;           /* file part: the last read would have blocked on the disk */
 };
 
+enum mk_response_body_form {
+    MK_RESPONSE_BODY_PARTS,
+    MK_RESPONSE_BODY_SOURCE,
+    MK_RESPONSE_BODY_RAW,    /* a source that produces the complete response, head included */
+    MK_RESPONSE_BODY_TUNNEL, /* a source that produces the outgoing direction of a tunnel */
+};
+
 struct mk_response_body {
+    enum mk_response_body_form form;
     uint64_t length; /* initial length of the whole body; MK_RESPONSE_BODY_UNKNOWN */
     struct mk_response_body_part *parts, *last;
-    struct mk_response_body_part first; /* most bodies have one part: no allocation */
-    const struct mk_body_source_ops *source;
+    struct mk_response_body_part first;      /* most bodies have one part: no allocation */
+    const struct mk_body_source_ops *source; /* NULL: parts */
     void *source_ctx;
-    const struct mk_tunnel_ops *tunnel; /* source: outgoing direction of a tunnel; NULL: not a tunnel */
+    const struct mk_tunnel_ops *tunnel; /* of a tunnel only */
     const struct mk_open_file *origin;  /* the file it comes from, in memory or not; NULL: none */
-    bool raw;                           /* source: produces the complete response, head included */
 };
 
 /* Empty. */
 static inline void mk_response_body_init(struct mk_response_body *c)
 {
+    c->form = MK_RESPONSE_BODY_PARTS;
     c->length = 0;
     c->parts = c->last = NULL;
     c->source = NULL;
@@ -57,14 +65,14 @@ void mk_response_body_move(struct mk_response_body *to, struct mk_response_body 
 
 static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
 {
-    return c->source && c->raw;
+    return c->form == MK_RESPONSE_BODY_RAW;
 }
 
 /* Is it a tunnel? Then source->pull produces what we send, and tunnel->on_input(source_ctx) reads what the
  * client sends. */
 static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
 {
-    return c->source && c->tunnel;
+    return c->form == MK_RESPONSE_BODY_TUNNEL;
 }
 
 /* The part at the cursor, NULL at the end; mk_response_body_advance() consumes n of its bytes. */

@@ -60,6 +60,7 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
     request->tunnel = protocol;
     mk_response_invalidate_cached_head(r);
     mk_response_body_set_source(&r->content, &ops->source, ctx, MK_RESPONSE_BODY_UNKNOWN);
+    r->content.form = MK_RESPONSE_BODY_TUNNEL;
     r->content.tunnel = ops;
     r->status = request->version < 20 ? 101 : 200;
     return 0;

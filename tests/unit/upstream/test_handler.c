@@ -421,7 +421,8 @@ static void handler_upgrade_opens_tunnel(void **state)
     (void)state;
     upstream.is_upgraded = true;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
-    assert_true(response.is_tunnel && handler.body.is_tunnel && handler.step.state == MK_HANDLER_TUNNEL);
+    assert_true(response.is_tunnel && handler.body.upgrade == MK_REQUEST_BODY_UPGRADED &&
+                handler.step.state == MK_HANDLER_TUNNEL);
     end_request();
 }
 

@@ -283,7 +283,7 @@ static void request_body_is_followed_by_tunnel(void **state)
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
     char room[9];
     (void)state;
-    b.has_upgrade = true;
+    b.upgrade = MK_REQUEST_BODY_WANTS_UPGRADE;
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
@@ -292,7 +292,7 @@ static void request_body_is_followed_by_tunnel(void **state)
     r.arrived = r.text.len;
     b.is_readable = true;
     assert_int_equal(pull(&options, room, sizeof room), -EAGAIN); /* the backend may refuse the upgrade */
-    b.is_tunnel = true;
+    b.upgrade = MK_REQUEST_BODY_UPGRADED;
     assert_int_equal(pull(&options, room, sizeof room), 8);
     assert_memory_equal(room, ", tunnel", 8);
 }
@@ -304,11 +304,12 @@ static void request_body_large_drops_upgrade(void **state)
     for (size_t i = 0; i < MK_LEN(lengths); i++) {
         struct mk_request r = request_with(lengths[i], long_body());
         struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
-        b.has_upgrade = true;
+        b.upgrade = MK_REQUEST_BODY_WANTS_UPGRADE;
         assert_true(mk_request_body_init(&b));
         assert_int_equal(mk_request_body_receive(&b), 0);
         struct mk_upstream_request_options options = attach(&b);
-        assert_true(!b.has_upgrade && options.length == sizeof long_text && options.body_source);
+        assert_true(b.upgrade == MK_REQUEST_BODY_NO_UPGRADE && options.length == sizeof long_text &&
+                    options.body_source);
     }
 }
 
