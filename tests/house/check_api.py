@@ -38,7 +38,7 @@ def self_test(test):
     def judge(text, intro="/* For tests. */", stale=False):
         root = test.tree({"include/monkey/x.h": HEADER % (intro, text), "docs/reference/api.md": "old"})
         if not stale:
-            (root / api.MONKEY.page).write_text(api.write_page(api.MONKEY, api.read_all(root, api.MONKEY)))
+            (root / api.MONKEY.page).write_text(api.write_page(root, api.MONKEY, api.read_all(root, api.MONKEY)))
         return api.complaints(root, api.MONKEY)
 
     test.expect("a function", judge("/** One. */\nMK_API int mk_one(void);\n"))
@@ -53,18 +53,18 @@ def self_test(test):
     test.expect("constants", judge("enum { MK_A = 1 };\n"), "MK_A has no comment")
     test.expect("typedef", judge("typedef int mk_fn(void);\n"), "mk_fn has no comment")
     test.expect("macro", judge("#define MK_M(a) \\\n    (a)\n"), r"MK_M has no comment")
-    test.expect("a type of nobody", judge("struct mk_s;\n"), "struct mk_s is never told of")
+    test.expect("a type of nobody", judge("struct mk_s;\n"), "struct mk_s is not described")
     test.expect("a type of elsewhere", judge("struct mk_s;\n/** Of s. */\nMK_API void mk_f(struct mk_s *s);\n\n/** S. */\nstruct mk_s;\n"))
     test.expect("words to the formatter", judge("/* clang-format off */\n/** One. */\n#define MK_ONE {1}\n/* clang-format on */\n"
                                                 "#define MK_TWO 2\n"))
-    test.expect("no intro", judge("/** One. */\nMK_API int mk_one(void);\n", intro=""), "does not say what it is for")
-    test.expect("stale", judge("/** One. */\nMK_API int mk_one(void);\n", stale=True), "is not what the headers say")
+    test.expect("no intro", judge("/** One. */\nMK_API int mk_one(void);\n", intro=""), "has no comment about its purpose")
+    test.expect("stale", judge("/** One. */\nMK_API int mk_one(void);\n", stale=True), "is out of date")
 
     root = test.tree({"include/monkey/x.h": HEADER % ("/* For tests. */", "/** A * of `b`; see mk_two().\n *\n *     code();\n */\n"
                       "MK_API int mk_one(int a) MK_API_PRINTF(1, 2);\n/** Two, MK_A. */\nMK_API int mk_two(void);\n"
                       "/** E. */\nenum mk_e { MK_A };\n")})
-    page = api.write_page(api.MONKEY, api.read_all(root, api.MONKEY))
-    wanted = ("```c\nint mk_one(int a);\n```", r"A \* of `b`; see [`mk_two()`](#mk_two).", "\n\n    code();\n", "[`MK_A`](#mk_e)")
+    page = api.write_page(root, api.MONKEY, api.read_all(root, api.MONKEY))
+    wanted = ("```c\nint mk_one(int a);\n```", r"A \* of `b`; see [`mk_two()`](#mk_two).", "\n\n    code();\n", "[`MK_A`](#enum-mk_e)")
     test.expect("how it looks", [each for each in wanted if each not in page])
 
 

@@ -2,7 +2,7 @@
 /* The service that tools/bench/duda.py and instructions.py measure. */
 #include <duda.h>
 
-static int hello(struct duda_ctx *d)
+static int send_greeting(struct duda_ctx *d)
 {
     return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
 }
@@ -14,13 +14,13 @@ struct message {
 static const struct duda_schema_field members[] = {DUDA_STRING(struct message, message)};
 static const struct duda_schema message_schema = DUDA_SCHEMA(struct message, members);
 
-static int json(struct duda_ctx *d)
+static int send_json(struct duda_ctx *d)
 {
     const struct message m = {MK_STR("Hello, World!")};
     return duda_send_json_struct(d, &message_schema, &m);
 }
 
-static int plaintext(struct duda_ctx *d)
+static int send_plaintext(struct duda_ctx *d)
 {
     int e = duda_content_type(d, "text/plain");
     return e ? e : duda_puts(d, "Hello, World!");
@@ -78,8 +78,8 @@ static int crash(struct duda_ctx *d)
     __builtin_trap();
 }
 
-DUDA_SERVICE(bench, DUDA_GET("/hello", hello, ""), DUDA_GET("/json", json, ""),
-             DUDA_GET("/plaintext", plaintext, ""), DUDA_GET("/nap", sleep_for_an_hour, ""),
+DUDA_SERVICE(bench, DUDA_GET("/hello", send_greeting, ""), DUDA_GET("/json", send_json, ""),
+             DUDA_GET("/plaintext", send_plaintext, ""), DUDA_GET("/nap", sleep_for_an_hour, ""),
              DUDA_GET("/calls", open_websocket_with_callbacks, ""), DUDA_GET("/line", echo_in_loop, ""),
              DUDA_GET("/room", open_websocket_in_topic, ""), DUDA_GET("/say", publish_to_topic, ""),
              DUDA_GET("/crash", crash, ""));

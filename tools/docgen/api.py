@@ -366,20 +366,20 @@ def complaints(root, book):
     for path in book.headers(root):
         for name in re.findall(r"^struct (\w+);$", path.read_text(encoding="utf-8"), re.MULTILINE):
             if name not in told and name.startswith(book.names):
-                found.append(f"{book.folder}/{path.name}: struct {name} is never told of")
+                found.append(f"{book.folder}/{path.name}: struct {name} is not described")
                 told.add(name)
-    found += [f"{above}/{part.header}: it does not say what it is for, behind its SPDX line"
+    found += [f"{above}/{part.header}: it has no comment about its purpose after the SPDX line"
               for part in parts if not part.title and not part.texts]
     page = root / book.page
     if not page.exists() or page.read_text(encoding="utf-8") != write_page(root, book, parts):
-        found.append(f"{book.page} is not what the headers say: run `make docs`")
+        found.append(f"{book.page} is out of date: run `make docs`")
     return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="the source tree")
-    parser.add_argument("--check", action="store_true", help="write nothing, complain")
+    parser.add_argument("--check", action="store_true", help="write nothing, report what is wrong")
     args = parser.parse_args()
     if not args.check:
         for book in BOOKS:
