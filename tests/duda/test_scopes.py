@@ -210,7 +210,7 @@ static int jobs_set(struct duda_ctx *d)
 
 static bool show_dead(void *ctx, const struct duda_job *job)
 {
-    show(ctx, "why", job->problem);
+    show(ctx, "why", job->last_error);
     show(ctx, "id", job->id);
     return true;
 }
@@ -220,7 +220,7 @@ static int jobs_get(struct duda_ctx *d)
     struct duda_job_counts n;
     int e = duda_jobs_count(d, "kind", &n);
     show_number(d, "waiting", e ? e : (long long)n.waiting);
-    show_number(d, "dead", e ? e : (long long)n.dead);
+    show_number(d, "dead", e ? e : (long long)n.failed);
     return e ? e : duda_jobs_list_failed(d, "kind", show_dead, d);
 }
 
