@@ -204,7 +204,7 @@ DUDA_SERVICE(set, DUDA_GET("/limit", limit, "Says the limit."));
 def test_test_client_sends_requests_and_reads_responses(call, odd, tmp_path):
     (tmp_path / "odd_test.c").write_text(
         '#include <duda/test.h>\nDUDA_TEST(all)\n{\n'
-        '    struct duda_test_response r = duda_test_send(t, &(struct duda_test_request){.target = "/items/1", .fields = "Host2: x\\r\\n", .body = '
+        '    struct duda_test_response r = duda_test_send(t, &(struct duda_test_request){.target = "/items/1", .headers = "Host2: x\\r\\n", .body = '
         'MK_STR("x")});\n    duda_expect(t, r.status == 200);\n'
         '    duda_expect_text(t, duda_test_response_header(&r, "content-TYPE"), "text/plain; charset=utf-8");\n'
         '    duda_expect(t, !duda_test_response_header(&r, "none").p);\n'
