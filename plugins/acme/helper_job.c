@@ -1,51 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <monkey/json.h>
 #include <monkey/version.h>
 
 #include "helper_process.h"
 
-static void append_member(struct mk_buf *out, const char *key, mk_str value)
+static void write_member(struct mk_json_writer *w, const char *key, mk_str value)
 {
-    if (!value.p)
-        return;
-    mk_buf_addf(out, ",\"%s\":", key);
-    mk_json_quote(out, value);
+    if (value.p)
+        mk_json_string(mk_json_key(w, key), value);
 }
 
-static void append_string_list(struct mk_buf *out, const char *key, const mk_str *v, size_t n)
+static void write_string_list(struct mk_json_writer *w, const char *key, const mk_str *v, size_t n)
 {
-    mk_buf_addf(out, "\"%s\":[", key);
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            mk_buf_add_char(out, ',');
-        mk_json_quote(out, v[i]);
-    }
-    mk_buf_add_char(out, ']');
+    mk_json_begin_array(mk_json_key(w, key));
+    for (size_t i = 0; i < n; i++)
+        mk_json_string(w, v[i]);
+    mk_json_end_array(w);
 }
 
-static void append_cert_spec(struct mk_buf *out, const struct acme_cert_spec *w)
+static void write_cert_spec(struct mk_json_writer *w, const struct acme_cert_spec *spec)
 {
-    mk_buf_add_char(out, '{');
-    append_string_list(out, "names", w->names, w->n);
-    append_member(out, "challenge", mk_str_from_c(w->challenge));
-    append_member(out, "key", mk_str_from_c(w->key));
-    mk_buf_add_char(out, '}');
+    mk_json_begin_object(w);
+    write_string_list(w, "names", spec->names, spec->n);
+    write_member(w, "challenge", mk_str_from_c(spec->challenge));
+    write_member(w, "key", mk_str_from_c(spec->key));
+    mk_json_end_object(w);
 }
 
 void acme_helper_job_write_json(const struct acme_helper_job *job, struct mk_buf *out)
 {
     const struct acme_settings *s = job->settings;
-    mk_buf_addf(out, "{\"renew_percent\":%u,\"retry_s\":%u,", s->renew_after, (unsigned)(s->retry_ms / 1000));
-    append_string_list(out, "contact", s->contact.v, s->contact.n);
-    append_member(out, "agent", MK_STR("monkey-acme/" MONKEY_VERSION));
-    append_member(out, "directory", s->directory);
-    append_member(out, "authority", s->authority);
-    append_member(out, "eab_id", s->account_id);
-    append_member(out, "eab_key", s->account_key);
-    mk_buf_add(out, MK_STR(",\"certificates\":["));
-    for (const struct acme_cert_spec *w = job->specs; w; w = w->next) {
-        append_cert_spec(out, w);
-        if (w->next)
-            mk_buf_add_char(out, ',');
-    }
-    mk_buf_add(out, MK_STR("]}"));
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_begin_object(&w);
+    mk_json_uint(mk_json_key(&w, "renew_percent"), s->renew_after);
+    mk_json_uint(mk_json_key(&w, "retry_s"), s->retry_ms / 1000);
+    write_string_list(&w, "contact", s->contact.v, s->contact.n);
+    write_member(&w, "agent", MK_STR("monkey-acme/" MONKEY_VERSION));
+    write_member(&w, "directory", s->directory);
+    write_member(&w, "authority", s->authority);
+    write_member(&w, "eab_id", s->account_id);
+    write_member(&w, "eab_key", s->account_key);
+    mk_json_begin_array(mk_json_key(&w, "certificates"));
+    for (const struct acme_cert_spec *spec = job->specs; spec; spec = spec->next)
+        write_cert_spec(&w, spec);
+    mk_json_end_array(&w);
+    mk_json_end_object(&w);
 }

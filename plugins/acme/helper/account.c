@@ -2,7 +2,7 @@
 #include "account.h"
 
 #include <errno.h>
-#include <monkey/text.h>
+#include <monkey/json.h>
 
 #include "jws.h"
 #include "store.h"
@@ -87,31 +87,28 @@ static bool load_account(struct acme_client *c)
     return same;
 }
 
-static int add_bytes(const char *p, size_t len, void *out)
+static void write_contact(struct mk_json_writer *w, const struct acme_job *plan)
 {
-    mk_buf_add(out, mk_str_of(p, len));
-    return 0;
-}
-
-static void append_contact_json(struct mk_buf *out, const struct acme_job *plan)
-{
-    mk_buf_add(out, MK_STR("\"contact\":"));
-    if (json_dump_callback(plan->contact, add_bytes, out, JSON_COMPACT | JSON_ENCODE_ANY) < 0)
-        out->failed = true;
+    const json_t *each;
+    size_t i;
+    mk_json_begin_array(mk_json_key(w, "contact"));
+    json_array_foreach(plan->contact, i, each) mk_json_cstr(w, json_string_value(each));
+    mk_json_end_array(w);
 }
 
 static bool save_account(const struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    mk_buf_add(&text, MK_STR("{\"directory\":"));
-    mk_json_quote(&text, mk_str_from_c(c->plan->directory));
-    mk_buf_add(&text, MK_STR(",\"url\":"));
-    mk_json_quote(&text, mk_str_from_c(c->account));
-    mk_buf_add(&text, MK_STR(",\"key\":\""));
+    struct mk_json_writer w = mk_json_writer_to(&text);
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "directory"), c->plan->directory);
+    mk_json_cstr(mk_json_key(&w, "url"), c->account);
+    mk_json_begin_string(mk_json_key(&w, "key"));
     acme_jws_key_authorization(&text, c->key, "");
-    mk_buf_add(&text, MK_STR("\","));
-    append_contact_json(&text, c->plan);
-    mk_buf_add(&text, MK_STR("}\n"));
+    mk_json_end_string(&w);
+    write_contact(&w, c->plan);
+    mk_json_end_object(&w);
+    mk_buf_add_char(&text, '\n');
     bool ok = !text.failed ? acme_store_write("", ACME_ACCOUNT, "", mk_buf_str(&text), f)
                            : acme_error_set_global(f, "no memory");
     mk_buf_free(&text);
@@ -120,7 +117,8 @@ static bool save_account(const struct acme_client *c, struct acme_error *f)
 
 /* ---- Request ---- */
 
-static bool append_external_binding(struct mk_buf *out, const struct acme_client *c, struct acme_error *f)
+static bool write_external_binding(struct mk_json_writer *w, const struct acme_client *c,
+                                   struct acme_error *f)
 {
     const struct acme_job *p = c->plan;
     char buf[512];
@@ -129,9 +127,9 @@ static bool append_external_binding(struct mk_buf *out, const struct acme_client
         return !c->wants_binding ||
                acme_error_set_global(f, "the authority requires external account binding: set "
                                         "ExternalAccount in [ACME] to the values that it gave you");
-    mk_buf_add(out, MK_STR(",\"externalAccountBinding\":"));
+    mk_json_key(w, "externalAccountBinding");
     if (acme_base64url_decode(&secret, mk_str_from_c(p->eab_key)) &&
-        acme_jws_sign_eab(out, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
+        acme_jws_write_eab(w, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
         return true;
     return acme_error_set_global(f, "the key of ExternalAccount is invalid: expected base64url, as the "
                                     "authority gave it to you");
@@ -141,10 +139,12 @@ static bool register_account(struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf payload = mk_buf_growing(TEXT_MAX);
     struct acme_response r = {0};
-    mk_buf_add(&payload, MK_STR("{\"termsOfServiceAgreed\":true,"));
-    append_contact_json(&payload, c->plan);
-    bool ok = append_external_binding(&payload, c, f);
-    mk_buf_add_char(&payload, '}');
+    struct mk_json_writer w = mk_json_writer_to(&payload);
+    mk_json_begin_object(&w);
+    mk_json_bool(mk_json_key(&w, "termsOfServiceAgreed"), true);
+    write_contact(&w, c->plan);
+    bool ok = write_external_binding(&w, c, f);
+    mk_json_end_object(&w);
     if (ok && payload.failed)
         ok = acme_error_set_global(f, "no memory");
     ok = ok && acme_client_post(c, c->new_account, mk_buf_str(&payload), &r, f);
@@ -164,9 +164,10 @@ static bool update_contact(struct acme_client *c, struct acme_error *f)
 {
     struct mk_buf payload = mk_buf_growing(TEXT_MAX);
     struct acme_response r = {0};
-    mk_buf_add_char(&payload, '{');
-    append_contact_json(&payload, c->plan);
-    mk_buf_add_char(&payload, '}');
+    struct mk_json_writer w = mk_json_writer_to(&payload);
+    mk_json_begin_object(&w);
+    write_contact(&w, c->plan);
+    mk_json_end_object(&w);
     bool ok = !payload.failed && acme_client_post(c, c->account, mk_buf_str(&payload), &r, f);
     mk_buf_free(&payload);
     acme_response_free(&r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jws.h"
 
+#include <monkey/json.h>
 #include <monkey/text.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -23,6 +24,13 @@ void acme_base64url_encode(struct mk_buf *out, mk_str bytes)
         out->p[i] = (char)(out->p[i] == '+' ? '-' : out->p[i] == '/' ? '_' : out->p[i]);
 }
 
+static void write_base64url(struct mk_json_writer *w, mk_str bytes)
+{
+    mk_json_begin_string(w);
+    acme_base64url_encode(w->out, bytes);
+    mk_json_end_string(w);
+}
+
 bool acme_base64url_decode(struct mk_buf *out, mk_str text)
 {
     struct mk_buf plain = mk_buf_growing(TEXT_MAX);
@@ -40,32 +48,35 @@ bool acme_sha256(mk_str text, char digest[32])
 
 /* ---- Keys ---- */
 
-static bool append_coordinate(struct mk_buf *out, const EVP_PKEY *key, const char *which)
+static bool write_coordinate(struct mk_json_writer *w, const EVP_PKEY *key, const char *which)
 {
     unsigned char bytes[NUMBER];
     BIGNUM *n = NULL;
     bool ok = EVP_PKEY_get_bn_param(key, which, &n) && BN_bn2binpad(n, bytes, NUMBER) == NUMBER;
     BN_free(n);
     if (ok)
-        acme_base64url_encode(out, mk_str_of((char *)bytes, NUMBER));
+        write_base64url(w, mk_str_of((char *)bytes, NUMBER));
     return ok;
 }
 
-bool acme_jws_write_jwk(struct mk_buf *out, const EVP_PKEY *key)
+/* The public part of a P-256 key, in the form that its thumbprint needs (RFC 7638). */
+static bool write_jwk(struct mk_json_writer *w, const EVP_PKEY *key)
 {
-    mk_buf_add(out, MK_STR("{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\""));
-    bool ok = append_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_X);
-    mk_buf_add(out, MK_STR("\",\"y\":\""));
-    ok = ok && append_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_Y);
-    mk_buf_add(out, MK_STR("\"}"));
-    return ok && !out->failed;
+    mk_json_begin_object(w);
+    mk_json_cstr(mk_json_key(w, "crv"), "P-256");
+    mk_json_cstr(mk_json_key(w, "kty"), "EC");
+    bool ok = write_coordinate(mk_json_key(w, "x"), key, OSSL_PKEY_PARAM_EC_PUB_X) &&
+              write_coordinate(mk_json_key(w, "y"), key, OSSL_PKEY_PARAM_EC_PUB_Y);
+    mk_json_end_object(w);
+    return ok && !w->out->failed;
 }
 
 bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token)
 {
     char buf[256], digest[32];
     struct mk_buf jwk = mk_buf_fixed(buf, sizeof buf);
-    if (!acme_jws_write_jwk(&jwk, key) || !acme_sha256(mk_buf_str(&jwk), digest))
+    struct mk_json_writer w = mk_json_writer_to(&jwk);
+    if (!write_jwk(&w, key) || !acme_sha256(mk_buf_str(&jwk), digest))
         return false;
     mk_buf_addf(out, "%s.", token);
     acme_base64url_encode(out, mk_str_of(digest, sizeof digest));
@@ -98,36 +109,38 @@ static bool sign_es256(struct mk_buf *out, EVP_PKEY *key, mk_str text)
     return ok && append_raw_signature(out, der, len);
 }
 
-/* Appends {"protected":..., "payload":..., "signature":, and sets the text to sign. */
-static void begin_jws(struct mk_buf *out, struct mk_buf *signed_part, mk_str header, mk_str payload)
+/* Begins a message, up to the contents of its signature, and sets the text to sign. */
+static void begin_jws(struct mk_json_writer *w, struct mk_buf *signed_part, mk_str header, mk_str payload)
 {
+    mk_json_begin_object(w);
+    write_base64url(mk_json_key(w, "protected"), header);
+    write_base64url(mk_json_key(w, "payload"), payload);
+    mk_json_begin_string(mk_json_key(w, "signature"));
     acme_base64url_encode(signed_part, header);
-    mk_buf_add(out, MK_STR("{\"protected\":\""));
-    mk_buf_add(out, mk_buf_str(signed_part));
-    mk_buf_add(out, MK_STR("\",\"payload\":\""));
-    acme_base64url_encode(out, payload);
     mk_buf_add_char(signed_part, '.');
     acme_base64url_encode(signed_part, payload);
-    mk_buf_add(out, MK_STR("\",\"signature\":\""));
 }
 
-static bool append_protected_header(struct mk_buf *header, const EVP_PKEY *key, const char *account,
-                                    mk_str nonce, const char *url)
+static void end_jws(struct mk_json_writer *w)
 {
+    mk_json_end_string(w);
+    mk_json_end_object(w);
+}
+
+static bool write_protected_header(struct mk_buf *header, const EVP_PKEY *key, const char *account,
+                                   mk_str nonce, const char *url)
+{
+    struct mk_json_writer w = mk_json_writer_to(header);
     bool ok = true;
-    mk_buf_add(header, MK_STR("{\"alg\":\"ES256\","));
-    if (account) {
-        mk_buf_add(header, MK_STR("\"kid\":"));
-        mk_json_quote(header, mk_str_from_c(account));
-    } else {
-        mk_buf_add(header, MK_STR("\"jwk\":"));
-        ok = acme_jws_write_jwk(header, key);
-    }
-    mk_buf_add(header, MK_STR(",\"nonce\":"));
-    mk_json_quote(header, nonce);
-    mk_buf_add(header, MK_STR(",\"url\":"));
-    mk_json_quote(header, mk_str_from_c(url));
-    mk_buf_add_char(header, '}');
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "alg"), "ES256");
+    if (account)
+        mk_json_cstr(mk_json_key(&w, "kid"), account);
+    else
+        ok = write_jwk(mk_json_key(&w, "jwk"), key);
+    mk_json_string(mk_json_key(&w, "nonce"), nonce);
+    mk_json_cstr(mk_json_key(&w, "url"), url);
+    mk_json_end_object(&w);
     return ok && !header->failed;
 }
 
@@ -135,37 +148,45 @@ bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_st
                    mk_str payload)
 {
     struct mk_buf header = mk_buf_growing(TEXT_MAX), signed_part = mk_buf_growing(TEXT_MAX);
-    bool ok = append_protected_header(&header, key, account, nonce, url);
-    begin_jws(out, &signed_part, mk_buf_str(&header), payload);
+    struct mk_json_writer w = mk_json_writer_to(out);
+    bool ok = write_protected_header(&header, key, account, nonce, url);
+    begin_jws(&w, &signed_part, mk_buf_str(&header), payload);
     ok = ok && !signed_part.failed && sign_es256(out, key, mk_buf_str(&signed_part));
-    mk_buf_add(out, MK_STR("\"}"));
+    end_jws(&w);
     mk_buf_free(&header);
     mk_buf_free(&signed_part);
     return ok && !out->failed;
 }
 
-bool acme_jws_sign_eab(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret,
-                       const char *url)
+static void write_eab_header(struct mk_buf *header, const char *id, const char *url)
+{
+    struct mk_json_writer w = mk_json_writer_to(header);
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "alg"), "HS256");
+    mk_json_cstr(mk_json_key(&w, "kid"), id);
+    mk_json_cstr(mk_json_key(&w, "url"), url);
+    mk_json_end_object(&w);
+}
+
+bool acme_jws_write_eab(struct mk_json_writer *w, const EVP_PKEY *key, const char *id, mk_str secret,
+                        const char *url)
 {
     struct mk_buf header = mk_buf_growing(TEXT_MAX), signed_part = mk_buf_growing(TEXT_MAX);
     struct mk_buf jwk = mk_buf_growing(TEXT_MAX);
+    struct mk_json_writer jwk_writer = mk_json_writer_to(&jwk);
     unsigned char mac[32];
     unsigned len = sizeof mac;
-    mk_buf_add(&header, MK_STR("{\"alg\":\"HS256\",\"kid\":"));
-    mk_json_quote(&header, mk_str_from_c(id));
-    mk_buf_add(&header, MK_STR(",\"url\":"));
-    mk_json_quote(&header, mk_str_from_c(url));
-    mk_buf_add_char(&header, '}');
-    bool ok = acme_jws_write_jwk(&jwk, key) && !header.failed;
-    begin_jws(out, &signed_part, mk_buf_str(&header), mk_buf_str(&jwk));
+    write_eab_header(&header, id, url);
+    bool ok = write_jwk(&jwk_writer, key) && !header.failed;
+    begin_jws(w, &signed_part, mk_buf_str(&header), mk_buf_str(&jwk));
     ok = ok && !signed_part.failed && secret.len &&
          HMAC(EVP_sha256(), secret.p, (int)secret.len, (const unsigned char *)signed_part.p, signed_part.len,
               mac, &len);
     if (ok)
-        acme_base64url_encode(out, mk_str_of((char *)mac, len));
-    mk_buf_add(out, MK_STR("\"}"));
+        acme_base64url_encode(w->out, mk_str_of((char *)mac, len));
+    end_jws(w);
     mk_buf_free(&header);
     mk_buf_free(&signed_part);
     mk_buf_free(&jwk);
-    return ok && !out->failed;
+    return ok && !w->out->failed;
 }

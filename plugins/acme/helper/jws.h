@@ -5,13 +5,13 @@
 
 #include "key.h"
 
+#include <monkey/json.h>
+
 /* RFC 4648, section 5, without padding. */
 void acme_base64url_encode(struct mk_buf *out, mk_str bytes);
 bool acme_base64url_decode(struct mk_buf *out, mk_str text);
 bool acme_sha256(mk_str text, char digest[32]);
 
-/* The public part of a P-256 key, in the form that its thumbprint needs (RFC 7638). */
-bool acme_jws_write_jwk(struct mk_buf *out, const EVP_PKEY *key);
 /* TOKEN.THUMBPRINT (RFC 8555, section 8.1). */
 bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token);
 
@@ -19,7 +19,7 @@ bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const c
 bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_str nonce, const char *url,
                    mk_str payload);
 /* Binds the key to an external account (section 7.3.4); `secret` is the decoded key. */
-bool acme_jws_sign_eab(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret,
-                       const char *url);
+bool acme_jws_write_eab(struct mk_json_writer *w, const EVP_PKEY *key, const char *id, mk_str secret,
+                        const char *url);
 
 #endif

@@ -2,7 +2,7 @@
 #include "order.h"
 
 #include <errno.h>
-#include <monkey/text.h>
+#include <monkey/json.h>
 
 #include "challenge.h"
 #include "jws.h"
@@ -22,28 +22,28 @@ struct order {
 
 /* ---- Saved state ---- */
 
-static void append_identifiers(struct mk_buf *out, const struct acme_cert_spec *spec)
+static void write_identifiers(struct mk_json_writer *w, const struct acme_cert_spec *spec)
 {
-    mk_buf_add_char(out, '[');
+    mk_json_begin_array(w);
     for (size_t i = 0; i < spec->n_names; i++) {
-        mk_buf_add(out, i ? MK_STR(",") : MK_STR(""));
-        mk_buf_add(out, MK_STR("{\"type\":\"dns\",\"value\":"));
-        mk_json_quote(out, mk_str_from_c(spec->names[i]));
-        mk_buf_add_char(out, '}');
+        mk_json_begin_object(w);
+        mk_json_cstr(mk_json_key(w, "type"), "dns");
+        mk_json_cstr(mk_json_key(w, "value"), spec->names[i]);
+        mk_json_end_object(w);
     }
-    mk_buf_add_char(out, ']');
+    mk_json_end_array(w);
 }
 
 static bool save_order(const struct order *o, struct acme_error *f)
 {
     struct mk_buf pem = mk_buf_growing(TEXT_MAX), text = mk_buf_growing(TEXT_MAX);
-    mk_buf_add(&text, MK_STR("{\"url\":"));
-    mk_json_quote(&text, mk_str_from_c(o->url));
-    mk_buf_add(&text, MK_STR(",\"account\":"));
-    mk_json_quote(&text, mk_str_from_c(o->client->account));
-    mk_buf_add(&text, MK_STR(",\"identifiers\":"));
-    append_identifiers(&text, o->spec);
-    mk_buf_add(&text, MK_STR("}\n"));
+    struct mk_json_writer w = mk_json_writer_to(&text);
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "url"), o->url);
+    mk_json_cstr(mk_json_key(&w, "account"), o->client->account);
+    write_identifiers(mk_json_key(&w, "identifiers"), o->spec);
+    mk_json_end_object(&w);
+    mk_buf_add_char(&text, '\n');
     bool ok = acme_key_write_pem(o->key, &pem) && !text.failed;
     if (!ok)
         acme_error_set(f, "no memory");
@@ -63,7 +63,8 @@ static void delete_saved_order(const struct order *o)
 static json_t *identifiers_json(const struct acme_cert_spec *spec)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    append_identifiers(&text, spec);
+    struct mk_json_writer w = mk_json_writer_to(&text);
+    write_identifiers(&w, spec);
     json_t *list = json_loadb(text.p ? text.p : "", text.len, 0, NULL);
     mk_buf_free(&text);
     return list;
@@ -140,9 +141,10 @@ static bool create_order(struct order *o, struct acme_error *f)
     o->key = acme_key_new(o->spec->key);
     if (!o->key)
         return acme_error_set(f, "cannot create a key: %s", acme_key_error());
-    mk_buf_add(&payload, MK_STR("{\"identifiers\":"));
-    append_identifiers(&payload, o->spec);
-    mk_buf_add_char(&payload, '}');
+    struct mk_json_writer w = mk_json_writer_to(&payload);
+    mk_json_begin_object(&w);
+    write_identifiers(mk_json_key(&w, "identifiers"), o->spec);
+    mk_json_end_object(&w);
     bool ok =
         payload.failed
             ? acme_error_set(f, "no memory")
@@ -192,9 +194,12 @@ static bool finalize_order(struct order *o, struct acme_error *f)
     struct mk_buf der = mk_buf_growing(TEXT_MAX), payload = mk_buf_growing(TEXT_MAX);
     const char *url = acme_json_string(o->object, "finalize");
     bool ok = acme_cert_write_csr(&der, o->key, o->spec);
-    mk_buf_add(&payload, MK_STR("{\"csr\":\""));
+    struct mk_json_writer w = mk_json_writer_to(&payload);
+    mk_json_begin_object(&w);
+    mk_json_begin_string(mk_json_key(&w, "csr"));
     acme_base64url_encode(&payload, mk_buf_str(&der));
-    mk_buf_add(&payload, MK_STR("\"}"));
+    mk_json_end_string(&w);
+    mk_json_end_object(&w);
     if (!ok || payload.failed)
         ok = acme_error_set(f, "cannot create the signing request: %s", acme_key_error());
     else

@@ -2,6 +2,7 @@
 #include "retry.h"
 
 #include <inttypes.h>
+#include <monkey/json.h>
 #include <monkey/text.h>
 
 #include "jws.h"
@@ -88,13 +89,17 @@ static void write_retry_note(const struct acme_job *p, const struct acme_cert_sp
                              int64_t until, const char *why)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_json_writer w = mk_json_writer_to(&text);
     struct acme_error f;
     char what[MARK];
     digest_attempt(p, spec, what);
-    mk_buf_addf(&text, "{\"what\":\"%s\",\"failures\":%" PRIu64 ",\"until\":%" PRId64 ",\"why\":", what,
-                failures, until);
-    mk_json_quote(&text, mk_str_from_c(why));
-    mk_buf_add(&text, MK_STR("}\n"));
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "what"), what);
+    mk_json_uint(mk_json_key(&w, "failures"), failures);
+    mk_json_int(mk_json_key(&w, "until"), until);
+    mk_json_cstr(mk_json_key(&w, "why"), why);
+    mk_json_end_object(&w);
+    mk_buf_add_char(&text, '\n');
     if (!text.failed &&
         !acme_store_write(ACME_FAILURES, retry_note_name(spec), ".json", mk_buf_str(&text), &f))
         acme_report_log(MK_LOG_WARN, "%s", f.text);
