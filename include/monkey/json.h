@@ -63,12 +63,15 @@ static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *w,
 MK_API void mk_json_string(struct mk_json_writer *w, mk_str s);
 /** As mk_json_string(), for a C string; null for NULL. */
 MK_API void mk_json_cstr(struct mk_json_writer *w, const char *s);
+/** Write an integer, a boolean, or null. */
 MK_API void mk_json_int(struct mk_json_writer *w, int64_t n);
 MK_API void mk_json_uint(struct mk_json_writer *w, uint64_t n);
-/** Writes a number in the shortest form that reads back as the same double; null if it is not finite. */
-MK_API void mk_json_double(struct mk_json_writer *w, double n);
 MK_API void mk_json_bool(struct mk_json_writer *w, bool b);
 MK_API void mk_json_null(struct mk_json_writer *w);
+/** Writes a number in the shortest form that reads back as the same double; null if it is not finite. */
+MK_API void mk_json_double(struct mk_json_writer *w, double n);
+/** Writes a number with a fixed number of decimals, at most 20; null if it is not finite. */
+MK_API void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals);
 /** Appends a value that is JSON already, without validation. */
 MK_API void mk_json_raw(struct mk_json_writer *w, mk_str json);
 

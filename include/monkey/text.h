@@ -58,8 +58,6 @@ MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
 MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
 /** Decodes all %XX escapes. At a malformed escape, returns false and leaves the part before it. */
 MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
-/** Appends a JSON string with its quotes, as mk_json_string() of <monkey/json.h> does. */
-MK_API void mk_json_quote(struct mk_buf *out, mk_str s);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);

@@ -153,7 +153,7 @@ static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t c
 {
     size_t room = end > out->len + char_max ? end - out->len - char_max : 0;
     size_t n = mk_min(mk_plain_len(*s), room);
-    mk_buf_add(out, mk_str_first(*s, n));
+    mk_buf_put(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }
 

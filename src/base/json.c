@@ -121,12 +121,6 @@ void mk_json_string(struct mk_json_writer *w, mk_str s)
     write_quoted(w, s);
 }
 
-void mk_json_quote(struct mk_buf *out, mk_str s)
-{
-    struct mk_json_writer w = mk_json_writer_to(out);
-    mk_json_string(&w, s);
-}
-
 void mk_json_cstr(struct mk_json_writer *w, const char *s)
 {
     if (s)
@@ -178,7 +172,7 @@ void mk_json_int(struct mk_json_writer *w, int64_t n)
 
 /* ---- Doubles ---- */
 
-enum { NUMBER_MAX = 32, SIGNIFICANT = 15, EXACT = 17, DECIMALS = 6 };
+enum { NUMBER_MAX = 32, FIXED_MAX = 340, SIGNIFICANT = 15, EXACT = 17, DECIMALS = 6, DECIMALS_MAX = 20 };
 
 /* A program that embeds the server may have set a locale with a decimal comma. */
 static void normalize_decimal_point(char *s)
@@ -186,6 +180,18 @@ static void normalize_decimal_point(char *s)
     for (; *s; s++)
         if (!mk_char_is_digit(*s) && !strchr("+-e", *s))
             *s = '.';
+}
+
+void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals)
+{
+    char text[FIXED_MAX];
+    if (!isfinite(n)) {
+        mk_json_null(w);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%.*f", (int)mk_min(decimals, DECIMALS_MAX), n);
+    normalize_decimal_point(text);
+    write_value(w, mk_str_from_c(text));
 }
 
 /* Writes a number of few digits, such as a price, without printf(3). A decimal of at most 15 digits that rounds

@@ -2,6 +2,8 @@
 #include "pace/report.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <monkey/json.h>
 #include <monkey/text.h>
 
 #include "pace/now.h"
@@ -66,19 +68,17 @@ static void append_errors(struct mk_buf *out, const struct pace_tally *t)
                         t->first[i]);
 }
 
-/* Names the latencies in doubt, each between `quote`. */
-static void append_doubtful_names(struct mk_buf *out, const struct pace_tally *t, const char *quote,
-                                  const char *comma)
+static void append_doubtful_names(struct mk_buf *out, const struct pace_tally *t)
 {
     const char *between = "";
     for (size_t i = 0; i < PACE_QUANTILES; i++) {
         if (!pace_tally_is_quantile_doubtful(t, &pace_quantiles[i]))
             continue;
-        mk_buf_addf(out, "%s%s%s%s", between, quote, pace_quantiles[i].name, quote);
-        between = comma;
+        mk_buf_addf(out, "%s%s", between, pace_quantiles[i].name);
+        between = ", ";
     }
     if (pace_tally_is_mean_doubtful(t))
-        mk_buf_addf(out, "%s%smean%s", between, quote, quote);
+        mk_buf_addf(out, "%smean", between);
 }
 
 static void append_warnings(struct mk_buf *out, const struct pace_options *o,
@@ -98,7 +98,7 @@ static void append_warnings(struct mk_buf *out, const struct pace_options *o,
     if (!wrong)
         return;
     mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies: ", wrong);
-    append_doubtful_names(out, t, "", ", ");
+    append_doubtful_names(out, t);
     mk_buf_add(out, MK_STR(".\n"));
 }
 
@@ -126,110 +126,118 @@ void pace_report_write_text(struct mk_buf *out, const struct pace_options *o,
 
 /* ---- JSON ---- */
 
-static void append_json_latencies(struct mk_buf *out, const struct pace_histogram *h, uint64_t all)
+static void write_latencies(struct mk_json_writer *w, const struct pace_histogram *h, uint64_t all)
 {
-    if (h->n)
-        mk_buf_addf(out, "{\"mean\":%.3f", pace_histogram_mean(h) / 1e3);
-    else
-        mk_buf_add(out, MK_STR("{\"mean\":null"));
+    mk_json_begin_object(w);
+    mk_json_fixed(mk_json_key(w, "mean"), h->n ? pace_histogram_mean(h) / 1e3 : (double)NAN, 3);
     for (size_t i = 0; i < PACE_QUANTILES; i++) {
         uint64_t value;
-        mk_buf_addf(out, ",\"%s\":", pace_quantiles[i].name);
-        if (pace_histogram_quantile(h, all, pace_quantiles[i].share, &value) &&
-            value != PACE_HISTOGRAM_BEYOND)
-            mk_buf_addf(out, "%.3f", (double)value / 1e3);
-        else
-            mk_buf_add(out, MK_STR("null"));
+        bool is_known = pace_histogram_quantile(h, all, pace_quantiles[i].share, &value) &&
+                        value != PACE_HISTOGRAM_BEYOND;
+        mk_json_fixed(mk_json_key(w, pace_quantiles[i].name), is_known ? (double)value / 1e3 : (double)NAN,
+                      3);
     }
-    if (h->n)
-        mk_buf_addf(out, ",\"max\":%.3f}", (double)h->greatest / 1e3);
-    else
-        mk_buf_add(out, MK_STR(",\"max\":null}"));
+    mk_json_fixed(mk_json_key(w, "max"), h->n ? (double)h->greatest / 1e3 : (double)NAN, 3);
+    mk_json_end_object(w);
 }
 
-static void append_json_string(struct mk_buf *out, const char *text)
+static void write_check(struct mk_json_writer *w, const struct pace_response_check *r)
 {
-    if (text)
-        mk_json_quote(out, mk_str_from_c(text));
-    else
-        mk_buf_add(out, MK_STR("null"));
-}
-
-static void append_json_check(struct mk_buf *out, const struct pace_response_check *r)
-{
-    mk_buf_addf(out, ",\"check\":{\"status\":%u,\"length\":", r->expected.status);
+    mk_json_begin_object(mk_json_key(w, "check"));
+    mk_json_uint(mk_json_key(w, "status"), r->expected.status);
+    mk_json_key(w, "length");
     if (r->varies && !r->expected.has_length)
-        mk_buf_add(out, MK_STR("null"));
+        mk_json_null(w);
     else
-        mk_buf_add_num(out, r->expected.has_length ? r->expected.length : r->body_length);
-    mk_buf_add(out, MK_STR(",\"sha1\":"));
+        mk_json_uint(w, r->expected.has_length ? r->expected.length : r->body_length);
+    mk_json_key(w, "sha1");
     if (r->varies) {
-        mk_buf_add(out, MK_STR("null}"));
-        return;
+        mk_json_null(w);
+    } else {
+        mk_json_begin_string(w);
+        mk_hex_encode(w->out, mk_str_of((const char *)r->body_sha1, MK_SHA1_LEN));
+        mk_json_end_string(w);
     }
-    mk_buf_add_char(out, '"');
-    mk_hex_encode(out, mk_str_of((const char *)r->body_sha1, MK_SHA1_LEN));
-    mk_buf_add(out, MK_STR("\"}"));
+    mk_json_end_object(w);
 }
 
-static void append_json_settings(struct mk_buf *out, const struct pace_options *o)
+static void write_settings(struct mk_json_writer *w, const struct pace_options *o)
 {
-    mk_buf_add(out, MK_STR("{\"pace\":\"" MK_VERSION "\",\"url\":"));
-    append_json_string(out, o->url_text);
-    mk_buf_addf(out, ",\"schedule\":\"%s\",\"asked_rate\":", SPACINGS[o->spacing]);
+    mk_json_cstr(mk_json_key(w, "pace"), MK_VERSION);
+    mk_json_cstr(mk_json_key(w, "url"), o->url_text);
+    mk_json_cstr(mk_json_key(w, "schedule"), SPACINGS[o->spacing]);
+    mk_json_key(w, "asked_rate");
     if (o->spacing == PACE_CLOSED_LOOP)
-        mk_buf_add(out, MK_STR("null"));
+        mk_json_null(w);
     else
-        mk_buf_addf(out, "%.10g", o->rate);
-    mk_buf_addf(out, ",\"connections\":%u,\"duration\":%g,\"timeout\":%g,\"close\":%s", o->connections,
-                (double)o->duration / (double)PACE_SECOND, (double)o->timeout / (double)PACE_SECOND,
-                o->closes ? "true" : "false");
-    append_json_check(out, &o->reference);
+        mk_json_double(w, o->rate);
+    mk_json_uint(mk_json_key(w, "connections"), o->connections);
+    mk_json_double(mk_json_key(w, "duration"), (double)o->duration / (double)PACE_SECOND);
+    mk_json_double(mk_json_key(w, "timeout"), (double)o->timeout / (double)PACE_SECOND);
+    mk_json_bool(mk_json_key(w, "close"), o->closes);
+    write_check(w, &o->reference);
 }
 
-static void append_json_errors(struct mk_buf *out, const struct pace_tally *t)
+static void write_errors(struct mk_json_writer *w, const struct pace_tally *t)
 {
-    const char *comma = "";
-    mk_buf_add(out, MK_STR(",\"errors\":{"));
-    for (size_t i = 0; i < PACE_CLASSES; i++, comma = ",")
-        mk_buf_addf(out, "%s\"%s\":%" PRIu64, comma, pace_error_class_names[i], t->errors[i]);
-    mk_buf_add(out, MK_STR("},\"first_errors\":{"));
-    comma = "";
-    for (size_t i = 0; i < PACE_CLASSES; i++) {
-        if (!t->errors[i])
-            continue;
-        mk_buf_addf(out, "%s\"%s\":", comma, pace_error_class_names[i]);
-        append_json_string(out, t->first[i]);
-        comma = ",";
-    }
-    mk_buf_add_char(out, '}');
+    mk_json_begin_object(mk_json_key(w, "errors"));
+    for (size_t i = 0; i < PACE_CLASSES; i++)
+        mk_json_uint(mk_json_key(w, pace_error_class_names[i]), t->errors[i]);
+    mk_json_end_object(w);
+    mk_json_begin_object(mk_json_key(w, "first_errors"));
+    for (size_t i = 0; i < PACE_CLASSES; i++)
+        if (t->errors[i])
+            mk_json_cstr(mk_json_key(w, pace_error_class_names[i]), t->first[i]);
+    mk_json_end_object(w);
+}
+
+static void write_doubtful(struct mk_json_writer *w, const struct pace_tally *t)
+{
+    mk_json_begin_array(mk_json_key(w, "doubtful"));
+    for (size_t i = 0; i < PACE_QUANTILES; i++)
+        if (pace_tally_is_quantile_doubtful(t, &pace_quantiles[i]))
+            mk_json_cstr(w, pace_quantiles[i].name);
+    if (pace_tally_is_mean_doubtful(t))
+        mk_json_cstr(w, "mean");
+    mk_json_end_array(w);
+}
+
+static void write_results(struct mk_json_writer *w, const struct pace_tally *t)
+{
+    const char *wrong = pace_tally_client_problem(t);
+    mk_json_uint(mk_json_key(w, "asked"), t->asked);
+    mk_json_uint(mk_json_key(w, "requests"), t->right);
+    mk_json_fixed(mk_json_key(w, "rate"), success_rate(t), 3);
+    mk_json_uint(mk_json_key(w, "bytes"), t->bytes);
+    write_errors(w, t);
+    write_latencies(mk_json_key(w, "latency_us"), &t->latency, t->asked);
+    write_latencies(mk_json_key(w, "late_us"), &t->late, t->late.n);
+    write_latencies(mk_json_key(w, "least_us"), &t->least, t->asked);
+    write_doubtful(w, t);
+    mk_json_bool(mk_json_key(w, "kept_pace"), !wrong);
+    mk_json_cstr(mk_json_key(w, "why_not"), wrong);
+    mk_json_fixed(mk_json_key(w, "starved"),
+                  t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0, 4);
+    mk_json_fixed(mk_json_key(w, "busy"), pace_tally_busy_share(t), 4);
+    mk_json_uint(mk_json_key(w, "unsent"), t->unsent);
+    mk_json_uint(mk_json_key(w, "queued"), t->queued);
+    mk_json_uint(mk_json_key(w, "retried"), t->retried);
+    mk_json_uint(mk_json_key(w, "opened"), t->opened);
+    mk_json_uint(mk_json_key(w, "stray"), t->stray);
 }
 
 void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
                             const struct pace_tally *opening, const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_client_problem(t);
-    append_json_settings(out, o);
-    mk_buf_addf(out,
-                ",\"seconds\":%.6f,\"asked\":%" PRIu64 ",\"requests\":%" PRIu64
-                ",\"rate\":%.3f,\"bytes\":%" PRIu64,
-                elapsed_seconds(t), t->asked, t->right, success_rate(t), t->bytes);
-    append_json_errors(out, t);
-    mk_buf_add(out, MK_STR(",\"latency_us\":"));
-    append_json_latencies(out, &t->latency, t->asked);
-    mk_buf_add(out, MK_STR(",\"late_us\":"));
-    append_json_latencies(out, &t->late, t->late.n);
-    mk_buf_add(out, MK_STR(",\"least_us\":"));
-    append_json_latencies(out, &t->least, t->asked);
-    mk_buf_add(out, MK_STR(",\"doubtful\":["));
-    append_doubtful_names(out, t, "\"", ",");
-    mk_buf_addf(out, "],\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
-    append_json_string(out, wrong);
-    mk_buf_addf(out, ",\"starved\":%.4f",
-                t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0);
-    mk_buf_addf(out, ",\"busy\":%.4f,\"unsent\":%" PRIu64 ",\"queued\":%" PRIu64 ",\"retried\":%" PRIu64,
-                pace_tally_busy_share(t), t->unsent, t->queued, t->retried);
-    mk_buf_addf(out, ",\"opened\":%" PRIu64 ",\"stray\":%" PRIu64, t->opened, t->stray);
-    mk_buf_addf(out, ",\"before\":{\"requests\":%" PRIu64 ",\"errors\":%" PRIu64 "}}\n", opening->asked + 1,
-                pace_tally_errors(opening));
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_begin_object(&w);
+    write_settings(&w, o);
+    mk_json_fixed(mk_json_key(&w, "seconds"), elapsed_seconds(t), 6);
+    write_results(&w, t);
+    mk_json_begin_object(mk_json_key(&w, "before"));
+    mk_json_uint(mk_json_key(&w, "requests"), opening->asked + 1);
+    mk_json_uint(mk_json_key(&w, "errors"), pace_tally_errors(opening));
+    mk_json_end_object(&w);
+    mk_json_end_object(&w);
+    mk_buf_add_char(out, '\n');
 }

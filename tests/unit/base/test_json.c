@@ -199,6 +199,24 @@ static void json_doubles_are_written(void **state)
     check_double(DBL_MAX, "1.7976931348623157e+308");
 }
 
+static void check_fixed(double n, unsigned decimals, const char *expected)
+{
+    mk_json_fixed(&w, n, decimals);
+    assert_str(written(), expected);
+}
+
+static void json_fixed_decimals_are_written(void **state)
+{
+    (void)state;
+    check_fixed(1.5, 2, "1.50");
+    check_fixed(-2.0 / 3, 4, "-0.6667");
+    check_fixed(1e15, 0, "1000000000000000");
+    check_fixed(0.5, 1000, "0.50000000000000000000");
+    check_fixed((double)NAN, 2, "null");
+    mk_json_fixed(&w, -DBL_MAX, 1000); /* 1 + 309 + 1 + 20 characters */
+    assert_int_equal(written().len, 331);
+}
+
 static void json_nan_and_infinity_are_null(void **state)
 {
     (void)state;
@@ -270,6 +288,7 @@ int main(void)
         cmocka_unit_test_setup(json_invalid_utf8_is_latin1, start),
         cmocka_unit_test_setup(json_escapes_a_byte_at_each_position, start),
         cmocka_unit_test_setup(json_doubles_are_written, start),
+        cmocka_unit_test_setup(json_fixed_decimals_are_written, start),
         cmocka_unit_test_setup(json_nan_and_infinity_are_null, start),
         cmocka_unit_test_setup(json_short_decimals_match_printf, start),
         cmocka_unit_test_setup(json_buffer_of_each_size, start),
