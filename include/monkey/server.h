@@ -111,6 +111,23 @@ MK_API int mk_server_add_section(struct mk_server *s, const char *section);
  */
 MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root);
 
+/**
+ * Adds a certificate from memory, for TLS listeners: to the host added last, or to all hosts without their own
+ * if none was added. `certificate` holds the host's certificate, followed by its chain; `key` holds its
+ * private key, without a password; NULL: `certificate` holds it, too. Both are PEM texts, which the function
+ * checks before it returns. It keeps no copy of them: erase the key afterwards. A host may have one
+ * certificate for each type of key (RSA, ECDSA, Ed25519).
+ *
+ * Returns 0; -EINVAL if a text is invalid or the key belongs to another certificate; -ENOTSUP if the library
+ * has no TLS; -ENOMEM or -EBUSY. An expired certificate is only a warning: see mk_server_error() after the
+ * start. Two certificates with the same type of key prevent the start.
+ *
+ *     if (mk_server_add_certificate(s, certificate, key) || mk_server_listen(s, "*:443 tls", NULL))
+ *         fprintf(stderr, "%s\n", mk_server_error(s));
+ *     explicit_bzero(key, strlen(key));
+ */
+MK_API int mk_server_add_certificate(struct mk_server *s, const char *certificate, const char *key);
+
 /** Loads a plugin of the program, whose struct must outlive the server. You may add the same plugin
  * again. Returns -EINVAL if another plugin has its name. Load plugins that come with Monkey by name:
  * mk_server_set(s, "PLUGINS", "Load", "compress"). */

@@ -33,14 +33,16 @@ enum mk_tls_clients {
     MK_TLS_CLIENTS_REQUIRED,
 };
 
-/* PEM files. */
+/* PEM files, or PEM texts: then the names are for messages only. */
 struct mk_tls_keypair {
-    const char *certificate; /* followed by its chain */
-    const char *key;         /* NULL: in the same file */
-    const char *ocsp;        /* stapled OCSP response (DER) for the certificate; NULL: none */
+    const char *certificate;      /* followed by its chain */
+    const char *key;              /* NULL: in the same file */
+    const char *certificate_text; /* NULL: read the files */
+    const char *key_text;         /* NULL: in the same text */
+    const char *ocsp;             /* stapled OCSP response (DER) for the certificate; NULL: none */
     bool brought; /* from a plugin, in a folder that other users may write to: do not follow links */
-    /* Use this context's copy of the same certificate file, with its key and OCSP response, instead of
-     * reading the files. NULL: read them. */
+    /* Use this context's copy of the certificate of that name, with its key and OCSP response, instead of
+     * reading files or texts. NULL: read them. */
     const struct mk_tls_context *kept_by;
 };
 
@@ -104,7 +106,7 @@ struct mk_tls_client_settings {
     bool verifies;           /* verifies the certificate and the name */
 };
 
-enum { MK_TLS_ABI = 5 };
+enum { MK_TLS_ABI = 6 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {

@@ -104,6 +104,7 @@ void mk_app_routes_free(struct mk_app_routes *p)
         mk_router_free(s->router);
         mk_mem_free(s);
     }
+    mk_app_certificates_free(&p->certificates);
 }
 
 /* ---- Responding ---- */
@@ -215,7 +216,11 @@ static int prepend_route(struct mk_config *c, struct mk_vhost *h, struct mk_app_
 
 static int host(struct mk_config *c, struct mk_vhost *h, void *data, void **host_data)
 {
-    struct mk_app_routes_scope *scope = find_scope(data, app_vhost_number(c->generation, c->site));
+    unsigned number = app_vhost_number(c->generation, c->site);
+    struct mk_app_routes_scope *scope = find_scope(data, number);
+    const struct mk_app_routes *p = data;
+    if (!mk_app_certificates_use(&p->certificates, c, number))
+        return -ENOMEM;
     if (!scope)
         scope = find_scope(data, 0);
     *host_data = scope;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's routes, as a plugin. */
+/* The program's routes and certificates, as a plugin. */
 #ifndef MK_LIB_APP_ROUTES_H
 #define MK_LIB_APP_ROUTES_H
 
 #include <monkey/server.h>
 
-#include "base/err.h"
+#include "lib/app_certificates.h"
 
 struct mk_app_routes_scope;
 
 /* Zeroed: no routes. */
 struct mk_app_routes {
     struct mk_app_routes_scope *first;
+    struct mk_app_certificates certificates;
 };
 
 /* The plugin that the configuration loads. */

@@ -122,6 +122,18 @@ int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root
     return e;
 }
 
+int mk_server_add_certificate(struct mk_server *s, const char *certificate, const char *key)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (e)
+        return e;
+    if (!certificate)
+        return mk_last_error_set(s, -EINVAL, "there is no certificate");
+    e = mk_app_certificates_add(&s->program.certificates, s->lines.n_hosts, certificate, key, &s->why);
+    return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+}
+
 /* The loader identifies a program's plugins by name only, and keeps the first. */
 static bool has_plugin_named(const struct mk_server *s, const struct mk_plugin *plugin)
 {

@@ -59,8 +59,15 @@ static bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+static bool is_in_memory(const struct mk_plugin_certificate *b)
+{
+    return b->pair.kept_by;
+}
+
 static bool is_plugin_pair_usable(const struct mk_plugin_certificate *b)
 {
+    if (is_in_memory(b))
+        return true;
     return !b->failed && file_exists(b->pair.certificate) && (!b->pair.key || file_exists(b->pair.key));
 }
 
@@ -98,10 +105,11 @@ static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config
         watch_file(b, t->certificates.at[i].key.p);
         watch_file(b, t->certificates.at[i].ocsp.p);
     }
-    for (const struct mk_plugin_certificate *one = s->brought; one; one = one->next) {
-        watch_file(b, one->pair.certificate);
-        watch_file(b, one->pair.key);
-    }
+    for (const struct mk_plugin_certificate *one = s->brought; one; one = one->next)
+        if (!is_in_memory(one)) {
+            watch_file(b, one->pair.certificate);
+            watch_file(b, one->pair.key);
+        }
     watch_file(b, t->client_authority.p);
 }
 
@@ -118,10 +126,10 @@ static const struct mk_tls_context *find_kept_context(const struct tls_builder *
     return k ? k->context : NULL;
 }
 
-static bool uses_kept_context(const struct pairs *pairs)
+static bool uses_kept_context(const struct tls_builder *b, const struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->n; i++)
-        if (pairs->at[i].kept_by)
+        if (find_kept_context(b, pairs->at[i].certificate))
             return true;
     return false;
 }
@@ -148,7 +156,8 @@ static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s
             (struct mk_tls_keypair){.certificate = one->file.p, .key = one->key.p, .ocsp = one->ocsp.p};
     }
     for (size_t i = 0; i < out->n; i++)
-        out->at[i].kept_by = find_kept_context(b, out->at[i].certificate);
+        if (!out->at[i].kept_by)
+            out->at[i].kept_by = find_kept_context(b, out->at[i].certificate);
     return true;
 }
 
@@ -173,7 +182,7 @@ static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vho
                                                              const char *file)
 {
     for (struct mk_plugin_certificate *one = s->brought; one; one = one->next)
-        if (file &&
+        if (file && !is_in_memory(one) &&
             (strcmp(one->pair.certificate, file) == 0 || (one->pair.key && strcmp(one->pair.key, file) == 0)))
             return one;
     return NULL;
@@ -328,7 +337,7 @@ static void make_tls_context(struct tls_builder *b, const struct mk_vhost_config
         again =
             e && e != -ENOMEM &&
             (keep_previous_certificate(b, s, &pairs, &problem) || skip_plugin_certificate(b, s, &problem));
-        made->is_kept = uses_kept_context(&pairs);
+        made->is_kept = uses_kept_context(b, &pairs);
         if (!again)
             report(b, s, &problem, !e);
     }
@@ -339,13 +348,23 @@ static bool equal_text(mk_str a, mk_str b)
     return mk_str_eq(a, b);
 }
 
+/* Both lists hold the same certificates of the program, or nothing. */
+static bool has_same_brought(const struct mk_plugin_certificate *p, const struct mk_plugin_certificate *q)
+{
+    while (p && q && is_in_memory(p) && p->pair.kept_by == q->pair.kept_by) {
+        p = p->next;
+        q = q->next;
+    }
+    return !p && !q;
+}
+
 /* True if both hosts have equal settings. */
 static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct mk_vhost_config *y)
 {
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
     const struct mk_vhost_config *from_x = has_any_certificate(x) ? x : default_host_of(x),
                                  *from_y = has_any_certificate(y) ? y : default_host_of(y);
-    bool same_files = from_x == from_y || (!from_x->brought && !from_y->brought &&
+    bool same_files = from_x == from_y || (has_same_brought(from_x->brought, from_y->brought) &&
                                            from_x->settings.site.tls.certificates.at ==
                                                from_y->settings.site.tls.certificates.at);
     return same_files && p->oldest == q->oldest && equal_text(p->ciphers, q->ciphers) &&
@@ -444,13 +463,18 @@ static void warn_of_uncertified_hosts(struct tls_builder *b)
                                     : "cannot be reached");
 }
 
+static bool has_certificate_to_use(const struct mk_vhost_config *s)
+{
+    return s->settings.site.tls.certificates.n || (s->brought && is_in_memory(s->brought));
+}
+
 /* A Listen without its `tls` flag would serve a host meant for TLS in plain text. */
 static void warn_of_unused_certificate(struct tls_builder *b)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next) {
         struct mk_conf_source_pos at = tls_key_pos(b, s, "Certificate");
         bool inherits = first_tls_listen(b->g) && !has_own_certificates(b, s);
-        if (!s->settings.site.tls.certificates.n || inherits || is_served_over_tls(b->g, s))
+        if (!has_certificate_to_use(s) || inherits || is_served_over_tls(b->g, s))
             continue;
         mk_conf_report_warn(b->report, &at, "no Listen has `tls`: this certificate is not used");
         mk_conf_report_hint(b->report, "add `Listen 443 tls`");

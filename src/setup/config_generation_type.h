@@ -46,11 +46,12 @@ struct mk_config_source {
                                                   * load */
 };
 
-/* A certificate assigned to a host by a plugin. Its files may be missing. */
+/* A certificate assigned to a host by a plugin. Its files may be missing. One of the program has no files:
+ * pair.kept_by. */
 struct mk_plugin_certificate {
     struct mk_plugin_certificate *next;
     struct mk_tls_keypair pair;
-    const struct mk_conf_entry *entry; /* `Load` entry of the plugin */
+    const struct mk_conf_entry *entry; /* `Load` entry of the plugin; NULL: the program's */
     bool failed;
 };
 

@@ -63,6 +63,16 @@ mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what,
     return 0;
 }
 
+mk_err mk_tls_file_text_to_bio(const char *text, const char *name, const char *what, BIO **out,
+                               struct mk_tls_settings_error *problem)
+{
+    size_t len = strlen(text);
+    if (len == 0 || len > FILE_MAX)
+        return set_read_error(problem, name, what, len ? strerror(EFBIG) : "the text is empty");
+    *out = BIO_new_mem_buf(text, (int)len); /* without a copy */
+    return *out ? 0 : -ENOMEM;
+}
+
 int mk_tls_file_refuse_password_cb(char *buf, int cap, int for_writing, void *unused)
 {
     (void)buf;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads small files completely. */
+/* Reads small files and texts completely. */
 #ifndef MK_TLS_FILE_H
 #define MK_TLS_FILE_H
 
@@ -11,6 +11,10 @@
  * less privileged user may write to its folder, so links are refused: they could lead to files that this user
  * cannot read. */
 mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
+                               struct mk_tls_settings_error *problem);
+
+/* The same for a text, which must outlive the BIO; `name` is its name in the error. */
+mk_err mk_tls_file_text_to_bio(const char *text, const char *name, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 
 /* For OpenSSL's PEM readers: without it, OpenSSL prompts for a password on the terminal and blocks the

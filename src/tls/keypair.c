@@ -21,12 +21,15 @@ static bool is_end_of_pem(const BIO *b, unsigned long e)
     return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
 }
 
-static mk_err read_cert_chain(const char *file, bool foreign, X509 **leaf, STACK_OF(X509) * chain,
+static mk_err read_cert_chain(const struct mk_tls_keypair *pair, X509 **leaf, STACK_OF(X509) * chain,
                               struct mk_tls_settings_error *problem)
 {
     BIO *b;
     X509 *x;
-    mk_err e = mk_tls_file_read_to_bio(file, foreign, "certificate", &b, problem);
+    const char *file = pair->certificate;
+    mk_err e = pair->certificate_text
+                   ? mk_tls_file_text_to_bio(pair->certificate_text, file, "certificate", &b, problem)
+                   : mk_tls_file_read_to_bio(file, pair->brought, "certificate", &b, problem);
     if (e)
         return e;
     *leaf = PEM_read_bio_X509_AUX(b, NULL, mk_tls_file_refuse_password_cb, NULL);
@@ -115,14 +118,11 @@ static int password_cb(char *buf, int cap, int for_writing, void *asked)
     return -1;
 }
 
-static mk_err read_private_key(const char *file, bool foreign, EVP_PKEY **out,
-                               struct mk_tls_settings_error *problem)
+/* Frees the BIO. */
+static mk_err parse_private_key(BIO *b, const char *file, EVP_PKEY **out,
+                                struct mk_tls_settings_error *problem)
 {
-    BIO *b;
     bool asked = false;
-    mk_err e = mk_tls_file_read_to_bio(file, foreign, "key", &b, problem);
-    if (e)
-        return e;
     *out = PEM_read_bio_PrivateKey(b, NULL, password_cb, &asked);
     BIO_free(b);
     if (*out) {
@@ -139,6 +139,16 @@ static mk_err read_private_key(const char *file, bool foreign, EVP_PKEY **out,
         return mk_tls_settings_error_set(
             problem, file, "it contains no private key: expected PEM, \"-----BEGIN PRIVATE KEY-----\"");
     return mk_tls_settings_error_set_openssl(problem, file, "the key is invalid");
+}
+
+static mk_err read_private_key(const char *file, const struct mk_tls_keypair *pair, EVP_PKEY **out,
+                               struct mk_tls_settings_error *problem)
+{
+    BIO *b;
+    const char *text = pair->key_text ? pair->key_text : pair->certificate_text;
+    mk_err e = text ? mk_tls_file_text_to_bio(text, file, "key", &b, problem)
+                    : mk_tls_file_read_to_bio(file, pair->brought, "key", &b, problem);
+    return e ? e : parse_private_key(b, file, out, problem);
 }
 
 static void warn_key_permissions(const char *file, struct mk_tls_settings_error *problem)
@@ -190,18 +200,18 @@ static mk_err load_keypair(struct mk_tls_context *c, const struct mk_tls_keypair
     const char *key_file = pair->key ? pair->key : pair->certificate;
     X509 *leaf = NULL;
     EVP_PKEY *key = NULL;
-    mk_err e = read_cert_chain(pair->certificate, pair->brought, &leaf, chain, problem);
+    mk_err e = read_cert_chain(pair, &leaf, chain, problem);
     if (!e)
         e = check_certificates(pair->certificate, leaf, chain, problem);
     if (!e)
-        e = read_private_key(key_file, pair->brought, &key, problem);
+        e = read_private_key(key_file, pair, &key, problem);
     if (!e)
         e = use_keypair(c, pair->certificate, key_file, leaf, chain, key, problem);
     if (!e)
         e = mk_tls_ocsp_staple_load(c, leaf, pair->ocsp, problem);
     if (!e)
         e = remember_keypair(c, pair->certificate, leaf, chain, key);
-    if (!e)
+    if (!e && !pair->certificate_text)
         warn_key_permissions(key_file, problem);
     EVP_PKEY_free(key);
     X509_free(leaf);
@@ -235,6 +245,7 @@ mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair
 
 mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file)
 {
+    const struct mk_tls_keypair pair = {.certificate = file, .brought = true};
     struct mk_tls_settings_error unheard;
     BIO *b;
     X509 *leaf = NULL;
@@ -243,7 +254,7 @@ mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file)
     if (!e) {
         leaf = PEM_read_bio_X509(b, NULL, mk_tls_file_refuse_password_cb, NULL);
         BIO_free(b);
-        e = read_private_key(file, true, &key, &unheard);
+        e = read_private_key(file, &pair, &key, &unheard);
     }
     if (!e && (!leaf || !SSL_use_certificate(ssl, leaf) || !SSL_use_PrivateKey(ssl, key)))
         e = -EINVAL;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates that the program passes as texts. */
+#ifndef MK_LIB_APP_CERTIFICATES_H
+#define MK_LIB_APP_CERTIFICATES_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct mk_app_certificate;
+struct mk_config;
+
+/* Zeroed: none. */
+struct mk_app_certificates {
+    struct mk_app_certificate *first;
+};
+
+/* Parses and checks the pair, and keeps no copy of the texts. `host`: number of the program's host, from 1;
+ * 0: all without their own. `key` may be NULL: in the same text. On an error other than -ENOMEM, *why. */
+mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,
+                               const char *key, struct mk_buf *why) MK_MUST_USE;
+/* Assigns them to the host that is being configured. False: out of memory. */
+bool mk_app_certificates_use(const struct mk_app_certificates *p, struct mk_config *c,
+                             unsigned host) MK_MUST_USE;
+/* Call it after the configuration that uses them was freed. */
+void mk_app_certificates_free(struct mk_app_certificates *p);
+
+#endif

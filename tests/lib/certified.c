@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* certified [NAMES CERTIFICATE KEY]...: a TLS server with certificates from memory, which it erases before the
+ * start. NAMES `-`: before any virtual host. KEY `-`: in the same text.
+ * certified --oom CERTIFICATE KEY: adds a certificate with each allocation failing in turn. */
+#include <monkey/server.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- A heap whose nth allocation fails ---- */
+
+static size_t n_allocs, fail_at;
+
+static void *resize(void *old, size_t size)
+{
+    return ++n_allocs == fail_at ? NULL : realloc(old, size);
+}
+
+/* ---- Certificates ---- */
+
+static char *read_file(const char *path)
+{
+    static char room[64 * 1024];
+    FILE *f = fopen(path, "re");
+    size_t len = f ? fread(room, 1, sizeof room - 1, f) : 0;
+    if (f)
+        fclose(f);
+    char *text = f ? malloc(len + 1) : NULL; /* not a byte more: the sanitizer sees reads after its end */
+    if (!text) {
+        fprintf(stderr, "certified: cannot read %s\n", path);
+        exit(2);
+    }
+    memcpy(text, room, len);
+    text[len] = '\0';
+    explicit_bzero(room, sizeof room);
+    return text;
+}
+
+static void erase(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+static int add_certificate(struct mk_server *s, const char *certificate_file, const char *key_file)
+{
+    char *certificate = read_file(certificate_file);
+    char *key = strcmp(key_file, "-") ? read_file(key_file) : NULL;
+    int e = mk_server_add_certificate(s, certificate, key);
+    erase(certificate);
+    erase(key);
+    return e;
+}
+
+static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)data;
+    mk_response_set_body_nocopy(response, MK_STR("hello"));
+    return MK_DONE;
+}
+
+static int set_up(struct mk_server *s, char **words)
+{
+    int e = mk_server_add_route(s, "GET /", hello, NULL);
+    for (; !e && *words; words += 3) {
+        if (strcmp(*words, "-"))
+            e = mk_server_add_vhost(s, *words, NULL);
+        if (!e)
+            e = add_certificate(s, words[1], words[2]);
+    }
+    return e;
+}
+
+static int try_without_memory(const char *certificate, const char *key)
+{
+    int e = 0;
+    (void)mk_mem_use(resize, free);
+    for (fail_at = 1, n_allocs = 1; fail_at <= n_allocs + 1; fail_at++) {
+        n_allocs = fail_at; /* no failure in here */
+        struct mk_server *s = mk_server_new(NULL);
+        n_allocs = 0;
+        e = add_certificate(s, certificate, key);
+        printf("%d\n", e);
+        mk_server_free(s);
+    }
+    return e != 0;
+}
+
+static int serve(char **words)
+{
+    unsigned port;
+    int number;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    struct mk_server *s = mk_server_new(NULL);
+    int e = set_up(s, words);
+    if (e || (e = mk_server_listen(s, "127.0.0.1:0 tls", &port)) || (e = mk_server_start(s, 2))) {
+        fprintf(stderr, "%d %s\n", e, mk_server_error(s));
+        mk_server_free(s);
+        return 1;
+    }
+    fprintf(stderr, "%s\n", mk_server_error(s)); /* warnings */
+    printf("Serves at\n  https://127.0.0.1:%u/\n", port);
+    fflush(stdout);
+    sigwait(&set, &number);
+    mk_server_free(s);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--oom") == 0)
+        return try_without_memory(argv[2], argv[3]);
+    return argc % 3 == 1 ? serve(argv + 1) : 2;
+}
