@@ -240,7 +240,7 @@ static bool check_extra_config_changed(struct dev_source_set *u)
     return u->extra_stamp != before;
 }
 
-static bool check_html_folder(struct dev_source_set *u)
+static bool check_html_folder_changed(struct dev_source_set *u)
 {
     struct stat st;
     bool was_there = u->html[0];
@@ -255,7 +255,7 @@ static bool check_html_folder(struct dev_source_set *u)
 bool dev_source_set_update(struct dev_source_set *u)
 {
     bool any = check_templates_changed(u);
-    any = check_html_folder(u) || any;
+    any = check_html_folder_changed(u) || any;
     any = check_extra_config_changed(u) || any;
     for (size_t i = 0; i < u->n;) {
         struct dev_source_unit *one = u->at[i];

@@ -30,7 +30,7 @@ bool auth_basic_parse(mk_str text, char buf[AUTH_BASIC_BUF_SIZE], struct auth_ba
            auth_has_no_controls(out->password);
 }
 
-bool auth_hex_parse(mk_str text, uint8_t *out, size_t size)
+bool auth_hex_decode(mk_str text, uint8_t *out, size_t size)
 {
     if (text.len != 2 * size)
         return false;

@@ -45,7 +45,7 @@ struct auth_digest {
 bool auth_digest_parse(mk_str text, struct mk_buf *buf, struct auth_digest *out);
 
 /* Exactly `size` bytes in hexadecimal. */
-bool auth_hex_parse(mk_str text, uint8_t *out, size_t size);
+bool auth_hex_decode(mk_str text, uint8_t *out, size_t size);
 /* A name or password: no control characters (RFC 7617, section 2). */
 bool auth_has_no_controls(mk_str text);
 

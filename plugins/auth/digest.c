@@ -63,7 +63,7 @@ static bool parse_digest(struct mk_request *request, mk_str text, struct auth_di
     uint8_t nc[NC_LEN];
     char *buf = mk_request_alloc(request, text.len + 1);
     struct mk_buf b = mk_buf_fixed(buf, text.len + 1);
-    if (!buf || !auth_digest_parse(text, &b, d) || !auth_hex_parse(d->at[AUTH_NC], nc, NC_LEN) ||
+    if (!buf || !auth_digest_parse(text, &b, d) || !auth_hex_decode(d->at[AUTH_NC], nc, NC_LEN) ||
         !mk_str_eq(d->at[AUTH_QOP], MK_STR("auth")) || d->at[AUTH_CNONCE].len == 0)
         return false;
     *count = (uint32_t)nc[0] << 24 | (uint32_t)nc[1] << 16 | (uint32_t)nc[2] << 8 | nc[3];
@@ -98,7 +98,7 @@ enum auth_digest_result auth_digest_check(struct auth_shared *s, const struct au
     if (!mk_str_eq(d.at[AUTH_REALM], place->title) || !parse_algorithm(place, d.at[AUTH_ALGORITHM], &kind))
         return AUTH_DIGEST_NOT_OURS;
     size_t len = auth_hash_len(kind);
-    if (!auth_hex_parse(d.at[AUTH_RESPONSE], given, len))
+    if (!auth_hex_decode(d.at[AUTH_RESPONSE], given, len))
         return AUTH_DIGEST_NOT_OURS;
     *user = d.at[AUTH_USERNAME];
     const struct auth_digest_user *known = auth_users_find_digest(place->users, *user, place->title, kind);

@@ -43,7 +43,7 @@ void auth_nonce_generate(const struct auth_shared *s, mk_str realm, int64_t now,
 bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, struct auth_nonce *out)
 {
     struct raw given, due;
-    if (!auth_hex_parse(text, (uint8_t *)&given, sizeof given))
+    if (!auth_hex_decode(text, (uint8_t *)&given, sizeof given))
         return false;
     due = given;
     sign_nonce(s, realm, &due);

@@ -174,7 +174,7 @@ static int read_password(char buf[AUTH_LINE_BUF_SIZE], mk_str *password)
 {
     char again[AUTH_LINE_BUF_SIZE];
     mk_str second;
-    if (!auth_terminal_exists()) {
+    if (!auth_stdin_is_terminal()) {
         int e = auth_terminal_read_pipe(buf, password);
         return e ? print_read_error(e) : FINE;
     }
@@ -223,7 +223,7 @@ static int hash_for_basic(const struct order *o, const char *password, char out[
     return code;
 }
 
-static int hash_password(const struct order *o, char out[CRYPT_OUTPUT_SIZE])
+static int read_and_hash_password(const struct order *o, char out[CRYPT_OUTPUT_SIZE])
 {
     char buf[AUTH_LINE_BUF_SIZE];
     mk_str password = {NULL, 0};
@@ -282,7 +282,7 @@ static int run_passwd(int argc, char **argv)
         return print_path_error(&o);
     if (o.deletes)
         return edit_file(&o, mk_str_of(NULL, 0));
-    code = hash_password(&o, hash);
+    code = read_and_hash_password(&o, hash);
     return code == FINE ? edit_file(&o, mk_str_from_c(hash)) : code;
 }
 

@@ -19,7 +19,7 @@ static void fill_held_signals(sigset_t *set)
         sigaddset(set, signals[i]);
 }
 
-bool auth_terminal_exists(void)
+bool auth_stdin_is_terminal(void)
 {
     return isatty(STDIN_FILENO);
 }

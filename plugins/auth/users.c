@@ -97,7 +97,7 @@ static const char *parse_digest_entry(struct users_parser *r, mk_str name, mk_st
     enum auth_hash kind = hex.len == 2 * auth_hash_len(AUTH_MD5) ? AUTH_MD5 : AUTH_SHA256;
     if (realm.len == 0)
         return "the realm is empty: expected name:realm:hash";
-    if (!auth_hex_parse(hex, d->ha1, auth_hash_len(kind)))
+    if (!auth_hex_decode(hex, d->ha1, auth_hash_len(kind)))
         return "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits";
     d->name = name;
     d->realm = realm;

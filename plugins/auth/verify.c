@@ -29,7 +29,7 @@ const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name)
 }
 
 /* The base64 after {SHA1} or {SHA}; absent: another scheme. */
-static mk_str decode_sha1(mk_str hash)
+static mk_str strip_sha1_prefix(mk_str hash)
 {
     static const mk_str prefixes[] = {MK_STR_INIT("{SHA1}"), MK_STR_INIT("{SHA}")};
     for (size_t i = 0; i < MK_LEN(prefixes); i++)
@@ -40,7 +40,7 @@ static mk_str decode_sha1(mk_str hash)
 
 bool auth_hash_is_fast(mk_str hash)
 {
-    return decode_sha1(hash).p != NULL;
+    return strip_sha1_prefix(hash).p != NULL;
 }
 
 static const char *sha1_error(mk_str text)
@@ -55,7 +55,7 @@ const char *auth_hash_error(mk_str hash)
 {
     char setting[AUTH_HASH_TEXT_MAX + 1];
     if (auth_hash_is_fast(hash))
-        return sha1_error(decode_sha1(hash));
+        return sha1_error(strip_sha1_prefix(hash));
     const struct auth_hash_scheme *k = auth_hash_schemes;
     while (k->name && !mk_str_starts(hash, mk_str_from_c(k->prefix)))
         k++;
@@ -79,7 +79,7 @@ bool auth_verify_fast(mk_str hash, mk_str password)
     struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
     auth_hash_joined(AUTH_SHA1, &password, 1, sum);
     mk_base64_encode(&b, mk_str_of((const char *)sum, AUTH_SHA1_LEN));
-    bool equal = !b.failed && mk_consttime_eq(decode_sha1(hash), mk_buf_str(&b));
+    bool equal = !b.failed && mk_consttime_eq(strip_sha1_prefix(hash), mk_buf_str(&b));
     explicit_bzero(buf, sizeof buf);
     explicit_bzero(sum, sizeof sum);
     return equal;

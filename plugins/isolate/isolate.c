@@ -153,7 +153,7 @@ static void stop_waiting(void *ctx)
     mk_timer_stop(&h->timer);
 }
 
-static void on_wait_timer(struct mk_timer *t)
+static void on_group_poll_timer(struct mk_timer *t)
 {
     struct wait_for_group *h = MK_CONTAINER(t, struct wait_for_group, timer);
     if (isolate_scoreboard_is_down(h->scoreboard, mk_worker_now_ms(mk_request_worker(h->request))))
@@ -168,7 +168,7 @@ static bool wait_for_group(struct mk_request *request, const struct isolate_grou
     if (!h)
         return false;
     *h = (struct wait_for_group){.request = request, .scoreboard = g->record->scoreboard};
-    mk_timer_init(&h->timer, on_wait_timer);
+    mk_timer_init(&h->timer, on_group_poll_timer);
     if (mk_request_add_cleanup(request, stop_waiting, h) ||
         mk_request_attach(request, &wait_for_group_key, h, NULL))
         return false;

@@ -42,7 +42,7 @@ struct walk {
 
 static mk_err walk_path(struct walk *w, const char *path, int last_flags);
 
-static mk_err enter_folder(struct walk *w, int fd)
+static mk_err set_current_fd(struct walk *w, int fd)
 {
     mk_fd_close(&w->dir);
     w->dir = fd;
@@ -58,7 +58,7 @@ static mk_err follow_link(struct walk *w, int link, const struct stat *link_st, 
     target[len] = '\0';
     if (++w->links > LINKS_MAX)
         return -ELOOP;
-    mk_err e = target[0] == '/' ? enter_folder(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
+    mk_err e = target[0] == '/' ? set_current_fd(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
     if (!e)
         e = walk_path(w, target, flags);
     struct stat st;
@@ -91,7 +91,7 @@ static mk_err walk_component(struct walk *w, const char *name, int flags)
         mk_fd_close(&fd);
         return e;
     }
-    return enter_folder(w, fd);
+    return set_current_fd(w, fd);
 }
 
 static mk_err walk_path(struct walk *w, const char *path, int last_flags)

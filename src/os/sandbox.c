@@ -39,7 +39,7 @@ static mk_err drop_capabilities(void)
     return geteuid() != 0 && syscall(SYS_capset, &head, none) < 0 ? mk_err_last() : 0;
 }
 
-mk_err mk_sandbox_no_new_privs(void)
+mk_err mk_sandbox_drop_privileges(void)
 {
     mk_err e = drop_capabilities();
     return !e && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? mk_err_last() : e;

@@ -13,7 +13,7 @@ struct mk_sandbox {
 
 /* Drops the capabilities of a process that is not root; no descendant of it can gain privileges through an
  * exec. */
-mk_err mk_sandbox_no_new_privs(void) MK_MUST_USE;
+mk_err mk_sandbox_drop_privileges(void) MK_MUST_USE;
 
 /* -EOPNOTSUPP if Landlock is missing: the caller continues without this extra layer. */
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;

@@ -164,7 +164,7 @@ static mk_err drop_privileges(struct worker_process *p, const struct mk_config_g
         mk_log_error(log, "cannot become the user %s: %s", g->identity.user, mk_err_text(e));
         return e;
     }
-    e = mk_sandbox_no_new_privs();
+    e = mk_sandbox_drop_privileges();
     if (e || (e = start_spawner(p, g)))
         return e;
     e = enter_sandbox(g, log);

@@ -91,7 +91,7 @@ static void on_conn_event(void *ctx, unsigned which)
 }
 
 /* The server is down: tries another server. */
-static void handle_server_down(void *ctx)
+static void on_backend_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
     if (c->state.state == MK_UPSTREAM_REQUEST_OPEN &&
@@ -212,7 +212,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
     if (!c)
         return NULL;
     c->on_ready = on_ready;
-    c->on_down = handle_server_down;
+    c->on_down = on_backend_down;
     c->ctx = c->input.ctx = ctx;
     mk_err e = write_request(c, opts);
     bool has_memory = e != -ENOMEM;

@@ -43,7 +43,7 @@ static void check_hex(mk_str text)
 {
     uint8_t out[32];
     for (size_t n = 0; n <= sizeof out; n++)
-        if (auth_hex_parse(text, out, n))
+        if (auth_hex_decode(text, out, n))
             MK_ASSERT(text.len == 2 * n);
 }
 

@@ -119,7 +119,7 @@ static bool watch_socket(struct postgres_conn *c, unsigned events)
     return c->watcher != NULL;
 }
 
-static void mark_ready(struct postgres_conn *c)
+static void finish_connect(struct postgres_conn *c)
 {
     if (PQsetnonblocking(c->pg, 1) || !PQenterPipelineMode(c->pg) || !watch_socket(c, MK_READABLE)) {
         package_conn_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
@@ -134,7 +134,7 @@ static void migrate(struct postgres_conn *c)
 {
     int e = postgres_migration_continue(&c->migrate, c->pg);
     if (e == 0)
-        mark_ready(c);
+        finish_connect(c);
     else if (e != -EAGAIN)
         package_conn_fail(&c->link, -EREMOTEIO, c->migrate.why);
     else if (!watch_socket(c, PQflush(c->pg) == 1 ? MK_READABLE | MK_WRITABLE : MK_READABLE))
@@ -151,7 +151,7 @@ static void start_session(struct postgres_conn *c)
     PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
     (void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
     if (!c->settings->migrations) {
-        mark_ready(c);
+        finish_connect(c);
         return;
     }
     package_conn_set_state(&c->link, PACKAGE_CONN_HANDSHAKE);

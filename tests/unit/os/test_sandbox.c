@@ -44,7 +44,7 @@ static int try_open(const char *name, int flags)
 static int live_in_sandbox(void)
 {
     struct mk_sandbox box;
-    if (mk_sandbox_no_new_privs() || mk_sandbox_open(&box))
+    if (mk_sandbox_drop_privileges() || mk_sandbox_open(&box))
         return __LINE__ % 256;
     if (allow(&box, "read") || allow(&box, "single") || allow(&box, "nothing"))
         return __LINE__ % 256;
@@ -89,7 +89,7 @@ static int write_in_sandbox(void)
 {
     struct mk_sandbox box;
     char room[PATH_MAX];
-    if (mk_sandbox_no_new_privs() || mk_sandbox_open(&box) || allow(&box, "other"))
+    if (mk_sandbox_drop_privileges() || mk_sandbox_open(&box) || allow(&box, "other"))
         return __LINE__ % 256;
     if (mk_sandbox_allow_writing(&box, folder_path(&f, "spool", room)) ||
         mk_sandbox_allow_writing(&box, folder_path(&f, "nothing", room)) != -ENOENT ||
@@ -120,7 +120,7 @@ static int write_in_sandbox(void)
 static int read_in_sandbox(bool names)
 {
     struct mk_sandbox box;
-    if (mk_sandbox_no_new_privs() || mk_sandbox_open(&box))
+    if (mk_sandbox_drop_privileges() || mk_sandbox_open(&box))
         return __LINE__ % 256;
     if (names ? mk_sandbox_allow_resolver(&box) : mk_sandbox_allow_trust_store(&box))
         return __LINE__ % 256;
@@ -157,7 +157,7 @@ static int drop_all_capabilities(void)
         syscall(SYS_capset, &head, caps) < 0 ||
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE, 0, 0) < 0)
         return __LINE__ % 256;
-    if (mk_sandbox_no_new_privs() || syscall(SYS_capget, &head, caps) < 0)
+    if (mk_sandbox_drop_privileges() || syscall(SYS_capget, &head, caps) < 0)
         return __LINE__ % 256;
     if (caps[0].effective || caps[0].permitted || caps[0].inheritable)
         return __LINE__ % 256;

@@ -85,14 +85,14 @@ static void credentials_hex_needs_exact_length(void **state)
 {
     uint8_t out[4] = {9, 9, 9, 9};
     (void)state;
-    assert_true(auth_hex_parse(MK_STR("00fFa1"), out, 3));
+    assert_true(auth_hex_decode(MK_STR("00fFa1"), out, 3));
     assert_memory_equal(out, "\x00\xff\xa1\x09", 4);
-    assert_false(auth_hex_parse(MK_STR("00fFa1"), out, 2));
-    assert_false(auth_hex_parse(MK_STR("00fFa1"), out, 4));
-    assert_false(auth_hex_parse(MK_STR("00fFa"), out, 3));
-    assert_false(auth_hex_parse(MK_STR("g0"), out, 1));
-    assert_false(auth_hex_parse(MK_STR("0g"), out, 1));
-    assert_false(auth_hex_parse(MK_STR("00g0"), out, 2));
+    assert_false(auth_hex_decode(MK_STR("00fFa1"), out, 2));
+    assert_false(auth_hex_decode(MK_STR("00fFa1"), out, 4));
+    assert_false(auth_hex_decode(MK_STR("00fFa"), out, 3));
+    assert_false(auth_hex_decode(MK_STR("g0"), out, 1));
+    assert_false(auth_hex_decode(MK_STR("0g"), out, 1));
+    assert_false(auth_hex_decode(MK_STR("00g0"), out, 2));
 }
 
 /* ---- Digest ---- */
