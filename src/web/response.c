@@ -242,13 +242,14 @@ bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, 
 
 int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value)
 {
-    return mk_response_header(r, name).p ? 0 : mk_response_add_header_nocopy(r, name, value);
+    bool is_empty = r->n_fields + r->n_blocks == 0;
+    return !is_empty && mk_response_header(r, name).p ? 0 : mk_response_add_header_nocopy(r, name, value);
 }
 
-bool mk_response_add_default_block(struct mk_response *r, const struct mk_header_block *block)
+bool mk_response_merge_default_block(struct mk_response *r, const struct mk_header_block *block)
 {
     mk_str type = MK_STR("Content-Type"), caching = MK_STR("Cache-Control");
-    if (!r->n_fields || (!mk_response_header(r, type).p && !mk_response_header(r, caching).p)) {
+    if (!mk_response_header(r, type).p && !mk_response_header(r, caching).p) {
         mk_response_add_header_block(r, block);
         return true;
     }

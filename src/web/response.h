@@ -49,7 +49,9 @@ void mk_response_reset(struct mk_response *r);
 /* Adds headers without copying or validating them: they must live as long as the request. */
 void mk_response_add_header_block(struct mk_response *r, const struct mk_header_block *block);
 /* The same, but a Content-Type or Cache-Control that a hook has set takes precedence. False: out of memory. */
-bool mk_response_add_default_block(struct mk_response *r, const struct mk_header_block *block) MK_MUST_USE;
+static inline bool mk_response_add_default_block(struct mk_response *r,
+                                                 const struct mk_header_block *block) MK_MUST_USE;
+bool mk_response_merge_default_block(struct mk_response *r, const struct mk_header_block *block) MK_MUST_USE;
 bool mk_response_add_header_unchecked(struct mk_response *r, mk_str name, mk_str value) MK_MUST_USE;
 
 /* The body was replaced: the prepared heads contain the wrong length. */
@@ -59,6 +61,14 @@ void mk_response_invalidate_cached_head(struct mk_response *r);
 static inline bool mk_status_has_content(unsigned status)
 {
     return status >= 200 && status != 204 && status != 304;
+}
+
+static inline bool mk_response_add_default_block(struct mk_response *r, const struct mk_header_block *block)
+{
+    if (r->n_fields)
+        return mk_response_merge_default_block(r, block);
+    mk_response_add_header_block(r, block);
+    return true;
 }
 
 #endif
