@@ -311,7 +311,7 @@ static void add_header_variables(struct variable_list *l)
     }
 }
 
-/* ---- Everything ---- */
+/* ---- All variables ---- */
 
 static bool alloc_variables(struct variable_list *l)
 {

@@ -103,7 +103,7 @@ static void bind_free_entry(struct binding *b, const struct mk_conf_entry *e)
         b->spot.table->entry(&b->spot);
 }
 
-/* Any text is a valid value, so a comment or `;` after it is no error. */
+/* Any text is a valid value, so a comment or `;` after it is not an error. */
 static void warn_trailing_comment(struct binding *b, const struct mk_conf_entry *e)
 {
     mk_str tail = mk_conf_other_syntax_tail(e->value);

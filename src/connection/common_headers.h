@@ -9,7 +9,7 @@
 enum { MK_COMMON_HEADERS_MAX = 128 };
 
 struct mk_common_headers {
-    int64_t written; /* second of the last formatting */
+    int64_t written; /* when last formatted, in seconds */
     size_t len, server_len, date_at;
     char text[MK_COMMON_HEADERS_MAX];
     size_t packed_len; /* 0: HTTP/2 is not available */

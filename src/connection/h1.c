@@ -387,7 +387,7 @@ static void advance(struct mk_conn *c)
     mk_h1_serve(c);
 }
 
-/* ---- Clocks and the end ---- */
+/* ---- Timeouts and closing ---- */
 
 static void on_head_timeout(struct mk_conn *c)
 {

@@ -61,7 +61,7 @@ const struct mk_sm_machine mk_http_stream_input_machine = {"request content", &i
 const struct mk_sm_machine mk_http_stream_response_machine = {"response", &response_states,
                                                               MK_RESPONSE_STATES, response_invariant_error};
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 /* Tunnels are long-lived and numerous: their requests get only the memory they need. */
 MK_COLD static struct mk_exchange *new_tunnel_exchange(struct mk_conn_manager *s, size_t room)

@@ -105,7 +105,7 @@ static inline void mk_http_stream_close_local(struct mk_http_stream *d)
     mk_http_stream_set_state(d, d->state.state | MK_HTTP_STREAM_HALF_CLOSED_LOCAL);
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 /* Creates a request with its exchange. Returns `size` bytes in the exchange's arena that begin with the
  * stream; the rest is uninitialised. `buf`: expected further memory of the exchange; 0: unknown. NULL: out

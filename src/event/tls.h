@@ -139,15 +139,15 @@ struct mk_tls_module {
     mk_err (*client_new)(const struct mk_tls_client_settings *rules, struct mk_tls_client **out,
                          struct mk_tls_settings_error *problem);
     void (*client_free)(struct mk_tls_client *client);
-    /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for
-     * and to verify; an address is verified as an address, and not sent. *session: NULL, or the last one,
-     * which is resumed (if it is of this client and name) and replaced by each new ticket; `session` must
-     * outlive the stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
+    /* Opens a client stream, which takes ownership of the descriptor. `name`: sent as SNI and verified; an
+     * address is verified as an address, and not sent. *session: NULL, or the last session, which is resumed
+     * (if it belongs to this client and name) and replaced by each new ticket; `session` must outlive the
+     * stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
      *
-     * After a write has failed, reads continue: the server may have answered before it left. If the connection
-     * ends without the server's close_notify, reads return -ECONNRESET, never 0: what ends with the
-     * connection may have been cut off. Our last flight goes out with the first write, or when a read finds
-     * nothing. */
+     * After a write has failed, reads continue: the server may have responded before it closed. If the
+     * connection ends without the server's close_notify, reads return -ECONNRESET, never 0: a response that
+     * ends with the connection may be truncated. Our last flight goes out with the first write, or when a
+     * read finds nothing. */
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
                       struct mk_tls_session **session);
     void (*session_free)(struct mk_tls_session *session);

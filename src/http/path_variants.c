@@ -500,7 +500,7 @@ bool mk_path_hides_dot_segments(mk_str path)
         mk_path_decode_again(mk_path_interpret(path, MK_PATH_READING_TAILS, cut), decoded));
 }
 
-/* ---- All of them ---- */
+/* ---- All variants ---- */
 
 struct variants {
     mk_str path; /* original path */

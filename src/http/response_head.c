@@ -261,7 +261,7 @@ static inline bool parse_header_fast(mk_str *text, mk_str *line, struct mk_heade
     return true;
 }
 
-/* ---- What it all means ---- */
+/* ---- Semantics ---- */
 
 /* 1xx, 204 and 304 end with the head, and so do responses to HEAD (RFC 9112, section 6.3). */
 static enum mk_response_body_kind body_kind_of(const struct head_parser *r)

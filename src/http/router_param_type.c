@@ -107,7 +107,7 @@ static bool is_date(mk_str s)
     return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + (month == 2 ? is_leap : 0);
 }
 
-/* ---- All of them ---- */
+/* ---- All types ---- */
 
 bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_router_param *out)
 {

@@ -74,7 +74,7 @@ static void linger_connection(struct mk_conn *c)
         ;
 }
 
-/* ---- Turns ---- */
+/* ---- Scheduling ---- */
 
 static void run_woken_streams(struct mk_h2 *h2)
 {
@@ -245,7 +245,7 @@ static void advance(struct mk_conn *c)
     mk_conn_end_serving(c);
 }
 
-/* ---- Clocks and the end ---- */
+/* ---- Timeouts and closing ---- */
 
 static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {

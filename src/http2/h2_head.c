@@ -218,7 +218,7 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value)
     return h->answer;
 }
 
-/* ---- All of them together. ---- */
+/* ---- Checks of the whole head ---- */
 
 /* CONNECT has neither scheme nor path, unless it is extended; all other methods have both (RFC 9113,
  * sections 8.3.1 and 8.5). */

@@ -278,7 +278,7 @@ static void on_priority_update(struct mk_h2 *h2, mk_str payload)
         reprioritize_stream(s, mk_h2_priority_parse(mk_str_skip(payload, 4)));
 }
 
-/* ---- All of them ---- */
+/* ---- All frames ---- */
 
 static void dispatch_frame(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {

@@ -246,7 +246,7 @@ bool mk_h2_output_try_send_now(struct mk_h2_stream *s)
     return p == COMPLETE;
 }
 
-/* ---- All of them ---- */
+/* ---- All streams ---- */
 
 /* Returns the most urgent stream that can send; NULL: none. Heads can be sent even if the connection's window
  * is closed. */

@@ -16,7 +16,7 @@ struct mk_h2_body_chunk {
     char bytes[];
 };
 
-/* ---- Life ---- */
+/* ---- Initialization ---- */
 
 /* Until a client has seen our SETTINGS, it may use the initial windows of RFC 9113, so that much is set
  * aside. Half of the rest is divided among all streams that may be open. */

@@ -88,7 +88,7 @@ void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
 }
 
-/* ---- What the request may ask ---- */
+/* ---- Request operations ---- */
 
 /* Minimum space in the output buffer: with less, it is flushed first. */
 static size_t interim_size(const struct mk_header *fields, size_t n)
@@ -171,7 +171,7 @@ static const struct mk_request_ops request_ops = {.read = on_body_read,
                                                   .tls = mk_http_stream_tls_info,
                                                   .limit_body = mk_http_stream_set_body_max};
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
 {
@@ -364,7 +364,7 @@ void mk_h2_stream_end_input(struct mk_h2 *h2)
         }
 }
 
-/* ---- Turns ---- */
+/* ---- Scheduling ---- */
 
 void mk_h2_stream_wake(struct mk_h2_stream *s)
 {

@@ -16,8 +16,8 @@ enum {
 };
 
 /* clang-format off */
-/* The static table (RFC 7541, appendix A): its names, each at its first index. No pointers, which a program
- * that can be moved pays for. */
+/* The static table (RFC 7541, appendix A): its names, each at its first index. No pointers, because they need
+ * relocations in a position-independent program. */
 #define NAME(text) {sizeof(text) - 1, text}
 /* clang-format on */
 static const struct name {

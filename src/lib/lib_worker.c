@@ -7,7 +7,7 @@
 #include "base/stats.h"
 #include "lib/housekeeping.h"
 
-/* ---- Who is where ---- */
+/* ---- Threads inside library calls ---- */
 
 void mk_lib_worker_enter(struct mk_lib_worker *r)
 {
@@ -30,7 +30,7 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s)
 
 /* ---- Being stopped ---- */
 
-/* An open socket keeps its queue alive when no worker accepts from it any more, so the last worker that
+/* An open socket keeps its queue alive when no worker accepts from it any longer, so the last worker that
  * drains closes all of them. */
 static void signal_drained(struct mk_lib_worker *r)
 {
@@ -54,7 +54,7 @@ static uint32_t remaining_drain_ms(const struct mk_lib_worker *r, int64_t stop_a
 }
 
 /* Posts and threads wake the loop as well: only a new deadline may set the drain timer, or a program that
- * posts at short intervals would postpone it for ever. */
+ * posts at short intervals would postpone it forever. */
 static void apply_stop_deadline(struct mk_lib_worker *r)
 {
     int64_t stop_at = atomic_load(&r->server->stop_at);
@@ -79,7 +79,7 @@ static void on_wakeup(struct mk_worker *w)
     apply_stop_deadline(MK_CONTAINER(w, struct mk_lib_worker, worker));
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static mk_err collect_sockets(struct mk_lib_worker *r)
 {

@@ -352,7 +352,7 @@ int mk_server_step(struct mk_server *s)
     return e ? mk_last_error_set_code(s, e) : 0;
 }
 
-/* ---- The end ---- */
+/* ---- Stopping and freeing ---- */
 
 void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
 {

@@ -40,7 +40,7 @@ void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null);
 /* True for "stdout" and the other special words, which are not paths. */
 bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
-/* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any more. */
+/* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any longer. */
 mk_err mk_logfile_rename_rotated(const struct mk_logfile *f) MK_MUST_USE;
 /* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
 int mk_logfile_reopen(const struct mk_logfile *f);

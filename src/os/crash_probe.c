@@ -17,7 +17,7 @@ static void reset_crash_signals(unsigned seconds)
     for (size_t i = 0; i < MK_LEN(crashes); i++)
         signal(crashes[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* otherwise it would stay for ever if it hangs */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* otherwise a hung child would stay forever */
     alarm(seconds);
 }
 

@@ -50,7 +50,7 @@ static bool node_contains(const struct network_node *n, uint64_t high, uint64_t 
            (n->bits <= 64 || ((n->low ^ low) & prefix_mask(n->bits - 64u)) == 0);
 }
 
-/* ---- Making ---- */
+/* ---- Building ---- */
 
 static int compare_u64(uint64_t a, uint64_t b)
 {

@@ -130,7 +130,7 @@ static int64_t clock_us(clockid_t clock)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Deadline of a search. Based on processor time, so that a search does not fail on a busy machine. Reading it
+/* Deadline of a search. Based on CPU time, so that a search does not fail on a busy machine. Reading it
  * is a system call, so it is read only after the same wall-clock time. */
 struct deadline {
     int64_t cpu_us, us;

@@ -17,7 +17,7 @@ mk_err mk_sandbox_drop_privileges(void) MK_MUST_USE;
 
 /* -EOPNOTSUPP if Landlock is missing: the caller continues without this extra layer. */
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
-/* Allows reading the file, or all files and folders below the folder. A missing path is no error. */
+/* Allows reading the file, or all files and folders below the folder. A missing path is not an error. */
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
 /* The same for an open descriptor, even if this process could not open its path now. */
 mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;

@@ -20,7 +20,7 @@ mk_err mk_state_dir_open(const char *path, int *dir, const char **error) MK_MUST
  * `wait_ms`. */
 mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 
-/* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or no regular file. A
+/* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or not a regular file. A
  * `secret` must be readable by its owner only. */
 mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out,
                          const char **error) MK_MUST_USE;

@@ -74,7 +74,7 @@ bool mk_cli_plugins_can_load(const char *name)
     return ok;
 }
 
-/* ---- Of a configuration ---- */
+/* ---- Configured plugins ---- */
 
 static bool vhost_has_plugin(const struct mk_vhost *h, const struct mk_plugin *p)
 {

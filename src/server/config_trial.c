@@ -139,7 +139,7 @@ void mk_config_trial_prepare_plugins(struct mk_config_trial *a, struct mk_config
         finish_preparing(a, false);
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 void mk_config_trial_init(struct mk_config_trial *a, struct mk_loop *loop,
                           const struct mk_config_source *origin)

@@ -110,7 +110,7 @@ void mk_https_renew(struct mk_https *h, struct mk_log *log)
     mk_arena_fini(&arena);
 }
 
-/* ---- Telling people ---- */
+/* ---- Messages to the user ---- */
 
 static void write_uncertified_names(const struct mk_local_ca *a, struct mk_buf *out)
 {

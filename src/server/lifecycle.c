@@ -127,7 +127,7 @@ struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l,
     return ending;
 }
 
-/* ---- What follows ---- */
+/* ---- The next step ---- */
 
 static enum mk_lifecycle_step begin_reload(struct mk_lifecycle *l)
 {

@@ -86,7 +86,7 @@ struct mk_lifecycle_shutdown {
 /* Shutdown request: immediate, or after all requests are finished. */
 struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l, bool at_once);
 
-/* ---- What follows ---- */
+/* ---- The next step ---- */
 
 /* Returns the next step and changes the state: call until it returns MK_STEP_WAIT or MK_STEP_STOP. */
 enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const struct mk_lifecycle_workers *w);

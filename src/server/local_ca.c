@@ -99,7 +99,7 @@ static bool open_ca(struct ca_check *l)
     return check_ca_validity(l);
 }
 
-/* ---- What can be made of it again ---- */
+/* ---- Creating and renewing certificates ---- */
 
 static bool ensure_ca_certificate(struct ca_check *l)
 {
@@ -222,7 +222,7 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
     return ok;
 }
 
-/* ---- Telling people ---- */
+/* ---- Messages to the user ---- */
 
 /* For pasting into a shell. */
 static mk_str shell_quote(const char *path, struct mk_buf *buf)

@@ -547,7 +547,7 @@ static void on_worker_forked(struct mk_workers *w)
         mk_config_generation_free(other);
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static mk_err init_loop(struct master *m)
 {

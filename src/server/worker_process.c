@@ -175,7 +175,7 @@ static mk_err drop_privileges(struct worker_process *p, const struct mk_config_g
     return e;
 }
 
-/* ---- Hearing ---- */
+/* ---- Signals and messages ---- */
 
 /* Closes the sockets: an open one would keep its queue alive without a process that accepts from it. */
 static void start_draining(struct worker_process *p, bool has_successor)
@@ -286,7 +286,7 @@ static mk_err watch_signals_and_master(struct worker_process *p, const struct mk
     return e;
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 /* Closes the sockets of other workers: a queue must end with the worker that accepts from it. */
 static mk_err collect_sockets(const struct mk_worker_process_options *o, struct mk_worker_socket **out,

@@ -49,7 +49,7 @@ void mk_workers_fini(struct mk_workers *w)
 
 static void replace_draining_worker(struct mk_worker_slot *p);
 
-/* ---- Talking ---- */
+/* ---- Messages ---- */
 
 static void send_to_worker(struct mk_worker_slot *p, const struct mk_control_message *m)
 {

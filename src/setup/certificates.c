@@ -52,7 +52,7 @@ static struct mk_conf_source_pos tls_key_pos(const struct tls_builder *b, const 
     return e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
 }
 
-/* ---- Which files ---- */
+/* ---- Certificate files ---- */
 
 static bool file_exists(const char *path)
 {
@@ -508,7 +508,7 @@ static bool check_tls_listens(struct tls_builder *b)
     return ok;
 }
 
-/* ---- What hosts tell ---- */
+/* ---- HSTS and redirects ---- */
 
 static void set_hsts(struct tls_builder *b, struct mk_vhost_config *s)
 {
@@ -552,7 +552,7 @@ static void set_https_redirect(struct tls_builder *b, struct mk_vhost_config *s)
     s->host.https_port = port;
 }
 
-/* ---- As a whole ---- */
+/* ---- All hosts ---- */
 
 static const struct mk_tls_context *choose(void *ctx, mk_str name)
 {

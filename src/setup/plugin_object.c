@@ -287,7 +287,7 @@ void mk_plugin_object_close(struct mk_plugin_object *o)
     *o = (struct mk_plugin_object){0};
 }
 
-/* ---- All of them ---- */
+/* ---- All available plugins ---- */
 
 static bool for_each_in_folder(const char *folder, bool (*each)(const struct mk_plugin_object *o, void *ctx),
                                void *ctx)

@@ -4,7 +4,7 @@
 #include "connection/conn_manager_type.h"
 #include "setup/config.h"
 
-/* ---- Which are loaded ---- */
+/* ---- Loaded plugins ---- */
 
 const struct mk_loaded_plugin *mk_plugins_at(const struct mk_config_generation *g, size_t i)
 {

@@ -17,7 +17,7 @@ enum { PULL_MAX = 128 * 1024 }; /* ciphertext bytes per call: records may be emp
 
 static BIO_METHOD *bio_method;
 
-/* ---- In ---- */
+/* ---- Input ---- */
 
 static size_t read_early_input(struct mk_tls *t, char *buf, size_t cap)
 {
@@ -69,7 +69,7 @@ static int bio_read(BIO *b, char *buf, size_t cap, size_t *got)
     return 1;
 }
 
-/* ---- Out ---- */
+/* ---- Output ---- */
 
 /* A record other than application data, encrypted by the kernel. */
 static int write_control_record(BIO *b, struct mk_tls *t, const char *p, size_t len, size_t *taken)
@@ -139,7 +139,7 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
     return BIO_next(b) ? BIO_ctrl(BIO_next(b), cmd, num, ptr) : 0;
 }
 
-/* ---- Making it ---- */
+/* ---- Creation ---- */
 
 static void create_bio_method(void)
 {

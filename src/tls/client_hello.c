@@ -14,7 +14,7 @@ enum { NAME_MAX_LEN = 253 };
     "\x0a"                                                                                                   \
     "acme-tls/1" /* RFC 8737 */
 
-/* ---- What it says ---- */
+/* ---- Parsing ---- */
 
 /* The single name of the extension (RFC 6066, 3), in lower case and NUL-terminated. Empty: none. False:
  * malformed. */
@@ -45,7 +45,7 @@ static bool is_acme_challenge(SSL *ssl)
            len == n + 2 && memcmp(p + 2, CHALLENGE, n) == 0;
 }
 
-/* ---- What is chosen ---- */
+/* ---- Selecting the host and the protocol ---- */
 
 static bool apply_groups(SSL *ssl, const struct mk_tls_context *from, const struct mk_tls_context *to)
 {

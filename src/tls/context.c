@@ -21,7 +21,7 @@
     (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |                     \
      SSL_OP_PRIORITIZE_CHACHA | SSL_OP_IGNORE_UNEXPECTED_EOF)
 
-/* ---- For all of them ---- */
+/* ---- Options of all contexts ---- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t kernel_option;

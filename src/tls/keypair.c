@@ -159,7 +159,7 @@ static void warn_key_permissions(const char *file, struct mk_tls_settings_error 
                                    st.st_mode & S_IROTH ? "read" : "write", st.st_mode & 07777);
 }
 
-/* ---- Both ---- */
+/* ---- Certificate and key ---- */
 
 static mk_err use_keypair(struct mk_tls_context *c, const char *file, const char *key_file, X509 *leaf,
                           STACK_OF(X509) * chain, EVP_PKEY *key, struct mk_tls_settings_error *problem)

@@ -81,7 +81,7 @@ int mk_tls_session_ticket_key_cb(SSL *ssl, unsigned char *name, unsigned char *i
 }
 
 /* Tickets are renewed on each connection without verifying the client's certificate again. So its expiry is
- * checked here, or a once valid certificate would admit the client for ever. */
+ * checked here, or a once valid certificate would admit the client forever. */
 static bool certificate_has_expired(const X509 *client)
 {
     return client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0;

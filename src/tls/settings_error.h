@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "event/tls.h"
 
-/* Returns -EINVAL and sets *p for this file of the settings; NULL: none. */
+/* Returns -EINVAL, and sets *p to an error caused by `file`; NULL: by no file. */
 MK_COLD mk_err mk_tls_settings_error_set(struct mk_tls_settings_error *p, const char *file, const char *fmt,
                                          ...) MK_PRINTF(3, 4);
 /* The same, followed by ": " and OpenSSL's last error. */

@@ -37,7 +37,7 @@ MK_COLD static mk_err fail_stream(struct mk_tls *t)
     return t->broken;
 }
 
-/* ---- The end ---- */
+/* ---- Closing ---- */
 
 /* Sends close_notify, which proves that the stream was not truncated. False: no space. */
 static bool send_close_notify(struct mk_tls *t)
@@ -61,7 +61,7 @@ static void tls_shutdown(struct mk_stream *s)
         (void)shutdown(s->fd, SHUT_WR);
 }
 
-/* ---- In ---- */
+/* ---- Input ---- */
 
 static void begin_call(struct mk_stream *s, struct mk_tls *t)
 {
@@ -161,7 +161,7 @@ static bool tls_check_end(struct mk_stream *s)
     return send_protocol_messages(t, true) && t->broken ? true : is_over;
 }
 
-/* ---- Out ---- */
+/* ---- Output ---- */
 
 static size_t unsent_len(const struct mk_tls *t)
 {
@@ -239,7 +239,7 @@ static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, 
     return finish_write(t, len, more);
 }
 
-/* ---- Where the kernel encrypts ---- */
+/* ---- Kernel TLS ---- */
 
 static ssize_t kernel_write(struct mk_stream *s, mk_str bytes, bool more)
 {
@@ -262,7 +262,7 @@ static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offse
     return t->broken ? t->broken : send_file_fn(s, file_fd, offset, len);
 }
 
-/* ---- All of it ---- */
+/* ---- Freeing ---- */
 
 void mk_tls_stream_free(struct mk_tls *t)
 {
@@ -310,7 +310,7 @@ static const struct mk_stream_ops kernel_ops = {
     .close = tls_close,
 };
 
-/* ---- The beginning ---- */
+/* ---- Opening ---- */
 
 static mk_err copy_early_input(struct mk_tls *t, mk_str early)
 {

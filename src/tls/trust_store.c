@@ -129,7 +129,7 @@ static X509_STORE *read_system_store(void)
     return NULL;
 }
 
-/* ---- Shared by all that want them ---- */
+/* ---- The shared store ---- */
 
 struct file_stamp {
     uint64_t n, sum;

@@ -116,7 +116,7 @@ static bool prepend_unsent(struct mk_tls *t)
     return true;
 }
 
-/* 0: nothing is kept any more. */
+/* 0: nothing is left to send. */
 static mk_err send_unsent(struct mk_tls *t)
 {
     ssize_t n = send_to_socket(t, t->left->bytes + t->left->from, t->left->len - t->left->from,

@@ -50,7 +50,7 @@ extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi,
 /* ---- HTTP ---- */
 
 /* Writes the Sec-WebSocket-Accept expected for the request. Returns MK_UPGRADE_ACCEPT_LEN, or 0 if the
- * request is no handshake with a key. */
+ * request is not a handshake with a key. */
 size_t mk_codec_http_accept_key(const struct mk_upstream_request_options *options, char *buf);
 /* Does the response contain this key exactly once? */
 bool mk_codec_http_has_accept_key(const struct mk_headers *fields, mk_str key);

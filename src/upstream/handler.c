@@ -23,7 +23,7 @@ static const char *state_problem(const void *owner)
 const struct mk_sm_machine mk_upstream_handler_machine = {"upstream handler", &steps, MK_HANDLER_STEPS,
                                                           state_problem};
 
-/* ---- The end ---- */
+/* ---- Errors and completion ---- */
 
 enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned status)
 {

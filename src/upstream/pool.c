@@ -710,7 +710,7 @@ void mk_pool_stop(struct mk_pool *p)
     mk_mem_free(p);
 }
 
-/* ---- What requests share ---- */
+/* ---- Shared by the requests of a worker ---- */
 
 struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w)
 {

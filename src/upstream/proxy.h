@@ -112,7 +112,7 @@ bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name);
  * handler returns *verdict. */
 bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 
-/* ---- Which server: by a cookie that names one, or by a hash of the request ---- */
+/* ---- Choosing a server: by sticky cookie, or by a hash of the request ---- */
 
 void mk_proxy_target_choose_server(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
 /* Sets the sticky-session cookie unless the client's cookie already names this server. 0 or the error of
@@ -138,8 +138,8 @@ struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker);
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m);
 
 /* Sends a copy of the request to the route's mirror if its share is drawn. The copy is then independent of
- * the request. A request is not mirrored if too many copies are in flight, memory is out, or its body is not
- * buffered. */
+ * the request. A request is not mirrored if too many copies are in flight, if out of memory, or if its body
+ * is not buffered. */
 void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_proxy_route *route,
                           const struct mk_upstream_request_options *options);

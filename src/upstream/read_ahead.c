@@ -71,7 +71,7 @@ void mk_read_ahead_check_reader(struct mk_upstream_request *c)
         mk_upstream_request_timer_set_check(c, LOOK_MS);
 }
 
-/* ---- Out of the queue ---- */
+/* ---- Reading from the queue ---- */
 
 /* The reader has caught up, or has received everything. */
 static void free_queue(struct mk_upstream_request *c)

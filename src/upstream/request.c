@@ -126,7 +126,7 @@ static void on_timer(struct mk_timer *t)
     mk_upstream_request_notify(c);
 }
 
-/* ---- The beginning ---- */
+/* ---- Starting a request ---- */
 
 enum { AROUND_HEAD = 128 }; /* usual overhead of a codec for the whole head */
 

@@ -249,7 +249,7 @@ static bool is_requested_upgrade(const struct mk_upstream_request *c)
                                 mk_str_of(c->upgrade, c->upgrade_len));
 }
 
-/* The server responded without the held body and will not read it any more. */
+/* The server responded without the held body and will no longer read it. */
 static void drop_held_body(struct mk_upstream_request *c)
 {
     if (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD)

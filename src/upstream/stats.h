@@ -94,7 +94,7 @@ bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, m
 /* Master only: sets the server of a slot. */
 void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
                                   unsigned weight, unsigned max);
-/* Master only: the backend is not in the configuration any more. */
+/* Master only: the backend is no longer in the configuration. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);

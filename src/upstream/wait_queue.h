@@ -15,7 +15,7 @@ static inline struct mk_backend_set *mk_wait_queue_set(const struct mk_backend *
 /* No server was tried yet. */
 bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l);
 
-/* ---- Of this worker ---- */
+/* ---- This worker ---- */
 
 /* NULL: the queue is empty. */
 struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g);
@@ -28,7 +28,7 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
 /* Publishes the waiting times to other workers; call after each change. */
 void mk_wait_queue_publish(struct mk_backend_set *g);
 
-/* ---- Of the others ---- */
+/* ---- The other workers ---- */
 
 /* Is it this request's turn for the server? False: another worker's request has waited longer, or, if this
  * one is not queued, one of ours waits. */

@@ -34,7 +34,7 @@ struct mk_request_limits mk_effective_limits_stricter(const struct mk_request_li
     };
 }
 
-/* ---- Of a path ---- */
+/* ---- Limits of a path ---- */
 
 bool mk_effective_limits_may_log(struct mk_exchange *x)
 {

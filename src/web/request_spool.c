@@ -25,7 +25,7 @@ struct request_spool {
     mk_err error;
 };
 
-/* ---- What one content holds ---- */
+/* ---- Resources of one body ---- */
 
 static void release_spool(struct request_spool *s)
 {

@@ -61,7 +61,7 @@ static mk_str route_folder(const struct mk_route *r)
     return r->regex || is_exact_route(r) ? MK_STR("") : pattern_folder(r->pattern.text);
 }
 
-/* ---- Making it ---- */
+/* ---- Building ---- */
 
 struct index_builder {
     struct mk_route_index *index;

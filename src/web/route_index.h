@@ -10,7 +10,7 @@
 
 struct mk_route_index;
 
-/* Index of `n` routes, which must outlive it. NULL: a linear search is cheaper, or memory is out (see the
+/* Index of `n` routes, which must outlive it. NULL: a linear search is cheaper, or out of memory (see the
  * arena). */
 struct mk_route_index *mk_route_index_new(struct mk_arena *arena, const struct mk_route *routes, size_t n);
 

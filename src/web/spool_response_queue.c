@@ -138,7 +138,7 @@ static int start_file_write(struct mk_spool_queue *q)
     return q->error;
 }
 
-/* ---- In ---- */
+/* ---- Writing to the queue ---- */
 
 /* Removes consumed bytes from the buffer. */
 static void compact_buffer(struct mk_spool_queue *q)
@@ -201,7 +201,7 @@ void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
     q->length += n;
 }
 
-/* ---- Out ---- */
+/* ---- Reading from the queue ---- */
 
 /* Releases disk space for others and for the data to come: a long response need not wait until the whole file
  * was read. */

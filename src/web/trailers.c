@@ -18,7 +18,7 @@ bool mk_trailers_add(struct mk_trailers **list, struct mk_arena *a, mk_str name,
     return true;
 }
 
-/* ---- Of a request ---- */
+/* ---- Request trailers ---- */
 
 mk_str mk_request_trailer(const struct mk_request *r, mk_str name)
 {
@@ -43,7 +43,7 @@ bool mk_request_accepts_trailers(const struct mk_request *r)
     return r->version > 10 && mk_headers_has_token(&r->fields, MK_HEADER_TE, MK_STR("trailers"));
 }
 
-/* ---- Of a response ---- */
+/* ---- Response trailers ---- */
 
 int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
 {

@@ -71,7 +71,7 @@ static void tunnel_on_end(void *ctx)
     mk_timer_stop(&s->timer);
     mk_list_remove(&s->later);
     mk_list_remove(&s->open);
-    s->is_within = true; /* nothing wakes it any more */
+    s->is_within = true; /* from now on nothing wakes it */
     if (was_open)        /* otherwise the owner and its options may be gone */
         s->options->ops->on_close(s->ctx, s, s->code, reason);
     mk_ws_queue_clear(&s->queue);

@@ -28,7 +28,7 @@ static void free_subprocess(struct mk_subprocess *c)
     mk_mem_free(c);
 }
 
-/* ---- Hearing ---- */
+/* ---- Messages from the spawner ---- */
 
 static void finish_subprocess(struct mk_subprocess *c, int status)
 {
@@ -118,7 +118,7 @@ void mk_subprocesses_reap_spawner(struct mk_subprocesses *c)
         c->spawner.pid = 0;
 }
 
-/* ---- Asking ---- */
+/* ---- Requests to the spawner ---- */
 
 static uint32_t append_texts(struct mk_buf *out, const char *const *list)
 {

@@ -175,7 +175,7 @@ static void set_conn_limits(struct mk_conn_manager_limits *l, const struct mk_se
     };
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static bool is_drained(const struct mk_worker *w)
 {

@@ -52,7 +52,7 @@ static void on_wakeup(struct mk_loop *loop)
         w->on_wakeup(w);
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 mk_err mk_worker_async_init(struct mk_worker *w)
 {

@@ -232,7 +232,7 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
     return e || is_connected ? e : -ENOTCONN;
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 void mk_worker_messages_init(struct mk_worker *w)
 {

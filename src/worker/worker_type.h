@@ -54,7 +54,7 @@ struct mk_worker {
     struct mk_worker_messages mail;
     unsigned n_refs; /* references held by plugins, which delay the end of draining */
     bool draining;
-    bool ending;      /* no more offloads or messages to ourselves are started */
+    bool ending;      /* rejects new offloads, and messages to this worker itself */
     size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
 };

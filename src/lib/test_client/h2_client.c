@@ -56,7 +56,7 @@ static struct mk_http2_client *new_client(void)
     return NULL;
 }
 
-/* ---- Asking ---- */
+/* ---- Sending ---- */
 
 static void write_preface(struct mk_buf *out)
 {
@@ -133,7 +133,7 @@ static mk_err write_request(struct mk_http2_client *c, const struct mk_http2_cli
     return failed ? -ENOMEM : 0;
 }
 
-/* ---- Hearing ---- */
+/* ---- Receiving ---- */
 
 static int on_header(void *ctx, mk_str name, mk_str value)
 {

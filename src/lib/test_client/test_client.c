@@ -194,7 +194,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
     return 0;
 }
 
-/* ---- Turning ---- */
+/* ---- Stepping ---- */
 
 int mk_test_client_send(struct mk_test_client *p, mk_str bytes)
 {
@@ -231,7 +231,7 @@ mk_str mk_test_client_received(const struct mk_test_client *p)
     return mk_handle_is_valid(p) ? mk_buf_str(&p->heard) : MK_STR_NULL;
 }
 
-/* ---- The end ---- */
+/* ---- Closing ---- */
 
 /* A scheduled task cannot be cancelled: it runs before the memory is freed. */
 static void detach_from_server(struct mk_test_client *p)
