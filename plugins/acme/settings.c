@@ -194,7 +194,7 @@ const struct mk_conf_table acme_host_table = {
     .scope = MK_CONF_VHOST,
 };
 
-/* ---- As a whole ---- */
+/* ---- Cross-key checks ---- */
 
 static void check_contact(struct mk_config *config, const struct acme_settings *s)
 {

@@ -36,7 +36,7 @@ static const char *user_name(uid_t uid)
     return pw ? pw->pw_name : number;
 }
 
-/* ---- Looking ---- */
+/* ---- Checking ---- */
 
 /* Our own folder, which no other user could write to: acme_state_folder_create() hands it over. */
 static bool can_change_owner(const struct owner *o, const struct stat *st)
@@ -150,7 +150,7 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
     }
 }
 
-/* ---- Making ---- */
+/* ---- Creating ---- */
 
 /* What this call has created, for removal on failure. */
 struct created {

@@ -19,7 +19,7 @@ static bool parse_algorithm(const struct auth_location *place, mk_str name, enum
 }
 
 /* The credentials are valid for one target only (RFC 7616, section 3.4.6). A client that requests an absolute
- * URL, as through a proxy, may mean its path. */
+ * URL, as through a proxy, may send only its path in `uri`. */
 static bool uri_matches_request(struct mk_request *request, mk_str uri)
 {
     mk_str target = mk_request_target(request);

@@ -238,7 +238,7 @@ static int read_and_hash_password(const struct order *o, char out[CRYPT_OUTPUT_S
     return code;
 }
 
-/* ---- All of it ---- */
+/* ---- The command ---- */
 
 static int edit_file(const struct order *o, mk_str hash)
 {

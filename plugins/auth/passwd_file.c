@@ -29,7 +29,7 @@ static bool set_failed_step(const char **error, const char *what)
     return false;
 }
 
-/* ---- Where it is ---- */
+/* ---- Opening and locking ---- */
 
 /* The file itself, not a link to it: a link would be replaced. */
 static bool open_folder_of(struct file *f, const char *path, const char **error)
@@ -87,7 +87,7 @@ static bool read_existing(const struct file *f, struct mk_buf *text, const char 
     return (!text->failed && n >= 0) || set_failed_step(error, "read it");
 }
 
-/* ---- What it says ---- */
+/* ---- Entries ---- */
 
 /* Is the line the entry's? A realm may have one entry per hash length. */
 static bool line_is_entry(mk_str line, const struct auth_passwd_entry *entry)
@@ -139,7 +139,7 @@ static enum auth_edit rewrite_lines(mk_str old, const struct auth_passwd_entry *
     return found ? AUTH_CHANGED : AUTH_ADDED;
 }
 
-/* ---- Writing it ---- */
+/* ---- Writing ---- */
 
 static bool write_all(int fd, mk_str text)
 {

@@ -127,7 +127,7 @@ static size_t add_command(struct writer *w)
     return n + 1 + add_arguments(w);
 }
 
-/* ---- Everything ---- */
+/* ---- Building ---- */
 
 /* Pointers to `n` consecutive strings; returns the start of the next one. */
 static const char *fill_pointers(const char **to, const char *at, size_t n)

@@ -55,7 +55,7 @@ void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input)
     cgi_exchange_set_timer(c, input == CGI_STDIN_NEEDS_CLIENT ? 0 : c->settings->silence_ms, "ReadTimeout");
 }
 
-/* ---- The end ---- */
+/* ---- Stopping ---- */
 
 /* Does the client have its response, or can the script add nothing to it? */
 static bool is_response_complete(const struct cgi_exchange *c)
@@ -105,7 +105,7 @@ enum mk_verdict cgi_exchange_script_error(struct cgi_exchange *c, struct mk_resp
     return cgi_exchange_respond_error(c, response, status);
 }
 
-/* ---- The beginning ---- */
+/* ---- Creation ---- */
 
 struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct cgi_script *script)
 {

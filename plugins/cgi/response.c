@@ -145,7 +145,7 @@ static enum mk_verdict respond_raw(struct cgi_exchange *c, struct mk_response *r
     return e ? cgi_exchange_respond_error(c, response, e == -EOPNOTSUPP ? 505 : 503) : MK_DONE;
 }
 
-/* ---- The beginning ---- */
+/* ---- Starting the response ---- */
 
 static bool begin_raw_response(struct cgi_exchange *c, struct mk_response *response, mk_str text,
                                enum mk_verdict *verdict)

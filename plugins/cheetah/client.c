@@ -158,7 +158,7 @@ static int run_stdin(struct client *c)
     return c->interactive ? 0 : c->code;
 }
 
-/* ---- The verb ---- */
+/* ---- The command ---- */
 
 /* Returns the number of words used, or a negated exit code - 1. */
 static int read_options(int argc, char **argv, struct client *c)

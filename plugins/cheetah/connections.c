@@ -26,7 +26,7 @@ static struct cheetah_table_writer init_table_writer(struct mk_buf *out, bool js
         .out = out, .columns = columns, .n = MK_LEN(columns), .json = json, .has_rows = has_rows};
 }
 
-/* ---- Of one worker ---- */
+/* ---- One worker ---- */
 
 struct page {
     struct cheetah_table_writer writer;
@@ -86,7 +86,7 @@ int64_t cheetah_connections_write_page(struct mk_worker *w, const struct cheetah
     return p.is_full ? p.at - 1 : CHEETAH_CURSOR_END;
 }
 
-/* ---- Of all workers ---- */
+/* ---- All workers ---- */
 
 struct listing {
     unsigned worker, tries, silent;

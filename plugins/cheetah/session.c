@@ -293,7 +293,7 @@ static void on_idle_timeout(struct mk_timer *t)
     free_session(s);
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static bool watch_socket(struct cheetah_session *s)
 {

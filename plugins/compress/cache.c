@@ -86,7 +86,7 @@ void compress_cache_free(struct cache *c)
     mk_mem_free(c);
 }
 
-/* ---- Looking ---- */
+/* ---- Lookup ---- */
 
 static uint64_t hash_mix(uint64_t h, uint64_t number)
 {
@@ -149,7 +149,7 @@ mk_str compress_cached_body(const struct cached *e)
     return mk_str_of(e->content ? e->content : "", e->len);
 }
 
-/* ---- Making ---- */
+/* ---- Creating entries ---- */
 
 struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_key *key, uint64_t max)
 {

@@ -29,7 +29,7 @@ static const struct coder_ops *stream_coder_ops(const struct stream *s)
     return compress_coders[s->coding];
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 struct stream *compress_stream_new(struct pool *pool, struct mk_request *request, enum coding coding,
                                    int64_t length)

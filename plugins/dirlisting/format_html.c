@@ -55,7 +55,7 @@ static void write_sort_query(const struct listing *l, struct mk_buf *out, enum s
         mk_buf_add(out, MK_STR("&amp;format=html"));
 }
 
-/* The head of a column: a link that sorts by it, or reverses the order. */
+/* A column header: a link that sorts by it, or reverses the order. */
 static void write_column_header(const struct listing *l, struct mk_buf *out, enum sort_key key,
                                 const char *name)
 {

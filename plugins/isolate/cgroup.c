@@ -59,7 +59,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* ---- Where ---- */
+/* ---- Finding the cgroup ---- */
 
 /* "DEVICE PATH cgroup2 ..." */
 static bool find_cgroup_mount(const char *proc, char *out, size_t size)
@@ -98,7 +98,7 @@ bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
     return true;
 }
 
-/* ---- Making it ---- */
+/* ---- Creating the cgroup ---- */
 
 static void own_cgroup_path(const struct isolate_cgroup_path *p, const char *rest, char path[PATH_MAX])
 {

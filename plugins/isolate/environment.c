@@ -70,7 +70,7 @@ static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
     return out.failed ? NULL : out.p;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole environment ---- */
 
 static size_t count_lines(char *const *lines)
 {

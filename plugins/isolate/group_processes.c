@@ -77,7 +77,7 @@ static int open_record_fds(struct isolate_record *r)
     return e;
 }
 
-/* ---- The keeper ---- */
+/* ---- The supervisor ---- */
 
 static bool wait_for_reply(const struct isolate_record *r, struct isolate_supervisor_reply *answer, int ms)
 {
@@ -98,7 +98,7 @@ static bool has_supervisor(const struct isolate_record *r)
     if (r->control_fd < 0)
         return false;
     while ((n = recv(r->control_fd, &old, sizeof old, MSG_DONTWAIT)) > 0)
-        continue; /* too late for those who asked */
+        continue; /* a late reply: its caller has timed out */
     return n < 0 && errno == EAGAIN;
 }
 

@@ -46,7 +46,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     return mk_config_add_cleanup(config, unmap_scoreboard, scoreboard) ? 0 : -ENOMEM;
 }
 
-/* ---- What no handler answers ---- */
+/* ---- Declined and rejected requests ---- */
 
 static enum mk_verdict decline_request(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -123,7 +123,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     return w->slot ? mk_worker_post(worker, mark_worker_up, w) : -ENOSPC;
 }
 
-/* This worker accepts no more, so queued requests are for another one. */
+/* This worker no longer accepts connections: another worker takes the queued requests. */
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
 {
     struct worker *w = mk_worker_data(worker, plugin);

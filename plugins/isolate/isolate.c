@@ -138,7 +138,7 @@ static enum mk_verdict respond_503(struct mk_request *request, struct mk_respons
     return MK_ERROR;
 }
 
-/* A request received while no worker serves: waits in the socket's queue, but not for ever. */
+/* A request received while no worker serves: waits in the socket's queue, but not forever. */
 struct wait_for_group {
     struct mk_request *request;
     struct isolate_scoreboard *scoreboard;
@@ -225,7 +225,7 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
     return 0;
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static unsigned users; /* active configurations of this server */
 

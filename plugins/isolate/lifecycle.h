@@ -10,7 +10,7 @@
 enum isolate_command {
     ISOLATE_START = 'S',
     ISOLATE_RELOAD = 'H',
-    ISOLATE_END = 'Q', /* exit when no worker of the front server needs the group any more, and remove its
+    ISOLATE_END = 'Q', /* exit when no worker of the front server needs the group any longer, and remove its
                         * folder */
     ISOLATE_STOP = 'T',
 };
@@ -57,7 +57,7 @@ enum isolate_due {
     ISOLATE_DUE_KILL_START /* it has not started in time: kill it, call isolate_lifecycle_restart() */
 };
 
-/* What is due at that time. */
+/* Returns the action that is due at that time. */
 enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64_t now_ms);
 /* Time until something is due, in ms; UINT64_MAX: never. */
 uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms);

@@ -30,7 +30,7 @@ struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *
 bool isolate_scoreboard_is_serving(struct isolate_scoreboard *scoreboard);
 /* Is a worker with that configuration alive and, if `up`, serving? */
 bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version, bool up);
-/* Has no worker served for so long that requests should not wait any more? */
+/* Has no worker served for so long that requests should no longer wait? */
 bool isolate_scoreboard_is_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms);
 
 #endif

@@ -151,7 +151,7 @@ static void start_group_server(struct supervisor *k)
     k->lines.group = k->pid;
 }
 
-/* ---- What happens ---- */
+/* ---- Events ---- */
 
 /* At most one pipe buffer at a time: a group that never stops writing must not block commands. */
 static void forward_output(struct supervisor *k)
@@ -292,7 +292,7 @@ static int poll_timeout_ms(const struct supervisor *k)
     return (int)(left > most ? most : left);
 }
 
-/* Its startup hangs: its own log names the worker. */
+/* The server's startup hangs; the server's own log names the worker. */
 static void kill_hung_start(struct supervisor *k)
 {
     isolate_log_forwarder_printf(&k->lines, "error",

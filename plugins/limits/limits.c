@@ -270,7 +270,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
                                  response);
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static int worker_start(struct mk_worker *worker, void *data)
 {

@@ -160,7 +160,7 @@ static bool append_directive_step(struct format_compiler *c)
     return true;
 }
 
-/* ---- The whole ---- */
+/* ---- Whole formats ---- */
 
 static bool check_whole_format(const struct format_compiler *c, mk_str value)
 {

@@ -13,7 +13,7 @@ struct processes *metrics_processes_new(struct mk_config *config)
     return mk_config_shared(config, "metrics/processes", sizeof(struct processes));
 }
 
-/* ---- The own process ---- */
+/* ---- This process ---- */
 
 void metrics_meter_open(struct meter *m, struct processes *shared)
 {
@@ -104,7 +104,7 @@ bool metrics_meter_is_leaving(const struct meter *m, const struct mk_worker *w)
     return false;
 }
 
-/* ---- All of them ---- */
+/* ---- All processes ---- */
 
 bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out)
 {

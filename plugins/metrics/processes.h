@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, processor time and file cache of each worker process, which it reports itself, because the sandbox keeps workers
- * from inspecting each other. */
+/* Memory, CPU time and file cache of each worker process, which it reports itself, because the sandbox keeps
+ * workers from inspecting each other. */
 #ifndef METRICS_PROCESSES_H
 #define METRICS_PROCESSES_H
 
@@ -13,7 +13,7 @@ enum { PROCESS_SLOTS = 1024 };
 struct process {
     _Atomic int64_t pid;
     _Atomic uint64_t rss, pss; /* bytes; 0: unknown */
-    _Atomic uint64_t cpu_us;   /* processor time, user and system */
+    _Atomic uint64_t cpu_us;   /* CPU time, user and system */
     _Atomic uint64_t cache_files, cache_bytes;
 };
 

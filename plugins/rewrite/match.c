@@ -148,7 +148,7 @@ static bool condition_holds(const struct condition *c, const struct mk_request *
     return is != c->negated;
 }
 
-/* ---- Both ---- */
+/* ---- Whole rules ---- */
 
 static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captures *out, const char **error)
 {

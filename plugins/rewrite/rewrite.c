@@ -176,7 +176,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     return MK_NEXT;
 }
 
-/* ---- Life ---- */
+/* ---- Configuration and lifetime ---- */
 
 static int compile_regex(struct mk_config *config, struct rule *r)
 {

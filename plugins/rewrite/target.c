@@ -221,7 +221,7 @@ static bool parse_next_piece(struct reader *r)
     return check_char(r) && add_implicit_capture(r) && begin_query_or_fragment(r, c);
 }
 
-/* ---- The beginning ---- */
+/* ---- Scheme and authority ---- */
 
 static bool parse_authority(struct reader *r)
 {

@@ -110,7 +110,7 @@ const struct mk_conf_table security_old_table = {
     .scope = MK_CONF_VHOST,
 };
 
-/* ---- What holds where ---- */
+/* ---- Effective policies ---- */
 
 static void append_rules(struct security_policy *place, const struct security_rules *rules)
 {

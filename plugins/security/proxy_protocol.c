@@ -106,8 +106,8 @@ static unsigned read_u16(mk_str s, size_t at)
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u
 
-/* CRC-32C (RFC 9260, appendix A) over consecutive texts, from 0 on; bit by bit: it is for a few hundred bytes
- * once per connection, and only if a proxy sends it. */
+/* Incremental CRC-32C (RFC 9260, appendix A), initially 0. Bit by bit, because it covers a few hundred bytes
+ * once per connection, and only if a proxy sends a checksum. */
 static uint32_t crc32c(uint32_t before, mk_str text)
 {
     uint32_t crc = ~before;

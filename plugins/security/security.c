@@ -155,7 +155,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     return MK_ERROR;
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static int worker_start(struct mk_worker *worker, void *data)
 {

@@ -118,7 +118,7 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spe
 
 /* ---- tls-alpn-01 ---- */
 
-/* The digest as an OCTET STRING, inside of the one that every extension's value is (RFC 8737, section 3). */
+/* The digest as an OCTET STRING, nested in that of the extension's value (RFC 8737, section 3). */
 static X509_EXTENSION *make_acme_id_extension(const char digest[DIGEST])
 {
     unsigned char der[2 + DIGEST] = {V_ASN1_OCTET_STRING, DIGEST};

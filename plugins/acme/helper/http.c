@@ -41,7 +41,7 @@ static bool is_base64url(const char *text)
     return true;
 }
 
-/* A number of seconds, or a date. Our own reading: later versions of libcurl shorten it to 6 hours. */
+/* A number of seconds, or a date. Parsed here, because later versions of libcurl cap it at 6 hours. */
 static uint64_t read_retry_after(CURL *c)
 {
     char text[64];
