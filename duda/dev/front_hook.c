@@ -66,7 +66,7 @@ static bool write_ipc_request(int fd, struct mk_request *r, const char *what)
     return !line.failed && send(fd, line.p, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
 }
 
-/* NULL: `monkey run` does not listen, or memory is out. */
+/* NULL: `monkey run` does not listen, or out of memory. */
 static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_request *r, const char *what)
 {
     struct ipc_call *c = mk_request_alloc(r, sizeof *c);

@@ -7,7 +7,7 @@
 
 enum { DUDA_COOKIE_CRYPTO_ABI = 1, DUDA_COOKIE_CRYPTO_KEY = 32, DUDA_COOKIE_CRYPTO_MAC = 32 };
 
-/* The symbol `duda_cookie_crypto` of the object. Every function returns false if memory is out; open() also
+/* The symbol `duda_cookie_crypto` of the object. Every function returns false if out of memory; open() also
  * if the text was not encrypted with this key for this purpose. */
 struct duda_cookie_crypto {
     unsigned abi;

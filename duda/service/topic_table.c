@@ -61,7 +61,7 @@ static struct duda_topic **find_topic(const struct duda_topic_table *r, mk_str n
     return at;
 }
 
-/* Without memory, the table keeps its size and becomes slow. */
+/* If out of memory, the table keeps its size, and lookups become slower. */
 static void grow_buckets(struct duda_topic_table *r)
 {
     size_t n = 2 * r->n_buckets;

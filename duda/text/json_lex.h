@@ -37,7 +37,7 @@ bool duda_json_enter_nested(struct duda_json_cursor *c);
 void duda_json_leave_nested(struct duda_json_cursor *c);
 bool duda_json_count_element(struct duda_json_cursor *c);
 
-/* Each function reads what its name says, from the next character on. */
+/* Each function consumes the token that its name states, starting at the next character. */
 bool duda_json_lex_string(struct duda_json_cursor *c, mk_str *out);
 /* Does the same for a service: copies the string if necessary, to terminate it with a NUL. */
 bool duda_json_lex_string_copy(struct duda_json_cursor *c, mk_str *out);

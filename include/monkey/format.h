@@ -16,7 +16,7 @@ struct mk_format;
 
 /**
  * Parses a format string: `$name` or `${name}` is a variable, and `$$` a dollar sign. Call it while the
- * configuration is loaded. Returns NULL if the string is invalid or memory is out; the error is reported at
+ * configuration is loaded. Returns NULL if the string is invalid, or if out of memory; the error is reported at
  * `ctx`.
  */
 MK_API const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk_str text);

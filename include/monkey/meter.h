@@ -16,7 +16,7 @@ enum { MK_METER_CALLS, MK_METER_FAILURES, MK_METER_WAITING, MK_METER_MICROS };
 
 /**
  * Returns the series of the section `name` of a package. Only in load(). Returns 0 if there are too many
- * series, or memory is out.
+ * series, or if out of memory.
  *
  *     settings->meter = mk_meter_get(config, MK_STR("kv"), settings->name);
  *     ...

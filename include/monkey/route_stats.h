@@ -21,7 +21,7 @@ enum { MK_ROUTE_REQUESTS, MK_ROUTE_FAILURES, MK_ROUTE_CANCELLED, MK_ROUTE_CRASHE
 
 /**
  * Returns the series of a route. `method` is `*` for all methods; `pattern` is a host and a path, such as
- * `/items/:id`. Only in load() and host(). Returns 0 if there are too many series, or memory is out.
+ * `/items/:id`. Only in load() and host(). Returns 0 if there are too many series, or if out of memory.
  */
 static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str service, mk_str method,
                                              mk_str pattern)

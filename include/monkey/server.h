@@ -69,7 +69,7 @@ MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) 
 
 /** Returns the error messages of the last function that failed: one or more lines, the last without a
  * line ending. Empty if nothing failed, but a started configuration may have warnings. Valid until the
- * next call for this server. For NULL, it reports that memory is out. */
+ * next call for this server. For NULL, it reports an out-of-memory error. */
 MK_API const char *mk_server_error(const struct mk_server *s);
 
 /**

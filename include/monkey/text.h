@@ -24,7 +24,7 @@ MK_API bool mk_is_header_value(mk_str s);
  */
 MK_API bool mk_header_list_next(mk_str *rest, mk_str *element);
 
-/** The party that may set a request header of that name. */
+/** Returns which party may set a request header of that name. */
 MK_API enum mk_header_role mk_header_role(mk_str name);
 
 /** Appends "Name: value" and CRLF, without validation. */

@@ -360,7 +360,7 @@ struct mk_local_backend;
  * Opens the backend at a socket, "unix:/path", in load() or host(). It lives as long as the configuration.
  * `secret` proves to the backend that a request comes from this server (mk_local_backend_verify()); it is
  * copied, and may be absent. `timeout_ms` limits the time until a response begins (504); 0: no limit. Returns
- * NULL if the path is invalid or memory is out, which has then been reported at `key` of the section.
+ * NULL if the path is invalid, or if out of memory; the error has then been reported at `key` of the section.
  */
 MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section,
                                                       const char *key, mk_str socket, mk_str secret,

@@ -109,7 +109,7 @@ struct mk_websocket_options {
     size_t message_max;  /**< bytes of a decompressed message; longer: 1009. Default 1 MB */
     size_t frame_max;    /**< bytes of a frame; longer: 1009. Default: message_max */
     size_t queue_max;    /**< messages are rejected when this many bytes are queued. Default 256 KB */
-    uint32_t ping_ms;    /**< send a ping after this much silence, and allow as long for the reply. Default
+    uint32_t ping_ms;    /**< send a ping after this much silence, and wait as long for the pong. Default
                               30 s */
     uint32_t close_ms;   /**< timeout of the closing handshake. Default 5 s */
     unsigned flags;      /**< MK_WEBSOCKET_COMPRESS and so on */

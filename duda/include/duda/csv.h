@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV (RFC 4180): reads cell by cell, and writes. In monkey-duda-small.so. */
+/* Reads CSV (RFC 4180) cell by cell, and writes it. In monkey-duda-small.so. */
 #ifndef DUDA_CSV_H
 #define DUDA_CSV_H
 

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** Maximum length of a key that a backend gets. */
+/** Maximum length of a key passed to a backend. */
 enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
 
 /** The functions of a backend. They work as those of store.h, except that `delete_if` with an absent value

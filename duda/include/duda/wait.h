@@ -37,8 +37,8 @@ MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms
  */
 MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
                         void *job, size_t size) MK_API_MUST_USE;
-/** Like duda_offload(), but without copies: the job is on the heap. After 0 the caller owns the job again.
- * After any other result drop(job) is called, at once or when work returns. */
+/** Like duda_offload(), but without copies: the job is on the heap. On success the caller owns the job again.
+ * Otherwise drop(job) is called, at once or when work returns. */
 MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
@@ -70,7 +70,7 @@ MK_API int duda_cancelled(const struct duda_ctx *d);
  *
  *     static void end_question(struct duda_wait *w)
  *     {
- *         mk_timer_stop(&((struct question *)w)->timer); // on_answer() is not called any more
+ *         mk_timer_stop(&((struct question *)w)->timer); // on_answer() is no longer called
  *     }
  *
  *     int ask(struct duda_ctx *d)

@@ -79,7 +79,7 @@ static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
     return e == -ESTALE ? -EEXIST : e;
 }
 
-/* ---- Taking ---- */
+/* ---- Dequeueing ---- */
 
 /* A worker takes any of several due jobs, so that workers do not all compete for the same one. */
 struct look {

@@ -12,7 +12,7 @@ struct postgres_cancel;
  * NULL: no memory, or no thread. */
 struct postgres_cancel *postgres_cancel_start(struct mk_worker *w, PGconn *pg, void (*on_done)(void *ctx),
                                               void *ctx);
-/* on_done will not be called any more. NULL is allowed. */
+/* on_done will no longer be called. NULL is allowed. */
 void postgres_cancel_detach(struct postgres_cancel *c);
 
 #endif

@@ -248,7 +248,7 @@ static void on_done(void *ctx, const struct postgres_query *job)
         duda_wait_wake(&waiting->wait);
 }
 
-/* No handler waits for the unfinished statements any more. */
+/* No handler waits for the unfinished statements any longer. */
 static void abandon_queries(struct duda_wait *w)
 {
     const struct waiting *waiting = (struct waiting *)w;
@@ -510,7 +510,7 @@ int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struc
             return -ENOMEM;
     }
     b->is_checked = !settings->migrations;
-    if (!b->is_checked) /* reports errors at the start, not on the first request */
+    if (!b->is_checked) /* reports errors at startup, not on the first request */
         mk_deferred_post(b->turn);
     return postgres_pubsub_init(&b->pubsub, w, settings, &b->hosts);
 }

@@ -5,7 +5,7 @@
 #include <monkey/text.h>
 #include <stdio.h>
 
-/* This many losses within this time are no accident: there is a pooler in between. */
+/* This many losses within this time mean that a pooler is in between. */
 enum { LOSSES_MAX = 3, LOSSES_MS = 60000 };
 
 void postgres_prepared_init(struct postgres_prepared_list *l)

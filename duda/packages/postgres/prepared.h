@@ -12,7 +12,7 @@ enum { POSTGRES_PREPARED_MAX = 256, POSTGRES_NAME_MAX = 32 };
 struct postgres_prepared {
     char name[POSTGRES_NAME_MAX];
     mk_str text;
-    bool is_dead; /* must not be used any more */
+    bool is_dead; /* must no longer be used */
     bool is_kept; /* exists on the server */
 };
 

@@ -213,7 +213,7 @@ static void on_due(struct mk_timer *t)
     if (!h->subs || !package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) || h->conn.link.sent.first)
         return;
     if (quiet_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
-        h->heard_ms += quiet_ms; /* without memory, it probes later */
+        h->heard_ms += quiet_ms; /* if out of memory, it probes later */
     set_timer(h);
 }
 

@@ -7,7 +7,7 @@
 
 /* Formats a row of values in the COPY format `text`, with its line end. */
 void postgres_copy_row_format(struct mk_buf *out, const struct duda_sql_value *values, size_t n);
-/* Formats a string literal. out->failed: the text contains a NUL, or memory is out. */
+/* Formats a string literal. out->failed: the text contains a NUL, or out of memory. */
 void postgres_quote_literal(struct mk_buf *out, mk_str text);
 /* Decodes a bytea in hex or escape format: roles and databases may set bytea_output. */
 void postgres_bytea_decode(struct mk_buf *out, mk_str text);

@@ -85,7 +85,7 @@ static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
     return e ? e : is_kept ? 0 : -ENOLINK;
 }
 
-/* A lock that replicas do not have does not count. */
+/* Releases a lock that too few replicas have confirmed. */
 static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
     int e = set_if(d, s, key, value, ttl_ms, MK_STR("NX"));

@@ -235,7 +235,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
 static const struct duda_sql_ops ops = {
     .run_statement = run_statement, .begin = begin, .finish = finish, .release = end};
 
-/* Reports errors at the start, not on the first request. */
+/* Reports errors at startup, not on the first request. */
 static int check_migrations(struct sqlite_pool *b)
 {
     struct sqlite_slot *slot = b->free;

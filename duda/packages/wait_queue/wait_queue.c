@@ -4,7 +4,7 @@
 /* On the stack of its handler. */
 struct package_waiter {
     struct duda_wait wait;          /* must be first */
-    struct package_wait_queue *all; /* NULL: not in the queue any more */
+    struct package_wait_queue *all; /* NULL: no longer in the queue */
     struct package_waiter *next;
     void *one;
     int error;
