@@ -99,7 +99,7 @@ class Output:
             return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
-        """Waits until no process can write to it any more. False: a process still can."""
+        """Waits until no process can write to it. False: a process still can."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

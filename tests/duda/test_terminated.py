@@ -341,7 +341,7 @@ def test_wait_of_cancelled_handler_leaves_nothing(server, path):
 
 @pytest.mark.parametrize("path", ["/events", "/opens", "/problem", "/flaws", "/template", "/content"])
 def test_handler_that_keeps_writing_after_cancellation_is_terminated(server, path):
-    """Such a handler blocks the worker no longer than one that waits, and its buffers are freed."""
+    """A handler that keeps writing blocks the worker no longer than a waiting handler does, and its buffers are freed."""
     n = 20
     assert server.get(path).status == 504
     before = int(server.get("/heap").text)

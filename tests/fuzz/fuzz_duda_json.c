@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON to a struct and to values: what was read is written, and reads back the same. So does what the writer
- * makes of any string and number. */
+/* JSON to a struct and to values: parsed JSON, and any string or number, can be written and parses back to the
+ * same value. */
 #include <duda/json.h>
 #include <errno.h>
 #include <math.h>

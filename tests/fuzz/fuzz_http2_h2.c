@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP/2 client made of bytes. Each byte is the next step: a request from a list, body data, settings,
+/* An HTTP/2 client driven by the input. Each byte is the next step: a request from a list, body data, settings,
  * any frame, any bytes, how much arrives and how much is accepted, or time that passes. The output is
  * checked strictly (unit/h2client.h), and each stream leaves one log record. The connection always ends
  * after some time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any connection string or URL is rejected, or becomes addresses to connect to one after the other: the same
- * number of entries of each list, in order. */
+/* Any connection string or URL is rejected, or becomes lists of hosts, addresses and ports to try in turn:
+ * all lists have the same length and order. */
 #include <errno.h>
 #include <monkey/config.h>
 #include <postgres/conninfo.h>

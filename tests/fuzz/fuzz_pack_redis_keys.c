@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any words have one slot, none, or two keys with different slots. */
+/* Any command belongs to one slot, to none, or has two keys with different slots. */
 #include <errno.h>
 #include <redis/key_slot.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any messages on the channel for rooms, whether Redis would deliver them or not: members receive what was
- * sent to their room on other machines. */
+/* Any messages on the channel for topics, whether Redis would deliver them or not: subscribers receive the
+ * messages published to their topic on other machines. */
 #include "peer.h"
 
 #include <redis/topic_relay.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are mail server replies or are rejected, regardless of how they are split; any bytes are a
- * message that is terminated only at its end. */
+/* Any bytes are mail server replies or are rejected, regardless of how they are split; any message is terminated
+ * only at its end. */
 #include <errno.h>
 #include <smtp/protocol.h>
 

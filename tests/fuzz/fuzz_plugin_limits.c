@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of limits compared with one that forgets no client: it is never stricter, and equal as long as
- * no slot is shared. The input is pairs of bytes: how much time passes, and the client. */
+/* Compares the rate table with a model that forgets no client: the table is never stricter, and gives equal
+ * results as long as no slot is shared. The input is pairs of bytes: how much time passes, and the
+ * client. */
 #include "limits/rate_table.c"
 
 #include "base/assert.h"

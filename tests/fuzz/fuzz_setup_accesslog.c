@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log record of a request made of any bytes is one line; nothing in it ends the line, closes a quote or
- * controls a terminal, and JSON is valid. The first bytes are numbers, the rest is split into the texts. */
+/* The access-log entry of a request with arbitrary bytes is one line; nothing in it ends the line, closes a
+ * quote or controls a terminal, and JSON is valid. The first bytes are numbers, the rest is split into the
+ * texts. */
 #include "base/assert.h"
 #include "logs/accesslog.h"
 #include "unit/fields.h"

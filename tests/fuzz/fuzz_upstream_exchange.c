@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes from an upstream server, over any protocol, split anywhere: the request ends, its connection is
- * given back once, and the result does not depend on how the bytes were split. */
+ * released exactly once, and the result does not depend on how the bytes were split. */
 #include "base/assert.h"
 
 /* The fakes of the unit tests, without cmocka. */

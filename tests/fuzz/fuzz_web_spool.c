@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of several clients whose body is spooled in pieces, up to limits, to a disk that fails: a
- * complete body equals what was sent, errors persist, the limits hold, and all space is released. The first
+/* Several clients send request bodies, which are spooled in pieces, with limits and disk failures: a
+ * complete body equals the data sent, errors persist, the limits hold, and all space is released. The first
  * byte selects the limits; then each pair of bytes is one step. */
 #include "os/spool.h"
 

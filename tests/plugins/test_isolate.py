@@ -680,7 +680,7 @@ def test_isolated_output_goes_to_error_log(isolate, tmp_path):
 def test_isolated_daemon_leaves_terminal_with_all_processes(watch, guest, tmp_path):
     pid = tmp_path / "pid"
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest), root=tmp_path, server=f"PidFile {pid}")
-    # The call returns when no process holds the streams any more.
+    # The call returns when no process holds the streams open.
     done = subprocess.run([PROGRAM, "-D", "-c", config], env=os.environ | ENVIRONMENT, capture_output=True, timeout=proc.SECONDS,
                           check=True)
     master = watch(proc.pid_in(pid))

@@ -82,7 +82,7 @@ def test_ambiguous_path_after_route_prefix_begins_with_one_slash(monkey, backend
 
 @pytest.mark.parametrize("route", ["/* proxy http://{}/app/", "/app/* proxy http://{}/app/", "/* proxy http://{}", "/app/* scgi {}"])
 def test_ambiguous_dot_segments_never_leave_the_folder(monkey, backend, program, route):
-    """A parser that does not recognise the dots sees all these paths in the folder, and on the route."""
+    """For a parser that does not recognise the dot segments, all of these paths are inside the folder and match the route."""
     gateway = route.split()[1]
     server = monkey(plugins=[gateway], sections=lines(route.format(backend.address if gateway == "proxy" else program.address)))
     for dots in ("..;/", "..%3bx/", "..%20/", "..%09/", "%252e%252e/", "..%252f", "..%255c", "%c0%ae%c0%ae/", "%25c0%25ae./", "..%3f/",

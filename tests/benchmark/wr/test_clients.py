@@ -22,7 +22,7 @@ COMMANDS = {
     "h2load": (["--h1", "-n", ASKED], ("mean", "max")),
     "weighttp": (["-k", "-n", ASKED], ()),
     "ab": (["-k", "-n", ASKED], ("mean", "p50", "p75", "p90", "p95", "p99", "max")),
-    # siege measures in hundredths of a second, so the run must take several. -t is no option: on a busy machine the time may be
+    # siege measures in hundredths of a second, so the run must take several. -t does not help: on a busy machine the time may be
     # over before the clients start.
     "siege": (["-b", "-q", "-r", ASKED_OF_EACH], ("mean",)),
     "pace": (["-R", "200", "-d", "1s"], ("mean", "p50", "p75", "p90", "p95", "max")),

@@ -213,7 +213,7 @@ static void h2_body_over_limit_gets_413(void **state)
     assert_int_equal(h.talk.n_records, 5);
 }
 
-/* The server keeps reading a moderate rest for a client that looks at the response only after its upload. */
+/* The server drains a moderate remainder, because some clients read the response only after their upload. */
 static void h2_body_over_limit_is_drained(void **state)
 {
     (void)state;

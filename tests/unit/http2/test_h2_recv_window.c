@@ -259,7 +259,7 @@ static void recv_window_early_client_may_end_stream(void **state)
     h2talk_expect_open(&h, 1);
 }
 
-/* It has used its reserve, and the others all the rest: one share remains. */
+/* One stream has used its reserve, and the others all of the remaining window: one share remains. */
 static void recv_window_last_share_is_enough(void **state)
 {
     (void)state;

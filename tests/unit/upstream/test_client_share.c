@@ -278,7 +278,7 @@ static void client_share_blocked_request_of_other_worker_is_skipped(void **state
     struct mk_upstream_conn *l = take_for(0, &peers[1]);
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    serve(3, 0); /* has share again, and has waited longer */
+    serve(3, 0); /* the other client has share left again, and has waited longest */
     l = take_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
