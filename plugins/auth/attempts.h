@@ -23,7 +23,7 @@ uint32_t auth_attempts_blocked_s(struct auth_shared *s, const struct auth_attemp
 /* The same, and counts one attempt in advance, before the password is checked: parallel attempts gain
  * nothing. */
 uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
-/* Uncounts an attempt that was not a wrong password. */
+/* Takes back the count of an attempt whose password was not wrong. */
 void auth_attempts_refund(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
 
 #endif

@@ -115,7 +115,7 @@ static bool ensure_ca_certificate(struct ca_check *l)
     return !e || report_ca_error(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
 }
 
-/* Names that the machine got later may violate the CA's constraints. */
+/* Names that the machine acquired after the CA was created may violate the CA's constraints. */
 static bool split_certifiable_names(struct ca_check *l)
 {
     struct mk_local_names all = l->names;

@@ -191,7 +191,7 @@ class Server:
         return self._answer(result, pointer, exchange)
 
     def _wait(self, pointer, exchange):
-        """Keeps the exchange: the request outlives this call of its handler."""
+        """Keeps the exchange alive, because the request outlives this call of its handler."""
         if pointer in self._waiting:
             return
         self._waiting[pointer] = exchange
