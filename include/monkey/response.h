@@ -133,6 +133,18 @@ MK_API int mk_response_set_body(struct mk_response *r, mk_str text);
 MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
 
 /**
+ * Sets a body that the response takes over, without copying it: free_data(data) is called once, in the thread
+ * of the request, when the request has ended, whatever was sent, and even if this function fails. Returns 0;
+ * -EINVAL if `free_data` is NULL; -ENOMEM; or -EALREADY.
+ *
+ *     char *report = make_report(&len);
+ *     if (mk_response_set_body_owned(response, mk_str_of(report, len), free, report))
+ *         return MK_ERROR;
+ */
+MK_API int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (*free_data)(void *data),
+                                      void *data) MK_API_MUST_USE;
+
+/**
  * Sets the body to `length` bytes of an open file from `offset`. The response takes ownership of the
  * descriptor, even if this function fails. The kernel sends the bytes directly where possible; if the file
  * shrinks meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or

@@ -376,6 +376,17 @@ int mk_response_set_body(struct mk_response *r, mk_str text)
     return copy.p ? mk_response_set_body_nocopy(r, copy) : -ENOMEM;
 }
 
+int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (*free_data)(void *data), void *data)
+{
+    if (!free_data)
+        return -EINVAL;
+    if (is_body_final(r) || !mk_arena_add_cleanup(r->arena, free_data, data)) {
+        free_data(data);
+        return is_body_final(r) ? -EALREADY : -ENOMEM;
+    }
+    return mk_response_set_body_nocopy(r, text); /* on -ENOMEM, the cleanup frees it */
+}
+
 static void release_file(void *file)
 {
     mk_open_file_release(file);

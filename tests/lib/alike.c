@@ -118,6 +118,44 @@ static enum mk_verdict report_counters(struct mk_request *request, struct mk_res
     return say(response, "%llu %llu", atomic_load(&n_pulled), atomic_load(&n_closed));
 }
 
+/* ---- Bodies that the response frees ---- */
+
+static atomic_ullong n_freed;
+
+static void free_body(void *data)
+{
+    free(data); /* twice would be an error of the sanitizer */
+    atomic_fetch_add(&n_freed, 1);
+}
+
+/* /owned/BYTES/HOW: `200`, another status, `replaced`, or `failed`. */
+static enum mk_verdict owned(struct mk_request *request, struct mk_response *response, void *data)
+{
+    size_t len = (size_t)mk_server_param(request, "n")->as_uint;
+    mk_str how = mk_server_param(request, "how")->value;
+    char *bytes = malloc(len + 1);
+    (void)data;
+    if (!bytes)
+        return MK_ERROR;
+    memset(bytes, 'x', len + 1);
+    if (mk_response_set_body_owned(response, mk_str_of(bytes, len), free_body, bytes))
+        return MK_ERROR;
+    if (mk_str_eq(how, MK_STR("replaced")))
+        return say(response, "another body\n");
+    if (mk_str_eq(how, MK_STR("failed"))) {
+        mk_response_set_status(response, 503);
+        return MK_ERROR;
+    }
+    mk_response_set_status(response, (unsigned)strtoul(how.p, NULL, 10));
+    return MK_DONE;
+}
+
+static enum mk_verdict report_freed(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    return say(response, "%llu", atomic_load(&n_freed));
+}
+
 /* ---- A file ---- */
 
 static enum mk_verdict file(struct mk_request *request, struct mk_response *response, void *data)
@@ -215,9 +253,16 @@ static int set_up(struct mk_server *s, char **argv)
         const char *what;
         mk_server_fn *fn;
     } routes[] = {
-        {"GET /users/:id<uint>", at_once}, {"GET /later", later}, {"GET /source/:n<uint>", source},
-        {"GET /pulled", report_counters},  {"POST /sum", add_up}, {"GET /echo", echo},
-        {"GET /events", events},           {"GET /file", file},
+        {"GET /users/:id<uint>", at_once},
+        {"GET /later", later},
+        {"GET /source/:n<uint>", source},
+        {"GET /owned/:n<uint>/:how", owned},
+        {"GET /freed", report_freed},
+        {"GET /pulled", report_counters},
+        {"POST /sum", add_up},
+        {"GET /echo", echo},
+        {"GET /events", events},
+        {"GET /file", file},
     };
     char pair[8192];
     snprintf(pair, sizeof pair, "%s %s", argv[1], argv[2]);

@@ -73,6 +73,37 @@ def test_body_source_is_read_to_its_end(connect):
         assert c.get("/source/0").body == b""
 
 
+@pytest.mark.parametrize("how, method, expected", [
+    ("200", "GET", (200, b"x" * MB)), ("200", "HEAD", (200, b"")), ("304", "GET", (304, b"")), ("204", "GET", (204, b"")),
+    ("replaced", "GET", (200, b"another body\n"))])
+def test_owned_body_is_freed_once(program, connect, how, method, expected):
+    freed = int(program.get("/freed").text)
+    with connect() as c:
+        answer = c.get(f"/owned/{MB}/{how}", method)
+        assert (answer.status, answer.body) == expected
+    wait_until(lambda: int(program.get("/freed").text) == freed + 1, "the body is freed")
+
+
+def test_owned_body_is_freed_once_if_an_error_page_replaces_it(program, connect):
+    freed = int(program.get("/freed").text)
+    with connect() as c:
+        answer = c.get("/owned/1000/failed")
+        assert answer.status == 503 and b"xxx" not in answer.body
+    wait_until(lambda: int(program.get("/freed").text) == freed + 1, "the body is freed")
+
+
+def test_owned_body_is_freed_once_if_the_client_leaves(program, connect):
+    freed = int(program.get("/freed").text)
+    with connect(receive_buffer=65536) as c:
+        c.ask(f"/owned/{64 * MB}/200")
+        assert c.read_head().status == 200
+        assert int(program.get("/freed").text) == freed
+        if hasattr(c, "cancel"):  # a stream is reset; the connection stays
+            c.cancel()
+            wait_until(lambda: int(program.get("/freed").text) == freed + 1, "the body is freed")
+    wait_until(lambda: int(program.get("/freed").text) == freed + 1, "the body is freed")
+
+
 def test_file_is_served(connect):
     with connect() as c:
         assert c.get("/file").body == FILE

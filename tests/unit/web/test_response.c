@@ -297,6 +297,20 @@ static void response_rejected_source_is_closed(void **state)
     assert_null(r.content.source);
 }
 
+static void response_rejected_owned_body_is_freed(void **state)
+{
+    (void)state;
+    n_closed = 0;
+    assert_int_equal(mk_response_set_body_owned(&r, MK_STR("owned"), NULL, &r), -EINVAL);
+    assert_int_equal(mk_response_set_body_owned(&r, MK_STR("owned"), close_source, &r), 0);
+    assert_str(text_of_content(), "owned");
+    r.sealed = true;
+    assert_int_equal(n_closed, 0);
+    assert_int_equal(mk_response_set_body_owned(&r, MK_STR("late"), close_source, &r), -EALREADY);
+    assert_int_equal(n_closed, 1);
+    assert_str(text_of_content(), "owned");
+}
+
 static void response_sealed_cannot_change(void **state)
 {
     (void)state;
@@ -365,6 +379,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(response_too_many_blocks_asserts, start, stop),
         cmocka_unit_test_setup_teardown(response_last_body_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(response_rejected_source_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(response_rejected_owned_body_is_freed, start, stop),
         cmocka_unit_test_setup_teardown(response_sealed_cannot_change, start, stop),
         cmocka_unit_test_setup_teardown(response_reset_works_until_sealed, start, stop),
         cmocka_unit_test_setup_teardown(response_some_statuses_have_no_body, start, stop),

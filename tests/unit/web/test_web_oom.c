@@ -258,6 +258,37 @@ static void web_oom_file_of_handler(void **state)
     oom_at_each_allocation(answer_with_a_file);
 }
 
+static unsigned n_freed;
+
+static void count_freed(void *data)
+{
+    (void)data;
+    n_freed++;
+}
+
+static bool answer_with_an_owned_body(void)
+{
+    n_freed = 0;
+    if (mk_file_cache_init(&site.web.files, &site_limits))
+        return false;
+    struct mk_exchange *x = site_get(&site, "/", "");
+    bool ok = x && mk_response_set_body_owned(&x->response, MK_STR("owned"), count_freed, NULL) == 0;
+    ok &= oom.n_failed == 0; /* an earlier failure has produced another response already */
+    bool was_owned = x;
+    if (x)
+        mk_exchange_free(x);
+    assert_int_equal(n_freed, was_owned);
+    mk_file_cache_fini(&site.web.files);
+    mk_arena_cache_fini(&site.blocks);
+    return ok;
+}
+
+static void web_oom_owned_body(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(answer_with_an_owned_body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(web_oom_large_response_of_handler, start, stop),
         cmocka_unit_test_setup_teardown(web_oom_changed_response, start, stop),
         cmocka_unit_test_setup_teardown(web_oom_file_of_handler, start, stop),
+        cmocka_unit_test_setup_teardown(web_oom_owned_body, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
