@@ -17,7 +17,8 @@ struct dev_stderr_reader {
     struct mk_buf held;
     bool in_report, in_held, has_crashed;
     bool has_held; /* that worker blocked its loop */
-    bool has_died; /* that worker died: the next report, or the next death without one, replaces the report */
+    bool
+        has_died; /* the worker of `crash` has died: the next report, or death without a report, replaces it */
 };
 
 void dev_stderr_reader_init(struct dev_stderr_reader *h, void (*on_line)(void *ctx, mk_str line),

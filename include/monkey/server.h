@@ -119,8 +119,8 @@ MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const cha
  * certificate for each type of key (RSA, ECDSA, Ed25519).
  *
  * Returns 0; -EINVAL if a text is invalid or the key belongs to another certificate; -ENOTSUP if the library
- * has no TLS; -ENOMEM or -EBUSY. An expired certificate is only a warning: see mk_server_error() after the
- * start. Two certificates with the same type of key prevent the start.
+ * has no TLS; -ENOMEM or -EBUSY. An expired certificate is only a warning: see mk_server_error() after startup.
+ * The server does not start if a host has two certificates with the same type of key.
  *
  *     if (mk_server_add_certificate(s, certificate, key) || mk_server_listen(s, "*:443 tls", NULL))
  *         fprintf(stderr, "%s\n", mk_server_error(s));

@@ -179,7 +179,7 @@ MK_API uint32_t mk_stat_next(const struct mk_stat_registry *r, unsigned table, u
 /** The value of the i-th label. Long values are truncated, and end in `~` and a number, so that no two
  * series of a table have the same values. */
 MK_API mk_str mk_stat_label(const struct mk_stat_registry *r, uint32_t series, unsigned i);
-/** The sum of a cell over all workers. */
+/** The sum of a cell across all workers. */
 MK_API uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned cell);
 
 /** The exclusive upper bound of a bucket in microseconds; 0 for the last bucket, which is unbounded.

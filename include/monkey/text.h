@@ -102,7 +102,7 @@ struct mk_pattern {
 MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
 /**
  * Might a program read a leading slash in a decoded string: "%2F", a backslash, or either of them encoded
- * once more? After a slash, such a string may be mistaken for a host name, as in "//host/path".
+ * again? After a slash, such a string may be mistaken for a host name, as in "//host/path".
  */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 

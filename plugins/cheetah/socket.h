@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The socket file. It appears complete, with its mode and group. A new configuration swaps it atomically, and
- * swaps it back if it is rejected in the end. */
+ * swaps it back if it is finally rejected. */
 #ifndef CHEETAH_SOCKET_H
 #define CHEETAH_SOCKET_H
 

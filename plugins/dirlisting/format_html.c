@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page without scripts: links sort the columns, a style sheet is the theme. */
+/* A page without scripts: links sort the columns, and a style sheet defines the theme. */
 #include <monkey/text.h>
 
 #include "listing.h"

@@ -11,8 +11,8 @@
 
 enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 192, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
 
-/* The master's state of a group's processes, kept over configurations. Workers have a copy from their start;
- * only the scoreboard is shared. */
+/* The master's state of a group's processes, kept across configurations. Workers have a copy, made when they
+ * were forked; only the scoreboard is shared. */
 struct isolate_record {
     struct isolate_record *next;
     char name[ISOLATE_NAME_MAX + 1];

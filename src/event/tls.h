@@ -126,7 +126,7 @@ struct mk_tls_module {
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
     /* 0: done. -EAGAIN: wait for the descriptor. Otherwise it failed for the reason in *error, valid as long as
      * the stream. A server may reject our certificate after the handshake: a client may therefore call this
-     * once more after a failed read or write to get the reason. */
+     * again after a failed read or write to get the reason. */
     mk_err (*handshake)(struct mk_stream *s, const char **error);
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);

@@ -13,7 +13,7 @@ struct call {
     struct mk_worker *worker;
 };
 
-/* One mk_server_post(). */
+/* One call of mk_server_post(). */
 struct broadcast {
     void (*fn)(struct mk_worker *w, void *ctx);
     void (*done)(void *ctx);

@@ -45,7 +45,7 @@ bool mk_logfile_is_special_name(mk_str where)
     return logfile_kind(where) != MK_LOGFILE_FILE;
 }
 
-/* Non-blocking: a named pipe without a reader must not block the start, and a full one must not block the
+/* Non-blocking: a named pipe without a reader must not block startup, and a full one must not block the
  * server. */
 static int open_log_file(const struct mk_logfile *f, int only)
 {

@@ -57,7 +57,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* Orders networks before those inside of them, then by number. */
+/* Orders networks before the networks that they contain, then by number. */
 static int compare_nodes(const void *a, const void *b)
 {
     const struct network_node *x = a, *y = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A secret shared by all processes of the server, kept over reloads and upgrades of the program. */
+/* A secret shared by all processes of the server, kept across reloads and upgrades of the program. */
 #ifndef MK_SETUP_SERVER_SECRET_H
 #define MK_SETUP_SERVER_SECRET_H
 

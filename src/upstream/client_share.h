@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits how many of a server's connections one client address uses at once, over all workers. However slow
+/* Limits how many of a server's connections one client address uses at once, across all workers. However slow
  * its requests are, no client gets all connections. */
 #ifndef MK_UPSTREAM_CLIENT_SHARE_H
 #define MK_UPSTREAM_CLIENT_SHARE_H

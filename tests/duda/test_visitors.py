@@ -356,8 +356,8 @@ def redis():
 
 @pytest.mark.parametrize("kind", ["kv", "redis"])
 def test_sessions_in_a_store_survive_a_restart(monkey, site, request, kind):
-    """One configuration line moves sessions to the store. They are shared by all workers, survive a restart, and stay
-    ended once they have ended."""
+    """One configuration line moves sessions to the store. They are shared by all workers and survive a restart, and
+    a destroyed session stays destroyed."""
     if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
     place = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"

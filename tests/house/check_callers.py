@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every public function has a caller: in another file of the server, a plugin, Duda, a tool or an example, or in a guide. A
-released function must be kept forever; one called only by its own file and its tests would be kept for nobody.
+released function must be kept forever; one called only by its own file and its tests would serve no user.
 """
 import re
 import sys

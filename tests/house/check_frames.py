@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that handlers of Duda call have small stack frames: a handler may have a stack of 32 KB, on which several of them
-are active at once. Larger buffers belong into the memory of the handler or onto the heap.
+are active at once. Larger buffers belong in the memory of the handler or on the heap.
 
 Compiles the sources again, without sanitizers, whose frames are larger.
 """
@@ -17,7 +17,7 @@ import house
 FRAME_MAX = 2048
 FOLDERS = ("duda/service", "duda/text", "duda/seal", "duda/packages")
 PROBE = "duda_touch_of_a_source"  # of variable size, see duda/service.h
-# Functions that run on other stacks: those of the event loop, of the start, and of the crash report.
+# Functions that run on other stacks: those of the event loop, of startup, and of the crash report.
 ELSEWHERE = {
     "duda/packages/conn/package_stream.c": "the event loop",
     "duda/service/crash_report.c": "the crash report has its own stack",

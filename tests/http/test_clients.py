@@ -104,7 +104,7 @@ def test_curl_downloads_uploads_and_gets_errors(server, site, tmp_path, curl):
     assert curl("-X", "POST", "-d", "a=b", "-o", "/dev/null", "-w", "%{http_code}", url + "/") == b"405"
     if server.is_h2 and CURL < (8,):  # it loses responses followed by RST_STREAM
         return
-    # curl waits for 100 Continue before it sends this much, and gets a refusal.
+    # curl waits for 100 Continue before it sends a body of this size, and gets a 413 instead.
     (tmp_path / "upload").write_bytes(b"x" * 5_000_000)
     upload = ["-T", tmp_path / "upload", "-o", "/dev/null", "-w", "%{http_code}", url + "/"]
     assert curl(*upload) == curl("-H", "Expect:", *upload) == b"413"

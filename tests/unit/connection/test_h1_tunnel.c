@@ -114,7 +114,7 @@ static void h1_tunnel_unread_input_is_discarded(void **state)
     talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
 }
 
-/* A client that does not read is received from nevertheless. */
+/* The server keeps receiving from a client that does not read. */
 static void h1_tunnel_directions_are_independent(void **state)
 {
     (void)state;

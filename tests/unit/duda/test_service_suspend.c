@@ -218,7 +218,7 @@ static void begin_wait_after_end(void)
     ask_once();
 }
 
-/* The package ignores the failure to begin, and registers the wait nevertheless. */
+/* The package ignores the failure to begin, and registers the wait anyway. */
 static void suspend_cancelled_handler_cannot_begin_wait(void **state)
 {
     (void)state;

@@ -338,7 +338,7 @@ static void acquire_all_servers_refuse_reports_error(void **state)
     begin_pool();
     stop_server(0);
     stop_server(1);
-    for (int i = 0; i < 8; i++) { /* servers that are down are tried nevertheless */
+    for (int i = 0; i < 8; i++) { /* servers that are down are tried anyway */
         struct mk_upstream_conn *l = take(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);

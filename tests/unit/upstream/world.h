@@ -164,7 +164,7 @@ uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
     return mk_stat_cells(registry, series, w->index + 1);
 }
 
-/* Published statistics of a backend, summed over all workers. */
+/* Published statistics of a backend, summed across all workers. */
 struct shown {
     uint64_t open, idle, waiting, requests, failures, checks, checks_failed, state, latency_us;
 };

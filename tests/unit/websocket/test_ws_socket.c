@@ -311,8 +311,7 @@ static void ws_pause_stops_messages(void **state)
     world_settle();
     assert_int_equal(actor.n_messages, 1);
     mk_websocket_pause(actor.socket);
-    assert_int_equal(mk_websocket_close(actor.socket, 1000, MK_STR("")),
-                     0); /* the close is received nevertheless */
+    assert_int_equal(mk_websocket_close(actor.socket, 1000, MK_STR("")), 0); /* the close is still received */
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR(""));
     arrive(100);
     assert_true(world.is_over);

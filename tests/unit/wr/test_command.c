@@ -7,7 +7,7 @@
 
 enum { WORDS = 16, LINE = 256 };
 
-/* Expects the command that `line` becomes with the concurrency. */
+/* Expects the command line that wr builds from `line` with this concurrency. */
 static void expect(const char *line, unsigned concurrency, const char *expected)
 {
     char text[LINE], room[LINE], *words[WORDS] = {NULL};
