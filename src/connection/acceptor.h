@@ -11,7 +11,7 @@ struct mk_acceptor {
     int fd;         /* not owned */
     int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
     bool paused;    /* removed from the loop: no capacity */
-    bool wants_tls; /* set after mk_acceptor_init(): accept only TLS, */
+    bool wants_tls; /* set after mk_acceptor_start(): accept only TLS, */
     bool wants_h2;  /* or only HTTP/2 */
     const struct mk_vhosts *hosts; /* virtual hosts of its connections; NULL: the service's */
     struct mk_timer retry;
