@@ -22,7 +22,7 @@ bool dev_process_start(struct dev_process *c, struct dev_argv *words);
 bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *words, int out);
 /* Does the same, but inherits standard output, and pipes only `err` to us. */
 bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *words);
-/* Its exit status, as in waitpid(2); -1 while it runs. */
+/* The exit status of the process, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
 /* Sends the signal, waits for the exit, and closes the pipes. */
 void dev_process_stop(struct dev_process *c, int signal);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the source of a service declares: its name, and its compiler options. Only reads text, compiles
+/* The declarations in the source of a service: its name, and its compiler options. Only reads text, compiles
  * nothing. */
 #ifndef DUDA_DEV_SOURCE_H
 #define DUDA_DEV_SOURCE_H

@@ -56,7 +56,7 @@ struct duda_worker_ctx {
     } route_cells[DUDA_ROUTE_CELLS]; /* cache, indexed by series */
 };
 
-/* What handlers know about their service. */
+/* The properties of a service that its handlers need. */
 struct duda_service_ref {
     const void *settings;           /* NULL: no configuration section */
     mk_str scope;                   /* namespace of its state: see duda/scope.h */

@@ -8,7 +8,7 @@
 #include "service/response.h"
 #include "service/route_table.h"
 
-/* Not in the memory of the handler, which duda_arena_rewind() may free. */
+/* Allocates the reason on the heap: duda_arena_rewind() may free memory of the handler. */
 int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...)
 {
     va_list args;

@@ -58,7 +58,7 @@ uint32_t duda_session_ttl_s(const struct duda_session *s)
 
 typedef unsigned char seal_key[DUDA_COOKIE_CRYPTO_KEY];
 
-/* What the session is bound to: its ID, service and host. */
+/* Returns the values that the session is bound to: its ID, service and host. */
 static mk_str session_crypto_context(const struct duda_session *s)
 {
     return duda_cookie_crypto_context(s->d, mk_str_of(s->id, sizeof s->id));

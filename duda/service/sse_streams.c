@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-/* Its waits return the same error as after a disconnect; the client sees a regular end of the stream and
- * reconnects. */
+/* The handler's waits return the same error as after a disconnect; the client sees a regular end of the
+ * stream and reconnects. */
 static void end_sse_stream(struct duda_ctx *d)
 {
     d->is_drained = true;

@@ -8,7 +8,7 @@
 
 struct duda_symbolizer_object;
 
-/* What the symbolizer needs, in one configuration. */
+/* The settings of the symbolizer in one configuration. */
 struct duda_symbolizer_config {
     struct duda_symbolizer_object *objects; /* shared objects of services */
     const char *addr2line;                  /* NULL: not installed, or disabled */

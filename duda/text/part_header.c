@@ -164,7 +164,7 @@ static const char *parse_content_disposition(mk_str value, struct duda_part *out
     return out->name.p ? NULL : "its Content-Disposition has no name";
 }
 
-/* What RFC 7578, section 4.7 still allows: unencoded data. */
+/* Unencoded data, which RFC 7578, section 4.7 still allows. */
 static bool is_identity_encoding(mk_str value)
 {
     return mk_str_eq_nocase(value, MK_STR("7bit")) || mk_str_eq_nocase(value, MK_STR("8bit")) ||

@@ -27,7 +27,7 @@ static struct owner worker_owner(const struct mk_config *config)
     return o;
 }
 
-/* Its name, or its number. The text is overwritten by the next call. */
+/* The name of the user, or its number. The text is overwritten by the next call. */
 static const char *user_name(uid_t uid)
 {
     static char number[24];
@@ -152,7 +152,7 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
 
 /* ---- Creating ---- */
 
-/* What this call has created, for removal on failure. */
+/* The folders that this call has created, for removal on failure. */
 struct created {
     size_t parents; /* length of the path to the first missing folder; 0: none was missing */
     bool state, inner[MK_LEN(inner_folders)];

@@ -68,7 +68,7 @@ static void on_child_exit(void *ctx, int status)
     unlink_ended_process(ctx, status);
 }
 
-/* It ignores SIGTERM, or runs too long after its response. */
+/* The script ignores SIGTERM, or runs too long after its response. */
 static void on_process_timeout(struct mk_timer *t)
 {
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);

@@ -111,7 +111,7 @@ static void mark_worker_up(void *ctx)
 int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
                                const struct mk_plugin *plugin)
 {
-    /* They are for the master of the group: a worker may be compromised. */
+    /* The descriptors are for the master of the group: a worker may be compromised. */
     close(inside->board_fd);
     close(ISOLATE_CONFIG_FD);
     struct worker *w = mk_mem_alloc(sizeof *w);

@@ -71,7 +71,7 @@ bool isolate_lifecycle_ready(struct isolate_lifecycle *l);
 void isolate_lifecycle_reloading(struct isolate_lifecycle *l);
 /* Restarts it; the caller has killed it. */
 void isolate_lifecycle_restart(struct isolate_lifecycle *l);
-/* Its process has exited. True: unexpectedly. */
+/* The group's process has exited. True: unexpectedly. */
 bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms);
 /* Commands of the master, and the end of the need for the group. Return the signal for its process; SIGKILL:
  * for its whole process group; 0: none. */

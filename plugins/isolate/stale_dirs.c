@@ -26,7 +26,7 @@ static bool is_runtime_dir_name(const char *name)
            strspn(number, "0123456789abcdef") == 16;
 }
 
-/* Others may have folders there as well. */
+/* Other users may have folders there as well. */
 static bool is_owned_and_old(int folder)
 {
     struct stat st;

@@ -67,7 +67,7 @@ static socklen_t notify_socket_address(const struct isolate_record *r, struct so
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)(n > 0 ? n : 0));
 }
 
-/* Others can write to it as well, so the sender is checked. */
+/* Other processes can write to the socket as well, so the sender is checked. */
 static int open_notify_socket(const struct isolate_record *r)
 {
     struct sockaddr_un at;

@@ -163,7 +163,7 @@ static enum mk_verdict respond_429(struct mk_response *response, uint64_t wait)
     return MK_ERROR;
 }
 
-/* Which rules, by index, have matched a path of the request. A rule counts a request once, however many paths
+/* The rules, by index, that have matched a path of the request. A rule counts a request once, however many paths
  * a rewrite gives it. */
 static bool *matched_rules(struct mk_request *request)
 {

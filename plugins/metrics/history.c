@@ -39,7 +39,7 @@ static bool is_count(unsigned field)
            (field >= FIELD_CLASSES && field < FIELD_CLASSES + CLASSES);
 }
 
-/* The first sample keeps earlier counts. */
+/* Counts from before the first sample are kept. */
 static uint64_t update_counter(struct history *h, unsigned field, uint64_t now, bool same_set)
 {
     uint64_t n = load_relaxed(&h->set) ? load_relaxed(&h->counted[field]) +

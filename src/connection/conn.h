@@ -34,7 +34,7 @@ enum mk_conn_state {
     MK_CONN_STATES
 };
 
-/* What a connection waits for; selects the timeout. */
+/* The event that a connection waits for; selects the timeout. */
 enum mk_conn_timeout {
     MK_TIMEOUT_NONE,
     MK_TIMEOUT_IDLE,    /* the next request */
@@ -75,8 +75,8 @@ const struct mk_request_limits *mk_conn_rate_more_lenient(const struct mk_reques
 struct mk_conn_ops {
     /* Progress may be possible: data arrived, the socket became writable, or a request was resumed. */
     void (*advance)(struct mk_conn *c);
-    /* The task of mk_conn_resume(): mk_conn_begin_resumed(), then advance() without an indirect call. NULL: a common
-     * one. */
+    /* The task of mk_conn_resume(): mk_conn_begin_resumed(), then advance() without an indirect call. NULL:
+     * a common one. */
     void (*run_resumed)(struct mk_loop_task *t);
     /* The timeout set by the protocol expired. */
     void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout clock);

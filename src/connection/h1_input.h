@@ -5,7 +5,8 @@
 
 #include "connection/h1_types.h"
 
-/* As mk_request_read. Only while the connection is being served (between mk_conn_begin_serving and leave). */
+/* Implements mk_request_read(). Call it only while the connection is being served (between
+ * mk_conn_begin_serving and leave). */
 ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap);
 /* Sends the 100 Continue that the client waits for (MK_INPUT_AWAITS_CONTINUE), unless it has started sending
  * already. */

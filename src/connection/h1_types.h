@@ -15,7 +15,7 @@ enum mk_h1_persistence {
     MK_H1_WRITE_SHUTDOWN,   /* no: the server has already shut down its side, at the end of a tunnel */
 };
 
-/* What delimits the response body (RFC 9112, section 6.3). */
+/* The framing of the response body (RFC 9112, section 6.3). */
 enum mk_h1_delimiter {
     MK_H1_BY_LENGTH, /* or no body */
     MK_H1_BY_CHUNKS,

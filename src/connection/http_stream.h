@@ -11,7 +11,7 @@
 #include "connection/conn.h"
 #include "connection/prefetch.h"
 
-/* Which directions are open, in the terms of RFC 9113, section 5.1. An idle stream has no object yet. The two
+/* The open directions, in the terms of RFC 9113, section 5.1. An idle stream has no object yet. The two
  * half-closed states are bits, and CLOSED has both. */
 enum mk_http_stream_state {
     MK_HTTP_STREAM_OPEN,
@@ -22,7 +22,7 @@ enum mk_http_stream_state {
     MK_HTTP_STREAM_STATES
 };
 
-/* What happens to incoming body data. */
+/* The treatment of incoming body data. */
 enum mk_http_stream_input {
     MK_INPUT_WANTED,
     MK_INPUT_AWAITS_CONTINUE, /* the client waits for 100 Continue before it sends the body */
@@ -134,7 +134,7 @@ static inline unsigned mk_http_stream_check_head_size(const struct mk_http_strea
  * too large. Call after the target is set, because hosts and paths have their own limits. */
 unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_len,
                                         uint64_t length) MK_MUST_USE;
-/* As mk_request_ops.limit_body. */
+/* Implements mk_request_ops.limit_body. */
 mk_err mk_http_stream_set_body_max(void *ctx, uint64_t max);
 /* The client disconnected before its request body was complete: aborts the request. */
 void mk_http_stream_abort_body(struct mk_http_stream *d);
@@ -217,8 +217,8 @@ static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
 {
     return mk_response_body_is_tunnel(&d->x->response.content) && d->x->step == MK_DISPATCH_READY;
 }
-/* Passes the client's bytes to the tunnel handler, or discards them if it wants no more. `has_unread`: there may be
- * unread input. */
+/* Passes the client's bytes to the tunnel handler, or discards them if it wants no more. `has_unread`: there
+ * may be unread input. */
 void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread);
 /* Has the client's direction ended, or does the handler not want the rest? `unread`: unread bytes have
  * arrived. */

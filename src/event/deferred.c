@@ -36,7 +36,7 @@ void mk_deferred_post(struct mk_deferred *t)
     t->set = true;
 }
 
-/* While it is in the loop's list, its memory stays. */
+/* Keeps the memory while the task is in the loop's list. */
 void mk_deferred_free(struct mk_deferred *t)
 {
     if (t && t->set)

@@ -7,7 +7,7 @@
 
 #include "event/loop.h"
 
-/* As mk_deferred_new, on the given loop. */
+/* Like mk_deferred_new(), but on the given loop. */
 struct mk_deferred *mk_deferred_new_on(struct mk_loop *loop, void (*on_end)(void *ctx),
                                        void *ctx) MK_MUST_USE;
 

@@ -19,7 +19,7 @@ mk_err mk_thread_pool_init(struct mk_thread_pool *t, struct mk_loop *loop, unsig
                            unsigned waiting_max) MK_MUST_USE;
 /* Waits for all jobs, and calls done() for each. */
 void mk_thread_pool_fini(struct mk_thread_pool *t);
-/* As mk_thread_pool_new, on the given loop. */
+/* Like mk_thread_pool_new(), but on the given loop. */
 struct mk_thread_pool *mk_thread_pool_new_on(struct mk_loop *loop, unsigned n,
                                              unsigned waiting_max) MK_MUST_USE;
 

@@ -75,7 +75,7 @@ struct mk_tls_domain {
     void *ctx;
 };
 
-/* What was negotiated; valid as long as the stream. Absent texts are unknown. */
+/* The negotiated parameters; valid as long as the stream. Absent texts are unknown. */
 struct mk_tls_conn_info {
     mk_str protocol;    /* by ALPN */
     mk_str server_name; /* as requested by the client */

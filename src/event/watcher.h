@@ -7,7 +7,7 @@
 
 #include "event/loop.h"
 
-/* As mk_watcher_new, on the given loop. */
+/* Like mk_watcher_new(), but on the given loop. */
 struct mk_watcher *mk_watcher_new_on(struct mk_loop *loop, int fd, unsigned events,
                                      void (*on_ready)(void *ctx, unsigned which), void *ctx) MK_MUST_USE;
 

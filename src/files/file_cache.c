@@ -83,7 +83,7 @@ static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
     return c->most > 0 && (!crowded || ++c->turned_away % ONE_OF == 0);
 }
 
-/* Without memory, chains grow instead. */
+/* If out of memory, chains grow instead. */
 static void grow_buckets(struct mk_file_cache *c)
 {
     size_t n = 2 * c->n_buckets;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which suffixes occur in a folder: where no name ends in .gz, the .gz of each file need not be looked up.
+/* Records which suffixes occur in a folder: if no name ends in .gz, the .gz of each file need not be looked up.
  * Stored with the folder's entry in the file cache. */
 #ifndef MK_FILES_SIBLING_SUFFIXES_H
 #define MK_FILES_SIBLING_SUFFIXES_H
 
 #include "files/file_cache.h"
 
-/* Which of the n (up to 32) suffixes a name in the folder of `file` may have: bit i is for suffixes[i].
+/* Returns which of the n (up to 32) suffixes occur in the folder of `file`: bit i is for suffixes[i].
  * Includes too many if unknown: the folder has just changed, is unreadable or large, or the cache is full.
  * Pass the same suffixes each time. */
 uint32_t mk_sibling_suffixes_find(const struct mk_open_file *file, const mk_str *suffixes, unsigned n,

@@ -54,7 +54,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* What may follow the size or a complete extension. */
+/* Characters that may follow the size or a complete extension. */
 static enum state state_after_part(char c, enum state blanks)
 {
     return c == '\r' ? SIZE_LF : c == ';' ? EXT_NAME_FIRST : is_blank(c) ? blanks : BAD;

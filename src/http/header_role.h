@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may set a request header: the single table for everything that forwards requests. */
+/* Defines which party may set a request header: a single table for all code that forwards requests. */
 #ifndef MK_HTTP_HEADER_ROLE_H
 #define MK_HTTP_HEADER_ROLE_H
 

@@ -12,7 +12,7 @@
 
 enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 
-/* What the client has sent on the connection; determines what may come next. */
+/* The client's progress on the connection; determines which frames may come next. */
 enum mk_h2_remote {
     MK_H2_REMOTE_PREFACE,  /* nothing; the preface comes first, */
     MK_H2_REMOTE_SETTINGS, /* then its SETTINGS, */
@@ -23,7 +23,7 @@ enum mk_h2_remote {
     MK_H2_REMOTES
 };
 
-/* What the server has sent about the end of the connection. */
+/* The server's announcements of the end of the connection. */
 enum mk_h2_local {
     MK_H2_LOCAL_OPEN,
     MK_H2_LOCAL_WARNED, /* a GOAWAY without a last stream was sent, with a PING that shows when it has

@@ -21,7 +21,7 @@ enum mk_server_phase {
     MK_SERVER_ENDED, /* or startup failed; only mk_server_free() is valid */
 };
 
-/* What runs its loops. */
+/* How the program runs the server's loops. */
 enum mk_server_run_mode { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
 
 /* For resources that depend on a worker but are not part of the library. */

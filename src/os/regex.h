@@ -5,7 +5,7 @@
 
 #include <monkey/regex.h>
 
-/* As mk_regex_new(). */
+/* Implements mk_regex_new(). */
 typedef struct mk_regex *mk_regex_compile(mk_str pattern, bool nocase, struct mk_regex_error *error);
 
 #endif

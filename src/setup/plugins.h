@@ -23,7 +23,7 @@ size_t mk_plugins_detach_objects(struct mk_config_generation *g,
 
 /* The i-th plugin in on_request order; NULL after the last. */
 const struct mk_loaded_plugin *mk_plugins_at(const struct mk_config_generation *g, size_t i);
-/* Its index in that order; the number of plugins if it is not loaded. */
+/* The index of the plugin in that order; the number of plugins if it is not loaded. */
 size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk_plugin *plugin);
 
 /* The section table of a loaded plugin; NULL: none. */

@@ -7,7 +7,7 @@
 
 #include "event/tls.h"
 
-/* Its streams need only the SSL_CTX, of which they hold a reference. */
+/* The streams of a client need only its SSL_CTX, to which they hold a reference. */
 struct mk_tls_client {
     SSL_CTX *ctx;
     X509_STORE *anchors; /* NULL: certificates are not verified */

@@ -8,7 +8,7 @@
 
 enum {
     RECORD_MORE = 64,                                            /* record overhead, rounded up */
-    ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the data of a call */
+    ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the records of one call */
     SMALL = 4096,                                                /* better sent with what follows */
     KEPT_MAX = 256 * 1024, /* protocol messages that the peer does not read */
 };

@@ -60,7 +60,7 @@ static void log_tls_error(struct mk_upstream_conn *c, const char *message)
 static void on_deferred_read(void *ctx);
 
 /* TLS has buffered input, for which no event will come: continues after other connections had their turn.
- * Without memory, the next event continues. */
+ * If out of memory, the next event continues. */
 static void schedule_read(struct mk_upstream_conn *c)
 {
     if (!c->stream.holds)
@@ -131,7 +131,7 @@ void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which)
         mk_stream_on_input(&c->stream, which & (MK_ENDED | MK_HUNG_UP));
 }
 
-/* Until the connection is open. */
+/* Handles events until the connection is open. */
 static void on_connecting_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;

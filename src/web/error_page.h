@@ -7,8 +7,8 @@
 #include "web/web.h"
 
 /* Turns the response into an error response with that status; headers added before (Allow, Content-Range)
- * stay. `host` is NULL if the request failed before its host was known. Never fails: without memory, the page
- * is empty. */
+ * stay. `host` is NULL if the request failed before its host was known. Never fails: if out of memory,
+ * the page is empty. */
 void mk_error_page_fill(const struct mk_vhost *host, struct mk_request *request, struct mk_response *response,
                         unsigned status);
 

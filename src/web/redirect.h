@@ -20,7 +20,7 @@ struct mk_redirect {
 /* Is it valid in Location: an absolute URL with a host, or a path on this host? */
 bool mk_redirect_is_valid_url(mk_str url);
 
-/* Its data is a struct mk_redirect. */
+/* The handler; its data is a struct mk_redirect. */
 extern const struct mk_handler mk_redirect;
 
 #endif

@@ -8,7 +8,7 @@
 /* Needs no data: host and files come from the request. */
 extern const struct mk_handler mk_static;
 
-/* What the handler would serve for a path, for `monkey explain`. */
+/* The content that the handler would serve for a path, for `monkey explain`. */
 enum mk_static_find {
     MK_STATIC_FILE,
     MK_STATIC_ELSEWHERE, /* an index file or fallback for which another handler is responsible: usually a

@@ -18,7 +18,7 @@ bool mk_status_handler_may_have_body(unsigned status);
 /* Is it an error status? `data` is the route's. */
 bool mk_status_handler_is_error(const void *data);
 
-/* Its data is a struct mk_status_handler. */
+/* The handler; its data is a struct mk_status_handler. */
 extern const struct mk_handler mk_status_handler;
 
 #endif

@@ -18,7 +18,7 @@ void mk_events_worker_init(struct mk_events_worker *w, struct mk_worker *worker)
 /* Closes all streams after their queued data is sent: the worker is shutting down. */
 void mk_events_worker_drain(struct mk_events_worker *w);
 
-/* As mk_events_open(). */
+/* Implements mk_events_open(). */
 int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
                           const struct mk_events_options *options, void *ctx, struct mk_events **out);
 

@@ -11,7 +11,7 @@ void mk_ws_socket_worker_fini(struct mk_ws_worker *w);
 /* Closes all sockets: the worker is shutting down. */
 void mk_ws_socket_worker_drain(struct mk_ws_worker *w);
 
-/* As mk_websocket_open(). */
+/* Implements mk_websocket_open(). */
 int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct mk_response *r,
                       const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out);
 

@@ -99,7 +99,7 @@ static inline void site_add(const struct site *s, const char *name, mk_str text)
     folder_set_time(&s->folder, name, 1700000000);
 }
 
-/* Creates a request from the bytes of its head, as a connection would. Returns NULL without memory. */
+/* Creates a request from the bytes of its head, as a connection would. Returns NULL if out of memory. */
 static inline struct mk_exchange *site_ask(struct site *s, const char *head_text)
 {
     static const struct mk_request_head_limits limits = {

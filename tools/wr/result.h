@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a load client reported about one shot, in the same terms for all clients. Every number may be
+/* The results that a load client reported for one shot, in the same terms for all clients. Every number may be
  * WR_UNKNOWN: wr guesses nothing that a client does not report. */
 #ifndef WR_RESULT_H
 #define WR_RESULT_H

@@ -92,7 +92,7 @@ struct duda_topic_relay {
 /** Sets the relay of this worker; NULL removes it. The relay must live as long as it is set. -EINVAL: Duda
  * does not run in this worker. */
 MK_API int duda_topic_set_relay(struct mk_worker *worker, const struct duda_topic_relay *relay);
-/** Delivers a message, which say() got on another machine, to the subscribers in this worker. Invalid
+/** Delivers a message that was published on another machine to the subscribers in this worker. Invalid
  * messages are ignored. */
 MK_API void duda_topic_deliver(struct mk_worker *worker, mk_str message);
 

@@ -17,7 +17,7 @@ void redis_cluster_free(struct redis_cluster *c);
 int redis_cluster_find_node(struct duda_ctx *d, struct redis_cluster *c, int slot,
                             struct redis_command_queue **out);
 
-/* What a reply tells the client to do with its request. */
+/* The action that a reply requests from the client. */
 enum redis_redirect {
     REDIS_REDIRECT_NONE,
     REDIS_REDIRECT_MOVED, /* resend to the node *to, the new owner of the slot */

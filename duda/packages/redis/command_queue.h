@@ -7,7 +7,7 @@
 
 #include "conn.h"
 
-/* What a handler waits for. */
+/* The replies that a handler waits for. */
 struct redis_reply_wait {
     struct duda_wait *wait; /* the handler's wait, which may cover several of these */
     struct duda_redis_reply *replies;

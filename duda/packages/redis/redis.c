@@ -354,7 +354,7 @@ static bool is_in_list(mk_str command, const mk_str *names, size_t n)
     return false;
 }
 
-/* These would change the shared connection. */
+/* Commands that would change the state of the shared connection. */
 static bool is_forbidden_command(mk_str command)
 {
     static const mk_str refused[] = {
@@ -368,7 +368,7 @@ static bool is_forbidden_command(mk_str command)
     return is_in_list(command, refused, MK_LEN(refused));
 }
 
-/* These would block the shared connection. */
+/* Commands that would block the shared connection. */
 static bool is_blocking_command(const mk_str *parts, size_t n)
 {
     static const mk_str blocking[] = {MK_STR("BLPOP"),    MK_STR("BRPOP"),      MK_STR("BLMOVE"),

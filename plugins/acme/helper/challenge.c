@@ -46,7 +46,7 @@ static bool is_http_challenge(const struct acme_cert_spec *spec)
     return strcmp(spec->challenge, "http-01") == 0;
 }
 
-/* It becomes a file name (section 8: base64url). */
+/* Is the token valid? It becomes a file name (section 8: base64url). */
 static bool is_token(const char *token)
 {
     size_t n = 0;
