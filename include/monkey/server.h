@@ -3,6 +3,7 @@
 #ifndef MONKEY_SERVER_H
 #define MONKEY_SERVER_H
 
+#include <monkey/addr.h>
 #include <monkey/plugin.h>
 #include <monkey/router.h>
 
@@ -132,6 +133,23 @@ MK_API int mk_server_add_certificate(struct mk_server *s, const char *certificat
  * again. Returns -EINVAL if another plugin has its name. Load plugins that come with Monkey by name:
  * mk_server_set(s, "PLUGINS", "Load", "compress"). */
 MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin);
+
+/**
+ * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a response.
+ * It runs in the thread of the worker, several at once with several threads, and must not block. A plugin that
+ * learns the client from a proxy (the PROXY protocol) does so before. A later call replaces the function.
+ *
+ *     static bool is_local(const struct mk_addr *client, void *ctx)
+ *     {
+ *         return mk_network_contains(ctx, client);
+ *     }
+ *
+ *     struct mk_network home;
+ *     if (mk_network_parse(MK_STR("192.168.0.0/16"), &home))
+ *         mk_server_set_accept_filter(s, is_local, &home);
+ */
+MK_API int mk_server_set_accept_filter(struct mk_server *s,
+                                       bool (*accepts)(const struct mk_addr *client, void *ctx), void *ctx);
 
 /** A handler function: see struct mk_handler in <monkey/handler.h>. `data` is the argument of
  * mk_server_add_route(). */

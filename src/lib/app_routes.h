@@ -9,10 +9,17 @@
 
 struct mk_app_routes_scope;
 
+/* Zeroed: none. */
+struct mk_app_accept_filter {
+    bool (*accepts)(const struct mk_addr *client, void *ctx);
+    void *ctx;
+};
+
 /* Zeroed: no routes. */
 struct mk_app_routes {
     struct mk_app_routes_scope *first;
     struct mk_app_certificates certificates;
+    struct mk_app_accept_filter accept_filter;
 };
 
 /* The plugin that the configuration loads. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setup of a server. */
 #include "base/mem.h"
+#include "lib/app_accept.h"
 #include "lib/export_symbols.h"
 #include "lib/handle_registry.h"
 #include "lib/last_error.h"
@@ -159,6 +160,20 @@ int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
         return mk_last_error_set(s, -EINVAL, "more than %zu plugins", MK_LEN(s->plugins) - 1);
     s->plugins[s->embedding.n_plugins++] = plugin;
     return 0;
+}
+
+int mk_server_set_accept_filter(struct mk_server *s, bool (*accepts)(const struct mk_addr *client, void *ctx),
+                                void *ctx)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (!e && !accepts)
+        e = mk_last_error_set(s, -EINVAL, "there is no function");
+    if (!e && !s->program.accept_filter.accepts)
+        e = mk_server_add_plugin(s, &mk_app_accept_plugin);
+    if (!e)
+        s->program.accept_filter = (struct mk_app_accept_filter){.accepts = accepts, .ctx = ctx};
+    return e;
 }
 
 int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data)

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mk_server_set_accept_filter(): clients are accepted or rejected by their address, before HTTP. */
+#include <monkey/addr.h>
+
+#include "lib/embed.h"
+
+struct gate {
+    atomic_bool is_open;
+    atomic_int n_asked;
+    char client[128];
+};
+
+static bool is_open(const struct mk_addr *client, void *ctx)
+{
+    struct gate *g = ctx;
+    struct mk_buf text = mk_buf_fixed(g->client, sizeof g->client - 1);
+    mk_addr_format(client, &text);
+    g->client[text.len] = '\0';
+    atomic_fetch_add(&g->n_asked, 1);
+    return atomic_load(&g->is_open);
+}
+
+static void filter_decides_on_each_connection(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct gate g = {.is_open = true};
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set_accept_filter(s, is_open, &g), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_int_equal(atomic_load(&g.n_asked), 1);
+    assert_holds(g.client, "127.0.0.1");
+    atomic_store(&g.is_open, false);
+    assert_string_equal(ask(port, "GET", "/hello"), ""); /* closed without a response */
+    assert_int_equal(atomic_load(&g.n_asked), 2);
+    atomic_store(&g.is_open, true);
+    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    mk_server_free(s);
+}
+
+static void last_filter_is_used(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct gate first = {0}, last = {.is_open = true};
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set_accept_filter(s, is_open, &first), 0);
+    assert_int_equal(mk_server_set_accept_filter(s, is_open, &last), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_int_equal(atomic_load(&first.n_asked), 0);
+    assert_int_equal(atomic_load(&last.n_asked), 1);
+    assert_int_equal(mk_server_set_accept_filter(s, is_open, &first), -EBUSY);
+    mk_server_free(s);
+}
+
+static void filter_is_required(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_set_accept_filter(s, NULL, NULL), -EINVAL);
+    assert_holds(mk_server_error(s), "there is no function");
+    mk_server_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(filter_decides_on_each_connection),
+        cmocka_unit_test(last_filter_is_used),
+        cmocka_unit_test(filter_is_required),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
