@@ -164,6 +164,33 @@ typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_respo
  */
 MK_API int mk_server_add_route(struct mk_server *s, const char *route, mk_server_fn *fn, void *data);
 
+/** A file in memory. Its bytes must stay valid until mk_server_free(); the rest is copied. */
+struct mk_memory_file {
+    const char *path; /**< of its URL: "/app.js"; that of an index.html also answers for its folder */
+    mk_str content;
+    mk_str gzip, br;  /**< the content, compressed by gzip or Brotli; absent: none */
+    const char *type; /**< media type; NULL: by the extension of the path */
+    int64_t modified; /**< seconds since 1970, for Last-Modified; 0: none */
+};
+
+/**
+ * Serves n files from memory, which are not copied, for GET and HEAD, as routes of the host added last, or of
+ * all hosts if none was added. The server computes the ETag of each, evaluates conditions (If-None-Match) and
+ * ranges, and sends the compressed variant that the client prefers. `size` is sizeof(struct mk_memory_file).
+ *
+ * Returns 0; -EINVAL if a path does not begin with a slash or contains a character that a route would
+ * interpret, for an invalid type, or another `size`; -EEXIST if the path has a route already; -ENAMETOOLONG;
+ * -ENOMEM; or -EBUSY. On an error, the files before are added.
+ *
+ *     static const struct mk_memory_file files[] = {
+ *         {.path = "/index.html", .content = MK_STR_INIT("<script src=app.js></script>")},
+ *         {.path = "/app.js", .content = MK_STR_INIT("alert('hello')")},
+ *     };
+ *     mk_server_add_files(s, files, 2, sizeof files[0]);
+ */
+MK_API int mk_server_add_files(struct mk_server *s, const struct mk_memory_file *files, size_t n,
+                               size_t size);
+
 /** Returns the parameter of that name of the matched route; NULL if the route has none. Call it in the
  * thread of the request. */
 MK_API const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name);

@@ -105,6 +105,7 @@ void mk_app_routes_free(struct mk_app_routes *p)
         mk_mem_free(s);
     }
     mk_app_certificates_free(&p->certificates);
+    mk_app_files_free(&p->files);
 }
 
 /* ---- Responding ---- */

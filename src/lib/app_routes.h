@@ -6,6 +6,7 @@
 #include <monkey/server.h>
 
 #include "lib/app_certificates.h"
+#include "lib/app_files.h"
 
 struct mk_app_routes_scope;
 
@@ -19,6 +20,7 @@ struct mk_app_accept_filter {
 struct mk_app_routes {
     struct mk_app_routes_scope *first;
     struct mk_app_certificates certificates;
+    struct mk_app_files files;
     struct mk_app_accept_filter accept_filter;
 };
 

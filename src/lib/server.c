@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setup of a server. */
 #include "base/mem.h"
+#include "files/mime.h"
 #include "lib/app_accept.h"
 #include "lib/export_symbols.h"
 #include "lib/handle_registry.h"
@@ -10,6 +11,8 @@
 
 enum {
     WHY_MAX = 64 * 1024,
+    FILE_PATH_MAX = 1024,
+    FILE_TYPE_MAX = 200,
     OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, plugin_folder) + sizeof(char *) /* release 2.0 */
 };
 
@@ -186,4 +189,58 @@ int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn,
         return mk_last_error_set(s, -EINVAL, "there is no %s", what ? "handler" : "route");
     e = mk_app_routes_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->why);
     return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+}
+
+/* ---- Files in memory ---- */
+
+/* A path without what a route or a header would take for syntax. */
+static bool is_plain_path(const char *path)
+{
+    if (!path || *path != '/')
+        return false;
+    for (const unsigned char *p = (const unsigned char *)path; *p; p++)
+        if (*p <= ' ' || *p == 0x7f || strchr(":*?#<>\"\\", *p))
+            return false;
+    return true;
+}
+
+static mk_err add_file_route(struct mk_server *s, mk_str path, struct mk_app_file *file)
+{
+    char room[FILE_PATH_MAX + sizeof "GET "];
+    struct mk_buf what = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&what, "GET %.*s", MK_STR_ARG(path));
+    mk_err e = what.failed ? -ENAMETOOLONG
+                           : mk_app_routes_add(&s->program, mk_buf_str(&what), s->lines.n_hosts,
+                                               mk_app_file_serve, file, &s->why);
+    return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+}
+
+static mk_err add_file(struct mk_server *s, const struct mk_memory_file *file)
+{
+    mk_str path = mk_str_from_c(file->path ? file->path : "");
+    mk_str index = MK_STR("/index.html");
+    if (!is_plain_path(file->path))
+        return mk_last_error_set(s, -EINVAL, "`%s` is no path of a file: expected `/` first, as in a URL",
+                                 path.p);
+    mk_str type = mk_str_from_c(file->type ? file->type : "a/b");
+    if (type.len > FILE_TYPE_MAX || !mk_mime_is_type(type))
+        return mk_last_error_set(s, -EINVAL, "the type of `%s` is no media type: expected TYPE/SUBTYPE",
+                                 path.p);
+    struct mk_app_file *prepared = mk_app_files_add(&s->program.files, file);
+    mk_err e = prepared ? add_file_route(s, path, prepared) : mk_last_error_set_code(s, -ENOMEM);
+    if (!e && mk_str_ends(path, index))
+        e = add_file_route(s, mk_str_first(path, path.len - index.len + 1), prepared);
+    return e;
+}
+
+int mk_server_add_files(struct mk_server *s, const struct mk_memory_file *files, size_t n, size_t size)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (!e && (size != sizeof *files || (n && !files)))
+        e = mk_last_error_set(s, -EINVAL, "%s",
+                              files ? "the size of a file is unknown" : "there are no files");
+    for (size_t i = 0; i < n && !e; i++)
+        e = add_file(s, &files[i]);
+    return e;
 }

@@ -53,10 +53,8 @@ static void free_representations(struct mk_open_file_attachment *note)
     mk_mem_free(f);
 }
 
-/* Appends a header line to the text of a block and stores its name and value. `about` must be complete before
- * `form` begins. */
-static void append_header(struct mk_representation *r, struct mk_header_block *b, struct mk_buf *text,
-                          mk_str name, mk_str value)
+void mk_representation_append_header(struct mk_representation *r, struct mk_header_block *b,
+                                     struct mk_buf *text, mk_str name, mk_str value)
 {
     struct mk_header_field *field = &r->fields[r->whole.n];
     char *line = text->p + text->len;
@@ -88,7 +86,7 @@ static void append_etag(struct mk_representation *r, struct mk_buf *text, int co
         len += suffix.len;
         etag[len++] = '"';
     }
-    append_header(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
+    mk_representation_append_header(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
     r->validators.etag = r->fields[0].value;
 }
 
@@ -100,7 +98,8 @@ static void append_last_modified(struct mk_representation *r, struct mk_buf *tex
         seconds = now;
     r->validators.modified = seconds;
     mk_date_write(date, seconds);
-    append_header(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
+    mk_representation_append_header(r, &r->about, text, MK_STR("Last-Modified"),
+                                    mk_str_of(date, sizeof date));
 }
 
 static mk_str find_cache_control(const struct mk_vhost *host, const struct mk_root *root, mk_str name)
@@ -123,7 +122,8 @@ static void append_content_type(struct mk_representation *r, struct mk_buf *text
     mk_buf_add(&full, type);
     if (mk_mime_wants_charset(type))
         mk_buf_add(&full, MK_STR("; charset=utf-8"));
-    append_header(r, &r->form, text, MK_STR("Content-Type"), full.failed ? type : mk_buf_str(&full));
+    mk_representation_append_header(r, &r->form, text, MK_STR("Content-Type"),
+                                    full.failed ? type : mk_buf_str(&full));
     r->type = r->form.fields[0].value;
 }
 
@@ -196,15 +196,15 @@ static void write_headers(struct mk_representation *r, struct mk_buf *text,
     append_etag(r, text, o->coding);
     append_last_modified(r, text);
     if (o->cached.p)
-        append_header(r, &r->about, text, MK_STR("Cache-Control"), o->cached);
+        mk_representation_append_header(r, &r->about, text, MK_STR("Cache-Control"), o->cached);
     if (o->varies)
-        append_header(r, &r->about, text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+        mk_representation_append_header(r, &r->about, text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
     append_content_type(r, text, o->type);
     r->coded = o->coding != NO_CODING;
     if (r->coded)
-        append_header(r, &r->form, text, MK_STR("Content-Encoding"), codings[o->coding]);
+        mk_representation_append_header(r, &r->form, text, MK_STR("Content-Encoding"), codings[o->coding]);
     if (o->host->ranges)
-        append_header(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
+        mk_representation_append_header(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
     r->whole.text = mk_buf_str(text);
     r->whole.fields = r->fields;
     if (!o->lasting)

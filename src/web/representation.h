@@ -22,6 +22,11 @@ struct mk_representation {
     struct mk_header_field fields[8]; /* of `about` followed by `form` */
 };
 
+/* Appends a header line to the text of a block and stores its name and value. `about` must be complete before
+ * `form` begins. */
+void mk_representation_append_header(struct mk_representation *r, struct mk_header_block *b,
+                                     struct mk_buf *text, mk_str name, mk_str value);
+
 /* Selects the representation that suits the request best: the file itself, or a precompressed variant. Valid
  * as long as the reference to `file`. NULL: out of memory. */
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,

@@ -186,17 +186,9 @@ static enum mk_verdict send_full_file(struct mk_response *response, const struct
     return ok ? MK_DONE : error_status(response, 503);
 }
 
-static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_response *response,
-                                         struct mk_open_file *file)
+static inline enum mk_verdict serve_representation(struct mk_request *request, struct mk_response *response,
+                                                   const struct mk_representation *r)
 {
-    if (!mk_arena_add_cleanup(request->arena, release_file, file)) {
-        mk_open_file_release(file);
-        return error_status(response, 503);
-    }
-    const struct mk_representation *r =
-        mk_representation_choose(file, request->site, &request->fields, request->now_ms);
-    if (!r)
-        return error_status(response, 503);
     switch (mk_condition_check(&request->fields, request->asked->method, &r->validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
         if (!mk_response_add_default_block(response, &r->about))
@@ -213,6 +205,26 @@ static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_r
                        mk_condition_if_range_holds(&request->fields, &r->validators, request->now);
     enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
     return v == MK_NEXT ? send_full_file(response, r) : v;
+}
+
+static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_response *response,
+                                         struct mk_open_file *file)
+{
+    if (!mk_arena_add_cleanup(request->arena, release_file, file)) {
+        mk_open_file_release(file);
+        return error_status(response, 503);
+    }
+    const struct mk_representation *r =
+        mk_representation_choose(file, request->site, &request->fields, request->now_ms);
+    if (!r)
+        return error_status(response, 503);
+    return serve_representation(request, response, r);
+}
+
+enum mk_verdict mk_static_serve_representation(struct mk_request *request, struct mk_response *response,
+                                               const struct mk_representation *r)
+{
+    return serve_representation(request, response, r);
 }
 
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,

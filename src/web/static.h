@@ -3,6 +3,7 @@
 #ifndef MK_WEB_STATIC_H
 #define MK_WEB_STATIC_H
 
+#include "web/representation.h"
 #include "web/web.h"
 
 /* Needs no data: host and files come from the request. */
@@ -36,6 +37,10 @@ void mk_static_find(const struct mk_request *request, struct mk_static_result *f
 /* Serves an open file with preconditions and ranges; takes ownership of the reference. */
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
                                 struct mk_open_file *file);
+
+/* The same for a representation that outlives the request. */
+enum mk_verdict mk_static_serve_representation(struct mk_request *request, struct mk_response *response,
+                                               const struct mk_representation *r);
 
 /* For methods that static does not support: MK_REWRITTEN if an index file or fallback leads to another
  * handler that may support them; otherwise MK_NEXT. */
