@@ -56,13 +56,13 @@ def stop_idle(pid):
 
 
 def memory_kb(pid):
-    """Its private memory: without files and pages shared with its parent."""
+    """The private memory of the process: without files and pages shared with its parent."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(kb) for kb in re.findall(r"^(?:Private_Dirty|Swap): +(\d+) kB", text, re.MULTILINE))
 
 
 def cpu_seconds(pid):
-    """Its processor time so far, user and system."""
+    """The CPU time of the process so far, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 

@@ -50,8 +50,8 @@ struct mk_router_param {
 
 /** The result of a lookup. */
 struct mk_router_match {
-    void *data;       /**< data of the route; NULL if none matches */
-    size_t route;     /**< index of the route in the order of addition; SIZE_MAX if none matches */
+    void *data;   /**< data of the route; NULL if none matches */
+    size_t route; /**< index of the route, in the order of mk_router_add() calls; SIZE_MAX if none matches */
     uint64_t allowed; /**< if no route matches: the methods of the path; see mk_router_allow() */
     size_t n;
     struct mk_router_param params[MK_ROUTER_PARAMS]; /**< n parameters, from left to right */

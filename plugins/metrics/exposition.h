@@ -11,7 +11,7 @@ void metrics_exposition_begin(struct mk_buf *out, const char *name, const char *
 void metrics_exposition_add_label(struct mk_buf *out, bool is_first, const char *name, mk_str value);
 /* A space, the value and the end of the line. */
 void metrics_exposition_add_value(struct mk_buf *out, uint64_t n);
-/* Microseconds as seconds, without trailing zeroes, and nothing around them. */
+/* Microseconds as seconds, without trailing zeroes or spaces. */
 void metrics_exposition_add_seconds(struct mk_buf *out, uint64_t us);
 
 #endif

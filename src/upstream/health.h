@@ -12,7 +12,7 @@ bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
 bool mk_health_is_check_failed(const struct mk_upstream_server *s);
 /* How long it remains down because of failures; 0: not down. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
-/* Its weight in thousandths; reduced during slow start. */
+/* The server's weight in thousandths; reduced during slow start. */
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms);
 
 /* Is this a local shortage of memory or descriptors, and not the server's fault? */

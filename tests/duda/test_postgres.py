@@ -513,7 +513,7 @@ def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, says):
 
 @pytest.mark.parametrize("text", ["BEGIN", "SET search_path = x", "INSERT INTO goods VALUES (1, 'one')", "COPY goods FROM '/dev/null'"])
 def test_statement_other_than_copy_is_not_executed(goods, text):
-    """It would change the connection's state for the handlers that use it next."""
+    """Such a statement would change the connection's state for the handlers that use it next."""
     for answer in (copy_in(goods, b"", text), copy_out(goods, text).text):
         assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
     assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))

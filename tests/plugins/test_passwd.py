@@ -227,7 +227,7 @@ class Terminal:
         return bool(termios.tcgetattr(self.fd)[3] & termios.ECHO)
 
     def end(self):
-        """Its exit code, and its last output."""
+        """The exit code of the program, and its last output."""
         while True:
             try:
                 data = os.read(self.fd, 4096)

@@ -342,7 +342,7 @@ def test_upstream_slow_start_ramps_up_recovered_server(start, backends):
 
 
 class Checked(Backend):
-    """Its /health responds as the test says: with a status, or None for no response."""
+    """The backend's /health responds as the test says: with a status, or None for no response."""
 
     def __init__(self):
         self.health, self.checks = "204 No Content", []

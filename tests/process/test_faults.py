@@ -275,7 +275,7 @@ def test_short_io_pipelines_arrive_complete_and_in_order(stuttering):
 
 @pytest.mark.http1
 def test_short_io_unwanted_bodies_are_skipped(stuttering):
-    """The body between two requests is unwanted, with Content-Length and in chunks."""
+    """The server discards an unwanted body between two requests, with Content-Length and in chunks."""
     server, _ = stuttering
     with server.connect() as c:
         for _ in range(3):

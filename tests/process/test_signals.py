@@ -120,7 +120,7 @@ def go(server):
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_quit_serves_connections_in_accept_queue(stopped):
-    """They are in the kernel's queue, which disappears with the socket."""
+    """Pending connections are in the kernel's queue, which disappears with the socket."""
     server = stopped()
     waiting = [server.connect().ask("/") for _ in range(400)]  # more than one loop iteration accepts
     server.tell(signal.SIGQUIT)

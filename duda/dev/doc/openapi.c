@@ -45,7 +45,7 @@ static void append_path(struct mk_buf *path, const char *pattern)
         mk_buf_add_char(path, '/');
 }
 
-/* Groups become tags, named by their paths. */
+/* Groups become tags, named after their paths. */
 static mk_str tag_name(const struct dev_route *r)
 {
     return r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/");

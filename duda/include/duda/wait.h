@@ -115,7 +115,7 @@ MK_API void duda_wait_end(struct duda_wait *w);
 
 /**
  * Suspends the handler until duda_wake(), without a wait struct. An earlier wake-up counts, so the function
- * may return early: check your condition in a loop. Whatever calls duda_wake() must end with the handler:
+ * may return early: check your condition in a loop. The source of the duda_wake() calls must end with the handler:
  * register its cleanup with duda_defer().
  */
 MK_API int duda_suspend(struct duda_ctx *d) MK_API_MUST_USE;

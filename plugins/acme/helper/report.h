@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages to the plugin that started the helper: lines on standard output, each after a letter. */
+/* Messages to the plugin that started the helper: lines on standard output, each preceded by a letter. */
 #ifndef ACME_REPORT_H
 #define ACME_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Its section lacks the size of the struct that it fills. */
+/* A plugin whose section table lacks the size of the struct that it fills. */
 #include <monkey/plugin.h>
 
 struct settings {

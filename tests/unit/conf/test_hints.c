@@ -9,7 +9,7 @@
 
 enum { MISTAKES = 5 * MK_CONF_REPORT_MAX };
 
-/* They replace conf/suggest.c and count the calls. */
+/* These functions replace conf/suggest.c and count the calls. */
 static size_t searches, tries;
 
 struct mk_conf_suggest mk_conf_suggest_for(mk_str word)

@@ -9,7 +9,7 @@ enum { HEARD = 1 << 20 };
 static struct talk t;
 static char heard[HEARD];
 
-/* What a client sends at once, and the number of responses without a failed allocation. */
+/* The bytes that a client sends at once, and the number of responses without a failed allocation. */
 static const struct dialogue {
     const char *said;
     unsigned n_answers;

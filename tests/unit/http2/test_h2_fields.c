@@ -204,7 +204,7 @@ static void h2_fields_interim_responses_precede_head(void **state)
     h2talk_expect_open(&h, 3);
 }
 
-/* Nothing of it is sent, and the HPACK table stays in sync. */
+/* No part of the head is sent, and the HPACK table stays in sync. */
 static void h2_fields_interim_response_without_room_is_dropped(void **state)
 {
     (void)state;

@@ -91,7 +91,7 @@ static void recv_window_unread_streams_do_not_block_another(void **state)
         h2talk_expect_open(&h, id);
 }
 
-/* They were read until the client stopped reading their responses. */
+/* The handlers read the bodies until the client stopped reading their responses. */
 static void recv_window_stalled_echoes_do_not_block_another(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void recv_window_early_client_has_initial_window(void **state)
     h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
 }
 
-/* Its window is negative then, but an empty frame needs none (RFC 9113, section 6.9.1). */
+/* The stream's window is negative then, but an empty frame needs none (RFC 9113, section 6.9.1). */
 static void recv_window_early_client_may_end_stream(void **state)
 {
     (void)state;

@@ -265,7 +265,7 @@ static void subprocess_spawner_ignores_session_signals(void **state)
     assert_int_equal(lost, 0);
 }
 
-/* Nothing of ours remains in it: it has five descriptors. */
+/* The spawner keeps none of our descriptors: it has five of its own. */
 static void subprocess_spawner_keeps_five_descriptors(void **state)
 {
     (void)state;
