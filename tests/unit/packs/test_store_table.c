@@ -44,7 +44,8 @@ static mk_str numbered(char room[32], unsigned i)
 {
     struct mk_buf b = mk_buf_fixed(room, 32);
     mk_buf_addf(&b, "key%u", i);
-    return mk_buf_str(&b);
+    mk_buf_add_char(&b, '\0'); /* value_at() takes a C string */
+    return mk_str_of(room, b.len - 1);
 }
 
 static void store_table_reader_without_memory_leaves_no_lock(void **state)
