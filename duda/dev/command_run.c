@@ -290,7 +290,7 @@ static int run_event_loop(struct run *r)
         if (drain_signalfd(r->children))
             reap_doc_processes(r);
         dev_servers_read_output(&r->servers);
-        if (!dev_servers_check_exits(&r->servers))
+        if (!dev_servers_is_front_running(&r->servers))
             return dev_print_error(DEV_EXIT_FAILED, "run", NULL, "the server in front has ended");
         check_for_file_changes(r);
         dev_ipc_server_process(&r->ipc_server);

@@ -82,7 +82,7 @@ static int on_worker_start(struct mk_worker *worker, void *data)
     return dev_crash_install_handlers();
 }
 
-static void on_worker_stop(struct mk_worker *worker, void *data)
+static void expect_worker_exit(struct mk_worker *worker, void *data)
 {
     (void)worker, (void)data;
     dev_crash_ignore_exit();
@@ -146,7 +146,7 @@ MK_PLUGIN(duda_dev) = {
     .load = load,
     .host = host,
     .worker_start = on_worker_start,
-    .worker_stop = on_worker_stop,
+    .worker_stop = expect_worker_exit,
     .on_request = on_request,
     .on_response = on_response,
     .on_log = on_log,

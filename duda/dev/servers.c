@@ -377,7 +377,7 @@ mk_str dev_servers_await_crash_output(struct dev_servers *s)
     return mk_buf_str(h->has_crashed && !h->has_died ? &s->tail : &s->last_words);
 }
 
-bool dev_servers_check_exits(struct dev_servers *s)
+bool dev_servers_is_front_running(struct dev_servers *s)
 {
     if (dev_process_try_wait(&s->back) >= 0)
         fprintf(stderr, "monkey run: the server of the services has ended; the next change starts another\n");

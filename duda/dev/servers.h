@@ -39,7 +39,7 @@ void dev_servers_read_output(struct dev_servers *s);
 /* A request got no response: waits for the crash output of its worker, and returns it for an error page. */
 mk_str dev_servers_await_crash_output(struct dev_servers *s);
 /* False: the front server has exited. */
-bool dev_servers_check_exits(struct dev_servers *s);
+bool dev_servers_is_front_running(struct dev_servers *s);
 /* Stops the servers, and removes the folder and our files in it. */
 void dev_servers_stop(struct dev_servers *s);
 

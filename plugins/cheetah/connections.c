@@ -112,7 +112,7 @@ static void query_worker(struct cheetah_session *s, struct listing *a)
 }
 
 /* Draining processes have an older configuration and get no messages of this one. */
-static uint64_t count_unlisted(const struct mk_worker *w)
+static uint64_t count_draining_conns(const struct mk_worker *w)
 {
     struct mk_worker_stats stats;
     uint64_t n = 0;
@@ -129,7 +129,7 @@ static void finish_listing(struct cheetah_session *s, const struct listing *a)
     struct cheetah_table_writer writer = init_table_writer(&end, a->json, a->has_rows);
     cheetah_table_writer_end(&writer);
     cheetah_session_write_output(s, mk_buf_str(&end));
-    uint64_t unseen = count_unlisted(w);
+    uint64_t unseen = count_draining_conns(w);
     if (unseen)
         cheetah_session_write_remark(s, "%llu more of leaving processes, which are not shown",
                                      (unsigned long long)unseen);

@@ -135,7 +135,7 @@ static bool is_plain(mk_str s)
     return eight_are_plain(load_eight(s.p + s.len - 8));
 }
 
-size_t mk_plain_len(mk_str s)
+size_t mk_codec_plain_len(mk_str s)
 {
     size_t n = 0;
     if (is_plain(s))
@@ -152,7 +152,7 @@ size_t mk_plain_len(mk_str s)
 static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
     size_t room = end > out->len + char_max ? end - out->len - char_max : 0;
-    size_t n = mk_min(mk_plain_len(*s), room);
+    size_t n = mk_min(mk_codec_plain_len(*s), room);
     mk_buf_put(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }

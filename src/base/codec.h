@@ -9,6 +9,6 @@
 
 /* Length of the prefix that needs no escaping in JSON and in log lines: visible ASCII without quotes and
  * backslashes. */
-size_t mk_plain_len(mk_str s);
+size_t mk_codec_plain_len(mk_str s);
 
 #endif

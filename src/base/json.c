@@ -88,7 +88,7 @@ void mk_json_end_string(struct mk_json_writer *w)
 static void write_quoted(struct mk_json_writer *w, mk_str s)
 {
     struct mk_buf *out = w->out;
-    size_t comma = w->comma, plain = mk_plain_len(s);
+    size_t comma = w->comma, plain = mk_codec_plain_len(s);
     if (!has_room(out, comma + plain + 2))
         return;
     char *at = out->p + out->len;

@@ -88,7 +88,7 @@ static int bio_write(BIO *b, const char *p, size_t len, size_t *taken)
     *taken = 0;
     if (t->control)
         return write_control_record(b, t, p, len, taken);
-    if (!mk_tls_write_buffer_append(t, p, len))
+    if (!mk_tls_write_buffer_append_records(t, p, len))
         return 0;
     *taken = len;
     return 1;

@@ -153,7 +153,7 @@ mk_err mk_tls_write_buffer_flush(struct mk_tls *t, bool more)
     return e ? e : -EAGAIN;
 }
 
-bool mk_tls_write_buffer_append(struct mk_tls *t, const char *p, size_t len)
+bool mk_tls_write_buffer_append_records(struct mk_tls *t, const char *p, size_t len)
 {
     while (len > 0) {
         if (thread_buffers->len == ROOM) {

@@ -15,7 +15,7 @@ mk_err mk_tls_write_buffer_init(void);
 char *mk_tls_write_buffer_plaintext(void);
 
 /* False: out of memory, or far too much is kept already. */
-bool mk_tls_write_buffer_append(struct mk_tls *t, const char *p, size_t len);
+bool mk_tls_write_buffer_append_records(struct mk_tls *t, const char *p, size_t len);
 /* Sends what was gathered. -EAGAIN: the rest is kept. */
 mk_err mk_tls_write_buffer_flush(struct mk_tls *t, bool more);
 /* Keeps what was gathered for the next flush. */

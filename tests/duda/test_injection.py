@@ -243,7 +243,7 @@ static int use_formats(struct duda_ctx *d)
     if (is_part(d, "csv")) {
         duda_csv_add(&w, WORD);
         duda_csv_add(&w, v);
-        duda_csv_end(&w);
+        duda_csv_end_row(&w);
     } else {
         e = is_part(d, "qr") ? duda_qr_svg(&out, v, DUDA_QR_LOW, 100) : duda_chart_svg(&out, &chart);
     }

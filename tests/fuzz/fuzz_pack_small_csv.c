@@ -17,7 +17,7 @@ static bool copy(mk_str text, struct mk_buf *out)
     while ((got = duda_csv_next(&csv, &cell)) == 1) {
         duda_csv_add(&w, cell);
         if (csv.row_ended)
-            duda_csv_end(&w);
+            duda_csv_end_row(&w);
     }
     MK_ASSERT(got == 0 || csv.error || room.failed);
     mk_buf_free(&room);

@@ -27,7 +27,7 @@ def read_table(path, flags, _):
     return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
 # LAYER/FILE -> an additional prefix of its names.
-ALSO = {"server/features": "mkabout", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
+ALSO = {"server/features": "mkabout", "http/header": "mktrailer", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
         "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin"}
 
 

@@ -57,16 +57,16 @@ What Express, Flask, FastAPI and Go call it, and where it is here:
 
 | Task | Others | Duda |
 |---|---|---|
-| route | `app.get()`, `@app.route` | DUDA_GET(), DUDA_POST(), DUDA_GROUP() |
+| route, route group | `app.get()`, `@app.route` | DUDA_GET(), DUDA_POST(), DUDA_GROUP() |
 | middleware | `app.use()`, `before_request` | DUDA_BEFORE(), DUDA_AFTER(), DUDA_REQUIRE() |
 | path parameter, query parameter | `req.params`, `request.args` | duda_param(), duda_query() |
-| request header, client address | `req.get()`, `remote_addr` | duda_header(), duda_client_ip() |
-| response header, status | `res.set()`, `res.status()` | duda_header_set(), duda_status() |
+| request header, client IP address | `req.get()`, `remote_addr` | duda_header(), duda_client_ip() |
+| response header, status code | `res.set()`, `res.status()` | duda_header_set(), duda_status() |
 | redirect, send a file | `res.redirect()`, `send_file()` | duda_redirect(), duda_send_file() |
-| JSON in and out, validation | `req.json()`, Pydantic | duda_bind_json(), duda_send_json(), struct duda_schema |
+| parse a JSON body, JSON response, validation | `req.json()`, Pydantic | duda_bind_json(), duda_send_json(), struct duda_schema |
 | form, file upload | `request.form`, multer | duda_form(), duda_bind_form(), duda_upload() |
-| cookie | `req.cookies`, `set_cookie()` | duda_cookie_find(), duda_cookie_set(), duda_cookie_set_signed() |
-| session, new session ID after login | `req.session.regenerate()` | duda_session_get(), duda_session_regenerate() |
+| read a cookie, set a cookie, signed cookie | `req.cookies`, `set_cookie()` | duda_cookie(), duda_cookie_set(), duda_cookie_set_signed() |
+| session, new session ID after login, log out | `req.session` | duda_session_get(), duda_session_regenerate(), duda_session_destroy() |
 | CSRF token | csurf, Flask-WTF | duda_csrf_token(), duda_csrf_check() |
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
 | template | `render_template()` | duda_render() |
@@ -75,7 +75,17 @@ What Express, Flask, FastAPI and Go call it, and where it is here:
 | background task, job queue | `BackgroundTasks`, Celery | duda_task_spawn(), duda_jobs_enqueue() |
 | blocking work in a thread | `run_in_threadpool()` | duda_offload() |
 | HTTP client | `fetch()`, requests | duda_http_fetch() |
-| SQL | `db.query()` | duda_sql_query() |
+| SQL query, transaction | `db.query()` | duda_sql_query(), duda_sql_begin() |
+| bearer token, Authorization | `HTTPBearer`, passport | duda_header(), duda_jwt_verify() |
+| download (Content-Disposition) | `res.download()` | duda_header_set(), duda_send_file() |
+| rate limit | express-rate-limit | duda_store_rate_limit() |
+| cache with TTL | Flask-Caching | duda_store_get(), duda_store_set() |
+| lock, mutex | `asyncio.Lock` | duda_lock(), duda_store_lock() |
+| schedule, cron | node-cron, Celery beat | struct duda_job_type |
+| sleep; timeout, deadline | `asyncio.sleep()`, `wait_for()` | duda_sleep(), duda_deadline() |
+| escape HTML (XSS) | `escape()` | duda_html_escape() |
+| log a message, request ID | `app.logger` | duda_log(), duda_request_id() |
+| config value, environment variable, secret | `process.env`, `app.config` | duda_settings(), duda_secret() |
 | error response (RFC 9457) | `HTTPException` | duda_problem() |
 | test client | supertest, `TestClient` | `duda/test.h` |
 

@@ -208,7 +208,7 @@ void wr_process_read_memory(struct wr_process *p)
     }
 }
 
-struct wr_cpu wr_process_unreaped_cpu(const struct wr_process *p)
+struct wr_cpu wr_process_lost_child_cpu(const struct wr_process *p)
 {
     struct wr_cpu inherited = wr_cpu_diff(&p->waited, &p->waited_at_first);
     return wr_cpu_diff(&p->vanished, &inherited);

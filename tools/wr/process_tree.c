@@ -253,7 +253,7 @@ static void remove_ended_process(struct wr_process_tree *f, size_t at)
 {
     struct wr_process p = f->all[at];
     struct wr_process *parent = wr_process_tree_find(f, p.parent);
-    struct wr_cpu used = p.self, lost = wr_process_unreaped_cpu(&p);
+    struct wr_cpu used = p.self, lost = wr_process_lost_child_cpu(&p);
     wr_cpu_add(&used, &p.waited);
     wr_cpu_add(&used, &lost);
     /* The kernel credits the CPU time to the parent that reaps the process; unreaped_cpu() shows whether it
@@ -282,7 +282,7 @@ void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *
             remove_ended_process(f, i);
     *sum = f->lost;
     for (size_t i = 0; i < f->n; i++) {
-        struct wr_cpu lost = wr_process_unreaped_cpu(&f->all[i]);
+        struct wr_cpu lost = wr_process_lost_child_cpu(&f->all[i]);
         wr_cpu_add(sum, &f->all[i].self);
         wr_cpu_add(sum, &f->all[i].waited);
         wr_cpu_add(sum, &lost);

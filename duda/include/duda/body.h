@@ -15,11 +15,11 @@ extern "C" {
 enum { DUDA_HANDLED = 0x444f4e45 };
 
 /**
- * Reads the request body as JSON into a struct (see duda_json_read()). Waits for the body. Returns 0 on
- * success; the data lives until the handler returns. Return any other result from the handler. The client
- * then gets problem details with status 415 (not JSON), 400 (malformed), 413 (a limit is exceeded) or 422
- * (does not match the schema), which list each error with line and column. A failed wait returns its own
- * error.
+ * Parses the JSON request body into a struct and validates it (see duda_json_read()). Waits for the body.
+ * Returns 0 on success; the data lives until the handler returns. Return any other result from the handler.
+ * The client then gets problem details with status 415 (not JSON), 400 (malformed), 413 (a limit is
+ * exceeded) or 422 (does not match the schema), which list each error with line and column. A failed wait
+ * returns its own error.
  *
  *     static int create(struct duda_ctx *d)
  *     {
@@ -32,7 +32,7 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  */
 MK_API int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
-/** Reads a list of structs, and JSON without a schema. */
+/** Parses a JSON request body that is a list of structs, or any JSON without a schema. */
 MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
                                const struct duda_json_limits *limits) MK_API_MUST_USE;
 MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
@@ -42,14 +42,14 @@ MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
  * from the handler: problem details with status 400 that list each error, 413, or 503. */
 MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 
-/** Writes a value, or a struct, as JSON, and sets the Content-Type unless the handler has set one. Returns 0
- * or a negative errno value, as duda_write() does. */
+/** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the
+ * handler has set one. Returns 0 or a negative errno value, as duda_write() does. */
 MK_API int duda_send_json(struct duda_ctx *d, struct duda_value value);
 MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, const void *object);
 
 /**
- * Replaces the response with problem details (RFC 9457): `status` (400 to 599) and a sentence for the
- * developer of the client. Return its result from the handler.
+ * Sends an error response: replaces the response with problem details (RFC 9457, formerly 7807): `status`
+ * (400 to 599) and a sentence for the developer of the client. Return its result from the handler.
  *
  *     return duda_problem(d, 409, "the name %s is taken", name);
  */

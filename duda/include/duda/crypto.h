@@ -79,9 +79,9 @@ MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
  * libxcrypt. */
 enum { DUDA_PASSWORD_SIZE = 384, DUDA_PASSWORD_MAX = 511 };
 /**
- * Hashes a password for storage (yescrypt). Takes 10 ms or more of CPU time by design: call it in a thread
- * with duda_offload() or mk_worker_offload(). Returns 0; -EINVAL: the password is empty, too long, or
- * contains a NUL; -ENOMEM. `out` is NUL-terminated.
+ * Hashes a password for storage; the password hash is yescrypt (not bcrypt or Argon2). Takes 10 ms or more
+ * of CPU time by design: call it in a thread with duda_offload() or mk_worker_offload(). Returns 0;
+ * -EINVAL: the password is empty, too long, or contains a NUL; -ENOMEM. `out` is NUL-terminated.
  */
 MK_API int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE]) MK_API_MUST_USE;
 /**
@@ -148,12 +148,18 @@ struct duda_jwt_rules {
 };
 
 /**
- * Verifies a JWT and writes its claims, JSON, to `claims`. The key determines the algorithm, and the token
- * must name the same one; `none` and an HMAC made with a public key are therefore rejected. Returns 0;
- * -EBADMSG: not a JWT, or it has a critical extension; -EKEYREJECTED: another algorithm, key, issuer or
- * audience; -EKEYEXPIRED: `exp` is past or missing, or `nbf` is in the future; -ENOMEM. Nothing is written on
- * errors. Tokens larger than 32 KB are rejected. A handler may return these errors: the client gets 400 for a
- * malformed token, otherwise 401 with a challenge (see duda_fn).
+ * Verifies a JWT (JSON Web Token), such as a bearer token, and writes its claims, JSON, to `claims`. The
+ * key determines the algorithm, and the token must name the same one; `none` and an HMAC made with a public
+ * key are therefore rejected. Returns 0; -EBADMSG: not a JWT, or it has a critical extension;
+ * -EKEYREJECTED: another algorithm, key, issuer or audience; -EKEYEXPIRED: `exp` is past or missing, or
+ * `nbf` is in the future; -ENOMEM. Nothing is written on errors. Tokens larger than 32 KB are rejected. A
+ * handler may return these errors: the client gets 400 for a malformed token, otherwise 401 with a
+ * challenge (see duda_fn).
+ *
+ *     mk_str token = duda_header(d, "Authorization");
+ *     if (!mk_str_eq_nocase(mk_str_word(&token), MK_STR("Bearer")))
+ *         return -EKEYREJECTED;
+ *     int e = duda_jwt_verify(&claims, key, mk_str_trim(token), &rules);
  */
 MK_API int duda_jwt_verify(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
                            const struct duda_jwt_rules *rules) MK_API_MUST_USE;

@@ -59,7 +59,8 @@ struct duda_http_response {
 };
 
 /**
- * Sends an HTTP request and waits for the complete response. Any HTTP status counts as success.
+ * Sends an HTTP request to another server with an HTTP client, and waits for the complete response. Any
+ * HTTP status counts as success.
  *
  *     struct duda_http_response response;
  *     const struct duda_http_request request = {.target = MK_STR("/rates?of=EUR")};
@@ -73,8 +74,8 @@ struct duda_http_response {
  * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
  * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize; -EOVERFLOW: the headers are too long;
- * -EINVAL: the request is invalid, for example a line break in a header; -E2BIG; -ENOMEM; or an error of the
- * wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
+ * -EINVAL: the request is invalid, for example a line break in a header; -E2BIG; -ENOMEM; or an error of
+ * the wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
  * connection if the first one fails before its response starts.
  */
 MK_API int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,

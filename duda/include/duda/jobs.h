@@ -94,17 +94,17 @@ struct duda_job_options {
 };
 
 /**
- * Enqueues a job. *id, unless NULL, gets its ID, which lives until the handler returns. `options` may be
- * NULL. The job is stored once the function returns 0. Waits. -EEXIST: a job with the same `unique` key
- * exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or does not exist; or an
- * error of the store.
+ * Enqueues a job into the job queue. *id, unless NULL, gets its ID, which lives until the handler returns.
+ * `options` may be NULL. The job is stored once the function returns 0. Waits. -EEXIST: a job with the same
+ * `unique_key` exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or does not
+ * exist; or an error of the store.
  *
  *     int e = duda_jobs_enqueue(d, "mail", payload, &(struct duda_job_options){.unique_key = address}, NULL);
  */
 MK_API int duda_jobs_enqueue(struct duda_ctx *d, const char *type, mk_str payload,
                              const struct duda_job_options *options, mk_str *id) MK_API_MUST_USE;
 
-/** Current numbers of jobs of a type; `dead` counts the failed jobs. */
+/** Current numbers of jobs of a type; `failed` counts those that ran out of attempts. */
 struct duda_job_counts {
     uint64_t waiting, running, failed;
 };

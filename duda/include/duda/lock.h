@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks: mutual exclusion of handlers across waits. */
+/* Locks: a mutex between handlers, held across waits. */
 #ifndef DUDA_LOCK_H
 #define DUDA_LOCK_H
 

@@ -153,7 +153,8 @@ MK_API int duda_postgres_copy_end(struct duda_ctx *d, struct duda_postgres_copy 
  * exhausted.
  *
  *     mk_str who = duda_postgres_quote(d, duda_query(d, "who"));
- * mk_str text = duda_sprintf(d, "COPY (SELECT * FROM orders WHERE who = %.*s) TO STDOUT", MK_STR_ARG(who));
+ *     mk_str text = duda_sprintf(d, "COPY (SELECT * FROM orders WHERE who = %.*s) TO STDOUT",
+ *                                MK_STR_ARG(who));
  *     if (!who.p || !text.p)
  *         return 400;
  */

@@ -17,11 +17,11 @@ MK_API mk_str duda_method(struct duda_ctx *d);
 /** The decoded path that routes match: without the prefix from [ROUTES]. */
 MK_API mk_str duda_path(struct duda_ctx *d);
 
-/** The decoded value that `:name` or `*name` of the route's pattern matched; absent if the pattern has no
- * such name. */
+/** The decoded value of a path parameter: what `:name` or `*name` of the route's pattern matched; absent
+ * if the pattern has no such name. */
 MK_API mk_str duda_param(const struct duda_ctx *d, const char *name);
-/** Reads the parameter as a number. Returns false unless it is a decimal number, with an optional `-`, that
- * fits. */
+/** Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
+ * that fits. */
 MK_API bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out);
 
 /** The decoded value of the first query parameter of that name (`+` is a space); absent if there is none. */
@@ -31,12 +31,13 @@ MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const cha
  * true. Returns false if the parameter is not a decimal number that fits. */
 MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
 
-/** The value of the first request header of that name, ignoring case; absent if there is none or memory is
- * exhausted. */
+/** The value of the first request header of that name, such as "Authorization", ignoring case; absent if
+ * there is none or memory is exhausted. */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
-/** The address of the client as text, without port, or `unix:`. Clients of a trusted proxy have their own
- * address (plugin real). Absent in a handler without a request, or if memory is exhausted. */
+/** The client IP address as text, without port, or `unix:`. From a trusted proxy, it is the address that
+ * X-Forwarded-For names (`RealAddress` of [SECURITY]). Absent in a handler without a request, or if
+ * memory is exhausted. */
 MK_API mk_str duda_client_ip(struct duda_ctx *d);
 
 /**
@@ -65,8 +66,8 @@ MK_API struct mk_worker *duda_worker(const struct duda_ctx *d);
 /** The request ID, for logs and for correlation across services: the client's X-Request-Id if it consists of
  * up to 64 letters, digits, `.`, `_` or `-`, otherwise 16 random digits. */
 MK_API mk_str duda_request_id(struct duda_ctx *d);
-/** Logs a message to the error log of the virtual host, with a description of the request and its
- * duda_request_id(). */
+/** Logs a message (logging) to the error log of the virtual host, with a description of the request and
+ * its duda_request_id(). */
 MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 /**

@@ -12,7 +12,7 @@ extern "C" {
 /* These functions return 0 or a negative errno value that the handler may return as it is: -EALREADY (the
  * headers have been sent), -EINVAL, -ENOMEM, -ETIMEDOUT, -ECANCELED. */
 
-/** Sets the status, 200 to 599; the default is 200. */
+/** Sets the HTTP status code of the response, 200 to 599; the default is 200. */
 MK_API int duda_status(struct duda_ctx *d, unsigned status);
 /** Sets a response header, replacing all of that name, or adds one. Returns -EINVAL for a value that
  * contains a line break, and -EPERM for a `Set-Cookie` header that names one of Duda's own cookies (see

@@ -17,15 +17,15 @@ enum duda_schema_kind {
     DUDA_KIND_INTEGER, /**< an integer of any size */
     DUDA_KIND_DOUBLE,  /**< double */
     DUDA_KIND_STRING,  /**< mk_str, valid UTF-8 */
-    DUDA_KIND_ENUM,    /**< an enum or integer: the index of one of `words` */
+    DUDA_KIND_ENUM,    /**< an enum or integer: the index of one of `values` */
     DUDA_KIND_OBJECT,  /**< a struct with its own schema */
     DUDA_KIND_JSON_RAW /**< mk_str: a JSON value as text */
 };
 
 struct duda_schema;
 
-/** A member of a struct. Define it with one of the macros below, which set the required values; add rules by
- * name (`.max = 80`). */
+/** A member of a struct. Define it with one of the macros below, which set the required values; add rules
+ * by name (`.max_length = 80`). */
 struct duda_schema_field {
     const char *name;      /**< name of the member */
     const char *json_name; /**< name in JSON and forms, if different */

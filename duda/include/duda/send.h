@@ -39,18 +39,20 @@ MK_API int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *
  */
 MK_API int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modified) MK_API_MUST_USE;
 
-/** Sends a file below the document root of the virtual host, with its media type and validators. Return the
- * result from the handler: 0, 304, 404 if there is no such file, or an error. May wait for the disk. */
+/** Sends a file, such as a static file or a download, from below the document root of the virtual host,
+ * with its media type and validators. Return the result from the handler: 0, 304, 404 if there is no such
+ * file, or an error. May wait for the disk. */
 MK_API int duda_send_file(struct duda_ctx *d, const char *path);
 /** Sends `length` bytes of an open file from `offset` on, in place of the response body; the kernel copies
  * the data. Takes ownership of the descriptor in any case. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
- * Sends a server-sent event. The first event starts the response, as text/event-stream and without a
- * deadline. Each event is sent at once; the function waits while the client reads too slowly. `name` and `id`
- * may be NULL; each line of the data becomes a `data` line. Returns -EINVAL if name or id contains a line
- * break. An empty event with the name NULL becomes a comment, which serves as keep-alive.
+ * Sends one of a stream of server-sent events (SSE). The first event starts the response, as
+ * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
+ * reads too slowly. `name` and `id` may be NULL; each line of the data becomes a `data` line. Returns
+ * -EINVAL if name or id contains a line break. An empty event with the name NULL becomes a comment, which
+ * serves as keep-alive.
  *
  *     while (!(e = duda_sse_send(d, "clock", now_text(d), NULL)) && !(e = duda_sleep(d, 1000)))
  *         duda_arena_rewind(d, mark);
@@ -64,8 +66,8 @@ MK_API int duda_early_hints(struct duda_ctx *d, const char *link);
 
 /** Writes an HTML page. Escape untrusted text with duda_html_escape(). */
 MK_API int duda_html(struct duda_ctx *d, mk_str page);
-/** Escapes HTML: returns a NUL-terminated copy with & < > " ' as character references; absent if out of
- * memory. */
+/** Escapes text for HTML, against XSS (cross-site scripting): returns a NUL-terminated copy with & < > " '
+ * as character references; absent if out of memory. */
 MK_API mk_str duda_html_escape(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
 
 #ifdef __cplusplus

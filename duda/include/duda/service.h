@@ -147,8 +147,9 @@ struct duda_route {
 #endif
 
 /**
- * A nested table: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, and DUDA_GROUP("/admin", admin, "...")
- * mounts it under a path prefix; the prefix "" leaves the paths unchanged. Groups nest up to eight levels.
+ * A route group, a nested table: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, and
+ * DUDA_GROUP("/admin", admin, "...") mounts it under a path prefix; the prefix "" leaves the paths
+ * unchanged. Groups nest up to eight levels.
  */
 #define DUDA_ROUTES(word, ...) static const struct duda_route word[] = {__VA_ARGS__, {.kind = DUDA_END}}
 /* clang-format off */

@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Cookies ---- */
 
-/** The value of the first cookie of that name; absent if there is none. */
+/** Reads a cookie of the request: the value of the first one of that name; absent if there is none. */
 MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
 /**
  * Sets a cookie (see duda_cookie_write(), the Set-Cookie header) with `Secure` over TLS, `HttpOnly` and
@@ -33,17 +33,17 @@ MK_API int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie)
 MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_USE;
 
 /**
- * Cookies that clients cannot change (signed: HMAC-SHA-256), or neither read nor change (encrypted:
- * AES-256-GCM). The value may be any bytes. The server enforces their `max_age`. They are bound to their
- * name, to the service and its virtual host (duda/scope.h explains how to share them), and to the keys of the
- * server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or else a key that the server generates
- * and that lasts as long as its master process. Returns -ENOTSUP if Monkey was built without OpenSSL;
- * otherwise as duda_cookie_set().
+ * Sets a signed cookie, which clients cannot change (HMAC-SHA-256), or an encrypted cookie, which they can
+ * neither read nor change (AES-256-GCM). The value may be any bytes. The server enforces their `max_age`.
+ * They are bound to their name, to the service and its virtual host (duda/scope.h explains how to share
+ * them), and to the keys of the server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or else a
+ * key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if Monkey
+ * was built without OpenSSL; otherwise as duda_cookie_set().
  */
 MK_API int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
 MK_API int duda_cookie_set_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
-/** The values of these cookies; absent if there is none, if no key of the server verifies it, or if it has
- * expired. */
+/** Reads a signed cookie or an encrypted cookie; absent if there is none, if no key of the server verifies
+ * it, or if it has expired. */
 MK_API mk_str duda_cookie_signed(struct duda_ctx *d, const char *name);
 MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
 
@@ -84,12 +84,12 @@ MK_API int duda_session_set(struct duda_ctx *d, const char *name, mk_str value) 
  * request has destroyed the session meanwhile, an empty one is created. */
 MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
- * Destroys the session (logout). A copy of its cookie becomes useless, even with `Store cookie`: all workers
- * of this server remember the IDs of destroyed and replaced sessions until the cookie would reach its idle
- * timeout. This list holds 65536 IDs, is not shared with other machines, and is lost on restart. Where a
- * copied cookie must never become valid again, keep sessions in a [KV] or [REDIS]. When the list is full,
- * sessions without a login (duda_session_regenerate()) are dropped first, then those of the address that
- * destroyed the most.
+ * Destroys the session, to log out (logout). A copy of its cookie becomes useless, even with `Store
+ * cookie`: all workers of this server remember the IDs of destroyed and replaced sessions until the cookie
+ * would reach its idle timeout. This list holds 65536 IDs, is not shared with other machines, and is lost
+ * on restart. Where a copied cookie must never become valid again, keep sessions in a [KV] or [REDIS]. When
+ * the list is full, sessions without a login (duda_session_regenerate()) are dropped first, then those of
+ * the address that destroyed the most.
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 

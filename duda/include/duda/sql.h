@@ -89,12 +89,13 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
 }
 
 /**
- * Runs one statement and waits for its complete result. Parameters are `$1`, `$2` and so on; their values are
- * sent separately from the text, which rules out SQL injection. Never write values into the text.
+ * Runs one SQL query or other statement, and waits for its complete result. Parameters are `$1`, `$2` and
+ * so on; their values are sent separately from the text, which rules out SQL injection. Never write values
+ * into the text.
  *
  *     struct duda_sql_result result;
- * int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods WHERE id = $1",
- * duda_sql_integer(id));
+ *     int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods WHERE id = $1",
+ *                            duda_sql_integer(id));
  *     if (e)
  *         return e;
  *     if (!result.n_rows)
@@ -102,16 +103,16 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  *     duda_write(d, duda_sql_cell(&result, 0, 0)->text);
  *
  * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
- * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
- * interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
- * -ECONNRESET: the connection was lost, so the statement may or may not have run; -ECONNREFUSED: the database
- * is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's file stayed locked;
- * -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC; -EINVAL: not exactly
- * one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would change the state of the
- * shared connection: it begins or ends a transaction (see duda_sql_begin()), is a COPY from or to the client,
- * or, outside of a transaction, a SET, LISTEN, temporary table or the like; -ENOKEY: the database does not
- * exist, or rejects the user name or password; -EBADMSG: a text contains a NUL, or (PostgreSQL) is not UTF-8:
- * consider a blob; -ENOMEM; or an error of the wait.
+ * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent
+ * transaction interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer
+ * than Timeout; -ECONNRESET: the connection was lost, so the statement may or may not have run;
+ * -ECONNREFUSED: the database is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's
+ * file stayed locked; -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC;
+ * -EINVAL: not exactly one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would
+ * change the state of the shared connection: it begins or ends a transaction (see duda_sql_begin()), is a
+ * COPY from or to the client, or, outside of a transaction, a SET, LISTEN, temporary table or the like;
+ * -ENOKEY: the database does not exist, or rejects the user name or password; -EBADMSG: a text contains a
+ * NUL, or (PostgreSQL) is not UTF-8: consider a blob; -ENOMEM; or an error of the wait.
  */
 #define duda_sql_query(d, db, result, text, ...)                                                             \
     duda_sql_query_values(                                                                                   \

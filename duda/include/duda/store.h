@@ -43,10 +43,11 @@ enum { DUDA_STORE_KEY_MAX = 440 };
  * if there is no such store; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_store *duda_store_find(struct duda_ctx *d, const char *name);
 
-/** Reads a value, which lives until the handler returns; -ENOENT. May wait, like all functions below. */
+/** Reads a value, for example from a cache; it lives until the handler returns; -ENOENT. May wait, like
+ * all functions below. */
 MK_API int duda_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key,
                           mk_str *value) MK_API_MUST_USE;
-/** Sets a value that expires after ttl_ms (0: never). */
+/** Sets a value, such as one in a cache, that expires after its TTL, `ttl_ms` milliseconds (0: never). */
 MK_API int duda_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if one exists; otherwise -ENOENT. */

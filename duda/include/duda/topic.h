@@ -20,17 +20,18 @@ enum {
         1024, /**< topics per WebSocket or handler: clients may choose their names */
 };
 
-/** Subscribes a WebSocket to a topic; closing the WebSocket ends all its subscriptions. Returns 0, -EALREADY
- * (already subscribed), -EINVAL (the name is empty or too long), -EDQUOT (it has DUDA_TOPIC_SUBSCRIPTIONS_MAX
- * subscriptions), -ENOMEM, -ECANCELED (it is closed). */
+/** Subscribes a WebSocket to a topic (a room or channel); closing the WebSocket ends all its
+ * subscriptions. Returns 0, -EALREADY (already subscribed), -EINVAL (the name is empty or too long),
+ * -EDQUOT (it has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (it is closed). */
 MK_API int duda_topic_attach(struct duda_websocket *s, mk_str topic);
 /** Unsubscribes a WebSocket; does nothing if it is not subscribed. */
 MK_API void duda_topic_detach(struct duda_websocket *s, mk_str topic);
 
 /**
- * Publishes a message to all subscribers. Each other worker receives it as one message, and each worker
- * frames it once for all its subscribers. Messages from one worker arrive in order. Returns 0; -EINVAL (the
- * name), -EMSGSIZE; -EAGAIN: another worker is so far behind that its subscribers miss the message; -ENOMEM.
+ * Publishes a message to a topic: a broadcast to all its subscribers, WebSockets and handlers. Each other
+ * worker receives it as one message, and each worker frames it once for all its subscribers. Messages from
+ * one worker arrive in order. Returns 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN: another worker is so far
+ * behind that its subscribers miss the message; -ENOMEM.
  *
  *     duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */
@@ -83,8 +84,8 @@ MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t timeout_ms,
 
 /* ---- For packages: topics across machines ---- */
 
-/** Forwards published messages to other machines. say() returns 0, or the error that duda_topic_publish()
- * then returns. Called from the event loop. */
+/** Forwards published messages to other machines. publish() returns 0, or the error that
+ * duda_topic_publish() then returns. Called from the event loop. */
 struct duda_topic_relay {
     int (*publish)(void *ctx, mk_str message);
     void *ctx;

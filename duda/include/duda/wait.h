@@ -42,8 +42,8 @@ MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void
 MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
-/** Sets the deadline: the handler must return within `ms` from now; afterwards its waits return -ETIMEDOUT. 0
- * removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
+/** Sets the deadline, a timeout for the whole handler: it must return within `ms` from now; afterwards its
+ * waits return -ETIMEDOUT. 0 removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
 MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
 
 /** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. For long computations. */

@@ -149,7 +149,7 @@ void duda_csv_add(struct duda_csv_writer *w, mk_str cell)
         mk_buf_add_char(w->out, '"');
 }
 
-void duda_csv_end(struct duda_csv_writer *w)
+void duda_csv_end_row(struct duda_csv_writer *w)
 {
     mk_buf_add(w->out, MK_STR("\r\n"));
     w->in_row = false;

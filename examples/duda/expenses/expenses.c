@@ -160,7 +160,7 @@ static int write_csv(struct duda_ctx *d, struct mk_buf *out)
     for (size_t i = 0; !e && i < t->n; i++) {
         duda_csv_add(&w, t->names[i]);
         duda_csv_add(&w, duda_sprintf(d, "%.2f", t->amounts[i]));
-        duda_csv_end(&w);
+        duda_csv_end_row(&w);
     }
     return e ? e : out->failed ? -ENOMEM : 0;
 }

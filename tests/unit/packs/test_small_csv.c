@@ -61,16 +61,16 @@ static void csv_writer_quotes_cells(void **state)
     duda_csv_add(&w, MK_STR("a"));
     duda_csv_add(&w, MK_STR(""));
     duda_csv_add(&w, MK_STR("b,\"c\"\n"));
-    duda_csv_end(&w);
+    duda_csv_end_row(&w);
     duda_csv_add(&w, MK_STR("=1+1"));
-    duda_csv_end(&w);
+    duda_csv_end_row(&w);
     assert_str(mk_buf_str(&out), "a,,\"b,\"\"c\"\"\n\"\r\n=1+1\r\n");
     mk_buf_clear(&out);
     w.escape_formulas = true;
     w.separator = '\t';
     duda_csv_add(&w, MK_STR("=1+1"));
     duda_csv_add(&w, MK_STR("1"));
-    duda_csv_end(&w);
+    duda_csv_end_row(&w);
     assert_str(mk_buf_str(&out), "'=1+1\t1\r\n");
 }
 

@@ -72,7 +72,7 @@ static double clock_seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int measure_idle(void)
+static int measure_idle_memory(void)
 {
     (void)memory_usage(); /* allocates the buffers for reading smaps */
     struct memory_usage before = memory_usage();
@@ -98,5 +98,6 @@ static int measure_cycles(unsigned n)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "10000";
-    return strcmp(what, "idle") == 0 ? measure_idle() : measure_cycles((unsigned)strtoul(what, NULL, 10));
+    return strcmp(what, "idle") == 0 ? measure_idle_memory()
+                                     : measure_cycles((unsigned)strtoul(what, NULL, 10));
 }
