@@ -49,7 +49,7 @@ ENVIRONMENT = {
 def needs_processes(what):
     """Skips the test when the server is embedded: there is no master, and workers are threads."""
     if EMBEDDED:
-        pytest.skip(f"the server is inside of a program: {what}")
+        pytest.skip(f"the server is inside a program: {what}")
 
 
 class Output:

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 METADATA = f"""Metadata-Version: 2.1
 Name: {NAME}
 Version: {VERSION}
-Summary: The Monkey HTTP server inside of a Python program
+Summary: The Monkey HTTP server inside a Python program
 License: Apache-2.0
 Requires-Python: >=3.9
 Description-Content-Type: text/markdown

@@ -293,7 +293,7 @@ static void log_out_of_memory(struct duda_ctx *d)
         return;
     d->worker_ctx->memory_told = now;
     duda_memory_limit_format(limit, sizeof limit);
-    duda_log(d, MK_LOG_ERROR, "%s() in %s:%d: memory is out%s%s", route->name, route->file, route->line,
+    duda_log(d, MK_LOG_ERROR, "%s() in %s:%d: out of memory%s%s", route->name, route->file, route->line,
              *limit ? ": " : "", limit);
 }
 

@@ -133,8 +133,8 @@ bool duda_json_expect_end(struct duda_json_cursor *c)
 bool duda_json_enter_nested(struct duda_json_cursor *c)
 {
     if (c->depth == c->depth_max)
-        return duda_json_fail(c, -EFBIG, c->at - 1,
-                              "more than %zu lists and objects are inside of each other", c->depth_max);
+        return duda_json_fail(c, -EFBIG, c->at - 1, "more than %zu lists and objects are nested",
+                              c->depth_max);
     c->depth++;
     return true;
 }

@@ -171,7 +171,7 @@ static int render_partial(struct rendering *r, const struct duda_template_node *
     if (!t)
         return report_missing(r, node, "is the name of no template");
     if (r->depth == DUDA_TEMPLATE_DEPTH_MAX)
-        return report_error(r, node, -ELOOP, "is inside of too many templates");
+        return report_error(r, node, -ELOOP, "is inside too many templates");
     const struct indent indent = {.up = r->indent, .text = node->indent};
     struct rendering inner = *r;
     inner.t = t;

@@ -109,8 +109,7 @@ static bool open_section(struct template_compiler *c, enum duda_template_node_ki
                          size_t tag)
 {
     if (c->depth == DUDA_TEMPLATE_DEPTH_MAX)
-        return report_error(c, tag, "more than %d sections are inside of each other",
-                            DUDA_TEMPLATE_DEPTH_MAX);
+        return report_error(c, tag, "more than %d sections are nested", DUDA_TEMPLATE_DEPTH_MAX);
     c->sections[c->depth++] = c->t->n;
     return add_node(c, kind, name, tag);
 }

@@ -249,7 +249,7 @@ extern mk_regex_compile mk_regex_pcre2_compile;
 
 struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *error)
 {
-    *error = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
+    *error = (struct mk_regex_error){.code = -ENOMEM, .text = "out of memory"};
     pcre2_general_context *memory = pcre2_general_context_create(pcre2_alloc_memory, pcre2_free_memory, NULL);
     struct pattern *p = memory ? mk_mem_zalloc(1, sizeof *p) : NULL;
     if (p)

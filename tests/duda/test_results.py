@@ -108,7 +108,7 @@ MISTAKES = [1, 2, 7, 99, 100, 150, 199, 600, 999, 2147483647, -4096, -2147483648
 
 
 def prepare(monkey, site):
-    monkey(plugins=[services.build(site.path.parent, "results", SOURCE)]).allow("returned ", "answered -", "memory is out")
+    monkey(plugins=[services.build(site.path.parent, "results", SOURCE)]).allow("returned ", "answered -", "out of memory")
 
 
 @pytest.fixture

@@ -230,7 +230,7 @@ def test_violations_are_sent_as_problem_details(server):
 @pytest.mark.parametrize("body, fields, status, detail", [
     ('{"name"', JSON, 400, "line 1, column 8: the text ends where `:` was expected"),
     ("", JSON, 400, "line 1, column 1: the text ends where a value was expected"),
-    ("[" * 40, JSON, 413, "line 1, column 33: more than 32 lists and objects are inside of each other"),
+    ("[" * 40, JSON, 413, "line 1, column 33: more than 32 lists and objects are nested"),
     ('{"name": "' + "a" * 1000 + '"}', JSON, 413, "the content must have at most 1000 bytes"),
     ("{}", URLENCODED, 415, "the content must be JSON: Content-Type: application/json"),
     ('{"name": "a"}', [*JSON, ("Content-Encoding", "gzip")], 415, "the content must not be encoded: no Content-Encoding"),

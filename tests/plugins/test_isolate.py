@@ -452,7 +452,7 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
     server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
     assert server.get("/guest/eat").status == 503
     assert server.get("/guest/pid").status == 200
-    server.err.wait_for(r"guest: .*eat\(\) in .*guest\.c:\d+: memory is out: the process may have 100 MB of data")
+    server.err.wait_for(r"guest: .*eat\(\) in .*guest\.c:\d+: out of memory: the process may have 100 MB of data")
     server.allow(*CRASHES)
     assert server.get("/guest/gorge").status == 502
     server.err.wait_for(r"guest: .*gorge\(\) in .*crashed with SIGSEGV at .* when memory was out: the process may have 100 MB")

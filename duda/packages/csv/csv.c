@@ -32,9 +32,8 @@ static int skip_cell_end(struct duda_csv *csv)
     }
     size_t n = mk_str_starts(*rest, MK_STR("\r\n")) ? 2 : rest->p[0] == '\n' ? 1 : 0;
     if (!n)
-        return csv_fail(csv, rest->p[0] == '\r'
-                                 ? "a CR without LF: quote the cell"
-                                 : "text behind a closing quote: double quotes inside of a cell");
+        return csv_fail(csv, rest->p[0] == '\r' ? "a CR without LF: quote the cell"
+                                                : "text behind a closing quote: double quotes inside a cell");
     *rest = mk_str_skip(*rest, n);
     csv->next_line++;
     return 1;
@@ -56,7 +55,7 @@ static int parse_plain_cell(struct duda_csv *csv, mk_str *cell)
     mk_str rest = csv->rest;
     while (n < rest.len && rest.p[n] != csv->separator && rest.p[n] != '\n' && rest.p[n] != '\r') {
         if (rest.p[n] == '"')
-            return csv_fail(csv, "a quote inside of a cell that does not begin with one");
+            return csv_fail(csv, "a quote inside a cell that does not begin with one");
         n++;
     }
     mk_buf_add(csv->buf, mk_str_first(rest, n));

@@ -349,7 +349,7 @@ static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, st
         message =
             "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
     else if (!conn && s.changes_session)
-        message = "this would change a connection that all handlers share: it belongs into a transaction";
+        message = "this would change a connection that all handlers share: it belongs in a transaction";
     else if (!conn && s.reads_session)
         message = "this belongs to one connection: use RETURNING, or a transaction";
     if (message)

@@ -256,7 +256,7 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
         return begin_list(p, mark, (uint64_t)n * 2);
     case '>':
         if (p->depth)
-            return set_error(p, -EPROTO, "a push is inside of a reply");
+            return set_error(p, -EPROTO, "a push is inside a reply");
         p->is_push = true;
         return begin_list(p, mark, (uint64_t)n);
     default:

@@ -6,7 +6,7 @@ static const char begins[] =
     "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
 static const char changes[] = "this would change a connection that all handlers share";
 static const char belongs[] =
-    "this would change a connection that all handlers share: it belongs into a transaction";
+    "this would change a connection that all handlers share: it belongs in a transaction";
 
 static int deny(struct sqlite_session *s, const char *error)
 {

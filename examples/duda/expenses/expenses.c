@@ -40,7 +40,7 @@ static const char *take(struct duda_ctx *d, struct table *t, const struct duda_c
 {
     mk_str text = duda_strdup(d, cell);
     if (!text.p)
-        return "memory is out";
+        return "out of memory";
     if (csv->column == 2)
         return csv->row_ended ? take_amount(t, text.p) : "a row has more than two cells";
     if (csv->row_ended || !text.len)

@@ -173,13 +173,11 @@ static void template_errors_have_positions(void **state)
     expect_wrong("{{>p}}", "\n{{#l}}{{z}}{{/l}}", true, -ENOENT,
                  "p, line 2, column 7: `z` is the name of no value here");
     expect_wrong(" {{>q}}", NULL, true, -ENOENT, "page, line 1, column 2: `q` is the name of no template");
-    expect_wrong("{{>p}}", "{{>p}}", false, -ELOOP,
-                 "p, line 1, column 1: `p` is inside of too many templates");
+    expect_wrong("{{>p}}", "{{>p}}", false, -ELOOP, "p, line 1, column 1: `p` is inside too many templates");
     char deep[DUDA_TEMPLATE_DEPTH_MAX * 6 + 7] = "";
     for (size_t i = 0; i <= DUDA_TEMPLATE_DEPTH_MAX; i++)
         memcpy(deep + i * 6, "{{#a}}", 7);
-    expect_wrong(deep, NULL, false, -EINVAL,
-                 "page, line 1, column 193: more than 32 sections are inside of each other");
+    expect_wrong(deep, NULL, false, -EINVAL, "page, line 1, column 193: more than 32 sections are nested");
 }
 
 static void template_renders_structs(void **state)
