@@ -37,7 +37,7 @@ static void assign_task_id(struct task_run *k)
 }
 
 /* The service whose function runs now; NULL: none. */
-static const struct duda_service_ref *current_service(const struct duda_worker_ctx *worker_ctx)
+static const struct duda_service_ref *spawning_service(const struct duda_worker_ctx *worker_ctx)
 {
     return worker_ctx->starts ? worker_ctx->starts : worker_ctx->runs ? worker_ctx->runs->owner : NULL;
 }
@@ -68,7 +68,7 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, stru
     k->d.line = &k->line;
     k->d.on_over = task->on_end;
     k->d.over_ctx = task->ctx;
-    k->d.owner = task->owner ? task->owner : current_service(worker_ctx);
+    k->d.owner = task->owner ? task->owner : spawning_service(worker_ctx);
     assign_task_id(k);
     k->d.output = DUDA_OUTPUT_TUNNEL; /* only a wake resumes it */
     int e = duda_scheduler_start_handler(&k->d);

@@ -13,7 +13,7 @@ enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
 
 int duda_send_json(struct duda_ctx *d, struct duda_value value)
 {
-    int e = duda_response_begin_write(d);
+    int e = duda_response_begin_append(d);
     if (!e)
         e = mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("application/json"));
     if (e)
@@ -22,7 +22,7 @@ int duda_send_json(struct duda_ctx *d, struct duda_value value)
     duda_json_write(&d->out, &value);
     if (d->out.failed) /* a part of it is invalid JSON */
         d->out.len = before;
-    return duda_response_end_write(d);
+    return duda_response_end_append(d);
 }
 
 int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *shape, const void *at)

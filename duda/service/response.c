@@ -70,7 +70,7 @@ static int wait_until_sent(struct duda_ctx *d)
     return e;
 }
 
-int duda_response_end_write(struct duda_ctx *d)
+int duda_response_end_append(struct duda_ctx *d)
 {
     if (d->out.failed)
         return -ENOMEM;
@@ -92,7 +92,7 @@ static void init_output_buf(struct duda_ctx *d)
         (void)mk_buf_reserve(&d->out, FIRST_ROOM);
 }
 
-int duda_response_begin_write(struct duda_ctx *d)
+int duda_response_begin_append(struct duda_ctx *d)
 {
     if (!d->out.max)
         init_output_buf(d);
@@ -103,11 +103,11 @@ int duda_response_begin_write(struct duda_ctx *d)
 
 int duda_write(struct duda_ctx *d, mk_str text)
 {
-    int e = duda_response_begin_write(d);
+    int e = duda_response_begin_append(d);
     if (e)
         return e;
     mk_buf_add(&d->out, text);
-    return duda_response_end_write(d);
+    return duda_response_end_append(d);
 }
 
 int duda_puts(struct duda_ctx *d, const char *text)
@@ -117,14 +117,14 @@ int duda_puts(struct duda_ctx *d, const char *text)
 
 int duda_printf(struct duda_ctx *d, const char *fmt, ...)
 {
-    int e = duda_response_begin_write(d);
+    int e = duda_response_begin_append(d);
     if (e)
         return e;
     va_list args;
     va_start(args, fmt);
     duda_format_append(&d->out, fmt, args);
     va_end(args);
-    return duda_response_end_write(d);
+    return duda_response_end_append(d);
 }
 
 int duda_flush(struct duda_ctx *d)

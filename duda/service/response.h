@@ -6,9 +6,9 @@
 #include "service/duda_ctx.h"
 
 /* 0: d->out may be written; otherwise the error that the calling response function returns. */
-int duda_response_begin_write(struct duda_ctx *d);
+int duda_response_begin_append(struct duda_ctx *d);
 /* Call it after writing to d->out. */
-int duda_response_end_write(struct duda_ctx *d);
+int duda_response_end_append(struct duda_ctx *d);
 /* Like duda_header_add(), but also for Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
 

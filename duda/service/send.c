@@ -204,7 +204,7 @@ int duda_early_hints(struct duda_ctx *d, const char *link)
 
 int duda_html(struct duda_ctx *d, mk_str page)
 {
-    int e = duda_response_begin_write(d);
+    int e = duda_response_begin_append(d);
     if (!e)
         e = mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8"));
     return e ? e : duda_write(d, page);

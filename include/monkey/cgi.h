@@ -81,9 +81,9 @@ struct mk_cgi_stderr {
     char line[800]; /**< longer lines are truncated */
 };
 
-/** Passes each complete line to say(), without its line ending. NUL bytes become question marks. */
+/** Passes each complete line to on_line(), without its line ending. NUL bytes become question marks. */
 MK_API void mk_cgi_stderr_add(struct mk_cgi_stderr *e, mk_str text);
-/** Passes an incomplete last line to say(). */
+/** Passes an incomplete last line to on_line(). */
 MK_API void mk_cgi_stderr_end(struct mk_cgi_stderr *e);
 
 #ifdef __cplusplus

@@ -227,7 +227,7 @@ MK_API int64_t mk_worker_server_started(const struct mk_worker *w);
 /** An open connection of this worker. Strings are valid during the callback. */
 struct mk_conn_info {
     struct mk_addr peer;
-    const char *state;     /**< "idle", "head", "flow", "send", ... */
+    const char *state;     /**< "idle", "head", "dispatch", "send", ... */
     uint32_t requests;     /**< requests started on the connection */
     mk_str method, target; /**< of the request in progress; absent if there is none */
     mk_str host;

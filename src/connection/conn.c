@@ -12,9 +12,9 @@ _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 
 #define TO(state) MK_SM_TO(MK_CONN_##state)
 
 static const struct mk_sm_states states = {
-    MK_SM_STATE(MK_CONN_IDLE, "idle", TO(HEAD) | TO(FLOW) | TO(SECURE) | TO(MULTI) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_HEAD, "head", TO(FLOW) | TO(MULTI) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_FLOW, "flow", TO(SEND) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_IDLE, "idle", TO(HEAD) | TO(DISPATCH) | TO(SECURE) | TO(MULTI) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_HEAD, "head", TO(DISPATCH) | TO(MULTI) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_DISPATCH, "dispatch", TO(SEND) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_SEND, "send", TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_DRAIN, "drain", TO(IDLE) | TO(LINGER) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_LINGER, "linger", TO(DEAD)),

@@ -305,7 +305,7 @@ static bool step(struct mk_conn *c)
         if (!read_request_head(c))
             return false;
         /* fallthrough */
-    case MK_CONN_FLOW:
+    case MK_CONN_DISPATCH:
         if (!run_handlers(c))
             return false;
         /* fallthrough */
@@ -370,7 +370,7 @@ MK_COLD static void flush_queued_responses(struct mk_conn *c)
 
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.state == MK_CONN_FLOW))
+    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.state == MK_CONN_DISPATCH))
         flush_queued_responses(c);
     while (mk_send_queue_is_empty(&c->out) || !is_between_requests(c))
         if (!step(c))
@@ -408,7 +408,7 @@ static void on_head_timeout(struct mk_conn *c)
 /* The client (408) or a handler (504) is too slow. */
 static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
 {
-    if (c->state.state != MK_CONN_FLOW) {
+    if (c->state.state != MK_CONN_DISPATCH) {
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }

@@ -54,7 +54,7 @@ static struct mk_h1 *new_h1_request(struct mk_conn *c, size_t space)
 
 static void attach_request(struct mk_conn *c, struct mk_h1 *h)
 {
-    mk_conn_set_state(c, MK_CONN_FLOW);
+    mk_conn_set_state(c, MK_CONN_DISPATCH);
     c->h1 = h;
 }
 

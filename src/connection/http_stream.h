@@ -175,7 +175,7 @@ void mk_http_stream_tls_info(void *ctx, struct mk_tls_conn_info *out);
 /* Does a body follow its head? */
 static inline bool mk_http_stream_response_has_body(const struct mk_http_stream *d)
 {
-    return d->x->request.asked->method != MK_METHOD_HEAD && mk_status_has_content(d->x->response.status);
+    return d->x->request.target->method != MK_METHOD_HEAD && mk_status_has_content(d->x->response.status);
 }
 
 enum mk_http_stream_pull_body {

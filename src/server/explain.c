@@ -38,9 +38,9 @@ static void say(struct mk_buf *out, const char *what, const char *fmt, ...)
 
 static uint32_t request_port(const struct mk_request *r)
 {
-    if (r->asked->target.port != MK_PORT_NONE && r->asked->target.authority.p)
-        return r->asked->target.port;
-    return mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https")) ? 443 : 80;
+    if (r->target->target.port != MK_PORT_NONE && r->target->target.authority.p)
+        return r->target->target.port;
+    return mk_str_eq_nocase(r->target->target.scheme, MK_STR("https")) ? 443 : 80;
 }
 
 static bool host_has_name(const struct mk_vhost *h, mk_str name)
@@ -53,7 +53,7 @@ static bool host_has_name(const struct mk_vhost *h, mk_str name)
 
 static bool listener_fits(const struct mk_listen *l, const struct mk_request *r)
 {
-    return !r->asked->target.authority.p ||
+    return !r->target->target.authority.p ||
            (mk_sockaddr_port(&l->addr) == request_port(r) && l->tls == r->encrypted);
 }
 
@@ -264,7 +264,7 @@ static bool explain_file(const struct mk_config_generation *g, struct mk_request
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
         say(out, "file", "%s beneath %s%s%s",
-            describe_static_result(&found, r->asked->path_flags & MK_PATH_ENCODED_SLASH), found.root->path,
+            describe_static_result(&found, r->target->path_flags & MK_PATH_ENCODED_SLASH), found.root->path,
             found.error ? ": " : "",
             link          ? "a symbolic link that FollowSymlinks does not allow"
             : found.error ? mk_err_text(found.error)
@@ -358,7 +358,7 @@ static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct expl
 static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
                                    struct mk_buf *out)
 {
-    return r->asked->path.p && r->asked->path.p[0] == '/' && explain_route(r, r->asked->path, out) &&
+    return r->target->path.p && r->target->path.p[0] == '/' && explain_route(r, r->target->path, out) &&
            explain_file(g, r, out);
 }
 
@@ -381,11 +381,11 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
     r->method_text = method;
     r->version = 11;
     int refused = mk_request_target_init(&x->request, url, MK_STR_NULL);
-    if (!mk_is_token(method) || (refused && !r->asked->target.path.p))
+    if (!mk_is_token(method) || (refused && !r->target->target.path.p))
         return -EINVAL;
     r->ops = &ops;
     r->ops_ctx = &ctx;
-    r->encrypted = mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https"));
+    r->encrypted = mk_str_eq_nocase(r->target->target.scheme, MK_STR("https"));
     explain_listener(w->generation, r, out);
     r->site = mk_vhosts_find(r->hosts, r->host);
     explain_host(r, out);

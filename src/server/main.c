@@ -253,7 +253,7 @@ static void print_urls(const struct mk_config_generation *g, const struct mk_lis
     (void)print_and_free_text(&text);
 }
 
-static void renew_https(struct mk_log *log, void *https)
+static void renew_https_certificate(struct mk_log *log, void *https)
 {
     mk_https_renew(https, log);
 }
@@ -266,7 +266,7 @@ static int serve_config(const struct mk_arguments *a, const struct mk_config_sou
                                         .daemon = a->daemon,
                                         .ctx = https,
                                         .on_serving = print_urls,
-                                        .look = https ? renew_https : NULL};
+                                        .look = https ? renew_https_certificate : NULL};
     return mk_master_run(&o);
 }
 

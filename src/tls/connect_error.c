@@ -157,7 +157,7 @@ int mk_tls_connect_error_verify_cb(int ok, X509_STORE_CTX *ctx)
 int mk_tls_connect_error_cert_cb(SSL *ssl, void *arg)
 {
     (void)arg;
-    mk_tls_bio_stream(ssl)->call->asked = true;
+    mk_tls_bio_stream(ssl)->call->client_cert_requested = true;
     return 1;
 }
 
@@ -185,8 +185,8 @@ static const char *explain_ssl_reason(const struct mk_tls *t, int reason)
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
         return "it does not support HTTP/1.1";
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2: also if a required certificate is missing */
-        return t->call->asked ? explain_cert_request(t)
-                              : "it supports none of our ciphers, groups and signatures";
+        return t->call->client_cert_requested ? explain_cert_request(t)
+                                              : "it supports none of our ciphers, groups and signatures";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         return explain_cert_request(t);
     default:
@@ -223,7 +223,7 @@ static void set_reason_from_error(struct mk_tls *t, unsigned long error)
         plain = "OpenSSL failed";
     if (reason == SSL_R_TLSV1_UNRECOGNIZED_NAME)
         mk_buf_addf(&text, "it does not serve the name %s", t->call->name);
-    else if (t->call->asked && is_about_client_cert(reason))
+    else if (t->call->client_cert_requested && is_about_client_cert(reason))
         mk_buf_addf(&text, "it rejects our client certificate: %s", plain);
     else
         mk_buf_addf(&text, "%s", plain);

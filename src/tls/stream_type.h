@@ -29,7 +29,7 @@ struct mk_tls_client_conn {
     int64_t until;                   /* expiry of the verified certificates: seconds since 1970 */
     char *said;                      /* allocated text of mk_tls.why */
     bool resumes;                    /* that session was offered */
-    bool asked;                      /* the server requested a certificate */
+    bool client_cert_requested;      /* the server requested a certificate */
     char name[];                     /* name of the server as given by the caller */
 };
 

@@ -65,7 +65,7 @@ static bool run_response_hooks(struct mk_exchange *x)
         x->response.status = 200;
     if (x->request.tunnel.p && would_open_tunnel(x))
         set_error_response(x, 501);
-    if (x->request.asked->path.p) {
+    if (x->request.target->path.p) {
         const struct mk_hook_list *hooks = &x->request.site->hooks.response;
         for (size_t i = 0; i < hooks->n; i++)
             hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
@@ -209,7 +209,7 @@ static bool runs_before_client_addr(const struct mk_plugin *plugin)
 /* Only an existing file answers a challenge: no other handler, index or fallback. */
 static bool serve_acme_challenge(struct mk_exchange *x)
 {
-    const struct mk_route *route = mk_vhost_route(x->request.site, x->request.asked->path);
+    const struct mk_route *route = mk_vhost_route(x->request.site, x->request.target->path);
     if (!route || route->handler != &mk_static)
         return reject_unanswered_challenge(x);
     x->request.route = route;
@@ -247,7 +247,7 @@ static void restart_routes(struct mk_exchange *x)
 static void follow_rewrite(struct mk_exchange *x)
 {
     x->body_route = NULL;
-    x->dispatched_target = x->request.asked;
+    x->dispatched_target = x->request.target;
     if (x->dispatched_target->by == MK_TARGET_BY_ROUTE)
         restart_routes(x);
     else
@@ -257,12 +257,12 @@ static void follow_rewrite(struct mk_exchange *x)
 /* Handles MK_REWRITTEN. After a hook, the remaining access checks first judge the original path. */
 static bool defer_or_follow_rewrite(struct mk_exchange *x)
 {
-    if (x->request.asked->by != MK_TARGET_BY_HOOK) {
+    if (x->request.target->by != MK_TARGET_BY_HOOK) {
         follow_rewrite(x);
         return true;
     }
-    x->pending = x->request.asked;
-    x->request.asked = x->dispatched_target;
+    x->pending = x->request.target;
+    x->request.target = x->dispatched_target;
     x->step = MK_DISPATCH_GUARDS;
     return apply_verdict(x, MK_NEXT);
 }
@@ -293,7 +293,7 @@ MK_COLD static bool log_unreported_rewrite(struct mk_exchange *x, enum mk_verdic
 /* Applies the verdict of a hook or handler that may have rewritten the request. */
 static bool apply_verdict_or_rewrite(struct mk_exchange *x, enum mk_verdict v)
 {
-    if (MK_LIKELY(x->request.asked == x->dispatched_target))
+    if (MK_LIKELY(x->request.target == x->dispatched_target))
         return apply_verdict(x, v);
     if (v == MK_REWRITTEN)
         return defer_or_follow_rewrite(x);
@@ -325,7 +325,7 @@ MK_COLD static bool run_remaining_access_check(struct mk_exchange *x)
     const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
     if (!x->entered || (h && is_access_check(h->plugin)))
         return run_request_hook(x);
-    x->request.asked = x->pending;
+    x->request.target = x->pending;
     follow_rewrite(x);
     return true;
 }
@@ -350,11 +350,11 @@ static void respond_without_handler(struct mk_exchange *x)
 {
     bool path_known = x->allowed != 0;
     x->allowed |= METHODS_ALWAYS_ALLOWED;
-    if (x->request.asked->method == MK_METHOD_UNKNOWN) {
+    if (x->request.target->method == MK_METHOD_UNKNOWN) {
         set_error_response(x, 501);
     } else if (path_known && !add_allow_header(x)) {
         set_error_response(x, 503);
-    } else if (path_known && x->request.asked->method == MK_METHOD_OPTIONS) {
+    } else if (path_known && x->request.target->method == MK_METHOD_OPTIONS) {
         x->response.status = 200;
         x->step = MK_DISPATCH_FINISH;
     } else if (path_known) {
@@ -441,7 +441,7 @@ static bool call_route_handler(struct mk_exchange *x)
     if (MK_UNLIKELY(x->challenge))
         return serve_acme_challenge(x);
     enum mk_regex_result result;
-    x->at = (unsigned)mk_vhost_next_route(host, x->at, x->request.asked->path, &result);
+    x->at = (unsigned)mk_vhost_next_route(host, x->at, x->request.target->path, &result);
     if (x->at == host->n_routes) {
         respond_without_handler(x);
         return true;
@@ -450,7 +450,7 @@ static bool call_route_handler(struct mk_exchange *x)
     if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
         return fail_route_match_limit(x, route);
     unsigned methods = handler_methods(route->handler);
-    if (methods && !(methods & MK_METHOD_BIT(x->request.asked->method))) {
+    if (methods && !(methods & MK_METHOD_BIT(x->request.target->method))) {
         x->allowed |= methods;
         return route->handler == &mk_static ? try_static_reroute(x, route) : apply_verdict(x, MK_NEXT);
     }
@@ -499,7 +499,7 @@ bool mk_dispatch_run(struct mk_exchange *x)
             goes_on = run_remaining_access_check(x);
             break;
         case MK_DISPATCH_ROUTES:
-            goes_on = x->request.asked->path.len == 0 || x->request.asked->path.p[0] == '*'
+            goes_on = x->request.target->path.len == 0 || x->request.target->path.p[0] == '*'
                           ? respond_server_wide(x)
                           : call_route_handler(x);
             break;

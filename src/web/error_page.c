@@ -109,7 +109,7 @@ static void log_reference(struct mk_request *request, unsigned status, char buf[
         return;
     mk_random(&number, sizeof number);
     snprintf(buf, REFERENCE_ROOM, ", reference %08" PRIx32, number);
-    mk_log(web->log, level, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->asked->path),
+    mk_log(web->log, level, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->target->path),
            number);
     web->reference_logged_at = request->now;
 }

@@ -22,7 +22,7 @@ struct mk_exchange *mk_exchange_new_in_arena(struct mk_arena *arena, struct mk_w
     x->arena = *arena;
     x->request = (struct mk_request){
         .arena = &x->arena, .web = web, .hosts = web->hosts, .now = now, .now_ms = now_ms};
-    x->request.asked = x->dispatched_target = &x->request.received;
+    x->request.target = x->dispatched_target = &x->request.received;
     mk_response_init(&x->response, &x->arena);
     x->step = MK_DISPATCH_HOST;
     x->at = x->allowed = x->declined_status = x->reroutes = x->rewrites = 0;

@@ -27,8 +27,8 @@ static bool allows_plain_http(const struct mk_request *r)
 
 MK_COLD bool mk_https_policy_is_acme_request(const struct mk_request *r)
 {
-    mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->asked->path;
-    bool reads = r->asked->method == MK_METHOD_GET || r->asked->method == MK_METHOD_HEAD;
+    mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->target->path;
+    bool reads = r->target->method == MK_METHOD_GET || r->target->method == MK_METHOD_HEAD;
     return reads && !mk_request_is_secure(r) && !allows_plain_http(r) && mk_str_starts(path, folder) &&
            is_acme_token(mk_str_skip(path, folder.len));
 }
@@ -71,7 +71,7 @@ static enum mk_verdict redirect_to_https(struct mk_request *r, struct mk_respons
 /* A proxy that terminates TLS for its clients cannot present their certificates. */
 static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_response *response)
 {
-    if (allows_plain_http(r) || !mk_str_starts(r->asked->path, MK_STR("/")))
+    if (allows_plain_http(r) || !mk_str_starts(r->target->path, MK_STR("/")))
         return MK_NEXT;
     if (r->site->https_port && !mk_request_is_secure(r))
         return redirect_to_https(r, response);

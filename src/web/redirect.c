@@ -17,7 +17,7 @@ static bool set_redirect_response(struct mk_response *response, unsigned status,
 
 bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *response, unsigned status)
 {
-    mk_str path = request->asked->path, query = request->asked->target.query;
+    mk_str path = request->target->path, query = request->target->target.query;
     size_t cap = 3 * path.len + sizeof "/?" + query.len;
     char *buf = mk_arena_alloc(response->arena, cap);
     struct mk_buf url = mk_buf_fixed(buf, cap);
@@ -60,10 +60,10 @@ static enum mk_verdict handle_redirect(struct mk_request *request, struct mk_res
 {
     const struct mk_redirect *to = data;
     mk_str url = to->url;
-    if (url_has_no_path(url) && request->asked->target.path.p)
+    if (url_has_no_path(url) && request->target->target.path.p)
         url = mk_arena_printf(
-            request->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url), MK_STR_ARG(request->asked->target.path),
-            request->asked->target.query.p ? "?" : "", MK_STR_ARG(request->asked->target.query));
+            request->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url), MK_STR_ARG(request->target->target.path),
+            request->target->target.query.p ? "?" : "", MK_STR_ARG(request->target->target.query));
     if (url.p && set_redirect_response(response, to->status, url))
         return MK_DONE;
     (void)mk_response_set_status(response, 503);

@@ -13,7 +13,7 @@ enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
 
 enum mk_method mk_request_method(const struct mk_request *r)
 {
-    return r->asked->method;
+    return r->target->method;
 }
 
 mk_str mk_request_method_text(const struct mk_request *r)
@@ -23,7 +23,7 @@ mk_str mk_request_method_text(const struct mk_request *r)
 
 mk_str mk_request_method_name(const struct mk_request *r)
 {
-    return r->asked->method == MK_METHOD_GET ? MK_STR("GET") : r->method_text;
+    return r->target->method == MK_METHOD_GET ? MK_STR("GET") : r->method_text;
 }
 
 unsigned mk_request_version(const struct mk_request *r)
@@ -38,12 +38,12 @@ mk_str mk_request_target(const struct mk_request *r)
 
 mk_str mk_request_path(const struct mk_request *r)
 {
-    return r->asked->path;
+    return r->target->path;
 }
 
 mk_str mk_request_query(const struct mk_request *r)
 {
-    return r->asked->target.query;
+    return r->target->target.query;
 }
 
 mk_str mk_request_host(const struct mk_request *r)
@@ -179,7 +179,7 @@ bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
 
 bool mk_request_has_encoded_slash(const struct mk_request *r)
 {
-    return r->asked->path_flags & MK_PATH_ENCODED_SLASH;
+    return r->target->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
 /* A pattern host may stand for many hosts: each subdomain may have a different owner. */

@@ -75,15 +75,15 @@ int mk_request_rewrite(struct mk_request *r, mk_str target)
     if (!a || !target.p)
         return -ENOMEM;
     *a = (struct mk_request_target){.by = by,
-                                    .method = method_after_rewrite(by, r->asked->method),
-                                    .no_content = by == MK_TARGET_BY_HANDLER || r->asked->no_content,
-                                    .before = r->asked};
+                                    .method = method_after_rewrite(by, r->target->method),
+                                    .no_content = by == MK_TARGET_BY_HANDLER || r->target->no_content,
+                                    .before = r->target};
     if (mk_target_parse(MK_METHOD_GET, target, &a->target) || a->target.form != MK_TARGET_ORIGIN)
         return -EINVAL;
     int bad = decode_target_path(r->arena, a);
     if (bad)
         return bad == 400 ? -EINVAL : -ENOMEM;
-    r->asked = a;
+    r->target = a;
     return 0;
 }
 
@@ -92,15 +92,15 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     struct mk_request_target *a = mk_arena_alloc(r->arena, sizeof *a);
     if (!a)
         return false;
-    *a = *r->asked;
+    *a = *r->target;
     a->by = MK_TARGET_BY_ROUTE;
-    a->before = r->asked;
+    a->before = r->target;
     a->left_at = mk_exchange_of(r)->at;
     a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* the path of a file */
     a->variants = NULL;
     a->marks = NULL;
     a->path = path;
-    r->asked = a;
+    r->target = a;
     return true;
 }
 
@@ -131,7 +131,7 @@ static void encode_path_part(struct mk_arena *arena, const struct mk_request_tar
 
 void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out)
 {
-    encode_path_part(r->arena, r->asked, part, out);
+    encode_path_part(r->arena, r->target, part, out);
 }
 
 /* Encodes path and query from their decoded form. */
@@ -190,7 +190,7 @@ mk_str mk_request_target_uri(const struct mk_request *r, const struct mk_request
 
 mk_str mk_request_raw_target(const struct mk_request *r)
 {
-    return mk_request_target_uri(r, r->asked);
+    return mk_request_target_uri(r, r->target);
 }
 
 mk_str mk_request_uri(const struct mk_request *r)
@@ -200,7 +200,7 @@ mk_str mk_request_uri(const struct mk_request *r)
 
 mk_str mk_request_path_at(const struct mk_request *r, size_t i)
 {
-    const struct mk_request_target *a = r->asked;
+    const struct mk_request_target *a = r->target;
     size_t n = 0;
     for (const struct mk_request_target *b = a; b->before; b = b->before)
         n++;

@@ -87,7 +87,7 @@ struct mk_request {
     struct mk_trailers *trailers; /* NULL: none, or the body has not ended */
 
     /* Current target: `received`, until it is rewritten. */
-    const struct mk_request_target *asked;
+    const struct mk_request_target *target;
 
     /* Set by dispatch and its hooks. */
     const struct mk_vhost *site;
@@ -111,7 +111,7 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
 /* Was the body dropped by a rewrite? Before the target is parsed, there is no path. */
 static inline bool mk_request_body_was_dropped(const struct mk_request *request)
 {
-    return request->asked && request->asked->no_content;
+    return request->target && request->target->no_content;
 }
 
 #endif

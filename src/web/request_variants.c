@@ -88,7 +88,7 @@ static unsigned add_destination_variants(const struct mk_request *r, const struc
 unsigned mk_request_variants(const struct mk_request *r, const mk_str **list, size_t *n)
 {
     const struct mk_request_path_variants *v;
-    unsigned status = mk_request_variants_of_target(r, r->asked, &v);
+    unsigned status = mk_request_variants_of_target(r, r->target, &v);
     *list = v->list;
     *n = v->n;
     if (MK_LIKELY(!mk_headers_has(&r->fields, MK_HEADER_DESTINATION)) || status)
@@ -100,7 +100,7 @@ unsigned mk_request_variants(const struct mk_request *r, const mk_str **list, si
 
 enum mk_variant mk_request_variant_kind(const struct mk_request *r, size_t i)
 {
-    const struct mk_request_path_variants *v = r->asked->variants ? r->asked->variants : &none;
+    const struct mk_request_path_variants *v = r->target->variants ? r->target->variants : &none;
     return i < v->n_readings ? MK_VARIANT_READING
            : i < v->n        ? MK_VARIANT_AFTER_SCRIPT
                              : MK_VARIANT_DESTINATION;
@@ -198,10 +198,10 @@ static unsigned check_destination_path(struct mk_request *r, struct conflicting_
     status = check_hidden_dot_segments(r, to);
     if (!status)
         status = mk_request_variants_of_target(r, to, &v);
-    if (!status && would_be_refused(r->site, r->asked->path, to->path))
+    if (!status && would_be_refused(r->site, r->target->path, to->path))
         return set_conflict(conflicting_variant, to->path, to->path);
     for (size_t i = 0; i < v->n; i++)
-        if (would_be_refused(r->site, r->asked->path, v->list[i]))
+        if (would_be_refused(r->site, r->target->path, v->list[i]))
             return set_conflict(conflicting_variant, to->path, v->list[i]);
     return status;
 }
@@ -211,7 +211,7 @@ unsigned mk_request_check_path(struct mk_request *r)
     const struct mk_exchange *x = mk_exchange_of(r);
     unsigned status = r->is_ambiguous ? 400 : 0, at = x->at;
     struct conflicting_variant conflicting_variant = {0};
-    const struct mk_request_target *a = x->step == MK_DISPATCH_ROUTES ? r->asked : NULL;
+    const struct mk_request_target *a = x->step == MK_DISPATCH_ROUTES ? r->target : NULL;
     if (MK_UNLIKELY(mk_headers_has(&r->fields, MK_HEADER_DESTINATION)) && a && !status)
         status = check_destination_path(r, &conflicting_variant);
     while (!status && a) {

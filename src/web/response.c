@@ -447,7 +447,7 @@ bool mk_response_was_sent(const struct mk_response *r)
 
 bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *r)
 {
-    return request->asked->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
+    return request->target->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
            r->content.length > 0 && !mk_response_body_is_raw(&r->content) &&
            !mk_response_body_is_tunnel(&r->content);
 }

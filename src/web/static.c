@@ -88,7 +88,7 @@ static void open_index_file(const struct mk_request *request, mk_str folder, str
             continue;
         open_file_at(request, mk_buf_str(&path), found);
         if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE) {
-            check_served_by_static(request, request->asked->path, request->site->index[i], found);
+            check_served_by_static(request, request->target->path, request->site->index[i], found);
             return;
         }
         if (found->what == MK_STATIC_FILE)
@@ -101,7 +101,7 @@ static void open_index_file(const struct mk_request *request, mk_str folder, str
 
 static void find_in_root(const struct mk_request *request, struct mk_static_result *found)
 {
-    mk_str path = request->asked->path;
+    mk_str path = request->target->path;
     found->root = mk_vhost_find_root(request->site, &path);
     bool has_slash = path.len == 0 || path.p[path.len - 1] == '/';
     if (path.len == 0) { /* /~name, or the path of an Alias */
@@ -127,7 +127,7 @@ static void find_in_root(const struct mk_request *request, struct mk_static_resu
 /* A single-page application serves its page for navigation requests, not for missing scripts or images. */
 static bool is_navigation(const struct mk_request *request)
 {
-    mk_str last = mk_str_skip(request->asked->path, mk_str_find_last(request->asked->path, '/') + 1);
+    mk_str last = mk_str_skip(request->target->path, mk_str_find_last(request->target->path, '/') + 1);
     mk_str accept = mk_headers_get(&request->fields, MK_HEADER_ACCEPT);
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
@@ -155,12 +155,12 @@ void mk_static_find(const struct mk_request *request, struct mk_static_result *f
     *found = (struct mk_static_result){.what = MK_STATIC_MISSING, .root = &request->site->root};
     if (request->site->root.fd < 0)
         return;
-    if (!request->site->dot_files && request->asked->path_flags & MK_PATH_DOT_PART &&
-        has_hidden_segment(request->asked->path)) {
+    if (!request->site->dot_files && request->target->path_flags & MK_PATH_DOT_PART &&
+        has_hidden_segment(request->target->path)) {
         found->what = MK_STATIC_HIDDEN;
         return;
     }
-    if (!(request->asked->path_flags & MK_PATH_ENCODED_SLASH)) /* a file name cannot contain a slash */
+    if (!(request->target->path_flags & MK_PATH_ENCODED_SLASH)) /* a file name cannot contain a slash */
         find_in_root(request, found);
     if (request->site->fallback.p &&
         (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX))
@@ -189,7 +189,7 @@ static enum mk_verdict send_full_file(struct mk_response *response, const struct
 static inline enum mk_verdict serve_representation(struct mk_request *request, struct mk_response *response,
                                                    const struct mk_representation *r)
 {
-    switch (mk_condition_check(&request->fields, request->asked->method, &r->validators, request->now)) {
+    switch (mk_condition_check(&request->fields, request->target->method, &r->validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
         if (!mk_response_add_default_block(response, &r->about))
             return error_status(response, 503);
@@ -200,7 +200,7 @@ static inline enum mk_verdict serve_representation(struct mk_request *request, s
     case MK_CONDITION_PASS:
         break;
     }
-    bool wants_range = request->site->ranges && request->asked->method == MK_METHOD_GET &&
+    bool wants_range = request->site->ranges && request->target->method == MK_METHOD_GET &&
                        mk_headers_has(&request->fields, MK_HEADER_RANGE) &&
                        mk_condition_if_range_holds(&request->fields, &r->validators, request->now);
     enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
@@ -249,7 +249,7 @@ enum mk_verdict mk_static_serve_exact_file(struct mk_request *request, struct mk
  * replaced: its source must not be sent. */
 static bool was_not_found_before(const struct mk_request *request)
 {
-    return request->handler_found_nothing && !mk_str_ends(request->asked->path, MK_STR("/"));
+    return request->handler_found_nothing && !mk_str_ends(request->target->path, MK_STR("/"));
 }
 
 static enum mk_verdict reroute_to_path(struct mk_request *request, struct mk_response *response, mk_str path)
@@ -308,14 +308,14 @@ static enum mk_verdict handle_static(struct mk_request *request, struct mk_respo
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_FORBIDDEN:
-        log_file_forbidden(request, request->asked->path, found.root->path, found.error);
+        log_file_forbidden(request, request->target->path, found.root->path, found.error);
         return error_status(response, 403);
     case MK_STATIC_HIDDEN:
         return error_status(response, 403);
     case MK_STATIC_BUSY:
         return error_status(response, 503);
     case MK_STATIC_BROKEN:
-        mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->asked->path),
+        mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->target->path),
                      found.root->path, mk_err_text(found.error));
         return error_status(response, 500);
     case MK_STATIC_MISSING:

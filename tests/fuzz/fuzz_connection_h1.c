@@ -46,7 +46,7 @@ static void on_done(const struct mk_access_record *record, void *data)
     (void)data;
     MK_ASSERT(n_records < RECORDS_MAX);
     records[n_records].status = record->status;
-    records[n_records].is_head = record->request->asked->method == MK_METHOD_HEAD;
+    records[n_records].is_head = record->request->target->method == MK_METHOD_HEAD;
     records[n_records++].ending = record->ending;
 }
 

@@ -74,28 +74,28 @@ def check_vendor_includes(root):
 
 
 # The folders of Duda, and the folders that each may include; all see the public headers.
-ROOMS = {"fiber": set(), "text": set(), "trace": set(), "seal": set(), "service": {"fiber", "text", "trace", "seal"},
-         "dev": {"text", "trace"}, "packages": {"text"}}
+DUDA_FOLDERS = {"fiber": set(), "text": set(), "trace": set(), "seal": set(), "service": {"fiber", "text", "trace", "seal"},
+                "dev": {"text", "trace"}, "packages": {"text"}}
 
 
-def check_duda_rooms(root):
+def check_duda_folders(root):
     complaints = []
-    for room, below in ROOMS.items():
-        for path in house.files(root, (f"duda/{room}",), (".c", ".h", ".inc")):
+    for folder, below in DUDA_FOLDERS.items():
+        for path in house.files(root, (f"duda/{folder}",), (".c", ".h", ".inc")):
             for line, name, _ in includes(path):
                 first = name.split("/")[0]
-                if "/" in name and first in ROOMS and first not in below | {room}:
-                    complaints.append(f"{path.relative_to(root)}:{line}: {room} may not include {name}")
-    folder = root / "duda"
-    known = {*ROOMS, "include"}
-    return complaints + [f"duda/{path.name}: check_layers.py does not know this room" for path in
-                         (sorted(folder.iterdir()) if folder.is_dir() else []) if path.is_dir() and path.name not in known]
+                if "/" in name and first in DUDA_FOLDERS and first not in below | {folder}:
+                    complaints.append(f"{path.relative_to(root)}:{line}: {folder} may not include {name}")
+    top = root / "duda"
+    known = {*DUDA_FOLDERS, "include"}
+    return complaints + [f"duda/{path.name}: check_layers.py does not know this folder" for path in
+                         (sorted(top.iterdir()) if top.is_dir() else []) if path.is_dir() and path.name not in known]
 
 
 def files_graph(root):
     """{file without suffix: {included file: location}}; NAME.c and NAME.h are one node."""
     graph = defaultdict(dict)
-    for path in house.files(root, ("src", "plugins", *(f"duda/{room}" for room in ROOMS)), (".c", ".h")):
+    for path in house.files(root, ("src", "plugins", *(f"duda/{folder}" for folder in DUDA_FOLDERS)), (".c", ".h")):
         name = path.relative_to(root).with_suffix("").as_posix()
         for line, included, _ in includes(path):
             for target in (root / "src" / included, root / "duda" / included, root / "duda/packages" / included,
@@ -227,7 +227,7 @@ def check_plugin(name, paths, ours, public):
 
 def check_includes(root):
     return (check_layer_includes(root) + check_guest_includes(root) + check_vendor_includes(root) +
-            check_duda_rooms(root) + check_file_rings(root))
+            check_duda_folders(root) + check_file_rings(root))
 
 
 def check(args):
@@ -243,11 +243,11 @@ def check(args):
     public = house.public_names(args.root)
     for name, paths in house.plugin_objects(args.build).items():
         complaints += check_plugin(name, paths, ours, public)
-    rooms = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
-    complaints += check_plugin("duda", [path for room in rooms for path in sorted(room.rglob("*.o"))], ours, public)
-    for pack in sorted(args.build.glob("duda/packages/CMakeFiles/pack_*.dir")):
-        parts = pack.with_name(f"mk_{pack.name}")
-        complaints += check_plugin(pack.stem, sorted([*pack.rglob("*.o"), *parts.rglob("*.o")]), ours, public)
+    folders = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
+    complaints += check_plugin("duda", [path for folder in folders for path in sorted(folder.rglob("*.o"))], ours, public)
+    for package in sorted(args.build.glob("duda/packages/CMakeFiles/package_*.dir")):
+        parts = package.with_name(f"mk_{package.name}")
+        complaints += check_plugin(package.stem, sorted([*package.rglob("*.o"), *parts.rglob("*.o")]), ours, public)
     return complaints + check_symbols(ours, public)
 
 
@@ -295,9 +295,9 @@ def self_test(test):
     test.expect("plugin inside", judge({"plugins/x/x.c": '#include "web/dispatch.h"\n'}), "plugins may not include web/dispatch")
     test.expect("plugin and Duda", judge({"plugins/x/x.c": "#include <duda/duda.h>\n"}), "plugins may not include duda")
     test.expect("Duda inside", judge({"duda/text/x.c": '#include "base/buf.h"\n'}), "duda may not")
-    test.expect("a room of Duda", judge({"duda/service/x.c": '#include "fiber/fiber.h"\n#include "service/y.h"\n'}))
-    test.expect("a room above", judge({"duda/fiber/x.c": '#include "service/scheduler.h"\n'}), "fiber may not include service/scheduler.h")
-    test.expect("a room that is new", judge({"duda/attic/x.c": ""}), "duda/attic: check_layers.py does not know")
+    test.expect("a folder of Duda", judge({"duda/service/x.c": '#include "fiber/fiber.h"\n#include "service/y.h"\n'}))
+    test.expect("a folder above", judge({"duda/fiber/x.c": '#include "service/scheduler.h"\n'}), "fiber may not include service/scheduler.h")
+    test.expect("an unknown folder", judge({"duda/attic/x.c": ""}), "duda/attic: check_layers.py does not know")
     test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/compiler.h"\n'}), "include may not")
     test.expect("example inside", judge({"examples/x.c": "#include <http/request_head.h>\n"}), "examples may not")
 

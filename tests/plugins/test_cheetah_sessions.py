@@ -57,7 +57,7 @@ def test_shell_escapes_hostile_requests(start):
         c.send(b"GET " + target + b" HTTP/1.1\r\nHost: " + b"h" * 200 + b".example\r\n\r\n")
         connections.append(c)
     it.server.connect().send(b"G\x1b[2JT /\x9b31m\x1b]0;x\x07")
-    wait_until(lambda: len([c for c in it.json("connections") if c["state"] == "flow"]) == 3, "the requests to arrive")
+    wait_until(lambda: len([c for c in it.json("connections") if c["state"] == "dispatch"]) == 3, "the requests to arrive")
     done = it("connections")
     assert done.code == 0 and not re.search(r"[^\n -~]", done.out), done.out
     assert r"/verdict/\x22\x5c'`$(reboot)?2" in done.out and "/verdict/%1b[31m?2" in done.out

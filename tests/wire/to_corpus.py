@@ -46,7 +46,7 @@ def lines(case):
     yield b"\xc0\x00\x02\x01\x05\x14" + b"\f".join([*parts[0].split(b" ")[:2], *parts[1:4]])
 
 
-SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets, "fuzz_web_flow": flows,
+SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets, "fuzz_web_dispatch": flows,
          "fuzz_connection_h1": connections, "fuzz_setup_accesslog": lines}
 
 

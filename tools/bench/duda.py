@@ -153,7 +153,7 @@ class Bench:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.program = options.build.resolve() / "monkey"
-        for name in ("floor", "sends", "wire"):
+        for name in ("floor", "broadcast_floor", "wire"):
             self.compile(name, ROOT / "tools" / "bench" / f"{name}.c")
         plugins = self.program.parent / "plugins"
         self.compile("monkey-bench.so", ROOT / "tools" / "bench" / "duda.c", "-fstack-clash-protection", "-fPIC", "-shared", f"-I{ROOT / 'include'}",
@@ -188,7 +188,7 @@ class Bench:
     def sends(self, place=LOOPBACK):
         """The lower bound for the cost of a broadcast."""
         port = free_port()
-        return Server("sends", port, [self.folder / "sends", port, place.address], place=place)
+        return Server("broadcast_floor", port, [self.folder / "broadcast_floor", port, place.address], place=place)
 
     def others(self):
         """Node.js and Go with the programs and settings of the contest."""

@@ -2,8 +2,8 @@
 /* A connection to a server that reconnects when it is lost: its state, its backoff, log messages about an
  * outage, errors for handlers, and the requests in flight. The owner transports the bytes: package_stream.h
  * uses the plugin `upstream`, other owners use a client library. Compiled into each package that uses it. */
-#ifndef DUDA_PACKAGES_CONN_H
-#define DUDA_PACKAGES_CONN_H
+#ifndef DUDA_PACKAGES_CONN_PACKAGE_CONN_H
+#define DUDA_PACKAGES_CONN_PACKAGE_CONN_H
 
 #include <errno.h>
 #include <monkey/buf.h>

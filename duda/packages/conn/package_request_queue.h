@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request of a handler to a server, and FIFO queues of requests. A zeroed queue is empty. */
-#ifndef DUDA_PACKAGES_REQUEST_QUEUE_H
-#define DUDA_PACKAGES_REQUEST_QUEUE_H
+#ifndef DUDA_PACKAGES_CONN_PACKAGE_REQUEST_QUEUE_H
+#define DUDA_PACKAGES_CONN_PACKAGE_REQUEST_QUEUE_H
 
 #include <stddef.h>
 #include <stdint.h>

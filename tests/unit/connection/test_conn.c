@@ -99,7 +99,7 @@ static void conn_idle_holds_no_request(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    mk_conn_set_state(c, MK_CONN_FLOW);
+    mk_conn_set_state(c, MK_CONN_DISPATCH);
     mk_conn_set_state(c, MK_CONN_SEND);
     c->h1 = (struct mk_h1 *)(void *)c;
     assert_bug(move_to_idle, c, "connection, idle: it has no request; its last moves: idle flow send idle");
@@ -113,16 +113,16 @@ static void conn_records_last_moves(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     mk_conn_set_state(c, MK_CONN_HEAD);
-    mk_conn_set_state(c, MK_CONN_FLOW);
+    mk_conn_set_state(c, MK_CONN_DISPATCH);
     mk_conn_set_state(c, MK_CONN_SEND);
-    assert_int_equal(c->moves, MK_CONN_HEAD << 8 | MK_CONN_FLOW << 4 | MK_CONN_SEND);
+    assert_int_equal(c->moves, MK_CONN_HEAD << 8 | MK_CONN_DISPATCH << 4 | MK_CONN_SEND);
     assert_int_equal(t.counters.moves, c->moves);
     for (int i = 0; i < 100; i++) {
         mk_conn_set_state(c, MK_CONN_IDLE);
-        mk_conn_set_state(c, MK_CONN_FLOW);
+        mk_conn_set_state(c, MK_CONN_DISPATCH);
         mk_conn_set_state(c, MK_CONN_SEND);
     }
-    assert_int_equal(c->moves & 0xfff, MK_CONN_IDLE << 8 | MK_CONN_FLOW << 4 | MK_CONN_SEND);
+    assert_int_equal(c->moves & 0xfff, MK_CONN_IDLE << 8 | MK_CONN_DISPATCH << 4 | MK_CONN_SEND);
     close(client);
 }
 

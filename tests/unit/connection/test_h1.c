@@ -166,7 +166,7 @@ static void h1_pipelined_responses_keep_order(void **state)
     talk_on(&t);
     expect(200, "early\n", false);
     talk_expect_nothing(&t);
-    talk_expect_state(&t, MK_CONN_FLOW);
+    talk_expect_state(&t, MK_CONN_DISPATCH);
     talk_wait(&t, 1);
     expect(200, "slow\n", false);
     expect(404, NULL, false);

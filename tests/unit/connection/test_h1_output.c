@@ -545,7 +545,7 @@ static void h1_output_response_waits_for_queued_ones(void **state)
     talk_say_bytes(&t, mk_buf_str(&all));
     talk_work(&t);
     assert_false(mk_send_queue_is_empty(&t.conn->out));
-    talk_expect_state(&t, MK_CONN_FLOW);
+    talk_expect_state(&t, MK_CONN_DISPATCH);
     uint64_t until = mk_clock_ms() + 100;
     while (mk_clock_ms() < until)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
@@ -575,7 +575,7 @@ static void h1_output_queued_responses_do_not_wait_for_handler(void **state)
     talk_on(&t);
     for (int i = 0; i < 25; i++)
         expect_source(900, false, false);
-    talk_expect_state(&t, MK_CONN_FLOW);
+    talk_expect_state(&t, MK_CONN_DISPATCH);
     mk_buf_free(&all);
 }
 

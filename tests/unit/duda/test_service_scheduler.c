@@ -474,7 +474,7 @@ static void scheduler_tunnel_rejects_response_functions(void **state)
 {
     struct duda_ctx *d = tunnel(0);
     (void)state;
-    assert_int_equal(duda_response_begin_write(d), -EALREADY);
+    assert_int_equal(duda_response_begin_append(d), -EALREADY);
     assert_int_equal(duda_flush(d), -EALREADY);
     duda_scheduler_cancel(d);
 }

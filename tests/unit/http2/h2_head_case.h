@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 heads written as lines "name|value\n". */
-#ifndef MK_UNIT_HTTP_H2HEAD_CASE_H
-#define MK_UNIT_HTTP_H2HEAD_CASE_H
+#ifndef MK_UNIT_HTTP2_H2_HEAD_CASE_H
+#define MK_UNIT_HTTP2_H2_HEAD_CASE_H
 
 #include "http2/h2_head.h"
 

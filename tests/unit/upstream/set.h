@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An upstream with servers on 127.0.0.1, for which the test listens, and a worker's pool for it. */
-#ifndef UNIT_UPSTREAM_GROUP_H
-#define UNIT_UPSTREAM_GROUP_H
+#ifndef MK_UNIT_UPSTREAM_SET_H
+#define MK_UNIT_UPSTREAM_SET_H
 
 #include <arpa/inet.h>
 #include <sys/eventfd.h>

@@ -11,7 +11,7 @@ static enum mk_verdict rewrite_target(struct mk_request *request, struct mk_resp
     if (*left == 0)
         return MK_DONE;
     --*left;
-    assert_true(mk_request_target_set_path(request, request->asked->path));
+    assert_true(mk_request_target_set_path(request, request->target->path));
     return MK_REWRITTEN;
 }
 
@@ -127,7 +127,7 @@ static void rewrite_by_handler_runs_other_route(void **state)
     x->request.length = 7;
     assert_true(mk_dispatch_run(x));
     assert_string_equal(said, "?a >other ?a h !a");
-    assert_str(x->request.asked->path, "/to");
+    assert_str(x->request.target->path, "/to");
     assert_str(x->request.received.path, "/from"); /* the received target never changes */
     assert_int_equal(x->request.received.method, MK_METHOD_POST);
     assert_int_equal(x->request.length, 7);

@@ -243,7 +243,7 @@ static void response_change_body_depends_on_method_and_status(void **state)
                  {MK_METHOD_HEAD, 200, false}, {MK_METHOD_GET, 204, false}, {MK_METHOD_GET, 304, false},
                  {MK_METHOD_POST, 206, true}};
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        struct mk_request request = {.received.method = cases[i].method, .asked = &request.received};
+        struct mk_request request = {.received.method = cases[i].method, .target = &request.received};
         r.status = cases[i].status;
         assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("")), 0);
         assert_false(mk_response_will_send_body(&request, &r));

@@ -346,7 +346,7 @@ static void static_next_handler_may_list_folder(void **state)
 static enum mk_verdict run_script(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->asked->path));
+    mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->target->path));
     assert_int_equal(mk_response_set_body(response, said), 0);
     return MK_DONE;
 }

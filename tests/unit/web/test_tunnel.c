@@ -29,7 +29,7 @@ static int start(void **state)
     (void)state;
     mk_arena_init(&arena, NULL);
     mk_response_init(&x.response, &arena);
-    x.request = (struct mk_request){.arena = &arena, .version = 11, .asked = &x.request.received};
+    x.request = (struct mk_request){.arena = &arena, .version = 11, .target = &x.request.received};
     mk_headers_init(&x.request.fields, room);
     n_closed = 0;
     return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection whose owner connects by reporting success. */
-#ifndef MK_UNIT_PACKS_LINK_OWNER_H
-#define MK_UNIT_PACKS_LINK_OWNER_H
+#ifndef MK_UNIT_PACKAGES_CONN_OWNER_H
+#define MK_UNIT_PACKAGES_CONN_OWNER_H
 
-#include "unit/packs/link_worker.h"
+#include "unit/packages/conn_worker.h"
 
 /* ---- Time ---- */
 

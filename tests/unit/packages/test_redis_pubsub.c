@@ -3,8 +3,8 @@
  * it. */
 #include <redis/pubsub.h>
 
-#include "unit/packs/handler.h"
-#include "unit/packs/link_worker.h"
+#include "unit/packages/conn_worker.h"
+#include "unit/packages/handler.h"
 
 static struct redis_pubsub hub;
 static unsigned n_acquired;

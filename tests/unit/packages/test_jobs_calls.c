@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "unit/packs/handler.h"
+#include "unit/packages/handler.h"
 #include "unit/test.h"
 
 /* ---- Fake Duda and package ---- */

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unit/packs/link_owner.h"
+#include "unit/packages/conn_owner.h"
 
 /* ---- States ---- */
 

@@ -2,8 +2,8 @@
 /* Commands of handlers over one connection to a fake server. */
 #include <redis/command_queue.h>
 
-#include "unit/packs/handler.h"
-#include "unit/packs/link_worker.h"
+#include "unit/packages/conn_worker.h"
+#include "unit/packages/handler.h"
 
 enum { TIMEOUT = 1000, MAX = 3 };
 

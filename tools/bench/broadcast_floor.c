@@ -3,7 +3,7 @@
  *
  * Every connection is a subscriber and gets a WebSocket handshake response; a request for /say sends one
  * WebSocket message to all subscribers. One thread, no parsing.
- *     cc -O2 -o sends sends.c
+ *     cc -O2 -o broadcast_floor broadcast_floor.c
  *     ./sends PORT [ADDRESS] */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ static void accept_connection(int listener, int loop)
     highest = fd > highest ? fd : highest;
 }
 
-static void handle_input(int fd)
+static void join_or_broadcast(int fd)
 {
     char buf[4096];
     ssize_t n = recv(fd, buf, sizeof buf, 0);
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
             if (events[i].data.fd == listener)
                 accept_connection(listener, loop);
             else
-                handle_input(events[i].data.fd);
+                join_or_broadcast(events[i].data.fd);
         }
     }
 }

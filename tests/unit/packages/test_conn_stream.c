@@ -2,7 +2,7 @@
 /* A package connection over a fake of the plugin `upstream`. */
 #include <conn/package_stream.h>
 
-#include "unit/packs/link_worker.h"
+#include "unit/packages/conn_worker.h"
 
 enum { ROOM = 16 * 1024 }; /* buffer size of a read */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests over a reconnecting connection. */
-#include "unit/packs/link_owner.h"
+#include "unit/packages/conn_owner.h"
 
 static void request_queue_is_fifo(void **state)
 {

@@ -143,7 +143,7 @@ static void check_content(struct mk_exchange *x)
 
 static void check_answer(struct mk_exchange *x)
 {
-    MK_ASSERT(x->step == MK_DISPATCH_READY && n_responses == (x->request.asked->path.p != NULL) &&
+    MK_ASSERT(x->step == MK_DISPATCH_READY && n_responses == (x->request.target->path.p != NULL) &&
               n_records == 0);
     MK_ASSERT(x->response.status >= 200 && x->response.status <= 599);
     check_fields(&x->response);

@@ -4,7 +4,7 @@
 #include <redis/reply_parser.h>
 #include <stdio.h>
 
-#include "unit/packs/handler.h"
+#include "unit/packages/handler.h"
 #include "unit/test.h"
 
 enum { LIST_MAX = 1000 };
