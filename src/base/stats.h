@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 
-/* Size of the zeroed memory. */
+/* Size in bytes of a registry; the caller provides zeroed memory for it. */
 size_t mk_stat_size(void);
 
 /* The row's worker has exited: clears its gauges. */

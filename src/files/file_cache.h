@@ -5,8 +5,8 @@
  * attachments has a separate limit: first come, first served; an entry without memory retries each second,
  * and evicts memory of entries not used since.
  *
- * An entry is replaced, never changed, when the file behind its name has changed: a response that still sends
- * the old one holds a reference. Errors are not cached. Independent of HTTP. */
+ * An entry is replaced, never changed, when the file behind its name has changed: a response that is still
+ * sending the old one holds a reference. Errors are not cached. Independent of HTTP. */
 #ifndef MK_FILES_FILE_CACHE_H
 #define MK_FILES_FILE_CACHE_H
 

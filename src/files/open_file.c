@@ -55,7 +55,7 @@ static bool read_content_nowait(int fd, char *buf, size_t size)
     return n == (ssize_t)size;
 }
 
-/* The visible part of a device number. */
+/* A device number in 32 bits, as in the kernel: 12 for the major number, 20 for the minor. */
 static uint32_t device(const struct stat *st)
 {
     return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));

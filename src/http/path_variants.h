@@ -19,8 +19,8 @@ enum mk_path_reading {
     MK_PATH_READING_ALL = 15,
 };
 
-/* Longer paths that may vary are rejected where their variants matter: computing them costs much more than
- * the rest of a request. */
+/* Longer paths that may have variants are rejected where the variants matter: computing them costs much more
+ * than the rest of a request. */
 enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 128 };
 
 /* A path may continue after a script name (PATH_INFO): "/index.php/admin" leads to "/index.php", which

@@ -62,7 +62,7 @@ static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
 /* Marks characters outside of MK_SCAN_TARGET. */
 static inline unsigned mk_scan_no_target(__m128i lanes)
 {
-    /* As signed numbers, those above 0x7f are less than all others. */
+    /* Compared as signed numbers, bytes above 0x7f are less than all others. */
     __m128i visible = _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20));
     __m128i excepted = _mm_or_si128(mk_scan_lanes_equal(lanes, '#'), mk_scan_lanes_equal(lanes, 0x7f));
     return mk_scan_bits(_mm_andnot_si128(excepted, visible)) ^ 0xffff;

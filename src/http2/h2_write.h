@@ -31,7 +31,8 @@ void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value);
 void mk_h2_write_rst_stream(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error);
 void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by);
 
-/* GOAWAY with an error: the connection has failed. Counts `message`. */
+/* Writes GOAWAY with an error code: the connection has failed. Logs the reason `message` and increments its
+ * counter. */
 void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason message);
 /* Graceful shutdown in two steps (RFC 9113, section 6.8): first a GOAWAY without a last stream, and a
  * PING, */

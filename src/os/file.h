@@ -40,7 +40,7 @@ ssize_t mk_file_read_nowait(int fd, char *buf, size_t cap, uint64_t offset);
  * cannot tell. */
 bool mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 
-/* Reads a whole small file, up to `out`'s room; -EFBIG when it is larger. */
+/* Reads a whole small file, up to the capacity of `out`; -EFBIG if it is larger. */
 mk_err mk_file_read_all(const char *path, struct mk_buf *out) MK_MUST_USE;
 
 #endif

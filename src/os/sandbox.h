@@ -26,8 +26,8 @@ mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
 /* Reading, writing, creating, renaming and removing of files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
-/* Only this: the process and its descendants can send signals to no other process, if the kernel supports it
- * (Landlock ABI 6). Needs no_new_privs. */
+/* Restricts signals only: the process and its descendants cannot signal other processes, if the kernel
+ * supports it (Landlock ABI 6). Needs no_new_privs. */
 void mk_sandbox_scope_signals(void);
 /* Allows what getaddrinfo() reads, and the system's trust store, as far as they exist. Returns the first
  * error that keeps part of it inaccessible. */

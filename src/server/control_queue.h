@@ -14,7 +14,7 @@ struct mk_control_queue {
 /* Sends the message, or queues a copy (with a duplicate of its descriptor). */
 mk_err mk_control_queue_send(struct mk_control_queue *o, int end,
                              const struct mk_control_message *m) MK_MUST_USE;
-/* Sends queued messages: 0: all sent; -EAGAIN: the channel is full. */
+/* Sends queued messages. Returns 0 if all were sent, or -EAGAIN if the channel is full. */
 mk_err mk_control_queue_flush(struct mk_control_queue *o, int end) MK_MUST_USE;
 void mk_control_queue_clear(struct mk_control_queue *o);
 

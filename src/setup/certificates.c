@@ -348,7 +348,7 @@ static bool equal_text(mk_str a, mk_str b)
     return mk_str_eq(a, b);
 }
 
-/* Both lists hold the same certificates of the program, or nothing. */
+/* Do both lists hold the same in-memory certificates, or none? */
 static bool has_same_brought(const struct mk_plugin_certificate *p, const struct mk_plugin_certificate *q)
 {
     while (p && q && is_in_memory(p) && p->pair.kept_by == q->pair.kept_by) {
@@ -582,7 +582,7 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
-/* Errors in addresses were reported. */
+/* False: an address or its hosts are invalid, which has already been reported. */
 static bool are_hosts_assigned(const struct mk_config_generation *g)
 {
     bool ok = g->sites && g->listens.n;

@@ -71,7 +71,7 @@ static int bio_read(BIO *b, char *buf, size_t cap, size_t *got)
 
 /* ---- Output ---- */
 
-/* A record other than application data, encrypted by the kernel. */
+/* Writes a record other than application data; the kernel encrypts it. */
 static int write_control_record(BIO *b, struct mk_tls *t, const char *p, size_t len, size_t *taken)
 {
     int n = BIO_write(BIO_next(b), p, (int)mk_min(len, INT32_MAX));

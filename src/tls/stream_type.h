@@ -47,7 +47,7 @@ struct mk_tls {
     struct mk_tls_client_cert_info *visitor; /* client certificate info, once a plugin requested it */
     uint64_t heard;                          /* bytes received */
     uint32_t updates;                        /* key updates of the peer */
-    uint32_t pulled;                         /* bytes that this call read from the socket */
+    uint32_t pulled;                         /* bytes read from the socket during the current call */
     bool spent;                              /* this call has read enough */
     bool challenge;                          /* only acme-tls/1 is negotiated */
     bool done;                               /* the handshake is complete */

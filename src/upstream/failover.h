@@ -8,7 +8,7 @@
 
 /* Notifies all workers, this one included, asynchronously. */
 void mk_failover_broadcast(struct mk_backend *o);
-/* Here. */
+/* Moves the requests of this worker only. */
 void mk_failover_move_requests(struct mk_backend *o);
 /* A worker reported that a server is down. */
 void mk_failover_on_message(struct mk_pool *p, mk_str message);

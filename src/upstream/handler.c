@@ -10,7 +10,7 @@ static const struct mk_sm_states steps = {
     MK_SM_STATE(MK_HANDLER_WAIT_HEAD, "wait for head", TO(BODY) | TO(TUNNEL) | TO(DONE)),
     MK_SM_STATE(MK_HANDLER_BODY, "body", TO(DONE)),
     MK_SM_STATE(MK_HANDLER_TUNNEL, "tunnel", TO(DONE)),
-    MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* rejected; then the request ends */
+    MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* entered again when a rejected request ends */
 };
 
 static const char *state_problem(const void *owner)

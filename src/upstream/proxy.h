@@ -16,7 +16,7 @@ enum mk_proxy_forwarded {
     MK_PROXY_FORWARDED_LOCAL
 };
 
-/* Client-Cert (RFC 9440): set from the client's certificate; removed; or passed through. */
+/* Client-Cert (RFC 9440): removed; set from the client's certificate; or passed through. */
 enum mk_proxy_certificate { MK_PROXY_CERTIFICATE_OFF, MK_PROXY_CERTIFICATE_ON, MK_PROXY_CERTIFICATE_PASS };
 
 /* Key for `Balance hash`. */

@@ -95,7 +95,7 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
 void mk_dispatch_error(struct mk_exchange *x, unsigned status)
 {
     MK_ASSERT(!x->response.sealed);
-    set_vhost(x); /* the host may not be chosen yet, but its error pages are needed */
+    set_vhost(x); /* the host may not have been selected yet, but its error pages are needed */
     set_error_response(x, status);
     run_response_hooks(x);
 }

@@ -183,7 +183,7 @@ static bool is_complete(const struct request_spool *s)
 static void advance_spool(struct request_spool *s, uint64_t max)
 {
     bool goes_on = true;
-    /* While the thread writes, it owns everything else. */
+    /* While the thread is writing, it owns the spool; only `writing` may be read here. */
     while (goes_on && !s->writing && !s->error && !is_complete(s)) {
         if (s->ended)
             start_file_write(s);

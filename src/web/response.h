@@ -22,7 +22,8 @@ struct mk_header_block {
     unsigned n;
 };
 
-/* Headers of the response that the server would otherwise write itself or announce. */
+/* The response has its own Date or Server, which the server then does not write; or it has trailers or its
+ * own Trailer header. */
 enum { MK_RESPONSE_OWN_DATE = 1, MK_RESPONSE_OWN_SERVER = 2, MK_RESPONSE_OWN_TRAILER = 4 };
 
 struct mk_response {

@@ -5,7 +5,7 @@
 
 #include "worker/worker_type.h"
 
-/* If the log is full, asks the master to rotate it; repeats only after a pause. */
+/* If the log is full, asks the master to rotate it; asks again only after a pause. */
 void mk_worker_request_rotation(struct mk_worker *w, struct mk_logwriter *log);
 
 #endif
