@@ -48,7 +48,8 @@ struct acme_settings *acme_settings_load(struct mk_config *config);
  * may be NULL. */
 void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
 
-/* Only in host(): does the host need a certificate? Not without a name, nor with a `Certificate`. */
+/* Call only in host(): does the host need a certificate? It does not if it has no name or has a
+ * `Certificate`. */
 bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *host);
 /* The certificate that the host needs; NULL: error, reported. */
 struct acme_cert_spec *acme_settings_vhost_cert(struct mk_config *config, const struct acme_settings *s,

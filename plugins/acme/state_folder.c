@@ -114,7 +114,8 @@ static bool is_known_file_name(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".new-", 5) == 0;
 }
 
-/* A folder is handed over with its contents: a shared one, such as /etc, must not be. */
+/* The workers' user becomes the owner of the folder and everything in it, so it must not be a shared folder
+ * such as /etc. */
 static void warn_of_foreign_files(struct mk_config *config, const struct acme_settings *s)
 {
     DIR *d = opendir(s->state.p);

@@ -40,8 +40,8 @@ enum auth_param {
 struct auth_digest {
     mk_str at[AUTH_PARAMS]; /* missing ones are absent strings */
 };
-/* False: malformed: repeated or missing parameters, unterminated quotes. `buf` is a fixed buffer of at least
- * text.len bytes for unescaped text; other values are slices of the text. */
+/* Returns false if malformed: repeated or missing parameters, unterminated quotes. `buf` is a fixed buffer of
+ * at least text.len bytes for unescaped text; other values are slices of the text. */
 bool auth_digest_parse(mk_str text, struct mk_buf *buf, struct auth_digest *out);
 
 /* Exactly `size` bytes in hexadecimal. */

@@ -8,7 +8,7 @@
 #include <nettle/sha2.h>
 #include <nettle/version.h>
 
-/* Since nettle 4 a digest has one length only. */
+/* Since Nettle 4, digest functions no longer take a length. */
 #if NETTLE_VERSION_MAJOR >= 4
 #define HASH_END(hash, ctx, out) (hash)->digest(ctx, out)
 #define HMAC_END(ctx, out)       hmac_sha256_digest(ctx, out)

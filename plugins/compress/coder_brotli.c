@@ -12,8 +12,8 @@ enum {
     ROOM = 4 << 20,
 };
 
-/* Usual builds of the library call exit() when out of memory. So the coder allocates its memory beforehand.
- */
+/* Standard builds of the library call exit() when out of memory, so the coder allocates its memory in
+ * advance. */
 struct brotli {
     struct room *room;
     BrotliEncoderState *state;

@@ -11,7 +11,7 @@
 /* All conditions that are set must hold. */
 struct condition {
     struct mk_pattern path;
-    mk_str type; /* absent: any; "image/" for all of them */
+    mk_str type; /* absent: any; "image/": all image types */
     uint16_t status_min, status_max;
     bool has_path;
 };

@@ -178,7 +178,7 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     return g->part;
 }
 
-/* The configuration may be checked on another machine than it will serve on. */
+/* The configuration may be checked on a different machine from the one that will use it. */
 static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
     struct isolate_cgroup_path place;

@@ -69,7 +69,7 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
 bool isolate_lifecycle_ready(struct isolate_lifecycle *l);
 /* RELOADING=1. */
 void isolate_lifecycle_reloading(struct isolate_lifecycle *l);
-/* Restarts it; the caller has killed it. */
+/* Restarts the group's process, which the caller has killed. */
 void isolate_lifecycle_restart(struct isolate_lifecycle *l);
 /* The group's process has exited. True: unexpectedly. */
 bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms);

@@ -14,8 +14,8 @@ struct isolate_supervisor_reply {
 
 enum { ISOLATE_SUPERVISOR_FDS = 6 };
 
-/* Runs it in a child of the master with the descriptors from ISOLATE_LISTEN_FD on (process.h). After the
- * master's death it exits when all processes holding presence locks have exited. */
+/* Runs the supervisor in a child of the master; its descriptors start at ISOLATE_LISTEN_FD (process.h). After
+ * the master's death, the supervisor exits when all processes holding presence locks have exited. */
 _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
                                       const int fds[ISOLATE_SUPERVISOR_FDS]);
 

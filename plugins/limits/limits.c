@@ -237,7 +237,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 /* ---- Responses ---- */
 
-/* Path parameters must not give a client another share, nor may a made-up destination. */
+/* Neither path parameters nor a made-up Destination may give a client another share. */
 static mk_str shortest_variant(const struct mk_request *request, const struct paths *p)
 {
     mk_str found = p->path;

@@ -8,7 +8,8 @@
 
 enum {
     LOGGER_LINE_MAX = 16000, /* the server writes blocks of 16 KB: a line must fit into one */
-    LOGGER_TEXT_MAX = 768,   /* maximum for each client text, escaped; same limits as the server's own log */
+    /* Maximum for each text from the client, after escaping; same limits as the server's own log. */
+    LOGGER_TEXT_MAX = 768,
     LOGGER_USER_MAX = 192,
     LOGGER_WORD_MAX = 64, /* maximum for everything else */
 };

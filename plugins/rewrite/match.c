@@ -33,7 +33,7 @@ static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_capt
 struct glob {
     mk_str pattern, text;
     size_t p, t;
-    size_t star, from, to; /* star: MK_STR_NONE: none */
+    size_t star, from, to; /* star is MK_STR_NONE if there is none */
     unsigned stars;
 };
 

@@ -12,7 +12,7 @@ enum security_referer {
 };
 
 struct security_referers {
-    unsigned kinds; /* flags of the above */
+    unsigned kinds; /* bit mask of the values above */
     mk_str *hosts;  /* names, or patterns with a star */
     size_t n_hosts;
 };

@@ -86,8 +86,8 @@ static bool is_path_denied(const struct security_policy *place, struct mk_reques
     return rule && !rule->allows;
 }
 
-/* Checks the i-th variant. A rule that denies both does not apply to the PATH_INFO of a script if an earlier
- * rule has allowed the path. */
+/* Checks the i-th variant. A rule that matches both the whole path and the PATH_INFO after a script does not
+ * deny the PATH_INFO if an earlier rule has allowed the path. */
 static bool is_variant_denied(const struct security_policy *place, struct security_facts *facts, mk_str path,
                               size_t i)
 {

@@ -7,7 +7,7 @@
 
 #include "report.h"
 
-enum { ACME_NAMES_MAX = 100 /* of one certificate: the limit of authorities */ };
+enum { ACME_NAMES_MAX = 100 /* per certificate; authorities accept no more */ };
 
 /* One certificate. Texts belong to the plan. */
 struct acme_cert_spec {
