@@ -75,7 +75,7 @@ class State:
         return context
 
     def replace_leaf(self, since=0, until=None, names=None):
-        """Replaces the leaf by one issued `since` days ago."""
+        """Replaces the leaf with one issued `since` days ago."""
         authority, old = self.authority, self.leaf
         signer = serialization.load_pem_private_key(self.key.read_bytes(), None)
         key = ec.generate_private_key(ec.SECP256R1())

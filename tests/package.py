@@ -65,7 +65,7 @@ class Package:
 
 
 class Program:
-    """A program that prints the address of its server in its first line and ends on SIGTERM."""
+    """A program that prints the address of its server on its first line of output and exits on SIGTERM."""
 
     def __init__(self, command, environment, folder=None):
         self._process = subprocess.Popen([str(word) for word in command], cwd=folder, text=True, stdout=subprocess.PIPE,

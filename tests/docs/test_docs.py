@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the manual against the program: configurations load, commands exist, every key is documented, and defaults
-match. Also checks man page and completion. (tests/house checks links and the generated reference.)"""
+match. Also checks the man page and the shell completion. (tests/house checks links and the generated reference.)"""
 import functools
 import os
 import re

@@ -11,7 +11,7 @@ enum {
     READ,   /* errors, 0 for success: opening MONKEY_PROBE_READ for reading, */
     WRITE,  /* MONKEY_PROBE_WRITE for writing, */
     CREATE, /* creating MONKEY_PROBE_CREATE, */
-    LIST,   /* opening the root folder of the system, */
+    LIST,   /* opening the root directory, */
     RUN,    /* executing MONKEY_PROBE_RUN, */
     ROOT,   /* and becoming root */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration reader with 1 to 4 files (separated by form feeds): the output has no control bytes, its
- * positions lie inside its lines, and a tree without errors survives being written and read again. */
+ * positions lie within its lines, and a tree without errors survives a round trip through the printer. */
 #include <stdlib.h>
 
 #include "conf/path.h"

@@ -290,7 +290,7 @@ def with_descendants(pid):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
 @pytest.mark.skipif(not proc.RELEASE.exists(), reason="sanitizers attach to their own processes, and there is no release build")
 def test_isolate_memory_of_workers_is_unreadable_for_same_user(monkey, tmp_path, public):
-    """Workers hold the secrets of the groups: no process may be dumpable even for a moment, also after a reload."""
+    """Workers hold the secrets of the groups: no process may be dumpable even for a moment, not even after a reload."""
     if not can_run("nobody"):
         pytest.skip("other users cannot run the program here")
     released = proc.RELEASE.parent / "plugins"

@@ -32,7 +32,7 @@ def machine_here(name):
 # ---- Ratios ----
 
 def made_of(shots):
-    """Returns a record of the shots (contestant, round, metrics)."""
+    """Returns a record of the measurements (contestant, round, metrics)."""
     made = record.Record("custom", "2026-11-21T09:00:00+00:00", {})
     names = ("monkey-armhf", "busybox-armhf")
     made.contestants = {name: record.Contestant(name.partition("-")[0].title(), "present", version="1.0") for name in names}

@@ -285,9 +285,10 @@ static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
         h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
         h2talk_on(&h);
     }
-    /* SETTINGS cost abuse budget, too: the reason is whichever frame exhausts the budget. */
+    /* SETTINGS frames also consume the abuse budget: the reason depends on which frame exhausts it. */
     expect_calm(h.talk.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
-    assert_true(size < 500); /* some budget is restored meanwhile, the more the slower this machine is */
+    /* Part of the budget is restored meanwhile, and more of it on a slower machine. */
+    assert_true(size < 500);
 }
 
 static void h2_abuse_endless_continuations_close_connection(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal of folders whose sockets have no listener anymore. */
+/* Removal of folders whose sockets no longer have a listener. */
 #include "unit/test.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolution of paths to files, as handlers of plugins use it. */
+/* Resolution of paths to files, as used by plugin handlers. */
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
