@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the cost of requests that query a database with Node.js, Go and Python, in one run, and checks the goals.
+"""Compares Duda with Node.js, Go and Python by the cost of requests that query a database, in one run, and checks the goals.
 
     data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python]
     [--libpq FOLDER] [--tcp]

@@ -16,7 +16,7 @@ struct pace_schedule {
     enum pace_spacing spacing;
     double rate; /* requests per second */
     uint64_t start, end;
-    uint64_t due;   /* of the next request; unused for PACE_CLOSED_LOOP */
+    uint64_t due;   /* due time of the next request; unused for PACE_CLOSED_LOOP */
     uint64_t taken; /* number of requests taken so far */
     uint64_t max;   /* total number of requests */
     uint64_t random;

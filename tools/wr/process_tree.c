@@ -59,7 +59,7 @@ static bool add_unless_own_pid(void *tree, pid_t pid)
     return pid == getpid() || wr_process_tree_add(tree, pid);
 }
 
-/* Parses a /proc file `children`. */
+/* Parses the contents of a `children` file in /proc. */
 static bool add_pid_list(struct wr_process_tree *f, mk_str list)
 {
     for (mk_str word; (word = mk_str_word(&list)).len;) {

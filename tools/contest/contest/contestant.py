@@ -67,7 +67,7 @@ class Setup:
     connections: int = 16384  # the number of connections the server must support
     file: str = "100.html"  # the only file that a yardstick serves
     origin: int | None = None  # port of the origin server for paths below /origin/
-    php: Path | None = None  # socket of a PHP-FPM with that many children, for paths that end in .php
+    php: Path | None = None  # socket of a PHP-FPM with `children` processes, for paths that end in .php
     children: int = 0
     postgres: Path | None = None  # folder with the socket of a PostgreSQL with TechEmpower's tables
     redis: Path | None = None  # socket of a Redis server

@@ -189,7 +189,7 @@ def _check_db(connection, path, _n, _number_of):
     _need(len({row["id"] for row in rows}) > 1, "it is always the same row")
 
 
-# Query values and the expected counts: the count is limited to 1 to 500.
+# Query values and the expected counts: the count is clamped to the range 1 to 500.
 ASKED = {"": 1, "foo": 1, "0": 1, "-3": 1, "1": 1, "20": 20, "500": 500, "501": 500, "1000000": 500}
 
 

@@ -66,7 +66,7 @@ class Case:
     historical: Historical | None = None
     command: list[str] = field(default_factory=list)
     alone: bool = False  # no other contestant was running: memory is comparable
-    verify: float | None = None  # seconds of comparing responses under load before the shots
+    verify: float | None = None  # seconds spent comparing responses under load before the measurements
 
 
 @dataclass

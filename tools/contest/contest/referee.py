@@ -304,7 +304,8 @@ class Referee:
 
     @staticmethod
     def _spare(case, plan):
-        """Clients with a fixed rate report when they were late: such shots are repeated, and they are short enough for that."""
+        """Returns the number of extra repeats. A fixed-rate client reports when it fell behind; such shots are repeated, which is
+        cheap because they are short."""
         return 2 * len(plan.steps) if case.axis == "rate" else 0
 
     def _is_hopeless(self, case, count):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from contest.metrics import known
 
 LEVEL = .95
-# The intervals of three against three values are disjoint by chance in one of ten cases; with fewer values nothing is claimed.
+# With three values each, two intervals are disjoint by chance in one case in ten; with fewer values, no difference is claimed.
 ROUNDS_MIN = 3
 
 
