@@ -232,8 +232,8 @@ MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
 MK_API bool mk_config_add_cleanup(struct mk_config *c, void (*fn)(void *data), void *data);
 
 /**
- * Reports an error or a warning at `key` of the section that filled `section`. A NULL key means the section
- * itself, and a NULL section the plugin's Load line. You may add a hint afterwards.
+ * Reports an error or a warning at `key` of the configuration section that `section` was parsed from. A NULL
+ * key means that section itself, and a NULL section the plugin's Load line. You may add a hint afterwards.
  */
 MK_API void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
@@ -283,8 +283,8 @@ MK_API int mk_config_hash_key(struct mk_config *c, const char *purpose,
  * Opens a log for mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. The master opens it with its
  * own privileges, and reopens it on SIGUSR1. If `max_size` is above 0, a file that reaches this size is
  * rotated within about a second: it becomes FILE.1, FILE.1 becomes FILE.2, and so on, up to `keep` old files.
- * Logs with equal paths are shared; the first call with a size determines the rotation. Returns NULL on failure,
- * with the error reported at `key`.
+ * Logs with equal paths are shared; the first call with a size determines the rotation. Returns NULL on
+ * failure, with the error reported at `key`.
  */
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);

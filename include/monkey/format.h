@@ -16,8 +16,8 @@ struct mk_format;
 
 /**
  * Parses a format string: `$name` or `${name}` is a variable, and `$$` a dollar sign. Call it while the
- * configuration is loaded. Returns NULL if the string is invalid, or if out of memory; the error is reported at
- * `ctx`.
+ * configuration is loaded. Returns NULL if the string is invalid or memory runs out; the error is reported
+ * through `ctx`.
  */
 MK_API const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk_str text);
 /**

@@ -67,7 +67,7 @@ struct mk_handler {
 
 /** The handler serves content below the DocumentRoot, such as files or scripts. */
 #define MK_HANDLER_FILES 1u
-/** The handler forwards requests to another program, which has many paths. */
+/** The handler forwards requests to another program, which usually serves more than one path. */
 #define MK_HANDLER_FORWARDS 2u
 
 /** Special results of mk_handler.body_max; other values are a number of bytes, and UINT64_MAX means no

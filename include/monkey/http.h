@@ -61,7 +61,7 @@ enum mk_header_role {
     MK_ROLE_NONE,         /**< no party: Proxy, Proxy-Authorization, and names that resemble a reserved one */
 };
 
-/** A header field; or a variable, for programs with the CGI interface (RFC 3875, section 4.1). */
+/** A header field, or a CGI meta-variable (RFC 3875, section 4.1). */
 struct mk_header {
     mk_str name, value;
 };

@@ -158,9 +158,10 @@ MK_API int mk_request_local_addr(const struct mk_request *r, struct mk_addr *out
 
 /** "http" or "https": the scheme between the client and this server, or a trusted proxy in front of it. */
 MK_API mk_str mk_request_scheme(const struct mk_request *r);
-/** Sets the scheme by what a trusted proxy reports: whether its client uses TLS to the proxy. This
- * overrides the connection of the proxy itself. Call it from a hook of MK_PRIORITY_ADDRESS or earlier, so
- * that hooks of higher priority values, RedirectToHTTPS and ClientAuthority use the new scheme. */
+/** Sets the scheme that a trusted proxy reports: whether its client uses TLS to the proxy. This
+ * overrides the scheme of the proxy's own connection. Call it from a hook with MK_PRIORITY_ADDRESS or a
+ * lower priority value, so that hooks with higher priority values, RedirectToHTTPS and ClientAuthority use
+ * the new scheme. */
 MK_API void mk_request_set_secure(struct mk_request *r, bool is_secure);
 
 /** Does the path contain an escaped slash (%2F)? It appears in the path as "%2F" and does not separate
@@ -321,15 +322,15 @@ MK_API void mk_request_cancel_on_disconnect(struct mk_request *r);
  * for anything but the client) and `TunnelTimeout`. 0 means no timeout; the maximum is one day. They apply to
  * waits that start after the call. Returns 0 or -ENOMEM.
  *
- * An event source that may be silent for long needs a wait without timeout. Such a wait ends when the client
- * closes its side, as with mk_request_cancel_on_disconnect().
+ * An event source that may be silent for a long time needs a wait without a timeout. Such a wait ends when
+ * the client closes its side, as with mk_request_cancel_on_disconnect().
  */
 MK_API int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms);
 MK_API int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms);
 /** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit: longer
- * bodies were rejected before any hook, unless a handler raises the limit (mk_handler.body_max), which
- * also overrides this one. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with
- * 413. */
+ * bodies have already been rejected before any hook runs, unless a handler raises the limit
+ * (mk_handler.body_max), which also overrides this one. UINT64_MAX: no limit. Returns -EMSGSIZE if the body
+ * is longer; respond with 413. */
 MK_API int mk_request_set_body_max(struct mk_request *r, uint64_t bytes);
 /** The effective limit of the request body; UINT64_MAX: none. */
 MK_API uint64_t mk_request_body_max(struct mk_request *r);

@@ -176,8 +176,8 @@ MK_API bool mk_response_will_send_body(const struct mk_request *request, const s
 
 /**
  * Was the complete response sent, as far as the server can tell: did the kernel accept all of it? The result
- * is known when the request ends: in close() of a body source or filter, in on_done, and in functions of
- * mk_request_add_cleanup().
+ * is known when the request ends: in close() of a body source or filter, in on_done, and in functions
+ * registered with mk_request_add_cleanup().
  *
  * The question is whether the client received all that it should: the result is true for HEAD, for 304, and
  * for a filter that needed less, even if the source was pulled for only part of its body or not at all. It is

@@ -57,7 +57,7 @@ struct mk_router_match {
     struct mk_router_param params[MK_ROUTER_PARAMS]; /**< n parameters, from left to right */
 };
 
-/** Results of mk_router_find(). The values for failure are HTTP statuses. */
+/** Results of mk_router_find(). Failures are HTTP status codes. */
 enum mk_router_result {
     MK_ROUTER_FOUND = 0,
     MK_ROUTER_NO_PATH = 404,   /**< no route matches the path */

@@ -59,8 +59,8 @@ struct mk_server_options {
      * with servers or other tests. Use in-memory clients instead (monkey/test_client.h). */
     bool in_memory;
     /** Folder of the plugins and other loadable objects that come with Monkey (monkey-NAME.so). It applies to
-     * all servers of the program: the last server created decides. NULL: the folder of the installation, which
-     * is `monkey` beside the library. */
+     * all servers of the program: the last server created decides. NULL: the folder of the installation,
+     * which is `monkey` beside the library. */
     const char *plugin_folder;
 };
 
@@ -113,15 +113,16 @@ MK_API int mk_server_add_section(struct mk_server *s, const char *section);
 MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root);
 
 /**
- * Adds a certificate from memory, for TLS listeners: to the host added last, or to all hosts without their own
- * if none was added. `certificate` holds the host's certificate, followed by its chain; `key` holds its
- * private key, without a password; NULL: `certificate` holds it, too. Both are PEM texts, which the function
- * checks before it returns. It keeps no copy of them: erase the key afterwards. A host may have one
+ * Adds a certificate from memory, for TLS listeners: to the host added last, or to all hosts without their
+ * own if none was added. `certificate` holds the host's certificate, followed by its chain; `key` holds its
+ * private key, without a password; NULL: `certificate` also contains it. Both are PEM texts, which the
+ * function checks before it returns. It keeps no copy of them: erase the key afterwards. A host may have one
  * certificate for each type of key (RSA, ECDSA, Ed25519).
  *
- * Returns 0; -EINVAL if a text is invalid or the key belongs to another certificate; -ENOTSUP if the library
- * has no TLS; -ENOMEM or -EBUSY. An expired certificate is only a warning: see mk_server_error() after startup.
- * The server does not start if a host has two certificates with the same type of key.
+ * Returns 0; -EINVAL if the PEM data is invalid or the key belongs to another certificate; -ENOTSUP if the
+ * library was built without TLS; -ENOMEM or -EBUSY. An expired certificate only causes a warning: see
+ * mk_server_error() after startup. The server does not start if a host has two certificates with the same
+ * type of key.
  *
  *     if (mk_server_add_certificate(s, certificate, key) || mk_server_listen(s, "*:443 tls", NULL))
  *         fprintf(stderr, "%s\n", mk_server_error(s));
@@ -135,9 +136,10 @@ MK_API int mk_server_add_certificate(struct mk_server *s, const char *certificat
 MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin);
 
 /**
- * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a response.
- * It runs in the thread of the worker, several at once with several threads, and must not block. A plugin that
- * learns the client from a proxy (the PROXY protocol) does so before. A later call replaces the function.
+ * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a
+ * response. It runs in the thread of the worker, several at once with several threads, and must not block. A
+ * plugin that learns the client from a proxy (the PROXY protocol) does so before. A later call replaces the
+ * function.
  *
  *     static bool is_local(const struct mk_addr *client, void *ctx)
  *     {

@@ -30,7 +30,8 @@ enum { MK_SM_STATES_MAX = 16 };
 
 /** The state table, with rows written by MK_SM_STATE(). */
 struct mk_sm_states {
-    uint16_t next[MK_SM_STATES_MAX];  /**< by state: MK_SM_TO() of each successor; 0: final state */
+    /** Indexed by state: bit mask of MK_SM_TO() of each successor; 0: final state. */
+    uint16_t next[MK_SM_STATES_MAX];
     char names[MK_SM_STATES_MAX][14]; /**< for messages; NUL-terminated */
 };
 

@@ -90,7 +90,7 @@ MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, voi
                                                  void *ctx) MK_API_MUST_USE;
 /** Returns free space in *buf: write to it, and then report the number of bytes with mk_spool_queue_add().
  * Returns 0; -EAGAIN if a thread is writing to the file (on_writable() follows); -EDQUOT if the disk share is
- * exhausted, so that you must read first; or the error that occurred while writing the file. That error is
+ * exhausted: read from the queue first; or the error that occurred while writing the file. That error is
  * logged and permanent, but data added earlier can still be read. */
 MK_API int mk_spool_queue_reserve(struct mk_spool_queue *q, char **buf, size_t *cap) MK_API_MUST_USE;
 MK_API void mk_spool_queue_add(struct mk_spool_queue *q, size_t n);

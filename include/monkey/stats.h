@@ -45,8 +45,8 @@ enum mk_stat_kind {
 struct mk_stat_metric {
     const char *name;   /**< family name for Prometheus, up to 63 bytes; NULL: not exported */
     const char *help;   /**< help of the family, up to 159 bytes; NULL: continues the previous family */
-    const char *column; /**< column name in tables and JSON, up to 23 bytes; NULL: omitted there. A
-                             histogram has `mean`, `p50` and `p99` */
+    const char *column; /**< column name in tables and JSON, up to 23 bytes; NULL: not shown there.
+                             The columns of a histogram are `mean`, `p50` and `p99` */
     enum mk_stat_kind kind;
     bool is_time;     /**< in microseconds */
     bool is_optional; /**< 0 means no value */
@@ -106,7 +106,7 @@ MK_API void mk_stat_hide(struct mk_stat_registry *r, uint32_t series, bool is_hi
 /** The number of times that a series or its cells could not be allocated. */
 MK_API uint64_t mk_stat_refused(const struct mk_stat_registry *r);
 
-/** Increments a counter. Only the worker that owns the cell may call it; NULL counts nothing. */
+/** Adds n to a counter. Only the worker that owns the cell may call it; NULL is ignored. */
 static inline void mk_stat_add(uint64_t *cell, uint64_t n)
 {
     if (cell)

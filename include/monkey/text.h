@@ -19,8 +19,8 @@ MK_API bool mk_is_header_value(mk_str s);
 
 /**
  * Returns the next element of a comma-separated list (RFC 9110, section 5.6.1), trimmed. Empty elements are
- * skipped, and commas inside quoted strings do not separate. Moves *rest past the element. Returns false at
- * the end. The syntax of elements is not checked.
+ * skipped, and commas inside quoted strings do not separate elements. Moves *rest past the element. Returns
+ * false at the end. The syntax of elements is not checked.
  */
 MK_API bool mk_header_list_next(mk_str *rest, mk_str *element);
 
@@ -49,7 +49,8 @@ enum { MK_DATE_LEN = 29 };
  * `time` is in seconds since the Unix epoch, and is clamped to the years 0 to 9999. */
 MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
 /** Parses any of the three date formats exactly, except that the day of the week may be wrong. `now`
- * determines the century of a two-digit year: a date more than 50 years in the future is taken as past. */
+ * determines the century of a two-digit year: a date that would be more than 50 years in the future is taken
+ * to be in the past. */
 MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_API_MUST_USE;
 
 /** Escapes text for HTML element content and quoted attributes: & < > " ' become character references. */

@@ -40,10 +40,10 @@ struct mk_tunnel_ops {
      */
     struct mk_body_source_ops source;
     /**
-     * Called before `source.read`, whether or not there is space for output. `has_input`: there may be input to
-     * read, including its end. Otherwise the client can take output again, or mk_request_resume() was called,
-     * and there is nothing to read. Returning false discards further input. May be NULL: `source.read` then
-     * reads the input.
+     * Called before `source.read`, whether or not there is space for output. `has_input`: there may be input
+     * to read, including its end. Otherwise the client can take output again, or mk_request_resume() was
+     * called, and there is nothing to read. Returning false discards further input. May be NULL:
+     * `source.read` then reads the input.
      */
     bool (*on_input)(void *ctx, bool has_input);
 };
@@ -55,7 +55,7 @@ struct mk_tunnel_ops {
  * ops->source.close(ctx), even if this function fails.
  *
  * `HandlerTimeout`, `MinRate` and `MaxBodySize` do not apply in a tunnel. `TunnelTimeout` does: it limits how
- * long neither direction may transfer a byte.
+ * long the tunnel may be idle in both directions.
  *
  * The request body, if any, must have been read until mk_request_read() returned 0.
  *

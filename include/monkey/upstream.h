@@ -237,15 +237,15 @@ struct mk_upstream_request;
 
 /**
  * Starts a request, and sends as much of it as possible. on_ready(ctx) is called whenever one of the
- * functions below can continue, but never from inside them; with the option `resumes`, that request is resumed
- * instead. Returns NULL if out of memory.
+ * functions below can continue, but never from inside them; with the option `resumes`, that request is
+ * resumed instead. Returns NULL if out of memory.
  *
  * If a pooled connection turns out to be closed, the request is repeated once over a new connection, provided
- * that this is safe: the method is idempotent, or nothing was sent. `limits.max_tries` allows other servers,
- * within RetryBudget. Both need a request body that is in memory, still in the buffer of the request (32 KB),
- * or can be rewound. Once a byte of the response has arrived, the request is not repeated, except after a 408
- * over a pooled connection: the server closed the connection while the request was in transit (RFC 9110,
- * section 15.5.9).
+ * that this is safe: the method is idempotent, or nothing was sent. `limits.max_tries` allows retries on
+ * other servers, within RetryBudget. Both need a request body that is in memory, still in the buffer of the
+ * request (32 KB), or can be rewound. Once a byte of the response has arrived, the request is not repeated,
+ * except after a 408 over a pooled connection: the server closed the connection while the request was in
+ * transit (RFC 9110, section 15.5.9).
  *
  *     static ssize_t read_response(void *ctx, char *buf, size_t cap)
  *     {
@@ -258,12 +258,13 @@ mk_upstream_request_start(struct mk_worker *w, const struct mk_upstream_request_
 
 /**
  * Reads the head of the response. Returns 0 if it is complete; 1 for an interim response (1xx except 100, and
- * except 101 for an upgrade): call again for the next; or -EAGAIN if it is incomplete. Errors, which
- * mk_upstream_request_error_text() describes, are those of mk_upstream_conn_state(), and: -ETIMEDOUT: a
- * timeout expired; -ECONNRESET or -EPIPE: the connection ended before the head was complete; -EPROTO: invalid
- * response; -EOVERFLOW: a head of more than 32 KB or 100 lines; -EBUSY: the server is overloaded; -EINVAL:
- * the request is invalid; -E2BIG: its head is too long; -EBADMSG: its body was shorter than its length; or an
- * error of the body source.
+ * except 101 for an upgrade): call again for the next; or -EAGAIN if it is incomplete.
+ *
+ * mk_upstream_request_error_text() describes the errors: those of mk_upstream_conn_state() and the following.
+ * -ETIMEDOUT: a timeout expired; -ECONNRESET or -EPIPE: the connection ended before the head was complete;
+ * -EPROTO: invalid response; -EOVERFLOW: a head of more than 32 KB or 100 lines; -EBUSY: the server is
+ * overloaded; -EINVAL: the request is invalid; -E2BIG: its head is too long; -EBADMSG: its body was shorter
+ * than its length; or an error of the body source.
  */
 MK_API int mk_upstream_request_head(struct mk_upstream_request *c);
 /** The status to respond with after such an error: 502, 503 or 504; for errors in the request 400, 413,

@@ -78,8 +78,8 @@ enum {
      * time. By default, each message is compressed on its own, so that a WebSocket holds no compressor
      * state. */
     MK_WEBSOCKET_COMPRESS = 1,
-    /** With MK_WEBSOCKET_COMPRESS: messages may refer to earlier ones (context takeover), as far as the
-     * client agrees. Similar small messages become much smaller, at a cost of up to 300 KB for each busy
+    /** With MK_WEBSOCKET_COMPRESS: messages may refer to earlier ones (context takeover), to the extent that
+     * the client agrees. Similar small messages become much smaller, at a cost of up to 300 KB for each busy
      * WebSocket and 32 KB for each idle one. */
     MK_WEBSOCKET_KEEP_CONTEXT = 2
 };

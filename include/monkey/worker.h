@@ -51,7 +51,7 @@ struct mk_watcher;
 enum {
     MK_READABLE = 1,
     MK_WRITABLE = 2,
-    MK_HUNG_UP = 4, /**< both directions have ended, or an error occurred */
+    MK_HUNG_UP = 4, /**< both directions were shut down, or an error occurred */
     MK_ENDED = 8,   /**< the peer sends no more; unread data may remain */
     MK_LEVEL = 16   /**< in `events`: level triggered, not edge triggered */
 };
@@ -59,8 +59,8 @@ enum {
 /**
  * Calls on_ready(ctx, which) whenever the descriptor becomes ready for `events`: MK_READABLE, MK_WRITABLE, or
  * neither. The descriptor must be non-blocking. The caller owns it, and keeps it open until after
- * mk_watcher_free(). Events are edge triggered: continue until -EAGAIN, or until a read from a socket
- * returned less than you requested (after MK_ENDED: until 0). With MK_LEVEL, for libraries that decide
+ * mk_watcher_free(). Events are edge triggered: continue until -EAGAIN, or until a read from a socket returns
+ * less than you requested (after MK_ENDED, until it returns 0). With MK_LEVEL, for libraries that decide
  * themselves how much they read, on_ready is called again for unread data. MK_HUNG_UP is always reported,
  * together with all of `events`, because unread data may remain; MK_ENDED is reported together with
  * MK_READABLE. Returns NULL if out of memory, or if the descriptor cannot be watched or already has a
@@ -138,7 +138,7 @@ MK_API void mk_thread_pool_free(struct mk_thread_pool *t);
  */
 MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx);
 
-/** Holds a reference to the worker, for background work that no connection represents: a draining
+/** Holds a reference to the worker, for background work that is not tied to a connection: a draining
  * worker then does not stop before `DrainTimeout`, even when all of its connections are closed. Pair each
  * call with mk_worker_unref(). */
 MK_API void mk_worker_ref(struct mk_worker *w);
@@ -151,7 +151,7 @@ MK_API void mk_worker_unref(struct mk_worker *w);
  * MK_TO_ALL, which includes the sender. Only workers of the same configuration receive it, and never before
  * this function has returned. The maximum size is 32 KB.
  *
- * Messages leave at the end of the loop iteration, batched for each worker, so many small ones are cheap.
+ * Messages are sent at the end of the loop iteration in one batch per worker, so many small ones are cheap.
  * Messages from one sender to another worker arrive in order; there is no other ordering guarantee. A message
  * arrives complete or is lost: if the receiver dies after taking it, or the sender before sending it.
  * Messages queued for an exiting worker go to its replacement.

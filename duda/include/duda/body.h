@@ -32,7 +32,7 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  */
 MK_API int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
-/** Parses a JSON request body that is a list of structs, or any JSON without a schema. */
+/** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. */
 MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
                                const struct duda_json_limits *limits) MK_API_MUST_USE;
 MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,

@@ -69,8 +69,8 @@ MK_API bool duda_hex_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 enum { DUDA_UUID_LEN = 36 };
 /** Generates a random UUID (RFC 9562, version 4). */
 MK_API void duda_uuid4(char out[DUDA_UUID_LEN]);
-/** Generates a UUID that begins with the time, in milliseconds since 1970 (version 7). As database keys, new
- * ones sort next to each other. */
+/** Generates a UUID that begins with the time, in milliseconds since 1970 (version 7). Keys
+ * generated at about the same time are therefore adjacent in a database index. */
 MK_API void duda_uuid7(char out[DUDA_UUID_LEN], uint64_t now_ms);
 /** Writes `bytes` random bytes as base64url; 16 or more make an unguessable token. */
 MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
@@ -133,7 +133,7 @@ MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_
  */
 MK_API int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload) MK_API_MUST_USE;
 /** Verifies a JWS and writes its payload. Returns the errors of duda_jwt_verify(): -EBADMSG, -EKEYREJECTED,
- * -ENOMEM. Nothing is written on errors. A JWS never expires; use a JWT for anything with a limited
+ * -ENOMEM. On error, nothing is written. A JWS never expires; use a JWT for anything with a limited
  * lifetime. */
 MK_API int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *key,
                            mk_str text) MK_API_MUST_USE;
@@ -152,7 +152,7 @@ struct duda_jwt_rules {
  * key determines the algorithm, and the token must name the same one; `none` and an HMAC made with a public
  * key are therefore rejected. Returns 0; -EBADMSG: not a JWT, or it has a critical extension;
  * -EKEYREJECTED: another algorithm, key, issuer or audience; -EKEYEXPIRED: `exp` is past or missing, or
- * `nbf` is in the future; -ENOMEM. Nothing is written on errors. Tokens larger than 32 KB are rejected. A
+ * `nbf` is in the future; -ENOMEM. On error, nothing is written. Tokens larger than 32 KB are rejected. A
  * handler may return these errors: the client gets 400 for a malformed token, otherwise 401 with a
  * challenge (see duda_fn).
  *

@@ -20,7 +20,7 @@ struct duda_form_data {
     size_t n;
 };
 
-/** Limits for parsing a form. A member of 0 means its default. */
+/** Limits for parsing a form. A zero member selects its default. */
 struct duda_form_limits {
     size_t size;   /**< bytes of the encoded form, without files: 1 MB */
     size_t fields; /**< number of fields: 256 */
@@ -52,9 +52,9 @@ MK_API mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *
  * nested struct.
  *
  * Repeated fields fill lists. An absent check box is false; otherwise bool members accept on, true, 1, yes,
- * and off, false, 0, no. An empty field counts as absent, unless its member is a string without `.min_length`.
- * Unknown fields are ignored, because submit buttons and CSRF tokens are among them. Returns 0, -EINVAL
- * (*errors lists the errors: 422), or -ENOMEM.
+ * and off, false, 0, no. An empty field counts as absent, unless its member is a string without
+ * `.min_length`. Unknown fields are ignored, because submit buttons and CSRF tokens are among them. Returns
+ * 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
  */
 MK_API int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *schema,
                                const struct duda_allocator *memory, void *out,

@@ -99,8 +99,8 @@ MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *strea
 /** Reads the rest of the body into response->body, as duda_http_fetch() does, and closes the stream. */
 MK_API int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                               struct duda_http_response *response) MK_API_MUST_USE;
-/** Closes the stream before the handler returns. If part of the body is unread, its connection is closed,
- * too. */
+/** Closes the stream before the handler returns. If the body has not been read to the end, this also closes
+ * the connection. */
 MK_API void duda_http_close(struct duda_http_stream *stream);
 
 /* ---- Streaming the request body ---- */

@@ -58,7 +58,8 @@ struct duda_jobs_ops {
     /** Calls each() for failed jobs in the order of their ids, until the callback returns false. */
     int (*list)(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
-    /** Enqueues a failed job again as new, or removes it if `remove` is set. -ENOENT. */
+    /** Re-enqueues a failed job as a new one, or removes it if `remove` is set. -ENOENT: there is no such
+     * failed job. */
     int (*retry)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool remove);
 };
 

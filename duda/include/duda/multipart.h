@@ -19,7 +19,7 @@ struct duda_part {
     mk_str content_type; /**< media type; absent if not sent */
 };
 
-/** Limits for parsing. A member of 0 means its default. */
+/** Limits for parsing. A zero member selects its default. */
 struct duda_multipart_limits {
     uint64_t size;  /**< bytes of the whole body: 32 MB */
     uint64_t file;  /**< bytes of one file: 16 MB */

@@ -48,7 +48,7 @@ MK_API int duda_send_file(struct duda_ctx *d, const char *path);
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
- * Sends one of a stream of server-sent events (SSE). The first event starts the response, as
+ * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as
  * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
  * reads too slowly. `name` and `id` may be NULL; each line of the data becomes a `data` line. Returns
  * -EINVAL if name or id contains a line break. An empty event with the name NULL becomes a comment, which

@@ -116,7 +116,7 @@ struct duda_route {
  * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
  * `*name` the rest of the path. duda_param() returns the matched values. The most specific pattern wins,
  * regardless of the order of the entries; two patterns that match the same paths are an error at startup. The
- * GET handler also serves HEAD. Duda itself answers OPTIONS and sends 405.
+ * GET handler also serves HEAD. Duda itself answers OPTIONS, and rejects unsupported methods with 405.
  *
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */

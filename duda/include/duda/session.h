@@ -34,11 +34,11 @@ MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_
 
 /**
  * Sets a signed cookie, which clients cannot change (HMAC-SHA-256), or an encrypted cookie, which they can
- * neither read nor change (AES-256-GCM). The value may be any bytes. The server enforces their `max_age`.
- * They are bound to their name, to the service and its virtual host (duda/scope.h explains how to share
- * them), and to the keys of the server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or else a
- * key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if Monkey
- * was built without OpenSSL; otherwise as duda_cookie_set().
+ * neither read nor change (AES-256-GCM). The value may contain any bytes. The server enforces the `max_age`
+ * of both kinds. They are bound to their name, to the service and its virtual host (duda/scope.h explains how
+ * to share them), and to the keys of the server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or
+ * else a key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if
+ * Monkey was built without OpenSSL; otherwise as duda_cookie_set().
  */
 MK_API int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
 MK_API int duda_cookie_set_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
@@ -98,7 +98,7 @@ enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID_LEN = 64, DUDA_SESSION_SECRET_SI
 
 /** A session store, such as a database. Each function may wait, and returns 0 or a negative errno value. `id`
  * has DUDA_SESSION_ID_LEN hexadecimal digits. It is a hash of the session ID in the cookie, so a copy of the
- * database cannot be used to open sessions. */
+ * database cannot be used to hijack sessions. */
 struct duda_session_store {
     /** Loads the data that save() stored; *out lives until the handler returns. -ENOENT: no such session. */
     int (*load)(struct duda_ctx *d, mk_str id, mk_str *out);
@@ -136,10 +136,10 @@ MK_API mk_str duda_session_store_name(struct mk_worker *worker);
 MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Protects against cross-site request forgery, as DUDA_BEFORE(duda_csrf_check) or in a handler. Returns
- * DUDA_NEXT if the request comes from one of our own pages, or if its method is GET, HEAD or OPTIONS, which
- * change nothing. Return any other result from the handler: problem details with status 403, because the
- * browser reports a cross-site request (`Sec-Fetch-Site`, `Origin`) or the token is missing or wrong. The
- * function reads the form; call duda_form_load() first if the default limits do not fit.
+ * DUDA_NEXT if the request comes from one of the service's own pages, or if its method is GET, HEAD or
+ * OPTIONS, which change nothing. Return any other result from the handler: problem details with status 403,
+ * because the browser reports a cross-site request (`Sec-Fetch-Site`, `Origin`) or the token is missing or
+ * wrong. The function reads the form; call duda_form_load() first if the default limits do not fit.
  */
 MK_API int duda_csrf_check(struct duda_ctx *d) MK_API_MUST_USE;
 

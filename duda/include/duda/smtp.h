@@ -75,7 +75,8 @@ struct duda_smtp_message {
     mk_str from;      /**< envelope sender, which receives bounces; empty: no bounces */
     const mk_str *to; /**< n_to envelope recipients, up to DUDA_MAIL_RECIPIENTS_MAX */
     size_t n_to;
-    mk_str text; /**< header and body, sent as they are: line ends become CR LF, NULs are rejected */
+    mk_str text; /**< header and body, sent unchanged except that line endings become CR LF; NULs are
+                      rejected */
 };
 /** Sends a message composed elsewhere, for example one with attachments: its header is what readers see, and
  * `to` lists the envelope recipients. -EOPNOTSUPP: the message has bytes above 127, which the server does not

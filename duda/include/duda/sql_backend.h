@@ -60,12 +60,12 @@ struct duda_sql_db {
     uint64_t *meter;          /**< metrics of its section, in this worker; may be NULL */
 };
 
-/** Call in load() of a backend: declares that `section` becomes a database of that name; the name lives as
- * long as the configuration. A duplicate name is reported as an error at the section's `Name`. */
+/** Call it in a backend's load(): declares `section` as a database with this name, which must live as long as
+ * the configuration. A duplicate name is reported as an error at the section's `Name`. */
 MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_str name);
 
-/** Call in worker_start of a backend, which needs "duda-sql": registers the database. Returns 0, or -EEXIST:
- * the name is taken. */
+/** Call it in a backend's worker_start; the backend needs "duda-sql". Registers the database. Returns 0, or
+ * -EEXIST: the name is taken. */
 MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db);
 
 /** Like duda_sql_find(), without a handler. */
@@ -86,7 +86,8 @@ struct duda_sql_migration {
 /** A migration that a database has applied, as recorded in its table. */
 struct duda_sql_applied {
     uint64_t number;
-    mk_str service, name, checksum; /**< absent checksum: recorded by a table without checksums */
+    mk_str service, name, checksum; /**< the checksum is absent if the table had no checksum column when
+                                         the migration was applied */
 };
 /** The migration state of a database. */
 struct duda_sql_history {
@@ -108,7 +109,7 @@ MK_API int duda_sql_history_check(struct duda_sql_history *h, const struct duda_
 MK_API const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *h,
                                                             uint64_t number);
 /** Reads the files of a folder, NUMBER-NAME.sql, in numerical order; errors are reported at `key`. Returns
- * NULL if there are none, or on errors. */
+ * NULL if there are none, or on error. */
 MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section,
                                                            const char *key, mk_str folder);
 

@@ -14,10 +14,10 @@ extern "C" {
 /** Maximum length of a key passed to a backend. */
 enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
 
-/** The functions of a backend. They work as those of store.h, except that `delete_if` with an absent value
- * returns -ENOENT if there was no entry. duda-store builds the keys from the scope of the service and its
- * key: at most DUDA_STORE_FULL_KEY_MAX bytes. The service's own calls must not be able to reach these
- * keys. */
+/** The functions of a backend. They work like those of store.h, except that `delete_if` with an absent value
+ * returns -ENOENT if there was no entry. duda-store builds each key from the service's scope and the key that
+ * the service passes: at most DUDA_STORE_FULL_KEY_MAX bytes. The service's own calls must not be able to
+ * reach these keys. */
 struct duda_store_ops {
     int (*get)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value);
     int (*set)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);

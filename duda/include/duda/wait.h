@@ -42,8 +42,8 @@ MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void
 MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
-/** Sets the deadline, a timeout for the whole handler: it must return within `ms` from now; afterwards its
- * waits return -ETIMEDOUT. 0 removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
+/** Sets the deadline, a timeout for the whole handler: it must return within `ms` milliseconds; afterwards
+ * its waits return -ETIMEDOUT. 0 removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
 MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
 
 /** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. For long computations. */
@@ -115,8 +115,8 @@ MK_API void duda_wait_end(struct duda_wait *w);
 
 /**
  * Suspends the handler until duda_wake(), without a wait struct. An earlier wake-up counts, so the function
- * may return early: check your condition in a loop. The source of the duda_wake() calls must end with the handler:
- * register its cleanup with duda_defer().
+ * may return early: check your condition in a loop. The source of the duda_wake() calls must end with the
+ * handler: register its cleanup with duda_defer().
  */
 MK_API int duda_suspend(struct duda_ctx *d) MK_API_MUST_USE;
 /** Resumes the handler at the end of this loop iteration. Call it only from the event loop of its worker. */

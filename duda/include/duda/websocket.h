@@ -44,8 +44,8 @@ struct duda_websocket_options {
 
 /**
  * Accepts the client's WebSocket handshake. `options` may be NULL; `ctx` is passed to the callbacks. Returns
- * 0. Return any other result from the handler, so that the client gets 426, 400 or 403: -EINVAL (no WebSocket
- * handshake), -EPROTO, -EACCES (the origin), -EALREADY, -ENOMEM. The route must be a GET route.
+ * 0. Return any other result from the handler, so that the client gets 426, 400 or 403: -EINVAL (not a
+ * WebSocket handshake), -EPROTO, -EACCES (the origin), -EALREADY, -ENOMEM. The route must be a GET route.
  *
  *     static int echo(struct duda_ctx *d)
  *     {
