@@ -114,8 +114,8 @@ static void watch_all_files(struct run *r)
     }
 }
 
-/* Files saved meanwhile are compiled at once or, if that never ends, on the next request. A header in another
- * folder is only watched after the first compilation. */
+/* Files saved during compilation are compiled at once, but after UPDATES_MAX rounds only on the next request.
+ * A header in another folder is only watched after the first compilation. */
 static bool recompile_changed_sources(struct run *r)
 {
     bool news = false;

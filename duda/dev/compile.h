@@ -34,7 +34,7 @@ struct dev_compile_result {
 /* Always free `out` afterwards. Blocks until the compiler exits. */
 void dev_compile(const struct dev_compile *how, const struct dev_source *source,
                  struct dev_compile_result *out);
-/* Starts a command line with the compiler. */
+/* Appends the compiler command ($CC, or else `cc`) to an empty command line. */
 void dev_compile_add_compiler(struct dev_argv *w);
 void dev_compile_result_free(struct dev_compile_result *c);
 /* A hash that changes when one of the files, one per line, changes. */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* A call reads slightly more than a full pipe, so that a program that writes without pause cannot block the
- * caller. */
+/* A call reads at most slightly more than a pipe holds, so that a program that writes without pause cannot
+ * block the caller. */
 enum { LINE_LIMIT = 64 * 1024, CRASH_LIMIT = 256 * 1024, PIECE = 4096, PIECES = 32 };
 
 void dev_stderr_reader_init(struct dev_stderr_reader *h, void (*on_line)(void *ctx, mk_str line),

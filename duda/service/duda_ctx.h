@@ -39,7 +39,7 @@ struct duda_worker_ctx {
     struct duda_ctx *woken, *due;
     struct mk_deferred *turn;
     void (*resume_handler)(struct duda_ctx *d); /* runs one of these handlers now, if allowed */
-    struct duda_chunk *chunks; /* cached memory of finished handlers, for new ones: see memory.c */
+    struct duda_chunk *chunks; /* memory of finished handlers, cached for reuse: see memory.c */
     size_t n_chunks;
     struct duda_block *blocks;
     size_t n_blocks;

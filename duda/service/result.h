@@ -5,7 +5,7 @@
 
 #include "service/duda_ctx.h"
 
-/* Called when the handler has returned: logs failures, and replaces invalid results by 500. */
+/* Called when the handler has returned: logs failures, and replaces invalid results with 500. */
 void duda_result_validate(struct duda_ctx *d);
 /* Logs which function returned the status, for developers. */
 void duda_result_log_source(struct duda_ctx *d);

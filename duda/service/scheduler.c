@@ -40,7 +40,7 @@ static int check_requirement(struct duda_ctx *d, const struct duda_route *r)
     return d->ended ? d->ended : allows ? DUDA_NEXT : (int)r->status;
 }
 
-/* DUDA_NEXT: all of them let the handler run. */
+/* DUDA_NEXT: every DUDA_BEFORE() function lets the handler run. */
 static int run_before_middleware(struct duda_ctx *d)
 {
     int result = DUDA_NEXT;

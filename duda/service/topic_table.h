@@ -26,7 +26,7 @@ struct duda_subscriber {
 };
 
 struct duda_topic_table *duda_topic_table_new(void);
-/* All subscribers must have left. */
+/* Remove all subscribers first. */
 void duda_topic_table_free(struct duda_topic_table *r);
 
 /* 0 or -ENOMEM. The caller owns the subscriber. */

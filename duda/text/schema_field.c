@@ -250,7 +250,7 @@ static struct duda_value string_value(const struct duda_schema_field *m, const v
     return v;
 }
 
-/* One element, or the field itself. */
+/* The value of one list element, or of the field itself if it is not a list. */
 static struct duda_value field_value_at(const struct duda_schema_field *m, const void *at)
 {
     bool truth;

@@ -17,7 +17,7 @@ struct postgres_pool {
     struct postgres_conn *conns;
     struct package_request_queue waiting;           /* statements */
     struct package_wait_queue waiting_transactions; /* transactions that wait for a connection of their own */
-    uint64_t retry_ms;  /* time of the next connection attempt for them; 0: none planned */
+    uint64_t retry_ms;  /* time of the next connection attempt for waiting requests; 0: none scheduled */
     uint64_t cancel_ms; /* time to cancel abandoned statements; 0: none */
     bool is_checked;    /* migrations are done, or there are none */
 };

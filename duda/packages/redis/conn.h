@@ -32,7 +32,7 @@ struct redis_conn;
 struct redis_conn_ops {
     void (*on_reply)(struct redis_conn *c, struct duda_redis_reply *reply);
     void (*on_push)(struct redis_conn *c, struct duda_redis_reply *push); /* NULL: ignored */
-    void (*before_reply)(struct redis_conn *c); /* sets d and to of the parser; NULL: never set */
+    void (*before_reply)(struct redis_conn *c); /* sets the parser's `d` and `to`; NULL: they are never set */
 };
 
 struct redis_conn {

@@ -16,8 +16,8 @@ struct smtp_reply {
 
 /* The length of the reply at the start of the text; 0: incomplete; -EPROTO: malformed. */
 ssize_t smtp_reply_parse(mk_str text, struct smtp_reply *out);
-/* The text of the next line, without code and line end; false: no more lines. `rest` is reply.lines at
- * first. */
+/* The text of the next line, without the code and the line ending; false: no more lines. Initially, `rest` is
+ * reply.lines. */
 bool smtp_reply_next_line(mk_str *rest, mk_str *line);
 /* Joins all lines with blanks, and removes anything unsafe for a log or a terminal. */
 void smtp_reply_format_printable(struct mk_buf *out, const struct smtp_reply *reply);
