@@ -299,7 +299,7 @@ class Server:
             self._end_use()
 
     def start(self, threads=1):
-        """Serves in this number of background threads, until stop() and wait() are called."""
+        """Serves in `threads` background threads until stop() and wait() are called."""
         with self._changed:
             running.add(self)
             self._check(lib.mk_server_start(self._use(), threads))

@@ -9,7 +9,7 @@ from .api import Close, Read, SourceOps, as_bytes, lib
 
 
 class Source:
-    """A generator, and the part of its last piece that is not sent yet."""
+    """A generator, and the part of its last piece that has not been sent yet."""
 
     def __init__(self, pieces):
         self._pieces = pieces
@@ -41,7 +41,7 @@ class Source:
 
 
 class AsyncSource(Source):
-    """Does the same for an asynchronous generator: a task waits for its next piece."""
+    """Like Source, but for an asynchronous generator: a task waits for its next piece."""
 
     def __init__(self, pieces, request, loop):
         super().__init__(pieces)
