@@ -132,7 +132,7 @@ ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap)
 {
     struct mk_http_stream *d = &h->d;
     if (d->conn->service->serving != d->conn)
-        return -EAGAIN; /* called outside of a handler or source: must be resumed first */
+        return -EAGAIN; /* called outside a handler or source: must be resumed first */
     if (d->x->read_error)
         return d->x->read_error;
     if (mk_http_stream_request_received(d))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends an HTTP/1 response: its head, then its body as far as the socket accepts it. */
+/* Sends an HTTP/1 response: its head, then as much of its body as the socket accepts. */
 #ifndef MK_CONNECTION_H1_OUTPUT_H
 #define MK_CONNECTION_H1_OUTPUT_H
 

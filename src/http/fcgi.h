@@ -58,7 +58,7 @@ struct mk_fcgi {
     uint8_t state;
     uint8_t type; /* type of the current record */
     uint8_t n_block;
-    uint8_t block[MK_FCGI_HEADER]; /* the header, or the body of END_REQUEST, as far as received */
+    uint8_t block[MK_FCGI_HEADER]; /* received part of the header, or of the body of END_REQUEST */
     uint16_t left;                 /* content bytes left in the record */
     uint8_t padding;               /* padding bytes after it */
     bool is_out_over;              /* standard output has ended */

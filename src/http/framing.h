@@ -11,7 +11,7 @@
 #include "http/request_head.h"
 
 enum mk_body {
-    MK_BODY_NONE,    /* no body; also for Content-Length: 0 */
+    MK_BODY_NONE,    /* no body, or Content-Length: 0 */
     MK_BODY_LENGTH,  /* a body of `length` bytes, at least one */
     MK_BODY_CHUNKED, /* see http/chunked.h */
     MK_BODY_TUNNEL,  /* all following data; set by a handler that opens a tunnel, never by a head */

@@ -67,7 +67,7 @@ static inline unsigned mk_scan_before(uint64_t marks)
     return 0; /* later marks may be wrong: the caller continues byte by byte */
 }
 
-/* Marks control characters: everything outside of MK_SCAN_VALUE, and tabs. */
+/* Marks control characters: everything outside MK_SCAN_VALUE, and tabs. */
 static inline uint64_t mk_scan_controls(uint64_t word)
 {
     uint64_t low = word - MK_SCAN_EACH(0x20), delete = (word ^ MK_SCAN_EACH(0x7f)) - MK_SCAN_EACH(1);
@@ -133,7 +133,7 @@ static inline bool mk_scan_is_header_name(const char *text, const char *name, si
     return mk_scan_equal_nocase8(text + len - 8, name + len - 8);
 }
 
-/* Does it contain an ASCII capital letter? */
+/* Does the text contain an ASCII capital letter? */
 static inline bool mk_scan_has_capitals(mk_str s)
 {
     const char *at = s.p, *end = s.p + s.len;

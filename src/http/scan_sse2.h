@@ -25,7 +25,7 @@ static inline unsigned mk_scan_bits(__m128i marks)
     return (unsigned)_mm_movemask_epi8(marks);
 }
 
-/* Marks characters outside of MK_SCAN_VALUE. */
+/* Marks characters outside MK_SCAN_VALUE. */
 static inline unsigned mk_scan_no_value(__m128i lanes)
 {
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(lanes, _mm_set1_epi8(0x1f)), lanes);
@@ -59,7 +59,7 @@ static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
     return mk_scan_bits(_mm_or_si128(pairs, mk_scan_lanes_equal(lanes, '%')));
 }
 
-/* Marks characters outside of MK_SCAN_TARGET. */
+/* Marks characters outside MK_SCAN_TARGET. */
 static inline unsigned mk_scan_no_target(__m128i lanes)
 {
     /* Compared as signed numbers, bytes above 0x7f are less than all others. */

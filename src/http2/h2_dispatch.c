@@ -45,7 +45,7 @@ MK_COLD static void handle_timeout(struct mk_h2_stream *s)
         mk_h2_dispatch_error(s, by_handler ? 504 : 408);
 }
 
-/* Calls the handler, unless it still waits for something. */
+/* Calls the handler, unless it is still waiting for something. */
 static void call_handler(struct mk_h2_stream *s)
 {
     if (s->d.awaits != MK_AWAITS_NOTHING) {

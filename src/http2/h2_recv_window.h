@@ -23,7 +23,7 @@ void mk_h2_recv_window_discard(struct mk_h2_stream *s);
 /* The stream is closed: frees its data and returns its part of the window. */
 void mk_h2_recv_window_close_stream(struct mk_h2_stream *s);
 
-/* The handler has read everything: widens the window as far as the connection allows. */
+/* The handler has read everything: widens the window as much as the connection allows. */
 void mk_h2_recv_window_grow(struct mk_h2_stream *s);
 /* Body data has arrived, was read, or has ended: marks the stream for mk_h2_recv_window_send_updates(). */
 void mk_h2_recv_window_mark(struct mk_h2_stream *s);

@@ -130,7 +130,7 @@ static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
-        return -EAGAIN; /* called outside of a handler or source: must be resumed first */
+        return -EAGAIN; /* called outside a handler or source: must be resumed first */
     if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
@@ -265,7 +265,7 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
 
 /* ---- Incoming body ---- */
 
-/* Wakes a handler or source that waits for body data: some has arrived, or none will. */
+/* Wakes a handler or source that waits for body data: either data has arrived, or none will. */
 static void wake_reader(struct mk_h2_stream *s)
 {
     if (s->d.awaits == MK_AWAITS_BODY || mk_http_stream_is_tunnel(&s->d))

@@ -7,7 +7,7 @@
 
 /* The response opens the tunnel. */
 void mk_h2_tunnel_begin(struct mk_h2_stream *s);
-/* Advances as far as possible. The stream may be closed when this returns. */
+/* Transfers as much data as possible. The stream may be closed when this returns. */
 void mk_h2_tunnel_run(struct mk_h2_stream *s);
 
 #endif

@@ -19,10 +19,10 @@ struct mk_app_certificates {
  * error other than -ENOMEM, *why has the reason. */
 mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,
                                const char *key, struct mk_buf *why) MK_MUST_USE;
-/* Assigns them to the host that is being configured. False: out of memory. */
+/* Assigns the certificates to the host that is being configured. False: out of memory. */
 bool mk_app_certificates_use(const struct mk_app_certificates *p, struct mk_config *c,
                              unsigned host) MK_MUST_USE;
-/* Call it after the configuration that uses them was freed. */
+/* Call only after freeing the configuration that uses the certificates. */
 void mk_app_certificates_free(struct mk_app_certificates *p);
 
 #endif

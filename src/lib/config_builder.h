@@ -24,7 +24,7 @@ mk_err mk_config_builder_set(struct mk_config_builder *l, mk_str section, mk_str
 /* Starts a section; [HOST] starts a host. */
 mk_err mk_config_builder_begin_section(struct mk_config_builder *l, mk_str section) MK_MUST_USE;
 
-/* Prints it as a configuration file. */
+/* Prints the configuration in the format of a configuration file. */
 void mk_config_builder_print(const struct mk_config_builder *l, struct mk_buf *out);
 
 #endif

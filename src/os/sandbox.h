@@ -29,7 +29,7 @@ mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUS
 /* Restricts signals only: the process and its descendants cannot signal other processes, if the kernel
  * supports it (Landlock ABI 6). Needs no_new_privs. */
 void mk_sandbox_scope_signals(void);
-/* Allows what getaddrinfo() reads, and the system's trust store, as far as they exist. Returns the first
+/* Allows what getaddrinfo() reads, and the system's trust store, where these exist. Returns the first
  * error that keeps part of it inaccessible. */
 mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s) MK_MUST_USE;
 mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s) MK_MUST_USE;

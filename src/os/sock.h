@@ -26,7 +26,7 @@ int mk_sock_accept(int fd, struct mk_addr *peer);
 bool mk_sock_is_dual_stack(int fd);
 /* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);
-/* Sends final data, as far as the kernel accepts it immediately, and closes. Discards unread input, which
+/* Sends as much of the final data as the kernel accepts immediately, and closes. Discards unread input, which
  * would turn this into a reset. */
 void mk_sock_send_and_close(int *fd, mk_str text);
 /* Closes with a reset: the peer notices at once, and no TIME_WAIT remains. */

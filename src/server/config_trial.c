@@ -60,7 +60,7 @@ mk_err mk_config_trial_start(struct mk_config_trial *a)
     return 0;
 }
 
-/* Kills it with its subprocesses. */
+/* Kills the trial process and its subprocesses. */
 static void kill_trial(const struct mk_config_trial *a)
 {
     (void)kill(-a->pid, SIGKILL);

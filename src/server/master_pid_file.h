@@ -17,9 +17,9 @@ void mk_master_pid_file_fini(struct mk_master_pid_file *p);
 /* Writes the pid file; empty `path`: none. Returns an error text or NULL. */
 const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path);
 void mk_master_pid_file_release(struct mk_master_pid_file *p);
-/* Reacquires it after mk_master_pid_file_release(). */
+/* Reacquires the file after mk_master_pid_file_release(). */
 void mk_master_pid_file_reacquire(struct mk_master_pid_file *p);
-/* Replaces it with another file. On failure, which is logged, the old one stays. */
+/* Replaces the file with another one. On failure, which is logged, the old one stays. */
 void mk_master_pid_file_change(struct mk_master_pid_file *p, struct mk_log *log, mk_str path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `Alias PATH FOLDER` in [HOST]: serves a folder outside of the root below a path. */
+/* `Alias PATH FOLDER` in [HOST]: serves a folder outside the root below a path. */
 #ifndef MK_SETUP_ALIAS_H
 #define MK_SETUP_ALIAS_H
 

@@ -140,7 +140,7 @@ struct mk_config_generation {
     bool has_listed_available;              /* `available` is filled */
     struct mk_accept_hook *accept_hooks;
     size_t n_accept_hooks;
-    struct mk_plugin_sections sections; /* outside of hosts, or of the server */
+    struct mk_plugin_sections sections; /* outside hosts, or of the server */
     struct mk_map sections_by_settings; /* including those of hosts; key: pointer to the settings */
     mk_str folder;                      /* base of relative paths; NUL-terminated */
     struct mk_logset logs;

@@ -7,13 +7,13 @@
 
 /* A plugin's section and its settings. */
 struct mk_plugin_section {
-    struct mk_plugin_section *next; /* of the same host, or outside of hosts */
+    struct mk_plugin_section *next; /* of the same host, or outside hosts */
     const struct mk_conf_table *table;
     const struct mk_conf_section *section;
     void *settings;
 };
 
-/* Merges repeated rule or list sections of a host, or outside of hosts, into one; entries keep their order.
+/* Merges repeated rule or list sections of a host, or outside hosts, into one; entries keep their order.
  * Call before any section is bound. `find`: the table of a plugin's section, NULL for other sections. */
 void mk_plugin_sections_join(struct mk_config_generation *g,
                              const struct mk_conf_table *(*find)(const struct mk_config_generation *g,
@@ -34,7 +34,7 @@ const struct mk_plugin_section *mk_plugin_sections_find(const struct mk_config_g
 const struct mk_plugin_section *mk_plugin_sections_of_settings(const struct mk_config_generation *g,
                                                                const void *settings);
 
-/* Prints the sections of one host, or (NULL) those outside of hosts. */
+/* Prints the sections of one host, or (NULL) those outside hosts. */
 void mk_plugin_sections_print(const struct mk_config_generation *g, const struct mk_vhost_config *site,
                               struct mk_buf *out);
 

@@ -32,7 +32,7 @@ struct mk_tls_tickets *mk_tls_ticket_keys_get(struct mk_shared_state *shared)
 }
 
 /* Workers read without locking: a key is complete before it becomes the newest, and the slot written next
- * holds a key that no worker still uses. */
+ * holds a key that no worker uses any longer. */
 mk_err mk_tls_ticket_keys_rotate(struct mk_tls_tickets *t)
 {
     uint32_t next = t->newest + 1;

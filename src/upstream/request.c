@@ -53,7 +53,7 @@ static void fail_body_source(struct mk_upstream_request *c)
         mk_upstream_request_state_end_output(c, c->error, c->problem);
 }
 
-/* Connects and sends as far as possible. True: mk_upstream_request_head() has a new result. */
+/* Connects, and sends as much as possible. True: mk_upstream_request_head() has a new result. */
 static bool advance_request(struct mk_upstream_request *c)
 {
     if (!advance_connect(c))

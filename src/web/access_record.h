@@ -10,7 +10,7 @@
 #include "web/response.h"
 
 struct mk_access_record {
-    const struct mk_request *request;   /* the request as far as it was parsed; strings of a request that
+    const struct mk_request *request;   /* the parsed part of the request; strings of a request that
                                          * failed early are absent */
     const struct mk_response *response; /* NULL: no response was started */
     unsigned status;                    /* 0: no response was started */

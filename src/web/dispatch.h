@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dispatch of a request: host, hooks, route, handler, response hooks. Advances as far as possible, stops
+/* Dispatch of a request: host, hooks, route, handler, response hooks. Runs as many steps as possible, stops
  * while a plugin waits, and resumes there. Independent of sockets and protocols, so tests can drive it
  * alone. */
 #ifndef MK_WEB_DISPATCH_H

@@ -8,7 +8,7 @@ _Static_assert((int)MK_OPEN_FILE == MK_FILE_REGULAR && (int)MK_OPEN_FOLDER == MK
                    (int)MK_OPEN_OTHER == MK_FILE_OTHER,
                "one numbering");
 
-/* Most paths have no segment that begins with a dot. */
+/* In most paths no segment begins with a dot. */
 static bool has_dot_part(mk_str path)
 {
     for (const char *at = path.p, *end = path.p + path.len; at < end; at++) {

@@ -18,7 +18,7 @@ struct mk_test_client {
     struct mk_loop_task task;    /* notifies the connection of sent data */
     bool task_set;
     bool has_ended;                          /* the client has closed its sending side */
-    bool is_shut;                            /* the server has, too */
+    bool is_shut;                            /* the server has also closed its sending side */
     struct mk_buf sent;                      /* sent by the client, not read yet */
     struct mk_buf heard;                     /* received from the server, not processed yet */
     struct mk_buf head;                      /* of the last response */
