@@ -15,10 +15,10 @@ struct acme_helper_job {
 
 struct acme_helper_process;
 
-/* NULL: out of memory. The first run is soon. */
+/* NULL: out of memory. The first run starts soon. */
 struct acme_helper_process *acme_helper_process_start(struct mk_worker *worker,
                                                       const struct acme_helper_job *job) MK_API_MUST_USE;
-/* Ends a running helper. NULL is fine. */
+/* Terminates a running helper. Accepts NULL. */
 void acme_helper_process_stop(struct acme_helper_process *r);
 
 /* The input of the program: JSON. */

@@ -32,7 +32,7 @@ struct acme_host {
     enum acme_key key;
 };
 
-/* One certificate. */
+/* A certificate to obtain. */
 struct acme_cert_spec {
     struct acme_cert_spec *next;
     mk_str *names; /* lower case */
@@ -42,7 +42,7 @@ struct acme_cert_spec {
 
 extern const struct mk_conf_table acme_table, acme_host_table;
 
-/* [ACME]; NULL: none, or out of memory. Reports mistakes. */
+/* Loads [ACME]. NULL: no such section, or out of memory. Reports errors. */
 struct acme_settings *acme_settings_load(struct mk_config *config);
 /* For the first host that needs a certificate: is the configuration complete? Reports what is missing. `s`
  * may be NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts wrong passwords by address. */
+/* Counts wrong passwords per client address. */
 #ifndef AUTH_ATTEMPTS_H
 #define AUTH_ATTEMPTS_H
 

@@ -50,7 +50,7 @@ struct auth_waiter {
 void auth_verify_queue_set_mac(const struct auth_verify_queue *d, struct auth_verify_query *q);
 /* Was this password verified recently? */
 bool auth_verify_queue_is_cached(const struct auth_verify_queue *d, const struct auth_verify_query *q);
-/* Finds a running check with the same input from the same address; the request can then wait for it too. */
+/* Finds a running check with the same input from the same address; the request can then also wait for it. */
 struct auth_verify_job *auth_verify_queue_find_job(const struct auth_verify_queue *d,
                                                    const struct auth_verify_query *q);
 void auth_waiter_join_job(struct auth_waiter *wait, struct auth_verify_job *job,

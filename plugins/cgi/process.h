@@ -49,13 +49,13 @@ void cgi_process_close_stdin(struct cgi_process *p);
 
 /* Sends SIGTERM, and SIGKILL a moment later. */
 void cgi_process_stop(struct cgi_process *p);
-/* The request is over. A script that has responded may run on for a while, others are stopped. `p` must not
+/* The request is over. A script that has responded may run on for a while, any other is stopped. `p` must not
  * be used afterwards. */
 void cgi_process_detach(struct cgi_process *p, bool has_answered);
-/* Kills it immediately, when the worker stops. */
+/* Kills the process immediately, when the worker stops. */
 void cgi_process_kill(struct cgi_process *p);
 
-/* Describes how it exited. */
+/* Describes how the process exited. */
 void cgi_process_describe_exit(const struct cgi_process *p, struct mk_buf *out);
 
 #endif

@@ -55,7 +55,7 @@ void compress_cached_release(void *cached)
     mk_mem_free(e);
 }
 
-/* Removing a copy that a response still sends would free nothing. */
+/* Removing a copy that a response is still sending would free nothing. */
 static bool evict_for(struct cache *c, uint64_t more)
 {
     if (more > c->size)

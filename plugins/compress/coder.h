@@ -11,7 +11,7 @@ enum coding { CODING_ZSTD, CODING_BROTLI, CODING_GZIP, CODINGS };
 
 enum coder_op {
     CODER_RUN,   /* consume input, output what is ready */
-    CODER_FLUSH, /* output everything that the consumed input yields */
+    CODER_FLUSH, /* output everything that results from the consumed input */
     CODER_END,
 };
 

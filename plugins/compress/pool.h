@@ -29,7 +29,7 @@ void compress_pool_remove_stream(struct pool *p);
 
 /* A coder for `length` bytes or MK_LENGTH_UNKNOWN. NULL when out of memory. */
 void *compress_pool_acquire_coder(struct pool *p, enum coding coding, int64_t length) MK_API_MUST_USE;
-/* NULL is fine. */
+/* Accepts NULL. */
 void compress_pool_release_coder(struct pool *p, enum coding coding, void *coder);
 
 #endif

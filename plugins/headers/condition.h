@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions of a rule. */
+/* The conditions under which a rule applies. */
 #ifndef HEADERS_CONDITION_H
 #define HEADERS_CONDITION_H
 

@@ -36,7 +36,7 @@ bool isolate_cgroup_check_limits(const struct isolate_cgroup_path *place,
  * cgroup of its own first moves into a child of it, as the kernel requires. */
 int isolate_cgroup_create(const struct isolate_cgroup_path *place, const char *name,
                           const struct isolate_cgroup_limits *limits, char error[ISOLATE_CGROUP_ERROR_MAX]);
-/* Removes it. Its processes must have exited. */
+/* Removes the cgroup. Its processes must have exited. */
 void isolate_cgroup_remove(const struct isolate_cgroup_path *place, const char *name);
 
 #endif

@@ -8,7 +8,7 @@
 /* Acquires the record of the group with this name until the configuration is released. NULL: out of
  * memory. */
 struct isolate_record *isolate_record_acquire(struct mk_config *config, const char *name);
-/* Frees it if no configuration uses it. */
+/* Frees the record if no configuration uses it. */
 void isolate_record_free_if_unused(struct isolate_record *record);
 /* Closes descriptors that children must not have. */
 void isolate_record_close_private_fds(struct isolate_record *record);

@@ -32,7 +32,7 @@ struct isolate_record {
     struct isolate_group *latest;         /* whose configuration the processes have or will get */
 };
 
-/* A [ROUTES] pattern that leads to it. */
+/* A [ROUTES] pattern that is mapped to the group. */
 struct isolate_mount {
     struct isolate_mount *next;
     mk_str pattern;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turning a child into a process of a group. */
+/* Turns a child of the server into a process of a group. */
 #ifndef ISOLATE_PROCESS_H
 #define ISOLATE_PROCESS_H
 
@@ -17,7 +17,8 @@ enum {
 
 int64_t isolate_process_now_ms(void);
 
-/* Is this the program `monkey`, so that it can be executed again? A library is not. */
+/* Is the running program `monkey`, so that it can be executed again? False in a program that embeds the
+ * library. */
 bool isolate_process_is_monkey(void);
 
 /* In a child: moves each of fds[] to 3, 4, ..., and closes all others. -1 is skipped. False: failed. */

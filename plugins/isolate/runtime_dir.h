@@ -13,7 +13,7 @@ bool isolate_runtime_dir_empty_root(const struct isolate_record *record, char ro
 const char *isolate_runtime_dir_name(const struct isolate_record *record);
 /* Creates everything, and listens. 0 or a negated errno value. */
 int isolate_runtime_dir_create(struct isolate_record *record);
-/* Removes what exists of it. */
+/* Removes the folder, even if only part of it exists. */
 void isolate_runtime_dir_remove(const struct isolate_record *record);
 
 #endif

@@ -8,7 +8,7 @@
 enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_THROTTLE_RULES_MAX };
 
 struct limits {
-    struct limits_settings *top; /* outside of hosts; NULL: none */
+    struct limits_settings *top; /* outside hosts; NULL: none */
     struct limits_table *table;
 };
 

@@ -65,7 +65,7 @@ static void add_escaped(struct line *line, mk_str text, size_t end)
         mk_log_escape_to(&line->out, text, end);
 }
 
-/* Keeps it one word, because spaces separate columns. */
+/* Escapes spaces, because they separate columns. */
 static void append_without_blanks(struct mk_buf *out, mk_str text, size_t end)
 {
     while (text.p) {

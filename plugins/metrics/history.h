@@ -18,7 +18,7 @@ enum {
     CLASSES = 6,
 };
 
-/* Requests, bytes and classes are monotonic, also when a reload switches to another set of hosts with older
+/* Requests, bytes and classes are monotonic, even when a reload switches to another set of hosts with older
  * counts: only increments since the previous sample count. Quantiles are in microseconds; 0: no requests. */
 enum field {
     FIELD_REQUESTS,

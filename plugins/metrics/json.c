@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status as one JSON object, which the live page reads, too. */
+/* The status as one JSON object, which the live page also reads. */
 #include <monkey/json.h>
 #include <monkey/version.h>
 

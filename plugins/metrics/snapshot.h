@@ -31,7 +31,7 @@ bool metrics_snapshot_process_at(const struct snapshot *s, size_t i, struct proc
 
 /* Prometheus, text format 0.0.4. */
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out);
-/* One JSON object in one line. */
+/* Prints one JSON object on a single line. */
 void metrics_json_print(const struct snapshot *s, struct mk_buf *out);
 /* One object, with a list for each field of the samples, and the durations of the last minute by second.
  * `samples` is scratch memory for SAMPLES of them. */

@@ -65,7 +65,7 @@ static struct rewrite_state *get_rewrite_state(struct mk_request *request)
     return mk_request_attach(request, self, p, NULL) ? NULL : p;
 }
 
-/* Is it the current target? Then rule processing ends. */
+/* Is the result the current target? Then rule processing ends. */
 static bool is_current_target(const struct mk_request *request, mk_str target)
 {
     struct mk_buf here = mk_buf_growing(TARGET_MAX);

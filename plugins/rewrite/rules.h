@@ -66,7 +66,7 @@ bool rewrite_target_parse(const struct mk_conf_ctx *ctx, mk_str text, struct rul
                           const struct mk_regex *regex);
 /* Writes the request's current path and query. */
 void rewrite_target_print_current(const struct mk_request *request, struct mk_buf *out);
-/* Expands it for a request. False: impossible, because there is no host to insert. */
+/* Expands the target for a request. False: impossible, because the request has no host to insert. */
 bool rewrite_target_expand(const struct rule *rule, const struct mk_request *request,
                            const struct mk_regex_captures *found, struct mk_buf *out);
 
@@ -74,10 +74,10 @@ bool rewrite_target_expand(const struct rule *rule, const struct mk_request *req
  * match. */
 bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
                           struct mk_regex_captures *out, const char **error);
-/* Would it match if the path were one of its variants? */
+/* Would the rule match if the path were one of its variants? */
 bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
                                      const mk_str *variants, size_t n);
-/* Does it have a file condition? */
+/* Does the rule have a file condition? */
 bool rewrite_rule_checks_files(const struct rule *rule);
 
 #endif

@@ -38,8 +38,8 @@ struct security_policy {
 
 /* Per configuration. */
 struct security {
-    struct security_settings *top;        /* [SECURITY] outside of hosts; NULL: none */
-    const struct security_rules *old_top; /* [RULES] outside of hosts */
+    struct security_settings *top;        /* [SECURITY] outside hosts; NULL: none */
+    const struct security_rules *old_top; /* [RULES] outside hosts */
     struct security_policy *shared;       /* for all hosts without sections of their own */
     struct security_policy *door;         /* with rules that apply before a request exists; NULL: none */
     bool asks_proxies;                    /* trusted peers must send a PROXY header */

@@ -14,7 +14,7 @@ struct security_real_ip {
 };
 
 enum security_real_ip_result {
-    SECURITY_REAL_IP_FOUND,  /* *peer is the client, as far as known */
+    SECURITY_REAL_IP_FOUND,  /* *peer is the client, to our knowledge */
     SECURITY_REAL_IP_HIDDEN, /* a proxy on the way hides its client: *peer is the last trusted address */
     SECURITY_REAL_IP_INVALID /* the same, because an element is not an address */
 };

@@ -17,7 +17,7 @@ struct security_referers {
     size_t n_hosts;
 };
 
-/* Does it match the list? */
+/* Does the Referer match the list? */
 bool security_referer_matches(const struct security_referers *of, const struct mk_request *request,
                               mk_str referer);
 

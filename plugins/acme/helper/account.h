@@ -5,7 +5,7 @@
 
 #include "client.h"
 
-/* Fills key and URL of the client. */
+/* Sets the client's key and account URL. */
 bool acme_account_open(struct acme_client *c, struct acme_error *f);
 /* The authority no longer knows the account. */
 void acme_account_delete_saved(struct acme_client *c);

@@ -9,7 +9,7 @@
 /* Appends a signing request (PKCS #10) for all names, as DER. */
 bool acme_cert_write_csr(struct mk_buf *out, EVP_PKEY *key, const struct acme_cert_spec *spec);
 
-/* The lifetime of a certificate: seconds since 1970. */
+/* Validity period of a certificate, in seconds since 1970. */
 struct acme_validity {
     int64_t from, to;
 };

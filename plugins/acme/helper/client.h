@@ -29,7 +29,7 @@ void acme_client_close(struct acme_client *c);
  */
 bool acme_client_post(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
                       struct acme_error *f);
-/* The same, for a response that is a JSON object; NULL: a fault. *r may be NULL. */
+/* The same, for a response that is a JSON object; NULL: failure. *r may be NULL. */
 json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
                               struct acme_error *f);
 

@@ -20,14 +20,14 @@ struct acme_response {
     int64_t date;     /* the authority's clock; 0: unknown */
 };
 
-/* `authority`: a file of trusted authorities; NULL: those of the system. */
+/* `authority`: a file of trusted CA certificates; NULL: the system's. */
 struct acme_http *acme_http_open(const char *agent, const char *authority, struct acme_error *f);
 void acme_http_close(struct acme_http *n);
 
 /* Is the URL valid for requests? */
 bool acme_http_is_url(const char *url);
 
-/* GET, or POST of a JWS if `message` is there. False: no response. Free *r in either case. */
+/* Sends GET, or, if `message` is present, POST with that JWS. False: no response. Free *r in either case. */
 bool acme_http_request(struct acme_http *n, const char *url, mk_str message, struct acme_response *r,
                        struct acme_error *f);
 void acme_response_free(struct acme_response *r);

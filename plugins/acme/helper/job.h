@@ -9,9 +9,9 @@
 
 enum { ACME_NAMES_MAX = 100 /* per certificate; authorities accept no more */ };
 
-/* One certificate. Texts belong to the plan. */
+/* Describes one certificate. The job owns the strings. */
 struct acme_cert_spec {
-    const char *name; /* of its files: the first name */
+    const char *name; /* name of its files: the first host name */
     const char *names[ACME_NAMES_MAX];
     size_t n_names;
     const char *challenge; /* "http-01", "tls-alpn-01" */
@@ -34,7 +34,7 @@ struct acme_job {
 bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f);
 void acme_job_free(struct acme_job *p);
 
-/* A text in an object; NULL: none. */
+/* Returns a string member of an object; NULL: none. */
 const char *acme_json_string(const json_t *object, const char *key);
 
 #endif

@@ -12,7 +12,7 @@ EVP_PKEY *acme_key_new(const char *kind);
 bool acme_key_has_type(const EVP_PKEY *key, const char *kind);
 /* Appends the key as PEM. */
 bool acme_key_write_pem(const EVP_PKEY *key, struct mk_buf *out);
-/* The first private key in the text; NULL: none, or damaged. */
+/* Reads the first private key in the text; NULL: missing or damaged. */
 EVP_PKEY *acme_key_read_pem(mk_str pem);
 
 /* Returns the library's last error and clears it. */

@@ -10,7 +10,7 @@
 /* Gets the certificate and stores it for the server. */
 bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *spec, struct acme_error *f);
 
-/* When to renew the present certificate: seconds since 1970; 0: at once, with the reason in f->text ("":
+/* When to renew the current certificate: seconds since 1970; 0: at once, with the reason in f->text ("":
  * there is no certificate). */
 int64_t acme_order_renewal_time(const struct acme_job *plan, const struct acme_cert_spec *spec, int64_t now,
                                 struct acme_error *f);

@@ -6,7 +6,7 @@
 #include <monkey/buf.h>
 #include <monkey/log.h>
 
-/* Into the error log of the server. */
+/* Writes to the server's error log. */
 void acme_report_log(enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /* Requests the next start: seconds from now. */
 void acme_report_next_run(uint64_t seconds);
@@ -16,7 +16,7 @@ struct acme_error {
     char type[128];   /* the kind of a problem (RFC 8555, section 6.7) without its prefix; "" for others */
     uint64_t wait_s;  /* earliest time that the authority allows; 0: none */
     unsigned status;  /* of HTTP; 0: no response */
-    bool is_everyone; /* not specific to this certificate: others would fail, too */
+    bool is_everyone; /* not specific to this certificate: others would also fail */
     char text[1024];
 };
 

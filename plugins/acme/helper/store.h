@@ -8,14 +8,14 @@
 #define ACME_ACCOUNT_KEY "account.key"
 #define ACME_ACCOUNT     "account.json"
 
-/* Folders below it. */
+/* Subfolders of the state folder. */
 #define ACME_CERTIFICATES "certificates" /* NAME.pem: chain and key */
 #define ACME_ORDERS       "orders"       /* NAME.json, NAME.key: unfinished orders */
 #define ACME_FAILURES     "failures"     /* NAME.json: time of the next attempt */
 #define ACME_HTTP         "http-01"      /* TOKEN */
 #define ACME_ALPN         "tls-alpn-01"  /* NAME.pem */
 
-/* Creates missing folders, takes the lock, and removes old answers to challenges. -EAGAIN: another process
+/* Creates missing folders, takes the lock, and removes old challenge responses. -EAGAIN: another process
  * has the lock. Otherwise 0, or a negative errno value, with *f filled in. */
 int acme_store_open(struct acme_error *f);
 
@@ -25,7 +25,7 @@ bool acme_store_write(const char *folder, const char *name, const char *suffix, 
                       struct acme_error *f);
 /* The whole file, at most 1 MB; the caller frees *out. 0 or a negated errno value. */
 int acme_store_read(const char *folder, const char *name, const char *suffix, struct mk_buf *out);
-/* The time of its last change; 0: there is no such file. */
+/* Modification time of the file; 0: it does not exist. */
 int64_t acme_store_mtime(const char *folder, const char *name, const char *suffix);
 void acme_store_remove(const char *folder, const char *name, const char *suffix);
 
