@@ -405,7 +405,7 @@ def test_session_forged_in_redis_is_rejected(people):
     assert show(server, cookie) == "-"
     server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
-    # A copy of a session under another session's key, or under a session ID, is rejected, too.
+    # A copy of a session under another session's key, or under a session ID, is also rejected.
     other = cookie_of(get(server, "/in/eve", source="127.0.1.1"))
     (key_of_other,) = session_keys(server.redis) - {key}
     server.redis.ask("SET", key_of_other, quoted(mine))

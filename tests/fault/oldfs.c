@@ -10,7 +10,7 @@
 
 enum {
     REFUSED, /* number of refused unnamed files */
-    LINKS,   /* 1: link() fails, too */
+    LINKS,   /* 1: link() also fails */
 };
 
 static bool is_there(const char *path)

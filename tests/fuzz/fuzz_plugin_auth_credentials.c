@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of Authorization: the output has no control characters, and lies inside the input or the buffer. */
+/* Values of Authorization: the output has no control characters, and lies within the input or the buffer. */
 #include "base/assert.h"
 #include "plugins/auth/credentials.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alias: folders outside of the document root, mounted below a path of the host."""
+"""Alias: folders outside the document root, mounted below a path of the host."""
 import os
 import re
 import signal

@@ -242,7 +242,7 @@ def test_h2load_gets_only_2xx(server, target, flags):
     assert re.search(rf"^status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx$", said, re.MULTILINE), said
 
 
-# Python's h2 package, which checks the rules, too
+# Python's h2 package, which also checks the rules
 
 class Conversation:
     """A client built on the h2 package, with a blocking socket."""

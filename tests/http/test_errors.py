@@ -196,7 +196,7 @@ def test_missing_body_closes_connection(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(server="MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
-        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # already answered; the server still waits for the body
+        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # already answered; the server is still waiting for the body
         assert reply.status == 405
         with pytest.raises(ConnectionResetError):
             c.expect_end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths never lead outside of the document root, to hidden files, or through forbidden symbolic links."""
+"""Paths never lead outside the document root, to hidden files, or through forbidden symbolic links."""
 import os
 import random
 import re
@@ -253,7 +253,7 @@ def test_dot_dot_never_passes_through_a_symlink(monkey, links, how):
 
 @pytest.mark.slow
 def test_symlink_race_never_leads_outside(monkey, site, outside):
-    """A thread replaces a folder by a link and back while a client requests it."""
+    """A thread replaces a folder with a link and back while a client requests it."""
     site.add("d/secret.txt", "inside")
     site.add("real/secret.txt", "inside")
     server = monkey(server="OpenFileCacheTTL 0\nKeepAliveRequests 0")

@@ -2,7 +2,7 @@
 """The Autobahn test suite, a fuzzing client for WebSocket servers, against the websocket plugin and both forms of Duda's WebSockets.
 
     MONKEY_AUTOBAHN=1      cases 1 to 7 and 10: half a minute
-    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: more than an hour, mostly the suite's own time
+    MONKEY_AUTOBAHN=all    also 9, 12 and 13, over every kind of compression: more than an hour, mostly the suite's own time
     MONKEY_AUTOBAHN="12.1.* 13.2.9"    these
 
 It needs `wstest`, which runs only on Python 2.7: tools/dev/autobahn.sh installs it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sandbox exceptions for plugins: reading and writing outside of the served folders, name resolution, and the system's trusted
+"""Sandbox exceptions for plugins: reading and writing outside the served folders, name resolution, and the system's trusted
 certificates. The plugin tests/plugins/api/granted.c tries the operation that a request names.
 """
 import errno

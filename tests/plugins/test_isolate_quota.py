@@ -35,7 +35,7 @@ def place():
         (folder / "monkey-test").rmdir()
     except OSError:
         return None
-    return folder if own[1] == "/" else None  # otherwise pytest belongs to it, too, and cannot leave
+    return folder if own[1] == "/" else None  # otherwise pytest also belongs to it, and cannot leave
 
 
 PLACE = place()

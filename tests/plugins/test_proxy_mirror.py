@@ -103,7 +103,7 @@ def test_mirror_does_not_copy_large_bodies(mirrored, pair):
 
 
 def test_mirror_copies_in_progress_are_limited(mirrored):
-    """This limits memory, too: a mirror that is slower than the traffic receives fewer copies."""
+    """This also limits memory: a mirror that is slower than the traffic receives fewer copies."""
     with Backend() as origin, Backend(script=silent) as hangs:
         server = mirrored(origin, hangs)
         with server.connect() as c:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REQUEST_URI through every gateway: path and query, also for an absolute target (RFC 9112, section 3.2.2)."""
+"""REQUEST_URI through every gateway: path and query, even for an absolute target (RFC 9112, section 3.2.2)."""
 import contextlib
 import json
 

@@ -51,7 +51,7 @@ def test_rewrite_to_front_controller_does_not_bypass_auth(start, ana):
             assert server.get(target, method=method, body=body).status == 401, (method, target)
     assert server.get("/b").text == "front /b  \n"
     reply = users.get(server, "ana", "secret", target="/admin/x?q=1")
-    assert reply.text == "front /admin/x?q=1 q=1 ana\n"  # the front controller knows the user, too
+    assert reply.text == "front /admin/x?q=1 q=1 ana\n"  # the front controller also knows the user
     assert users.get(server, "ana", "wrong", target="/admin/x").status == 401
 
 

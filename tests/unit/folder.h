@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A temporary folder below /tmp for one test, with files and links; removed when the test ends. Independent
- * of cmocka: fuzz targets use it, too. */
+ * of cmocka: fuzz targets also use it. */
 #ifndef MK_UNIT_FOLDER_H
 #define MK_UNIT_FOLDER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A strict HTTP/2 client: it writes its frames into a buffer and validates everything that it receives
  * against RFC 9113: frames, windows, the order of frames on a stream, header fields. Independent of cmocka:
- * fuzz targets use it, too. */
+ * fuzz targets also use it. */
 #ifndef MK_UNIT_H2CLIENT_H
 #define MK_UNIT_H2CLIENT_H
 

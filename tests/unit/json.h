@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A strict JSON validator (RFC 8259). Independent of cmocka: fuzz targets use it, too. */
+/* A strict JSON validator (RFC 8259). Independent of cmocka: fuzz targets also use it. */
 #ifndef MK_UNIT_JSON_H
 #define MK_UNIT_JSON_H
 

@@ -35,7 +35,7 @@ bool __wrap_mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), voi
 
 static struct {
     size_t fail_at; /* index of the failing allocation, from 1; 0: none */
-    bool and_after; /* all later allocations fail, too */
+    bool and_after; /* all later allocations also fail */
     size_t n_allocs;
     size_t n_failed;
     size_t n_live;

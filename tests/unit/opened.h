@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder with some files, and a small file cache. */
+/* A folder with a few files, and a small file cache. */
 #ifndef UNIT_OPENED_H
 #define UNIT_OPENED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses HTTP/1 responses from the bytes that a connection sent, as a strict client would. Independent of
- * cmocka: fuzz targets use it, too. */
+ * cmocka: fuzz targets also use it. */
 #ifndef MK_UNIT_REPLY_H
 #define MK_UNIT_REPLY_H
 

@@ -62,7 +62,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     return if_it_is(data, HOST);
 }
 
-/* Succeeds only after some polls. */
+/* Succeeds only after a few polls. */
 static int await(struct mk_config *config, void *data)
 {
     static int asked;

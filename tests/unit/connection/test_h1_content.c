@@ -251,7 +251,7 @@ static void h1_body_request_max_counts_head_and_body(void **state)
     t.limits.request_max = 1;
     talk_open(&t, GET_EARLY);
     talk_on(&t);
-    talk_expect(&t, 413, NULL); /* a head alone may exceed the limit, too */
+    talk_expect(&t, 413, NULL); /* even a head alone may exceed the limit */
 }
 
 static void h1_body_length_beyond_int64_gets_413(void **state)

@@ -13,7 +13,7 @@ static unsigned n_closed;
 
 /* ---- Filters ---- */
 
-/* Shifts each byte by one letter, or fails after some bytes. */
+/* Shifts each byte by one letter, or fails after a few bytes. */
 struct shift {
     uint64_t at, fails_at;
     unsigned naps; /* -EAGAIN results before each pull; the filter resumes the request itself */
@@ -244,7 +244,7 @@ static void filter_source_error_is_passed_on(void **state)
     talk_on(&t);
     assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    assert_int_equal(n_closed, 3); /* the first error page has the filter, too */
+    assert_int_equal(n_closed, 3); /* the first error page also has the filter */
 }
 
 static void filter_is_closed_when_client_disconnects(void **state)

@@ -317,7 +317,7 @@ static void json_limits_are_enforced(void **state)
     assert_int_equal(duda_json_read_value(MK_STR("12345"), &pool, &small, &v, &flaws), -EFBIG);
     assert_int_equal(read_any("1e400", 5, &v), -EINVAL);
     assert_int_equal(read_any("{\"a\":-1e400}", 12, &v), -EINVAL);
-    /* Skipped values count toward the limits, too. */
+    /* Skipped values also count toward the limits. */
     struct person p;
     assert_int_equal(duda_json_read(MK_STR("{\"raw\":[1,2,3]}"), &person_shape, &pool, &few, &p, &flaws),
                      -EFBIG);

@@ -339,7 +339,7 @@ static void router_routes_have_numbers(void **state)
     assert_int_equal(found.route, 0);
     assert_ptr_equal(found.data, router);
     mk_router_find(router, MK_STR("GET"), MK_STR("/y"), &found);
-    assert_int_equal(found.route, 1); /* rejected routes have no number */
+    assert_int_equal(found.route, 1); /* rejected routes get no number */
 }
 
 int main(void)

@@ -315,7 +315,7 @@ static void h2_invalid_frames_fail_connection(void **state)
         h2talk_post(&h, 1, "/sink", "");
         h2talk_on(&h);
         h2_say_frame(&h.say, bad[i].type, bad[i].flags, bad[i].stream, bad[i].payload);
-        h2talk_get(&h, 11, "/early"); /* not read anymore */
+        h2talk_get(&h, 11, "/early"); /* no longer read */
         h2talk_on(&h);
         h2talk_expect_failed(&h, bad[i].error, bad[i].why);
         assert_int_equal(h.talk.endings[0], MK_OUTCOME_REJECTED);

@@ -112,7 +112,7 @@ static void h2_body_unread_closes_only_its_stream_window(void **state)
     h2talk_expect_open(&h, 1);
 }
 
-/* The client does not read the echoed body: reading stops, too, and the buffered data stays bounded. */
+/* The client does not read the echoed body: reading also stops, and the buffered data stays bounded. */
 static void h2_body_slow_echo_is_bounded(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ static bool is_whole(uint32_t id, unsigned n)
     return whole;
 }
 
-/* The frame headers need buffer space, too. */
+/* The frame headers also need buffer space. */
 static void h2_fields_head_at_limit_is_sent(void **state)
 {
     (void)state;

@@ -83,7 +83,7 @@ static void safe_open_follows_links_of_root_in_safe_folders(void **state)
     }
     assert_int_equal(open_as("ways/round/a", &other), -ELOOP);
     assert_int_equal(open_as("ways/none/a", &other), -ENOENT);
-    set_mode("in", 0777); /* the link target must be safe, too */
+    set_mode("in", 0777); /* the link target must also be safe */
     assert_int_equal(open_as("ways/whole/a", &other), -EPERM);
     set_mode("in", 0755);
     set_mode("ways", 0777);

@@ -91,7 +91,7 @@ static void prepared_is_disabled_if_server_keeps_forgetting(void **state)
         assert_false(postgres_prepared_forget_all(&list, p, 1000000 + i * 100000));
         assert_true(p->is_dead && !p->is_kept);
         assert_false(postgres_prepared_forget_all(
-            &list, p, 1000000 + i * 100000)); /* a second statement in flight fails, too */
+            &list, p, 1000000 + i * 100000)); /* a second statement in flight also fails */
         assert_false(postgres_prepared_sweep(&list, name));
     }
     assert_false(list.is_off);

@@ -45,7 +45,7 @@ static void lock_waiters_generations_have_separate_slots(void **state)
         assert_int_not_equal(fresh, old);
         store_lock_waiters_mark(&waiting, fresh, 1001);
         assert_true(
-            store_lock_waiters_has_others(&waiting, fresh, 1200)); /* the draining worker still waits */
+            store_lock_waiters_has_others(&waiting, fresh, 1200)); /* the draining worker is still waiting */
     }
 }
 

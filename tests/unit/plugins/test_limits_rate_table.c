@@ -61,7 +61,7 @@ static void rate_table_wait_within_maximum_is_charged(void **state)
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 2 * COST);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST); /* beyond the maximum wait, nothing is charged */
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
-    for (int i = 0; i < 5; i++) /* after a burst, too */
+    for (int i = 0; i < 5; i++) /* even after a burst */
         assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 0);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), COST);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 2 * COST);

@@ -24,7 +24,7 @@ static bool run(void)
     return calls_agree(&c) == -EPROTO && *c.why;
 }
 
-/* Repeats the step until no allocation fails anymore. */
+/* Repeats the step until no more allocations fail. */
 static void fail_each(bool (*step)(void), void (*undo)(void))
 {
     bool done = false;

@@ -160,7 +160,7 @@ static inline void fake_take_more(struct mk_upstream_conn *l, size_t n)
     fake_happen(l, MK_WRITABLE);
 }
 
-/* Data that was present from the start raises an event, too. */
+/* Data that was present from the start also raises an event. */
 static inline void fake_announce(struct mk_upstream_conn *l)
 {
     if (l->is_gradual || l->is_announced || l->state || !l->is_taken)

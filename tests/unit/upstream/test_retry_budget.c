@@ -50,7 +50,7 @@ static void retry_budget_forgets_old_requests(void **state)
     struct mk_retry_budget later = {0};
     count(&later, NOW, 1000);
     assert_int_equal(take_all(&later, NOW + 10000, 20), 3);
-    /* Old retries are forgotten, too. */
+    /* Old retries are also forgotten. */
     count(&r, NOW + 19000, 1000);
     assert_int_equal(take_all(&r, NOW + 19000, 20), 200);
 }

@@ -50,7 +50,7 @@ static void close_filter(void *ctx)
 
 static const struct mk_filter_ops filter_ops = {.read = pull_filter, .close = close_filter};
 
-/* A source of some bytes, followed by the result `end`. */
+/* A source of a few bytes, followed by the result `end`. */
 struct source {
     const char *text;
     size_t at;

@@ -90,7 +90,7 @@ static struct mk_subprocess *run(const char *script)
     return mk_subprocess_start(&w, &o, on_end, &ended);
 }
 
-/* Reads all output until no process can write anymore. */
+/* Reads all output until no process can write any longer. */
 static mk_str output(void)
 {
     static char room[64];
