@@ -7,7 +7,7 @@ A line of a table is `KIND<TAB>OLD<TAB>NEW`:
   prefix  identifiers with this prefix; the longest prefix wins, and a word wins over prefixes
   struct  the tag of a struct, after the word `struct`
   file    a path or a folder to move; updates #include lines and other mentions
-  local   FILES<TAB>OLD<TAB>NEW: an identifier in files whose old path matches the pattern FILES, outside of comments
+  local   FILES<TAB>OLD<TAB>NEW: an identifier in files whose old path matches the pattern FILES, outside comments
           and strings. Calls in comments, `old()`, are renamed too.
   key     SECTIONS<TAB>OLD<TAB>NEW: a key of these sections of the configuration, in tables of keys, and in
           configurations and docs after a mention of [SECTION]
@@ -56,7 +56,7 @@ def local_words(rules, name):
 
 
 def renamed_locally(text, words, suffix):
-    """Returns `text` with the file's local names replaced, outside of comments and strings."""
+    """Returns `text` with the file's local names replaced, outside comments and strings."""
 
     def piece(match):
         if not match["other"]:

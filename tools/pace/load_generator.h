@@ -39,7 +39,7 @@ struct pace_load_generator {
 
 mk_err pace_load_generator_init(struct pace_load_generator *l) MK_MUST_USE;
 void pace_load_generator_fini(struct pace_load_generator *l);
-/* Sends one request outside of any measurement. */
+/* Sends one request outside any measurement. */
 void pace_load_generator_send_one(struct pace_load_generator *l, struct pace_tally *t);
 /* Opens all closed connections, with one request on each. */
 void pace_load_generator_connect_all(struct pace_load_generator *l, struct pace_tally *t);

@@ -52,7 +52,7 @@ void wr_measurement_find_bottleneck(struct wr_measurement *s)
     /* A client that busy-waits uses its whole core, but reports how long it really worked. */
     if (wr_is_known(s->reported.busy))
         client = fmin(client, s->reported.busy);
-    /* One busy thread limits the server, however many threads it has. */
+    /* A single busy thread limits the server, however many threads it has. */
     bool server_not_full = counted && s->server.busy < NOT_FULL && s->server.busiest < NOT_FULL;
     s->bottleneck = client >= FULL && server_not_full             ? WR_BOTTLENECK_CLIENT
                     : s->server.busy >= FULL && client < NOT_FULL ? WR_BOTTLENECK_SERVER

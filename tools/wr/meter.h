@@ -22,14 +22,14 @@ struct wr_meter {
     double cores; /* CPU usage in the last sample */
 };
 
-/* Call it right before the client starts. Returns false if out of memory. */
+/* Call this right before the client starts. Returns false if out of memory. */
 bool wr_meter_start(struct wr_meter *m, struct wr_process_tree *server) MK_MUST_USE;
 void wr_meter_watch_client(struct wr_meter *m, pid_t pid);
 /* Takes one sample. Threads and memory are expensive to read and are skipped while they would take more than
  * 2 % of the time. Returns false if out of memory. */
 bool wr_meter_sample(struct wr_meter *m) MK_MUST_USE;
-/* Call it right after the client exits: fills all but the client's own results. Without any sample, memory is
- * unknown. Returns false if out of memory. */
+/* Call this right after the client exits: fills all but the client's own results. Without any sample, memory
+ * is unknown. Returns false if out of memory. */
 bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_measurement *out) MK_MUST_USE;
 void wr_meter_fini(struct wr_meter *m);
 

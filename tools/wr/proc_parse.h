@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "os/sockaddr.h"
 
-/* /proc/PID/stat, as far as needed. Times are in clock ticks. */
+/* The fields of /proc/PID/stat that we need. Times are in clock ticks. */
 struct wr_stat {
     pid_t pid, parent;
     char name[64];

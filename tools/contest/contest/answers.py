@@ -132,7 +132,7 @@ def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, vari
 
 
 def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
-    """wrk runs for at least one second, so it is interrupted earlier; it still prints its report. The time starts when its script
+    """wrk runs for at least one second, so it is interrupted earlier, but still prints its report. The time starts when its script
     has read the files."""
     headers = ["-H", "Connection: close"] if close else []
     command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),

@@ -79,7 +79,7 @@ class Shot:
     bottleneck: str | None = None
     samples: list[list[float | None]] = field(default_factory=list)  # [seconds, share of a core, PSS in KB]
     repeated: int = 0  # how often the shot was discarded because other programs used the machine
-    noisy: bool = False  # the recorded shot was disturbed, too
+    noisy: bool = False  # the recorded shot was also disturbed
     noise: float | None = None  # share of the used cores taken by other programs and the hypervisor
     counted_by: str | None = None  # source of the CPU time: cgroup or processes
     doubtful: list[str] = field(default_factory=list)  # omitted metrics: the client reported that they may be its own

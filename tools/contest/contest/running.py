@@ -130,7 +130,7 @@ class Running:
             return "it said nothing"
 
     def stop(self) -> None:
-        """Sends SIGTERM to the first process, and some seconds later SIGKILL to the remaining processes of the family."""
+        """Sends SIGTERM to the first process, and a few seconds later SIGKILL to the remaining processes of the family."""
         atexit.unregister(self.stop)
         try:
             if self.process:

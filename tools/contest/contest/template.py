@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration templates: @name@ is replaced by a value; the lines between `@if name@` and `@end@` are included only if the
+"""Configuration templates: @name@ is replaced with a value; the lines between `@if name@` and `@end@` are included only if the
 condition is true, with `@if not name@` only if it is false. There is nothing else, so templates look like their results."""
 import re
 
