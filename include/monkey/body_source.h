@@ -28,7 +28,7 @@ struct mk_body_source_ops {
      * Runs in the worker's event loop and must not block.
      */
     ssize_t (*read)(void *ctx, char *buf, size_t cap);
-    /** Frees the resources of the source when the response ended or its client disconnected
+    /** Frees the resources of the source when the response has ended or its client has disconnected
      * (mk_response_was_sent() tells which). Called once. May be NULL. */
     void (*close)(void *ctx);
 };

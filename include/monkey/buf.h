@@ -14,7 +14,7 @@ extern "C" {
  * A buffer for text: either one that grows on the heap, or a fixed array of the caller.
  *
  * Overflow is sticky: after the first append that does not fit (or cannot be allocated), nothing more is
- * written. You therefore check `failed` only once, at the end.
+ * written. You therefore need to check `failed` only once, at the end.
  *
  *     char buf[256];
  *     struct mk_buf b = mk_buf_fixed(buf, sizeof buf);
@@ -63,7 +63,7 @@ static inline void mk_buf_clear(struct mk_buf *b)
  * impossible. */
 MK_API bool mk_buf_reserve(struct mk_buf *b, size_t more);
 
-/** Append functions: a string, a character, a decimal number, or formatted text as of printf(3). */
+/** Append functions: a string, a character, a decimal number, or text formatted as by printf(3). */
 MK_API void mk_buf_add(struct mk_buf *b, mk_str s);
 MK_API void mk_buf_add_char(struct mk_buf *b, char c);
 /** mk_buf_add() as an inline function, for code that runs for every request: faster, but larger. */

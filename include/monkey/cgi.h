@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CGI variables (RFC 3875, section 4.1), which FastCGI, SCGI and uwsgi use as well, and parsers for the
- * head and the standard error output of scripts. */
+/* CGI variables (RFC 3875, section 4.1), which FastCGI, SCGI and uwsgi also use, and parsers for the head and
+ * the standard error output of scripts. */
 #ifndef MONKEY_CGI_H
 #define MONKEY_CGI_H
 

@@ -159,7 +159,7 @@ struct mk_conf_key {
     unsigned flags;             /**< enum mk_conf_flags */
     size_t offset, size;        /**< of the member: set by MK_CONF_AT */
     uint64_t min, max;          /**< range of the value (NUM, SIZE, TIME) or its length (TEXT); WORDS: max
-                                     is the most words allowed. A max of 0 allows whatever fits in the
+                                     is the maximum number of words. A max of 0 allows whatever fits in the
                                      member */
     uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
     const char *zero_word;      /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
@@ -292,7 +292,7 @@ MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section
 /** The destination of the server's error log: a path, `stderr` or `syslog`; NUL-terminated. Call it in
  * master_start(), when the log is open. */
 MK_API mk_str mk_config_error_log(const struct mk_config *c);
-/** Does the error log add the time and process to each line by itself, as syslog and the systemd
+/** Does the destination of the error log add the time and process to each line, as syslog and the systemd
  * journal do? Its lines then start with a priority, such as `<3>` for an error. */
 MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
 

@@ -77,7 +77,7 @@ MK_API int mk_events_send(struct mk_events *s, const struct mk_sse_event *e);
 /** Queues text that mk_sse_write() has formatted once for many streams. The text is copied. Returns the
  * same values as mk_events_send(). */
 MK_API int mk_events_send_text(struct mk_events *s, mk_str text);
-/** Ends the stream once everything queued was sent. Browsers reconnect; to stop a browser, answer its
+/** Ends the stream once all queued events have been sent. Browsers reconnect; to stop a browser, answer its
  * next request with 204. */
 MK_API void mk_events_end(struct mk_events *s);
 

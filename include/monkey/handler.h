@@ -57,9 +57,8 @@ struct mk_handler {
      * the body. NULL: `MaxBodySize` applies to every request.
      */
     uint64_t (*body_max)(struct mk_request *request, void *data);
-    /** For `monkey explain`, which does not call handle() of plugins: describes with
-     * mk_request_explain() how the request would be answered. Returns false if handle() would return
-     * MK_NEXT. May be NULL. */
+    /** For `monkey explain`, which does not call handle() of plugins: uses mk_request_explain() to describe
+     * how the request would be answered. Returns false if handle() would return MK_NEXT. May be NULL. */
     bool (*explain)(struct mk_request *request, void *data);
     /** MK_HANDLER_... bits, which the server uses to warn about probable mistakes in routes. */
     unsigned traits;

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /**
- * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates nothing of its own,
- * and needs no cleanup. Nesting may be of any depth. The caller ends what it begins, and writes a key before
- * each value in an object.
+ * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates nothing of its
+ * own, and needs no cleanup. Nesting may be of any depth. The caller ends what it begins, and writes a key
+ * before each value in an object.
  *
  *     struct mk_json_writer w = mk_json_writer_to(&buf);
  *     mk_json_begin_object(&w);
@@ -61,7 +61,7 @@ static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *w,
  * U+009F, are written as `\u` and four hexadecimal digits.
  */
 MK_API void mk_json_string(struct mk_json_writer *w, mk_str s);
-/** As mk_json_string(), for a C string; null for NULL. */
+/** Like mk_json_string(), but for a C string; null for NULL. */
 MK_API void mk_json_cstr(struct mk_json_writer *w, const char *s);
 /** Write an integer, a boolean, or null. */
 MK_API void mk_json_int(struct mk_json_writer *w, int64_t n);
@@ -75,8 +75,8 @@ MK_API void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals)
 /** Appends a value that is JSON already, without validation. */
 MK_API void mk_json_raw(struct mk_json_writer *w, mk_str json);
 
-/** Begin and end a string whose contents the caller appends to the buffer: text that needs no escaping, such as
- * base64 or a date, or the output of mk_json_escape_to(). */
+/** Begin and end a string whose contents the caller appends to the buffer: text that needs no escaping, such
+ * as base64 or a date, or the output of mk_json_escape_to(). */
 MK_API void mk_json_begin_string(struct mk_json_writer *w);
 MK_API void mk_json_end_string(struct mk_json_writer *w);
 

@@ -16,9 +16,9 @@ extern "C" {
  * may return NULL. Thread-safe.
  */
 MK_API void *mk_mem_alloc(size_t size) MK_API_MUST_USE;
-/** Allocates n * size zeroed bytes. Returns NULL on overflow, too. */
+/** Allocates n * size zeroed bytes. Also returns NULL on overflow. */
 MK_API void *mk_mem_zalloc(size_t n, size_t size) MK_API_MUST_USE;
-/** As realloc(3): returns NULL, and keeps the old block, on failure. */
+/** Like realloc(3): on failure, returns NULL and keeps the old block. */
 MK_API void *mk_mem_realloc(void *old, size_t size) MK_API_MUST_USE;
 /** Frees a block; NULL is allowed. */
 MK_API void mk_mem_free(void *p);

@@ -41,7 +41,7 @@ static inline uint32_t mk_meter_get(struct mk_config *config, mk_str package, mk
     return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
 }
 
-/** Counts the start of a call. `cells` belong to the worker; NULL counts nothing. */
+/** Counts the start of a call. `cells` belong to the worker; NULL is ignored. */
 static inline void mk_meter_begin(uint64_t *cells)
 {
     if (cells)

@@ -15,7 +15,7 @@ enum { MK_REGEX_CAPTURES_MAX = 32 };
 /** The captures of a match, as slices of the text. Index 0 is the whole match. Groups that did not
  * participate are empty. */
 struct mk_regex_captures {
-    mk_str at[MK_REGEX_CAPTURES_MAX]; /**< by group number */
+    mk_str at[MK_REGEX_CAPTURES_MAX]; /**< indexed by group number */
 };
 
 /** The result of a match. */

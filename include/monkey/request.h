@@ -29,8 +29,7 @@ struct mk_worker;
 /** The method; MK_METHOD_UNKNOWN if it is not in the enum (see mk_request_method_text()). */
 MK_API enum mk_method mk_request_method(const struct mk_request *r);
 MK_API mk_str mk_request_method_text(const struct mk_request *r);
-/** The name of mk_request_method(): as the client sent it, or "GET" if a rewrite turned the request
- * into a GET. */
+/** The name of the method: as the client sent it, or "GET" if a rewrite turned the request into a GET. */
 MK_API mk_str mk_request_method_name(const struct mk_request *r);
 
 /** The HTTP version as major * 10 + minor: 10, 11, 20. */
@@ -44,7 +43,8 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  * without scheme and authority. "*" for OPTIONS *. Absent for CONNECT, or if out of memory.
  *
  * The text is normalised only where other programs might read it differently: dot segments are resolved,
- * backslashes escaped, and multiple leading slashes merged. `/%62` and repeated slashes further on remain.
+ * backslashes escaped, and multiple leading slashes merged. `/%62`, and repeated slashes elsewhere, remain
+ * unchanged.
  */
 MK_API mk_str mk_request_raw_target(const struct mk_request *r);
 
@@ -63,11 +63,11 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 /**
  * Returns the path variants: other paths that a backend may derive from mk_request_path(). They result from
  * treating %2F and backslashes as separators, removing path parameters (`;x`), removing trailing blanks and
- * dots from names, decoding twice, and similar rules, in any combination. Others are the path after a script
- * (`/index.php/admin`), and the path of a `Destination` (RFC 4918). A variant may contain NUL bytes. Nearly
- * all paths have no variants. A hook that denies, counts or requires a password must check each variant in
- * the same way as the path, and apply the strictest result, because a program behind this server reads the
- * path by its own rules.
+ * dots from names, decoding twice, and similar rules, in any combination. Further variants are the path after
+ * a script (`/index.php/admin`) and the path of a `Destination` (RFC 4918). A variant may contain NUL bytes.
+ * Nearly all paths have no variants. A hook that denies, counts or requires a password must check each
+ * variant in the same way as the path, and apply the strictest result, because a program behind this server
+ * reads the path by its own rules.
  *
  * *list is valid until the request ends. Returns 0, or the status with which to reject the request; *n is
  * then 0. The status is 400 for a path with too many variants or a malformed Destination, 414 for a path of
@@ -117,7 +117,7 @@ MK_API void mk_request_set_ambiguous(struct mk_request *r);
  * Checks whether a handler may pass the path to another program. Returns 0 if so. Returns 400 if a path
  * variant (see mk_request_variants()) contains a `..` segment, or would have been routed to another handler:
  * the program might then serve a path that another route denies. For the path after a script, and for a
- * Destination, only a route that denies access counts. Returns the errors of mk_request_variants() as well.
+ * Destination, only a route that denies access counts. Also returns the errors of mk_request_variants().
  * Handlers that read paths in the same way as this server need no check.
  */
 MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;
@@ -188,7 +188,7 @@ MK_API int mk_request_set_vhost_name(struct mk_request *r, mk_str name);
 MK_API mk_str mk_request_route(const struct mk_request *r);
 /** The worker that serves the request. */
 MK_API struct mk_worker *mk_request_worker(const struct mk_request *r);
-/** When the request was received, in seconds since the Unix epoch. */
+/** The time at which the request was received, in seconds since the Unix epoch. */
 MK_API int64_t mk_request_time(const struct mk_request *r);
 
 /**
@@ -241,7 +241,7 @@ MK_API unsigned mk_request_find_script(const struct mk_request *r, mk_str extens
 /** The absolute file name for a path, whether or not the file exists; NUL-terminated. Absent if out of
  * memory, if the virtual host has no document root, or if the path is invalid. */
 MK_API mk_str mk_request_translate_path(const struct mk_request *r, mk_str path);
-/** Does this server serve files whose names start with a dot here? */
+/** May files whose names start with a dot be served for this request? */
 MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
 /** The media type for a file name on this virtual host. */
 MK_API mk_str mk_request_media_type(const struct mk_request *r, mk_str file_name);
@@ -312,8 +312,8 @@ MK_API void mk_request_resume(struct mk_request *r);
 /**
  * Cancels the request as soon as the client closes its side of the connection while the handler waits for
  * something other than input. Without this call, the server treats such a client as still listening (a
- * half-closed connection, RFC 9112, section 9.6), and notices that it is gone only when it sends data. No
- * effect in a tunnel: use mk_request_read() there.
+ * half-closed connection, RFC 9112, section 9.6), and detects that the client is gone only when it sends
+ * data. No effect in a tunnel: use mk_request_read() there.
  */
 MK_API void mk_request_cancel_on_disconnect(struct mk_request *r);
 

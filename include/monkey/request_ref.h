@@ -43,8 +43,8 @@ extern "C" {
  */
 struct mk_request_ref;
 
-/** Creates a reference to this request, in its thread. Returns NULL if out of memory, or if `request`
- * is NULL. */
+/** Creates a reference to this request. Call it in the thread of the request. Returns NULL if out of memory,
+ * or if `request` is NULL. */
 MK_API struct mk_request_ref *mk_request_ref_new(struct mk_request *request) MK_API_MUST_USE;
 
 /**

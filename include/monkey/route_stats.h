@@ -46,7 +46,7 @@ static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str se
     return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
 }
 
-/** Counts a request that has ended. `cells` belong to the worker; NULL counts nothing. */
+/** Counts a request that has ended. `cells` belong to the worker; NULL is ignored. */
 static inline void mk_route_stats_record(uint64_t *cells, uint64_t micros, bool failed, bool cancelled)
 {
     if (!cells)

@@ -79,9 +79,9 @@ enum mk_router_result {
  * segment.
  *
  * The most specific route with a matching method wins. The leftmost segment in which two patterns differ
- * decides: literal text before parameters, and parameters in the order of enum mk_router_type. A route for
- * `HEAD` answers `HEAD`, or else one for `GET`. A route without methods answers the methods that no other
- * route with the same pattern has.
+ * decides: literal text before parameters, and parameters in the order of enum mk_router_type. A `HEAD`
+ * request goes to a route for `HEAD`, or else to one for `GET`. A route without methods handles the methods
+ * that no other route with the same pattern handles.
  *
  * The lookup time depends on the length of the path, not on the number of routes. Add routes from one thread;
  * afterwards any thread may look them up.
@@ -108,8 +108,8 @@ MK_API void mk_router_free(struct mk_router *router);
  * Adds a route. The text is copied. A lookup returns `data`. `where` is the source location of the route
  * (`api.c:12`) for error messages, and may be absent.
  *
- * Returns 0; -EINVAL if the text is invalid or a limit is reached; -EEXIST if there is a route with the same
- * methods and pattern (parameter names do not count); or -ENOMEM. A failure leaves the routes unchanged, and
+ * Returns 0; -EINVAL if the text is invalid or a limit is reached; -EEXIST if a route with the same methods
+ * and pattern exists (parameter names do not count); or -ENOMEM. A failure leaves the routes unchanged, and
  * mk_router_error() describes it.
  */
 MK_API int mk_router_add(struct mk_router *router, mk_str route, void *data, mk_str where) MK_API_MUST_USE;

@@ -74,10 +74,10 @@ MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) 
 MK_API const char *mk_server_error(const struct mk_server *s);
 
 /**
- * Replaces the heap of all servers in the program: resize(old, size) works as realloc(3), where `old` may be
- * NULL and `size` is never 0; give_back(p) works as free(3). Both must be thread-safe. Call it once, before
- * any other function of the library; otherwise it returns -EBUSY. Other libraries (OpenSSL, nghttp2) keep
- * their own allocators.
+ * Replaces the heap of all servers in the program: resize(old, size) works like realloc(3), where `old` may
+ * be NULL and `size` is never 0; give_back(p) works like free(3). Both must be thread-safe. Call it once,
+ * before any other function of the library; otherwise it returns -EBUSY. Other libraries (OpenSSL, nghttp2)
+ * keep their own allocators.
  */
 MK_API int mk_mem_use(void *(*realloc_fn)(void *old, size_t size), void (*free_fn)(void *p));
 
@@ -160,7 +160,7 @@ typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_respo
 /**
  * Adds a route, `METHODS PATTERN` as in <monkey/router.h>, to the host added last, or to all hosts if none
  * was added. These routes precede [ROUTES] and files. Without methods, the handler receives all methods.
- * Returns -EEXIST if the route exists already.
+ * Returns -EEXIST if the route already exists.
  *
  *     mk_server_add_route(s, "GET /users/:id<int>", show_user, NULL);
  */
@@ -168,10 +168,10 @@ MK_API int mk_server_add_route(struct mk_server *s, const char *route, mk_server
 
 /** A file in memory. Its bytes must stay valid until mk_server_free(); the rest is copied. */
 struct mk_memory_file {
-    const char *path; /**< of its URL: "/app.js"; that of an index.html also answers for its folder */
+    const char *path; /**< path of its URL: "/app.js"; an index.html is also served for its folder */
     mk_str content;
-    mk_str gzip, br;  /**< the content, compressed by gzip or Brotli; absent: none */
-    const char *type; /**< media type; NULL: by the extension of the path */
+    mk_str gzip, br;  /**< the content, compressed with gzip or Brotli; absent: none */
+    const char *type; /**< media type; NULL: derived from the extension of the path */
     int64_t modified; /**< seconds since 1970, for Last-Modified; 0: none */
 };
 
@@ -181,8 +181,8 @@ struct mk_memory_file {
  * ranges, and sends the compressed variant that the client prefers. `size` is sizeof(struct mk_memory_file).
  *
  * Returns 0; -EINVAL if a path does not begin with a slash or contains a character that a route would
- * interpret, for an invalid type, or another `size`; -EEXIST if the path has a route already; -ENAMETOOLONG;
- * -ENOMEM; or -EBUSY. On an error, the files before are added.
+ * interpret, or if the type or `size` is invalid; -EEXIST if the path already has a route; -ENAMETOOLONG;
+ * -ENOMEM; or -EBUSY. On error, the files before the failing one stay added.
  *
  *     static const struct mk_memory_file files[] = {
  *         {.path = "/index.html", .content = MK_STR_INIT("<script src=app.js></script>")},
@@ -217,8 +217,8 @@ MK_API int mk_server_address(const struct mk_server *s, size_t i, char *buf, siz
 /** Runs the server in the calling thread until it is stopped. */
 MK_API int mk_server_run(struct mk_server *s);
 
-/** Runs the server in the given number of its own threads (1 to 512), which share the configuration.
- * Returns when all of them serve requests, or with an error when none does. */
+/** Runs the server in `threads` of its own threads (1 to 512), which share the configuration. Returns when
+ * all of them serve requests, or with an error when none does. */
 MK_API int mk_server_start(struct mk_server *s, unsigned threads);
 
 /**
@@ -234,15 +234,14 @@ MK_API int mk_server_fd(struct mk_server *s);
 MK_API int mk_server_step(struct mk_server *s);
 
 /**
- * Runs fn(worker, ctx) once in the loop of each worker, in its thread: sends an event to all clients, for
- * example, or changes data that each worker has of its own. Calls of one thread run in their order. done(ctx)
- * runs when all of them have returned, in the thread that finishes last, which may be the calling one; it may
- * free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server until
+ * Runs fn(worker, ctx) once in the loop of each worker, in its thread, for example to send an event to all
+ * clients, or to change data of which each worker has its own copy. Calls from one thread run in order.
+ * done(ctx) runs when all of them have returned, in the thread that finishes last, which may be the calling
+ * one; it may free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server until
  * mk_server_free().
  *
- * Returns 0 if at least one worker will call fn, even if the server stops meanwhile; a worker that is
- * stopping is left out. On an error, neither function is called: -ESHUTDOWN (the server does not run),
- * -ENOMEM, -EINVAL.
+ * Returns 0 if at least one worker will call fn, even if the server stops meanwhile; a stopping worker is
+ * skipped. On error, neither function is called: -ESHUTDOWN (the server is not running), -ENOMEM, -EINVAL.
  *
  *     static void send_temperature(struct mk_worker *worker, void *ctx)
  *     {
@@ -272,7 +271,7 @@ MK_API int mk_server_wait(struct mk_server *s);
 
 /**
  * Stops the server immediately, waits for it, and frees everything. Call it in the thread of
- * mk_server_step(), if you use that. From a handler or callback of the server, it only reports the misuse to
+ * mk_server_step(), if you use that. A call from a handler or callback of the server is only reported to
  * on_log, and frees nothing. NULL is allowed.
  */
 MK_API void mk_server_free(struct mk_server *s);

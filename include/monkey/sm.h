@@ -78,7 +78,7 @@ static inline bool mk_sm_may(const struct mk_sm *sm, const struct mk_sm_machine 
     return machine->states->next[sm->state] >> to & 1;
 }
 
-/** Changes the state. `owner` is passed to the invariant check. */
+/** Changes the state. The invariant check receives `owner`. */
 static inline void mk_sm_move(struct mk_sm *sm, const struct mk_sm_machine *machine, const void *owner,
                               unsigned to)
 {

@@ -34,9 +34,8 @@ MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
 
 /**
- * Receives the request body. Call it from the handler until it no longer returns -EAGAIN, for which you
- * return MK_WAIT. It returns 0 when the body is complete; *out then lives as long as the request, or until
- * mk_spool_free().
+ * Receives the request body. Call it from the handler, and return MK_WAIT each time it returns -EAGAIN. It
+ * returns 0 when the body is complete; *out then lives as long as the request, or until mk_spool_free().
  *
  * `max` limits the body in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than `max`,
  * or than the half of `SpoolMax` that one client may use (logged); -EMSGSIZE: longer than `MaxBodySize`;

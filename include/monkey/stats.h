@@ -113,7 +113,7 @@ static inline void mk_stat_add(uint64_t *cell, uint64_t n)
         __atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
 }
 
-/** Sets a gauge; NULL sets nothing. */
+/** Sets a gauge; NULL is ignored. */
 static inline void mk_stat_set(uint64_t *cell, uint64_t n)
 {
     if (cell)

@@ -62,8 +62,9 @@ MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
-/** As mk_log_escape(), and mk_json_string() of <monkey/json.h> without its quotes, but truncated between two
- * characters before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay intact. */
+/** Like mk_log_escape(), and mk_json_string() of <monkey/json.h> without its quotes, but truncated between
+ * two characters before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay
+ * intact. */
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
 

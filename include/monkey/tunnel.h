@@ -19,9 +19,9 @@ extern "C" {
 MK_API mk_str mk_request_tunnel(const struct mk_request *r);
 
 /**
- * As mk_request_tunnel(), but also returns the protocol of a request with a body or a method other than GET:
- * some programs, such as `docker exec`, start sessions with POST. Read the body to its end before you call
- * mk_response_open_tunnel(). WebSocket always starts with a GET without a body.
+ * Like mk_request_tunnel(), but also returns the protocol of a request with a body or a method other than
+ * GET: some programs, such as `docker exec`, start sessions with POST. Read the body to its end before you
+ * call mk_response_open_tunnel(). WebSocket always starts with a GET without a body.
  */
 MK_API mk_str mk_request_upgrade(const struct mk_request *r);
 

@@ -47,8 +47,8 @@ struct mk_upstream_defaults {
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
 /**
- * The same, in load() or host() of a plugin, for an upstream named in one of its own sections: errors are
- * reported at `key` of the section that filled `section`.
+ * Does the same in load() or host() of a plugin, for an upstream named in one of its own sections: errors are
+ * reported at `key` of the configuration section that `section` was parsed from.
  */
 MK_API struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
                                             mk_str name, const struct mk_upstream_defaults *defaults);
@@ -113,7 +113,7 @@ MK_API struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, st
  * progress. Any other value means that there is no connection, and that you may only call
  * mk_upstream_conn_release(): -EHOSTUNREACH: no server is up; -EBUSY: the queue is full, or the wait exceeded
  * QueueTimeout; -ETIMEDOUT: no server accepted within ConnectTimeout; -EPROTO: the TLS handshake failed; or
- * an error of connect(2).
+ * an error from connect(2).
  */
 MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *l);
 
@@ -162,7 +162,7 @@ enum mk_upstream_protocol {
 
 /** A request body that is produced while it is sent. These functions must not free the request. */
 struct mk_upstream_request_body {
-    struct mk_body_source_ops source; /**< as any body source: call mk_upstream_request_resume() after
+    struct mk_body_source_ops source; /**< like any body source: call mk_upstream_request_resume() after
                                            -EAGAIN; after an error, read() is not called again. close() is
                                            never called */
     /** Restarts at the first byte, for a retry. Returns false if that is impossible. NULL: retries are
@@ -329,8 +329,8 @@ MK_API bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, 
 /** Sends more of the request body. Call it when the body source has data again. If sending fails,
  * on_ready() is called later. */
 MK_API void mk_upstream_request_resume(struct mk_upstream_request *c);
-/** Is part of the request body still to be sent? False if all of it was sent, or if the server accepts
- * no more. */
+/** Is part of the request body still unsent? False if all of it was sent, or if the server accepts no
+ * more. */
 MK_API bool mk_upstream_request_is_sending(const struct mk_upstream_request *c);
 
 /** The server that responded, or was tried last, as written in the configuration; and its index in the
@@ -343,8 +343,7 @@ MK_API int mk_upstream_request_server(const struct mk_upstream_request *c);
 /**
  * Parses the options of a route, which follow its server; call it from bind() of a handler. The options in
  * MK_UPSTREAM_LIMITS_SYNTAX set `limits`; the defaults are two servers, and 60 s for each timeout. All other
- * words go to read(), which reports an invalid word and returns false. This function then returns false as
- * well.
+ * words go to read(), which reports an invalid word and returns false. This function then also returns false.
  */
 MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *conf, mk_str words,
                                     struct mk_upstream_limits *limits, bool (*read)(void *ctx, mk_str word),
@@ -370,7 +369,7 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
  * The handle() of a handler: forwards the request to the backend, and its response to the client. The backend
  * receives the client's headers unchanged, and three more, MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX
  * and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If its handlers return MK_NEXT, it responds
- * with 404 and the header MK_LOCAL_BACKEND_DECLINED; this function then returns MK_NEXT as well, unless the
+ * with 404 and the header MK_LOCAL_BACKEND_DECLINED; this function then also returns MK_NEXT, unless the
  * request has a body. A request whose connection fails is retried as in the handler `proxy`.
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)

@@ -123,9 +123,9 @@ struct mk_websocket_options {
  *
  * Returns 0; on_close(ctx) is then called exactly once. On failure, on_close() is not called, and the
  * response describes the error: return MK_ERROR. The errors are -EINVAL if the client requests no WebSocket
- * (426; MK_NEXT is allowed as well), the options are invalid, or the plugin is not loaded (500); -EPROTO if
- * the handshake is invalid (400, 426); -EACCES if the origin is not allowed (403); -EALREADY; and -ENOMEM
- * (500 or 503).
+ * (426; MK_NEXT is also allowed), the options are invalid, or the plugin is not loaded (500); -EPROTO if the
+ * handshake is invalid (400, 426); -EACCES if the origin is not allowed (403); -EALREADY; and -ENOMEM (500 or
+ * 503).
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -191,9 +191,9 @@ MK_API int mk_websocket_ping(struct mk_websocket *s, mk_str data);
 /* ---- Closing and pausing ---- */
 
 /**
- * Closes the WebSocket: queued messages are sent, then the code and reason. Messages that still arrive are
- * dropped. on_close() follows when the client has replied, or after `close_ms`. `code` is 1000 to 1003, 1007
- * to 1014 or 3000 to 4999, or MK_WEBSOCKET_NO_CODE to send none; the reason is UTF-8 of at most
+ * Closes the WebSocket: queued messages are sent, then the code and reason. Messages that arrive afterwards
+ * are dropped. on_close() follows when the client has replied, or after `close_ms`. `code` is 1000 to 1003,
+ * 1007 to 1014 or 3000 to 4999, or MK_WEBSOCKET_NO_CODE to send none; the reason is UTF-8 of at most
  * MK_WEBSOCKET_REASON_MAX bytes. Returns 0; -EINVAL for other values; or -EALREADY.
  */
 MK_API int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason);

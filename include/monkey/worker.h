@@ -88,8 +88,9 @@ struct mk_deferred;
 
 /**
  * Creates a deferred callback, which is not scheduled yet. Use it to collect the data that several requests
- * of one loop iteration send to the same peer, and send it all at once: a database query then costs a
- * fraction of a separate one. Returns NULL if out of memory. Free all of them in worker_stop at the latest.
+ * of one loop iteration send to the same peer, and send it all at once: each database query then costs a
+ * fraction of what it would cost alone. Returns NULL if out of memory. Free all of them in worker_stop at the
+ * latest.
  */
 MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;
@@ -122,7 +123,7 @@ struct mk_thread_pool;
  */
 MK_API struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *w, unsigned n,
                                                  unsigned waiting_max) MK_API_MUST_USE;
-/** As mk_worker_offload(), in a thread of this pool. Returns -EAGAIN if the queue is full, or no thread
+/** Like mk_worker_offload(), but in a thread of this pool. Returns -EAGAIN if the queue is full, or no thread
  * can be started. */
 MK_API int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
                                  void *ctx);
@@ -168,13 +169,13 @@ enum { MK_TO_ALL = -1 };
 /** Requests a reload of the configuration from the master, as SIGHUP does. Returns 0 or a negative
  * errno value. */
 MK_API int mk_worker_request_reload(struct mk_worker *w);
-/** Results of all reloads since the server started, whatever triggered them. */
+/** Results of all reloads since the server started, regardless of what triggered them. */
 struct mk_reloads {
     uint64_t done;              /**< number of successful reloads */
     uint64_t failed;            /**< number of failed reloads: the old configuration stayed active */
     int64_t done_at, failed_at; /**< time of the last of each: seconds since the Unix epoch; 0: never */
     bool last_failed;           /**< whether the most recent reload failed */
-    bool in_progress;           /**< one is in progress; another requested now follows it */
+    bool in_progress;           /**< a reload is in progress; one requested now follows it */
 };
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */

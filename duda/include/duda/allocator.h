@@ -19,7 +19,7 @@ extern "C" {
  *     }
  *     struct duda_allocator memory = {from_request, request};
  *
- * duda_allocator_of() returns that of a handler.
+ * duda_allocator_of() returns the allocator of a handler.
  */
 struct duda_allocator {
     void *(*alloc)(void *ctx, size_t size);
@@ -47,7 +47,7 @@ static inline mk_str duda_allocator_copy(const struct duda_allocator *m, mk_str 
 }
 
 struct duda_ctx;
-/** The allocator of a handler: allocates as duda_alloc() does. */
+/** The allocator of a handler: allocates like duda_alloc(). */
 MK_API struct duda_allocator duda_allocator_of(struct duda_ctx *d);
 
 #ifdef __cplusplus

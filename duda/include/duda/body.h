@@ -42,8 +42,8 @@ MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
  * from the handler: problem details with status 400 that list each error, 413, or 503. */
 MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 
-/** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the
- * handler has set one. Returns 0 or a negative errno value, as duda_write() does. */
+/** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the handler
+ * has set one. Returns 0 or a negative errno value, like duda_write(). */
 MK_API int duda_send_json(struct duda_ctx *d, struct duda_value value);
 MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, const void *object);
 

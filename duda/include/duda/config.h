@@ -40,7 +40,7 @@ enum {
 /**
  * Parses a secret into a mk_str (`parse` of a key of type MK_CONF_CUSTOM). The value comes from an
  * environment variable or from a file, which is read with the server's privileges when the configuration is
- * loaded. A trailing line end is removed, and an empty secret is an error. `monkey -T` does not print the
+ * loaded. A trailing line ending is removed, and an empty secret is an error. `monkey -T` does not print the
  * secret.
  */
 MK_API bool duda_secret(const struct mk_conf_ctx *ctx, mk_str value, void *field);

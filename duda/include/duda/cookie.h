@@ -19,7 +19,7 @@ enum duda_same_site {
 /** A cookie to set. The zero value of each member is the safe choice. */
 struct duda_cookie {
     const char *name; /**< a token (RFC 9110); the prefix `__Host-` has the strictest rules */
-    mk_str value;     /**< visible ASCII without `"`, `,`, `;` and `\`: encode other values */
+    mk_str value;     /**< visible ASCII except `"`, `,`, `;` and `\`: encode other values */
     int64_t max_age;  /**< seconds; 0: until the browser closes; negative: delete the cookie */
     mk_str path;      /**< absent: "/" */
     mk_str domain;    /**< absent: this host only, which is the safest */

@@ -59,8 +59,8 @@ MK_API int duda_hkdf(enum duda_digest digest, mk_str secret, mk_str salt, mk_str
 
 /** Encodes as base64url (RFC 4648, section 5), without padding. */
 MK_API void duda_base64url_encode(struct mk_buf *out, mk_str s);
-/** Decodes base64url. Returns false at any invalid character, at padding and at nonzero unused bits; a prefix
- * may have been written then. */
+/** Decodes base64url. Returns false at any invalid character, at padding and at nonzero unused bits; part of
+ * the result may then have been written. */
 MK_API bool duda_base64url_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 /** Decodes hexadecimal digits, lowercase or uppercase. */
 MK_API bool duda_hex_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
@@ -86,7 +86,7 @@ enum { DUDA_PASSWORD_SIZE = 384, DUDA_PASSWORD_MAX = 511 };
 MK_API int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE]) MK_API_MUST_USE;
 /**
  * Verifies a password against a hash of any type that libxcrypt supports. As slow as duda_password_hash(), so
- * call it in a thread, too. An absent hash takes the same time and never matches: pass it for unknown users,
+ * also call it in a thread. An absent hash takes the same time and never matches: pass it for unknown users,
  * so that the response time does not reveal whether a user exists.
  */
 MK_API bool duda_password_verify(mk_str password, mk_str hash) MK_API_MUST_USE;
@@ -124,10 +124,10 @@ MK_API void duda_jwt_key_free(struct duda_jwt_key *key);
 MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims) MK_API_MUST_USE;
 
 /**
- * Signs any bytes as a compact JWS (RFC 7515), for links and messages that come back or that others verify.
- * The payload is readable by everyone who sees it. Use a key for one purpose only; otherwise a text that was
- * signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a public key; -EMSGSIZE:
- * more than 16 KB; -ENOMEM.
+ * Signs any bytes as a compact JWS (RFC 7515), for links and messages that clients return or that others
+ * verify. The payload is readable by everyone who sees it. Use a key for one purpose only; otherwise a text
+ * that was signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a public key;
+ * -EMSGSIZE: more than 16 KB; -ENOMEM.
  *
  *     int e = duda_jws_sign(&text, key, MK_STR("order 17 of ana"));
  */
@@ -183,10 +183,10 @@ MK_API void duda_jwks_free(struct duda_jwks *keys);
 MK_API size_t duda_jwks_count(const struct duda_jwks *keys);
 
 /**
- * Verifies a JWT as duda_jwt_verify() does, with the key that its `kid` names; a token without `kid` is
- * verified with the only key of its algorithm. Returns the same errors, or -EKEYREVOKED: the set has no such
- * key. The key may be new: fetch the set again, but limit how often, because clients can send any number of
- * such tokens.
+ * Verifies a JWT like duda_jwt_verify(), with the key that its `kid` names; a token without `kid` is verified
+ * with the only key of its algorithm. Returns the same errors, or -EKEYREVOKED: the set has no such key. The
+ * key may be new: fetch the set again, but limit how often, because clients can send any number of such
+ * tokens.
  *
  *     int e = duda_jwt_verify_jwks(&claims, keys, token, &rules);
  *     if (e == -EKEYREVOKED && now - fetched > 60)

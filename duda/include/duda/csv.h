@@ -15,7 +15,7 @@ struct duda_csv {
     char separator; /**< ',', ';' or a tab */
     /** Buffer for cells that contain doubled quotes; other cells are slices of the input. */
     struct mk_buf *buf;
-    unsigned line;      /**< line of the last cell, from 1; cells may contain line ends */
+    unsigned line;      /**< line of the last cell, from 1; cells may contain line endings */
     unsigned column;    /**< column number of the last cell in its row, from 1 */
     const char *error;  /**< error message after -EBADMSG; static */
     bool row_ended;     /**< the last cell ended its row */
@@ -41,8 +41,8 @@ MK_API struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *b
 /**
  * Reads the next cell. Returns 1: the cell is valid until the next call, and csv->row_ended tells whether it
  * ends its row; 0: end of the text; -EBADMSG: invalid CSV (csv->line and csv->error tell where and why),
- * repeated by every later call; -ENOMEM: a cell exceeds `buf`. A leading byte order mark is skipped. Rows
- * end with LF or CR LF; the line end of the last row is optional.
+ * repeated by every later call; -ENOMEM: a cell exceeds `buf`. A leading byte order mark is skipped. Rows end
+ * with LF or CR LF; the line ending of the last row is optional.
  */
 MK_API int duda_csv_next(struct duda_csv *csv, mk_str *cell) MK_API_MUST_USE;
 

@@ -39,12 +39,12 @@ MK_API struct duda_http_client *duda_http_client(struct duda_ctx *d, const char 
 struct duda_http_request {
     mk_str method; /**< absent: GET, or POST if there is a body */
     mk_str target; /**< "/path?query"; absent: "/". Escape untrusted parts with mk_url_escape() */
-    const struct mk_header *headers; /**< headers, except Host and those of connection and framing */
+    const struct mk_header *headers; /**< headers, except Host and those for connection and framing */
     size_t n_headers;
     mk_str content_type; /**< Content-Type of the body */
     mk_str body;         /**< request body; must live until the response arrives */
-    /** For duda_http_begin(): full duplex. The server may respond while it still reads, so an early response
-     * does not end the request body. */
+    /** For duda_http_begin(): full duplex. The server may respond while it is still reading, so an early
+     * response does not end the request body. */
     bool full_duplex;
 };
 
@@ -96,7 +96,7 @@ MK_API int duda_http_open(struct duda_ctx *d, struct duda_http_client *http,
  * the end, or an error as above. */
 MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf,
                               size_t cap) MK_API_MUST_USE;
-/** Reads the rest of the body into response->body, as duda_http_fetch() does, and closes the stream. */
+/** Reads the rest of the body into response->body, like duda_http_fetch(), and closes the stream. */
 MK_API int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                               struct duda_http_response *response) MK_API_MUST_USE;
 /** Closes the stream before the handler returns. If the body has not been read to the end, this also closes

@@ -21,9 +21,9 @@ extern "C" {
  *         Folder /var/lib/shop
  *
  * Delivery is at least once: a job survives the crash of the worker that runs it. Other workers take the job
- * over when the worker has not renewed its lease for `Lease` of [JOBS]. A job may therefore run twice, or
- * twice at the same time if its handler blocks the event loop for longer than the Lease. Make handlers
- * idempotent.
+ * over when the worker has not renewed its lease for the time in `Lease` of [JOBS]. A job may therefore run
+ * twice, or twice at the same time if its handler blocks the event loop for longer than the Lease. Make
+ * handlers idempotent.
  */
 
 /** Limits: bytes of a type name, of a payload, and of a unique key; number of failed jobs listed. */
@@ -69,8 +69,8 @@ struct duda_job_type {
     uint32_t deadline_ms;  /**< of an attempt: its waits then return -ETIMEDOUT; default 5 minutes */
     size_t stack;          /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
     /** When a job of this type is enqueued automatically, once for all workers (and machines): "every 5m" (s,
-     * m, h, d), or as in crontab(5), in UTC: "30 3 * * 1-5". Missed runs are combined into one. NULL:
-     * never. */
+     * m, h, d), or in the syntax of crontab(5), in UTC: "30 3 * * 1-5". Missed runs are combined into one.
+     * NULL: never. */
     const char *schedule;
 };
 
@@ -115,9 +115,9 @@ MK_API int duda_jobs_count(struct duda_ctx *d, const char *type, struct duda_job
 MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *type,
                                  bool (*each)(void *ctx, const struct duda_job *job),
                                  void *ctx) MK_API_MUST_USE;
-/** Enqueues a failed job again as a new one; -ENOENT. */
+/** Re-enqueues a failed job as a new one; -ENOENT: there is no such failed job. */
 MK_API int duda_jobs_retry(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
-/** Deletes a failed job; -ENOENT. */
+/** Deletes a failed job; -ENOENT: there is no such failed job. */
 MK_API int duda_jobs_delete(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 
 #ifdef __cplusplus

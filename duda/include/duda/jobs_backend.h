@@ -14,8 +14,8 @@ extern "C" {
 struct duda_jobs_dequeued {
     mk_str id, record;
     unsigned attempts; /**< number of times it was dequeued, including this one */
-    uint64_t now_ms;   /**< when it was dequeued, by the store's clock */
-    uint64_t next_ms;  /**< for -ENOENT: when to poll again at the latest, in milliseconds */
+    uint64_t now_ms;   /**< time at which it was dequeued, by the store's clock */
+    uint64_t next_ms;  /**< for -ENOENT: latest time for the next poll, in milliseconds */
 };
 
 /** When a job is due. */
@@ -28,7 +28,7 @@ struct duda_jobs_due {
 enum duda_jobs_outcome {
     DUDA_JOBS_DONE,    /**< remove it */
     DUDA_JOBS_RETRY,   /**< enqueue it again */
-    DUDA_JOBS_REQUEUE, /**< enqueue it again as new: its tries count from 0 */
+    DUDA_JOBS_REQUEUE, /**< re-enqueue it as a new one: its attempts count from 0 */
     DUDA_JOBS_FAILED   /**< keep it as a failed job */
 };
 

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Limits for parsing JSON. A member of 0 means its default. */
+/** Limits for parsing JSON. A zero member selects its default. */
 struct duda_json_limits {
     size_t size;  /**< bytes of text: 1 MB */
     size_t depth; /**< nesting depth of objects and lists: 32, at most DUDA_JSON_DEPTH_MAX */

@@ -14,14 +14,14 @@ extern "C" {
 MK_API void *duda_alloc(struct duda_ctx *d, size_t size);
 /** Returns a NUL-terminated copy of the string; absent if memory is exhausted. */
 MK_API mk_str duda_strdup(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
-/** Formats a NUL-terminated string as printf(3) does; absent if memory is exhausted. */
+/** Formats a NUL-terminated string like printf(3); absent if memory is exhausted. */
 MK_API mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3) MK_API_MUST_USE;
 
 /**
  * Frees the memory used for one event. Long-running handlers (event streams, WebSockets) need it, or their
  * memory grows with every event: duda_arena_rewind() frees everything allocated since duda_arena_mark().
  * Marks nest. The results of duda_param(), duda_query() and similar functions that were called since the mark
- * become invalid, too.
+ * also become invalid.
  *
  *     size_t mark = duda_arena_mark(d);
  *     answer(d, message);

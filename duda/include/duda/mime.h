@@ -28,7 +28,7 @@ struct duda_mime {
  */
 MK_API bool duda_mime_read(mk_str text, struct duda_mime *out) MK_API_MUST_USE;
 /** Does the media type match the pattern? The pattern may end with a star ("image/" and a star, or a star on
- * both sides), also followed by a suffix: a star, `/`, a star and "+json" match all types with JSON
+ * both sides), optionally followed by a suffix: a star, `/`, a star and "+json" match all types with JSON
  * syntax. */
 MK_API bool duda_mime_is(const struct duda_mime *mime, mk_str pattern);
 /** Parses the next parameter of *rest, which starts as mime->parameters. A quoted value is written to `buf`

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Features of PostgreSQL only: notifications (LISTEN, NOTIFY), and bulk transfer of rows (COPY). */
+/* Features specific to PostgreSQL: notifications (LISTEN, NOTIFY), and bulk transfer of rows (COPY). */
 #ifndef DUDA_POSTGRES_H
 #define DUDA_POSTGRES_H
 
@@ -48,9 +48,9 @@ MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, m
                                    struct duda_postgres_sub **out) MK_API_MUST_USE;
 /**
  * Waits for the next message, which is valid until the next call, for at most `timeout_ms` milliseconds (0:
- * no limit), then returns -EAGAIN. -ECONNRESET: the connection was lost and is restored; messages sent
- * meanwhile are lost. -EOVERFLOW: messages were dropped because more than DUDA_POSTGRES_MESSAGES_MAX were
- * queued. After both errors, read the tables again and continue receiving. -EINVAL: the subscription has
+ * no limit), then returns -EAGAIN. -ECONNRESET: the connection was lost and is being restored; messages sent
+ * in the meantime are lost. -EOVERFLOW: messages were dropped because more than DUDA_POSTGRES_MESSAGES_MAX
+ * were queued. After both errors, read the tables again and continue receiving. -EINVAL: the subscription has
  * ended.
  */
 MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t timeout_ms,
@@ -105,7 +105,7 @@ struct duda_postgres_copy;
 MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                               const char *text, struct duda_postgres_copy **out) MK_API_MUST_USE;
 /**
- * FROM STDIN: sends the next bytes, in pieces of any size. Waits while the server is slower, so that at most
+ * FROM STDIN: sends the next bytes, in pieces of any size. Waits if the server is slower, so that at most
  * about 100 KB are buffered. An error in earlier bytes may be reported by this call, or only at the end.
  *
  *     struct duda_sql_result result;
@@ -131,9 +131,9 @@ MK_API int duda_postgres_copy_write(struct duda_ctx *d, struct duda_postgres_cop
 MK_API int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                            const struct duda_sql_value *values, size_t n) MK_API_MUST_USE;
 /**
- * TO STDOUT: reads the next row, in the format of the COPY and with its line end; valid until the next call.
- * The row after the last one is absent, and the COPY has then ended. Data is read from the server only on
- * demand, so a slow client slows down the server instead of filling memory.
+ * TO STDOUT: reads the next row, in the format of the COPY and with its line ending; valid until the next
+ * call. The row after the last one is absent, and the COPY has then ended. Data is read from the server only
+ * on demand, so a slow client slows down the server instead of filling memory.
  *
  *     int e = duda_postgres_copy(d, db, &result, "COPY goods TO STDOUT (FORMAT csv, HEADER)", &copy);
  *     while (!e && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)

@@ -169,7 +169,7 @@ MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str
 /**
  * Waits for the next message, which is valid until the next call, for at most `timeout_ms` milliseconds (0:
  * no limit), then returns -EAGAIN. -EOVERFLOW: messages were dropped because more than
- * DUDA_REDIS_MESSAGES_MAX were queued; -ECONNRESET: the connection was lost, and messages may be lost, too.
+ * DUDA_REDIS_MESSAGES_MAX were queued; -ECONNRESET: the connection was lost, and messages may also be lost.
  * After both errors, continue receiving: the subscription stays, and is renewed when the server returns. To
  * publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
  */

@@ -21,7 +21,7 @@ MK_API mk_str duda_path(struct duda_ctx *d);
  * if the pattern has no such name. */
 MK_API mk_str duda_param(const struct duda_ctx *d, const char *name);
 /** Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
- * that fits. */
+ * that fits in the type. */
 MK_API bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out);
 
 /** The decoded value of the first query parameter of that name (`+` is a space); absent if there is none. */

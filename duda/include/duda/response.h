@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* These functions return 0 or a negative errno value that the handler may return as it is: -EALREADY (the
+/* These functions return 0 or a negative errno value that the handler may return unchanged: -EALREADY (the
  * headers have been sent), -EINVAL, -ENOMEM, -ETIMEDOUT, -ECANCELED. */
 
 /** Sets the HTTP status code of the response, 200 to 599; the default is 200. */

@@ -105,7 +105,7 @@ struct duda_route {
     void (*stop)(struct mk_worker *);
     /** Maximum size of the request body in bytes, in place of `MaxBodySize` of the configuration (1 MB). A
      * longer body is rejected with 413 before the handler runs. 0: `MaxBodySize`; UINT64_MAX: no limit.
-     * Functions that read the body, such as duda_form_load(), have their own limits in addition. */
+     * Functions that read the body, such as duda_form_load(), additionally have their own limits. */
     uint64_t body_max;
 };
 

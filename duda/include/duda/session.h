@@ -74,22 +74,22 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  * continues, but the client gets 503 whatever it returns.
  */
 MK_API mk_str duda_session_get(struct duda_ctx *d, const char *name) MK_API_MUST_USE;
-/** Sets a value, or removes it (absent value). May wait. Returns 0; -E2BIG: the session would exceed
+/** Sets a value; an absent value removes it. May wait. Returns 0; -E2BIG: the session would exceed
  * DUDA_SESSION_MAX; -EDQUOT: the client has created too many sessions (`MaxSessions` of [SESSIONS]);
  * -EALREADY: the response has started, so the cookie cannot be set; -ESTALE: another request has destroyed
  * the session or replaced its ID since this request read it; -ENOMEM; -ENOTSUP; or an error of the store. */
 MK_API int duda_session_set(struct duda_ctx *d, const char *name, mk_str value) MK_API_MUST_USE;
 /** Replaces the session ID. Call it whenever privileges change, above all at login, to prevent session
  * fixation. The session then counts as logged in: sessions without a login are evicted before it. If another
- * request has destroyed the session meanwhile, an empty one is created. */
+ * request has destroyed the session in the meantime, an empty one is created. */
 MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
- * Destroys the session, to log out (logout). A copy of its cookie becomes useless, even with `Store
- * cookie`: all workers of this server remember the IDs of destroyed and replaced sessions until the cookie
- * would reach its idle timeout. This list holds 65536 IDs, is not shared with other machines, and is lost
- * on restart. Where a copied cookie must never become valid again, keep sessions in a [KV] or [REDIS]. When
- * the list is full, sessions without a login (duda_session_regenerate()) are dropped first, then those of
- * the address that destroyed the most.
+ * Destroys the session, for a logout. A copy of its cookie becomes useless, even with `Store cookie`: all
+ * workers of this server remember the IDs of destroyed and replaced sessions until the cookie would reach its
+ * idle timeout. This list holds 65536 IDs, is not shared with other machines, and is lost on restart. Where a
+ * copied cookie must never become valid again, keep sessions in a [KV] or [REDIS]. When the list is full,
+ * sessions without a login (duda_session_regenerate()) are dropped first, then those of the address that
+ * destroyed the most.
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 
@@ -110,10 +110,10 @@ struct duda_session_store {
      * request destroys is therefore not recreated by the save of a concurrent request. NULL: save() is called
      * instead, without this guarantee. */
     int (*replace)(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds);
-    /** Returns a secret that the store keeps with the sessions, the same for all servers that use the store.
-     * It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`: do not use
-     * the copy that this worker has cached. NULL: a key that lasts as long as the server authenticates
-     * records, and sessions end with it. */
+    /** Returns a secret that the store keeps with the sessions, which is the same for all servers that use
+     * the store. It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`:
+     * do not use the copy that this worker has cached. NULL: a key that lasts as long as the server
+     * authenticates records, and sessions end with it. */
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
 };
 /** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store

@@ -78,7 +78,7 @@ struct duda_smtp_message {
     mk_str text; /**< header and body, sent unchanged except that line endings become CR LF; NULs are
                       rejected */
 };
-/** Sends a message composed elsewhere, for example one with attachments: its header is what readers see, and
+/** Sends a message composed elsewhere, for example one with attachments: recipients see its header, while
  * `to` lists the envelope recipients. -EOPNOTSUPP: the message has bytes above 127, which the server does not
  * accept. */
 MK_API int duda_smtp_send_text(struct duda_ctx *d, struct duda_smtp *smtp,

@@ -34,12 +34,12 @@ MK_API int duda_sql_rows_result(struct duda_sql_rows *r, struct duda_ctx *d, str
 /** Frees the memory of the builder. */
 MK_API void duda_sql_rows_free(struct duda_sql_rows *r);
 
-/** The functions of a backend. They wait as those of sql.h do. */
+/** The functions of a backend. They wait like those of sql.h. */
 struct duda_sql_ops {
     /** Runs a statement in this session, or in any session if it is NULL. */
     int (*run_statement)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                          struct duda_sql_result *result, const struct duda_sql_statement *query);
-    /** Runs several statements, as duda_sql_batch() does; all results are zeroed beforehand. NULL: the
+    /** Runs several statements, like duda_sql_batch(); all results are zeroed beforehand. NULL: the
      * statements are run one by one. */
     int (*run_batch)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                      struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n);
@@ -78,7 +78,7 @@ struct duda_sql_migration {
     struct duda_sql_migration *next;
     uint32_t number;
     mk_str name, text; /**< of the file; both NUL-terminated */
-    char checksum[17]; /**< of the text, independent of its line ends */
+    char checksum[17]; /**< of the text, independent of its line endings */
 };
 /** The error for a migration that contains COMMIT, ROLLBACK or the like. */
 #define DUDA_SQL_MIGRATION_HAS_COMMIT                                                                        \

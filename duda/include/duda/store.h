@@ -56,7 +56,7 @@ MK_API int duda_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str k
 /** Sets a value only if none exists; otherwise -EEXIST. */
 MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes a value if it equals `value`; otherwise, also if there is none, -ESTALE. If `value` is absent,
+/** Deletes a value if it equals `value`; otherwise, even if there is none, -ESTALE. If `value` is absent,
  * deletes any value, and returns 0 even if there was none. */
 MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key,
                                 mk_str value) MK_API_MUST_USE;
@@ -97,7 +97,7 @@ struct duda_store_lock {
  * have passed, so a crash does not hold it forever. With `Replicas` in [REDIS] the lock survives a failover;
  * a lock that too few replicas have received is released: -ENOLINK. Waits up to wait_ms for the lock (0: does
  * not wait), then returns -EBUSY. -EDQUOT, for the memory store: requests of this client hold half of all
- * available locks. The protected code must tolerate that the lock expires while it still runs;
+ * available locks. The protected code must tolerate that the lock expires while it is still running;
  * duda_store_unlock() reports this.
  */
 MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t ttl_ms,

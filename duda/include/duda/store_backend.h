@@ -28,7 +28,7 @@ struct duda_store_ops {
     int (*replace)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
     /** Like duda_store_rate_limit(). NULL: implemented with `incr`. */
     int (*rate_limit)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
-    bool is_remote; /**< other machines change it, too */
+    bool is_remote; /**< other machines also change it */
 };
 
 struct duda_jobs_ops;
@@ -42,15 +42,15 @@ struct duda_store {
     struct duda_store *next; /**< next store of the worker */
 };
 
-/** Call in load() of a backend: declares that `section` becomes a store of that name; the name lives as long
- * as the configuration. A duplicate name is reported as an error at the section's `Name`. */
+/** Call it in a backend's load(): declares `section` as a store with this name, which must live as long as
+ * the configuration. A duplicate name is reported as an error at the section's `Name`. */
 MK_API void duda_store_declare(struct mk_config *config, const void *section, mk_str name);
-/** Call in host() of a plugin whose section has a key `Store`: checks that a store of that name exists. If
- * not, reports an error at the key and suggests a similar name. */
+/** Call it in host() of a plugin whose section has a key `Store`: checks that a store with that name exists.
+ * If not, reports an error at the key and suggests a similar name. */
 MK_API void duda_store_require(struct mk_config *config, const void *section, mk_str name);
 
-/** Call in worker_start of a backend, which needs "duda-store": registers the store. Returns 0, or -EEXIST:
- * the name is taken. */
+/** Call it in a backend's worker_start; the backend needs "duda-store". Registers the store. Returns 0, or
+ * -EEXIST: the name is taken. */
 MK_API int duda_store_register(struct mk_worker *w, struct duda_store *s);
 
 #ifdef __cplusplus

@@ -65,13 +65,13 @@ struct duda_subprocess;
  * duda_subprocess_wait(). */
 MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_options *o,
                                  struct duda_subprocess **out) MK_API_MUST_USE;
-/** Reads the next bytes of the output, and waits until there are some. Returns the number of bytes, 0 at the
- * end of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
+/** Reads the next bytes of the output, and waits until some arrive. Returns the number of bytes, 0 at the end
+ * of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char *buf,
                                     size_t cap) MK_API_MUST_USE;
 /** Writes the whole text to the standard input; waits while the pipe is full. A program that is blocked
- * because its own output is not read accepts no input: read in between, or use duda_subprocess_run(). Returns
- * 0; -EPIPE: the program has closed its input; -ETIMEDOUT or -ECANCELED. */
+ * because its own output is not read accepts no input: read its output in between, or use
+ * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *c, mk_str text) MK_API_MUST_USE;
 /** Closes the standard input of the program. */
 MK_API void duda_subprocess_close_stdin(struct duda_subprocess *c);

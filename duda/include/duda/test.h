@@ -26,7 +26,7 @@ struct duda_test_response {
 struct duda_test_request {
     const char *method;  /**< NULL: "GET", or "POST" if there is a body */
     const char *target;  /**< "/items?n=1" */
-    const char *headers; /**< headers: "Accept: text/html\r\n", each line with its line end; NULL: none */
+    const char *headers; /**< headers: "Accept: text/html\r\n", each line with its line ending; NULL: none */
     mk_str body;         /**< absent: none */
 };
 

@@ -47,7 +47,7 @@ MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_ser
 MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic);
 
 /** Subscribes the handler itself to a topic, for event streams. The subscription ends when the handler
- * returns. Results as of duda_topic_attach(). */
+ * returns. Returns the same results as duda_topic_attach(). */
 MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 /**
  * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (0: no limit).
@@ -69,7 +69,7 @@ MK_API void duda_topic_unsubscribe(struct duda_ctx *d, mk_str topic);
 struct duda_topic_message {
     mk_str topic, data;
     enum mk_websocket_kind kind;
-    uint32_t dropped; /**< number of messages dropped before it, because the handler was too slow */
+    uint32_t dropped; /**< number of messages dropped before it, because the handler did not keep up */
 };
 /**
  * Like duda_topic_receive(), for a handler that subscribes to several topics, or that must detect dropped

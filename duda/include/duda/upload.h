@@ -57,10 +57,10 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *up
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
  * service: never derive it from client input. The sandbox must allow the path (see
- * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler still
- * runs. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the error of
- * a failed wait. On error there is no file. File systems without unnamed files (O_TMPFILE), such as NFS, hold
- * a temporary file `.duda-NUMBER.part` in the folder meanwhile; a crash leaves it behind.
+ * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler is
+ * still running. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the
+ * error of a failed wait. On error there is no file. File systems without unnamed files (O_TMPFILE), such as
+ * NFS, hold a temporary file `.duda-NUMBER.part` in the folder during the copy; a crash leaves it behind.
  */
 MK_API int duda_upload_save(struct duda_ctx *d, const struct duda_upload *upload,
                             const char *path) MK_API_MUST_USE;
@@ -68,7 +68,7 @@ MK_API int duda_upload_save(struct duda_ctx *d, const struct duda_upload *upload
 /**
  * Parses a multipart request body part by part as it arrives, for files that you store elsewhere or that are
  * larger than the disk. The callbacks may wait; unread data then stays with the client (flow control). Do not
- * combine it with the functions above. Results as of duda_form_load(), or the error of a callback.
+ * combine it with the functions above. Returns the results of duda_form_load(), or the error of a callback.
  */
 MK_API int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,
                                const struct duda_multipart_ops *ops, void *ctx) MK_API_MUST_USE;

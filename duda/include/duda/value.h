@@ -17,7 +17,7 @@ enum duda_value_kind {
     DUDA_VALUE_UNSIGNED,
     DUDA_VALUE_NUMBER,
     DUDA_VALUE_TEXT,
-    DUDA_VALUE_RAW,     /**< JSON text, written as it is */
+    DUDA_VALUE_RAW,     /**< JSON text, written unchanged */
     DUDA_VALUE_STRUCT,  /**< a struct with a schema */
     DUDA_VALUE_STRUCTS, /**< an array of structs, or the elements of a list member */
     DUDA_VALUE_LIST,    /**< an array of values */
@@ -172,7 +172,7 @@ MK_API bool duda_value_member_at(const struct duda_value *v, size_t i, const cha
                                  struct duda_value *out);
 /** Is the value truthy? False for null, false, an empty string and an empty list. */
 MK_API bool duda_value_is_true(const struct duda_value *v);
-/** Writes the value as plain text: strings as they are, numbers in decimal, "true"; nothing for lists and
+/** Writes the value as plain text: strings unchanged, numbers in decimal, "true"; nothing for lists and
  * structs. */
 MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *v);
 /** Writes the shortest decimal that parses back to the same number, with a decimal point in every locale.

@@ -24,10 +24,10 @@ MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
 MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
 
 /**
- * Offloads blocking work to a thread: runs work(job) in a thread pool, and waits for it. The thread gets a
- * copy of the job (`size` bytes), which is copied back when work returns. The function may therefore write
- * results into the job, but must not access data of the handler, not even through pointers, because the
- * handler may be cancelled meanwhile.
+ * Offloads blocking work to a thread: runs work(job) in a thread pool, and waits until it returns. The thread
+ * gets a copy of the job (`size` bytes), which is copied back when work returns. The function may therefore
+ * write results into the job, but must not access data of the handler, not even through pointers, because the
+ * handler may be cancelled in the meantime.
  *
  * `threads` is a pool of mk_thread_pool_new(); NULL: the worker's own pool of four threads. Returns 0;
  * -EAGAIN: the queue of the pool is full; -ENOMEM; -ETIMEDOUT or -ECANCELED: `work` may still be running.
@@ -46,7 +46,7 @@ MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads
  * its waits return -ETIMEDOUT. 0 removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
 MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
 
-/** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. For long computations. */
+/** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. Call it in long computations. */
 MK_API int duda_cancelled(const struct duda_ctx *d);
 
 /* ---- Waiting for callbacks ---- */
