@@ -363,7 +363,7 @@ static bool start_all(struct run *r, const char *path, const char *port, const c
     dev_compile_clean_cache(&r->paths);
     if (r->source_set.is_folder)
         dev_file_watch_add_folder(r->watch, r->source_set.path);
-    else /* files saved during the compilation are noticed, too */
+    else /* also detects files saved during compilation */
         dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.path));
     printf("Monkey runs %s at\n", path);
     fflush(stdout);

@@ -210,7 +210,7 @@ uint64_t dev_compile_hash_files(mk_str files)
 
 /* ---- Files saved during a compilation ---- */
 
-/* The compiler's input files, as far as they are known in advance. */
+/* The compiler's input files that are known in advance. */
 struct file_snapshot {
     struct mk_buf files; /* one per line */
     uint64_t mark;

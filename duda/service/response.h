@@ -9,7 +9,7 @@
 int duda_response_begin_append(struct duda_ctx *d);
 /* Call it after writing to d->out. */
 int duda_response_end_append(struct duda_ctx *d);
-/* Like duda_header_add(), but also for Duda's own cookies. */
+/* Like duda_header_add(), but also accepts Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
 
 /* Is it too late to change status and headers, or is there no response? */

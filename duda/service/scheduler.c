@@ -229,7 +229,7 @@ static void resume_if_ready(struct duda_ctx *d)
     if (!d->fiber || d->runs || !can_resume(d))
         return;
     resume_handler(d);
-    if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL) /* otherwise the server still reads its output */
+    if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL) /* otherwise the server is still reading its output */
         free_handler(d);
 }
 

@@ -186,8 +186,8 @@ static void fail_requests(struct package_conn *l, struct package_request_queue *
         l->ops->finish(l, r, error, is_sent);
 }
 
-/* A server that restarts loses all clients at the same moment; they must not reconnect at the same moment, too. So
- * chance decides about the first delay, and about half of each later one. */
+/* A server that restarts loses all clients at the same moment; they must not also reconnect at the same
+ * moment. So chance decides about the first delay, and about half of each later one. */
 static uint32_t retry_delay(uint32_t backoff_ms)
 {
     uint32_t number;

@@ -116,7 +116,7 @@ static bool needs_quotes(mk_str cell, char separator)
     return cell.len && (cell.p[0] == ' ' || cell.p[cell.len - 1] == ' ');
 }
 
-/* Spreadsheets treat the full-width forms as formulas, too, in locales that use them. */
+/* In locales that use the full-width forms, spreadsheets also treat them as formulas. */
 static bool is_formula(mk_str cell)
 {
     static const char wide[] = "\uff1d\uff0b\uff0d\uff20";

@@ -83,7 +83,7 @@ const char *job_schedule_parse(struct job_schedule *s, mk_str text)
     s->hours = (uint32_t)hours;
     s->days = (uint32_t)days;
     s->months = (uint32_t)months;
-    s->weekdays = (uint32_t)(weekdays | weekdays >> 7); /* 7 is Sunday, too */
+    s->weekdays = (uint32_t)(weekdays | weekdays >> 7); /* 7 is also Sunday */
     return NULL;
 }
 

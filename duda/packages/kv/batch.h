@@ -20,7 +20,7 @@ struct duda_kv_op {
     enum duda_kv_op_type verb;
     mk_str key, value; /* allocated in the batch */
     uint64_t ttl_ms;
-    int64_t delta, *result; /* for INCR; *result is in the batch, too */
+    int64_t delta, *result; /* for INCR; *result is also in the batch */
     char *memory;           /* holds key and value */
 };
 

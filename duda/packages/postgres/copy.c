@@ -269,7 +269,7 @@ static int is_notice(struct duda_postgres_copy *copy)
             return 1;
         got = duda_wait_fd(copy->d, PQsocket(pg), MK_READABLE, REST_MS);
     }
-    return duda_cancelled(copy->d); /* the timeout of this wait may expire, too, which is not an error */
+    return duda_cancelled(copy->d); /* the timeout of this wait may also expire, which is not an error */
 }
 
 /* Unexpected input: an error, the end of the connection, or a notice (no setting suppresses INFO). Since

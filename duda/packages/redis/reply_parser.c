@@ -136,7 +136,7 @@ static int begin_list(struct redis_reply_parser *p, char mark, uint64_t n)
     return 0;
 }
 
-/* The value is complete, or has opened a list. True: the reply is complete, too. */
+/* The value is complete, or has opened a list. True: the reply is also complete. */
 static bool finish_value(struct redis_reply_parser *p)
 {
     while (p->depth) {

@@ -27,7 +27,7 @@ static bool reserve_cell(struct duda_sql_rows *r)
     return true;
 }
 
-/* NUL-terminates each string, so that an empty one has a position, too. */
+/* NUL-terminates each string, so that even an empty one has a position. */
 static bool copy_text(struct duda_sql_rows *r, struct duda_sql_value *cell)
 {
     mk_str text = cell->text;

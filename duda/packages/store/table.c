@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each partition has a lock, buckets, and blocks; an entry is a chain of blocks. When no block is free, the
  * CLOCK algorithm walks over the blocks and evicts expired entries, and those not used since its last round.
- * If that is not enough, it evicts others, too: values first, then entries that expire first. */
+ * If that is not enough, it also evicts others: values first, then entries that expire first. */
 #include "table.h"
 
 #include <errno.h>
