@@ -24,9 +24,9 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type) MK_MUST_USE;
 enum { MK_MIME_EXTENSION_MAX = 16 };
 /* Type of a file name (case-insensitive); lives as long as the table. */
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name);
-/* Is it TYPE/SUBTYPE with or without parameters (RFC 9110, section 8.3.1)? */
+/* Is the string TYPE/SUBTYPE, with or without parameters (RFC 9110, section 8.3.1)? */
 bool mk_mime_is_type(mk_str s);
-/* Is it text whose encoding a browser would have to guess? */
+/* Is the type text whose encoding a browser would have to guess? */
 bool mk_mime_wants_charset(mk_str type);
 
 #endif

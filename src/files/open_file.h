@@ -74,7 +74,7 @@ void mk_open_file_release(struct mk_open_file *f);
 struct mk_file_id mk_open_file_id(const struct mk_open_file *f);
 /* Is this the inode that was opened? */
 bool mk_open_file_is_inode(const struct mk_open_file *f, const struct stat *st);
-/* The same inode, with unchanged size and times? */
+/* Is it still the same inode, with unchanged size and times? */
 bool mk_open_file_is_unchanged(const struct mk_open_file *f, const struct stat *st);
 
 #endif

@@ -11,7 +11,7 @@ enum { MK_ETAG_MAX = 35 }; /* two 16-digit hexadecimal numbers, a dash and quote
  * length. */
 size_t mk_etag_write(char *out, int64_t mtime_ns, uint64_t size);
 
-/* Is it exactly [W/]"..."? */
+/* Is the string exactly [W/]"..."? */
 bool mk_etag_is_valid(mk_str etag);
 
 /* Compares two tags: strong comparison (neither is weak) or weak comparison (W/ is ignored). */

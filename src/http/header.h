@@ -79,7 +79,7 @@ enum mk_header_id {
     MK_HEADER_IDS
 };
 
-/* Is it hop-by-hop or a framing header (RFC 9110, section 7.6.1), regardless of Connection? */
+/* Is the header hop-by-hop or a framing header (RFC 9110, section 7.6.1), regardless of Connection? */
 static inline bool mk_header_is_hop_by_hop(unsigned id)
 {
     switch (id) {

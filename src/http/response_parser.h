@@ -42,7 +42,7 @@ struct mk_response_parser {
  * stored. */
 void mk_response_parser_init(struct mk_response_parser *r, struct mk_response_parser_options request,
                              struct mk_header_field *fields, unsigned fields_max);
-/* Frees its buffer. Call mk_response_parser_init() again before the next response. */
+/* Frees the parser's buffer. Call mk_response_parser_init() again before the next response. */
 void mk_response_parser_fini(struct mk_response_parser *r);
 /* Consumes input: moves *in forward. Fragmentation affects only how data is split. After the end or
  * MK_RESPONSE_PARSER_ERROR, further calls return the same. */

@@ -74,8 +74,8 @@ static inline uint64_t mk_scan_controls(uint64_t word)
     return (low | delete) & ~word & MK_SCAN_EACH(0x80);
 }
 
-/* Is it text of at least eight bytes without control characters? The last word overlaps the one before it if
- * the length is not a multiple of eight. False: unknown. */
+/* Is the string at least eight bytes long and without control characters? The last word overlaps the one
+ * before it if the length is not a multiple of eight. False: unknown. */
 static inline bool mk_scan_is_plain(mk_str s)
 {
     if (s.len < 8)

@@ -30,7 +30,7 @@ struct mk_target {
  * with user information, with a fragment, or with characters other than visible ASCII. */
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
-/* Is it non-empty visible ASCII without '#'? mk_request_head_parse() returns no other target. */
+/* Is the text non-empty visible ASCII without '#'? mk_request_head_parse() returns no other target. */
 bool mk_target_is_visible(mk_str text);
 /* mk_target_parse() for such text. */
 int mk_target_parse_checked(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;

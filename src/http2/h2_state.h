@@ -17,7 +17,7 @@ static inline void mk_h2_state_move_local(struct mk_h2 *h2, enum mk_h2_local to)
     mk_sm_move(&h2->local, &mk_h2_state_local_machine, h2, to);
 }
 
-/* Has it neither failed nor lost its socket? */
+/* Has the connection neither failed nor lost its socket? */
 static inline bool mk_h2_state_is_alive(const struct mk_h2 *h2)
 {
     return h2->local.state != MK_H2_LOCAL_FAILED && h2->local.state != MK_H2_LOCAL_LOST;

@@ -5,7 +5,7 @@
 
 #include "lib/server_type.h"
 
-/* Call it in the thread that runs the loop. Cleans up on failure. */
+/* Call only in the thread that runs the loop. Cleans up on failure. */
 mk_err mk_lib_worker_start(struct mk_lib_worker *r) MK_MUST_USE;
 void mk_lib_worker_stop(struct mk_lib_worker *r);
 
@@ -15,7 +15,7 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s);
 void mk_lib_worker_enter(struct mk_lib_worker *r);
 void mk_lib_worker_leave(struct mk_lib_worker *r);
 
-/* Call it in the thread that runs the loop, or while the loop does not run. */
+/* Call only in the thread that runs the loop, or while the loop is not running. */
 void mk_lib_worker_add_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 void mk_lib_worker_remove_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 

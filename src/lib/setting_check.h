@@ -5,8 +5,8 @@
 
 #include "setup/settings.h"
 
-/* Is it a key of that server section, with a valid value? -EINVAL: *error. Plugin sections are not known yet:
- * 0. */
+/* Does that server section have the key, and is the value valid? -EINVAL: *error. Plugin sections are not
+ * known yet: 0. */
 mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *error) MK_MUST_USE;
 
 /* Parses a value of Listen. */

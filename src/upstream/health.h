@@ -7,8 +7,8 @@
 #include "upstream/server.h"
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
-/* Is it down because of health checks, and not only failures? Then it is not tried even if all servers are
- * down. */
+/* Is the server down because of health checks, not just failures? Then it is not tried even if all servers
+ * are down. */
 bool mk_health_is_check_failed(const struct mk_upstream_server *s);
 /* How long it remains down because of failures; 0: not down. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
@@ -30,8 +30,8 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
 
 /* ---- Recorded and logged ---- */
 
-/* Records a failure of the server. `message`: static text, or NULL for the text of `error`. True: the server is
- * now down. */
+/* Records a failure of the server. `message`: static text, or NULL for the text of `error`. True: the server
+ * is now down. */
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                               const char *message);
 /* The server responded. */

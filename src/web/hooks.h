@@ -13,8 +13,8 @@ struct mk_hook {
     void *data; /* argument of its functions */
 };
 
-/* Are they the same plugin? The server may use a copy of the plugin's struct; both share the same name
- * string. */
+/* Do both pointers refer to the same plugin? The server may use a copy of the plugin's struct; both share the
+ * same name string. */
 static inline bool mk_hook_is_of_plugin(const struct mk_plugin *a, const struct mk_plugin *b)
 {
     return a->name == b->name;

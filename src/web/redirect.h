@@ -17,7 +17,7 @@ struct mk_redirect {
     mk_str url; /* a URL that ends after its host ("https://example.org") gets path and query appended */
 };
 
-/* Is it valid in Location: an absolute URL with a host, or a path on this host? */
+/* Is the URL valid in Location: an absolute URL with a host, or a path on this host? */
 bool mk_redirect_is_valid_url(mk_str url);
 
 /* The handler; its data is a struct mk_redirect. */

@@ -68,8 +68,8 @@ static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
     return c->form == MK_RESPONSE_BODY_RAW;
 }
 
-/* Is it a tunnel? Then source->pull produces what we send, and tunnel->on_input(source_ctx) reads what the
- * client sends. */
+/* Is the body a tunnel? Then source->pull produces what we send, and tunnel->on_input(source_ctx) reads what
+ * the client sends. */
 static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
 {
     return c->form == MK_RESPONSE_BODY_TUNNEL;

@@ -15,7 +15,7 @@ struct mk_status_handler {
 bool mk_status_handler_allows(unsigned status);
 /* Can a response with this status have a body (RFC 9110, sections 15.3.5 and 15.3.6)? */
 bool mk_status_handler_may_have_body(unsigned status);
-/* Is it an error status? `data` is the route's. */
+/* Is the handler's status an error? `data` is the route's. */
 bool mk_status_handler_is_error(const void *data);
 
 /* The handler; its data is a struct mk_status_handler. */

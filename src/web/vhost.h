@@ -143,7 +143,7 @@ void mk_vhosts_set_default(struct mk_vhosts *h, const struct mk_vhost *host);
 
 /* Is one of the host's names a pattern? */
 bool mk_vhost_has_pattern(const struct mk_vhost *host);
-/* Is it a literal name of the host? */
+/* Is the name a literal name of the host? */
 bool mk_vhost_has_name(const struct mk_vhost *host, mk_str name);
 
 /* Finds the host by name (case-insensitive, without port), else the default host. Exact names come before
