@@ -222,7 +222,7 @@ static mk_str trim_right(mk_str text)
     return text;
 }
 
-/* Here, because the helper lacks the rights of the master. */
+/* The plugin reads the file, because the helper lacks the rights of the master. */
 static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
     char buf[ACCOUNT_BYTES];

@@ -10,7 +10,7 @@
 void acme_state_folder_check(struct mk_config *config, const struct acme_settings *s);
 /* Creates the folder, with the subfolders that workers read, for the workers' user. If an existing folder
  * belongs to the master's user and no other user can write to it, the workers' user becomes the owner of the
- * folder and everything in it. Reports failures, and removes what it has created by then. */
+ * folder and of the master's files in it. Reports failures, and removes what it has created by then. */
 int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s);
 
 #endif

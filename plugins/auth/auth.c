@@ -12,7 +12,7 @@
 
 MK_PLUGIN_DECLARE(auth);
 
-/* One request at one location. */
+/* The check of a request at one location. */
 struct auth_check {
     struct mk_request *request;
     struct mk_response *response;

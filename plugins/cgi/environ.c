@@ -55,7 +55,7 @@ static void set_content_length(struct writer *w)
     set_unless_configured(w, MK_STR("CONTENT_LENGTH"), mk_buf_str(&text));
 }
 
-/* Only for programs that we start ourselves. */
+/* Sets variables only for programs that we start ourselves. */
 static void set_process_variables(struct writer *w)
 {
     set_content_length(w);

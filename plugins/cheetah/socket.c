@@ -130,8 +130,8 @@ static int check_existing_path(struct mk_config *config, const struct cheetah *c
 
 /* ---- Creation ---- */
 
-/* Creates it with the right group: a process may be able to select its groups, but not to change those of
- * files. */
+/* Creates the socket with the right group: a process may be able to select its own groups, but not to change
+ * those of files. */
 static int bind_with_group(int fd, const char *path, gid_t group)
 {
     struct sockaddr_un address = unix_address(path);

@@ -39,7 +39,7 @@ static void write_json_cell(struct cheetah_table_writer *s, mk_str json)
     }
 }
 
-/* For people. */
+/* Writes a cell of an aligned table or list, for people. */
 static void write_text_cell(struct cheetah_table_writer *s, mk_str text)
 {
     int width = s->form == CHEETAH_LIST ? 0 : s->columns[s->at].width;

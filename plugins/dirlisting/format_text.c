@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for each entry: time, size (`-` for a folder) and name, for terminals and scripts. */
+/* The text format, with one line for each entry: time, size (`-` for a folder) and name, for terminals and
+ * scripts. */
 #include "listing.h"
 
 static void write_head(const struct listing *l, struct mk_buf *out)

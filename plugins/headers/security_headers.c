@@ -17,7 +17,7 @@ static const struct field on[] = {
     FIELD("Content-Security-Policy", "frame-ancestors 'self'"),
 };
 
-/* For sites that load all resources from themselves and use no device features. */
+/* For sites that load all resources from their own origin and use no device features. */
 static const struct field strict[] = {
     FIELD("X-Content-Type-Options", "nosniff"),
     FIELD("X-Frame-Options", "DENY"),

@@ -115,7 +115,7 @@ static pid_t parent_of(pid_t pid)
     return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Is it a descendant of this process? */
+/* Is the process a descendant of this one? */
 static bool is_child_of_ours(pid_t pid)
 {
     const pid_t self = getpid();

@@ -62,7 +62,7 @@ static bool read_output(int from, struct mk_buf *said)
     return n == 0;
 }
 
-/* Kills it with its subprocesses. `*status`: from waitpid(2). */
+/* Kills the check with its subprocesses if `kills` is set. *status is from waitpid(2). */
 static void reap_check(pid_t pid, bool kills, int *status)
 {
     if (kills)

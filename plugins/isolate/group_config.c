@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 256 * 1024 };
 
-/* The rest of a line, in which only references are special. */
+/* Appends the rest of a line, in which only references are special. */
 static void append_value(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {

@@ -186,7 +186,7 @@ static void send_command(const struct isolate_record *r, enum isolate_command wh
 
 /* ---- Starting ---- */
 
-/* Only to detect whether the names have changed. */
+/* The hash only detects whether the names have changed. */
 static uint64_t hash_names(const struct mk_conf_words *names)
 {
     struct mk_hash_key key = {0};

@@ -50,7 +50,7 @@ static bool bind_as_user(const struct isolate_record *r, int fd)
     return ok;
 }
 
-/* Only those workers can connect. */
+/* Only the public workers can connect. */
 static int open_socket(struct isolate_record *r)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

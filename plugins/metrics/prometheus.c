@@ -72,7 +72,7 @@ static void print_certificate_problems(const struct snapshot *s, struct mk_buf *
         mk_buf_addf(out, "%s{problem=\"%s\"} %llu\n", name, labels[i], (unsigned long long)c.n[i]);
 }
 
-/* For hosts with a name and a certificate. */
+/* Prints the expiry times of hosts with a name and a certificate. */
 static void print_certificates(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_tls_certificate_expiry_timestamp_seconds";

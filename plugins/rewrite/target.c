@@ -244,7 +244,7 @@ static bool parse_authority(struct reader *r)
     if (r->rule->target.n < 2)
         return report_target_error(
             r, r->text, "expected the name of a host, or `$host`: no capture may become a part of it");
-    /* What follows must be a path, so that a capture cannot extend the host name. */
+    /* A path must follow, so that a capture cannot extend the host name. */
     return char_at(r, r->at) == '/' || add_text(r, MK_STR("/"));
 }
 

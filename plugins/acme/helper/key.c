@@ -36,7 +36,7 @@ bool acme_key_write_pem(const EVP_PKEY *key, struct mk_buf *out)
     return ok && !out->failed;
 }
 
-/* There is no user to prompt for a password. */
+/* The helper has no user to prompt for a password. */
 static int refuse_password_prompt(char *buf, int size, int writes, void *ctx)
 {
     (void)buf, (void)size, (void)writes, (void)ctx;

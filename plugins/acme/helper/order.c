@@ -316,7 +316,7 @@ static bool check_installed_cert(mk_str text, const struct acme_job *plan, const
     return ok;
 }
 
-/* With a clock that is years ahead, every certificate looks old. So new ones are not renewed for a while. */
+/* With a clock that is years ahead, every certificate looks old, so new ones are not renewed for a while. */
 static int64_t defer_renewal_of_new_cert(const struct acme_cert_spec *spec, const struct acme_validity *life,
                                          int64_t now, int64_t due)
 {

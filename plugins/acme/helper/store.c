@@ -95,7 +95,7 @@ static bool write_new_file(const char *path, mk_str text)
     return ok;
 }
 
-/* So that the new name survives a crash of the machine. */
+/* Makes the new name survive a crash of the machine. */
 static void fsync_folder(const char *folder)
 {
     int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
