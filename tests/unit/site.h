@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A virtual host with its own folder, and requests to it without a socket. Independent of cmocka: fuzz
- * targets use it, too. */
+ * targets also use it. */
 #ifndef MK_UNIT_SITE_H
 #define MK_UNIT_SITE_H
 

@@ -308,8 +308,8 @@ static void supervisor_serving_group_that_dies_restarts_at_once(void **state)
     expect_end();
 }
 
-/* A daemon detaches from its terminal some time after it has started its groups: the supervisor must do so,
- * too. */
+/* A daemon detaches from its terminal some time after it has started its groups: the supervisor must
+ * also do so. */
 static void supervisor_detaches_from_terminal_with_master(void **state)
 {
     int terminal = dup(STDERR_FILENO);
