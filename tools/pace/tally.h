@@ -57,8 +57,8 @@ double pace_tally_busy_share(const struct pace_tally *t);
  * cannot compute. */
 bool pace_tally_is_quantile_doubtful(const struct pace_tally *t, const struct pace_quantile *q);
 bool pace_tally_is_mean_doubtful(const struct pace_tally *t);
-/* Returns NULL if pace kept its own pace, or a static text with the reason; then some latencies are in
- * doubt. */
+/* Returns NULL if pace kept its own pace, or a static string with the reason; some latencies are then
+ * unreliable. */
 const char *pace_tally_client_problem(const struct pace_tally *t);
 
 #endif
