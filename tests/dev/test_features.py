@@ -129,7 +129,7 @@ def test_options_leave_out_exports_and_unwind_tables(build):
     def of_program():
         text = build.text("build.ninja")
         link = re.search(r"^build monkey: .*?^  LINK_FLAGS = ([^\n]*)", text, re.MULTILINE | re.DOTALL)[1]
-        compiled = re.search(r"^build \S*cli/main\.c\.o: .*?^  FLAGS = ([^\n]*)", text, re.MULTILINE | re.DOTALL)[1]
+        compiled = re.search(r"^build \S*server/main\.c\.o: .*?^  FLAGS = ([^\n]*)", text, re.MULTILINE | re.DOTALL)[1]
         return "-rdynamic" in link, "-fno-unwind-tables" in compiled
 
     build.configure()

@@ -362,6 +362,7 @@ def grown_by(server, paths, requests):
     return grown[0]
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.processes("the test measures a worker process")
 def test_worker_does_not_grow(start):
     """The smallest leak in any path would cost more than one byte per request."""

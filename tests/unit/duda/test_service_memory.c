@@ -170,7 +170,7 @@ static void memory_cleanups_run_once_in_reverse_order(void **state)
 static void memory_undeferred_cleanup_does_not_run(void **state)
 {
     (void)state;
-    void *a = (void *)(uintptr_t) "a", *b = (void *)(uintptr_t) "b", *c = (void *)(uintptr_t) "c";
+    char a[] = "a", b[] = "b", c[] = "c";
     assert_int_equal(duda_defer(&d, note, a), 0);
     assert_int_equal(duda_defer(&d, note, b), 0);
     assert_int_equal(duda_defer(&d, note, c), 0);
