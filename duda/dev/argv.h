@@ -18,7 +18,7 @@ void dev_argv_init(struct dev_argv *w);
 void dev_argv_free(struct dev_argv *w);
 void dev_argv_add(struct dev_argv *w, mk_str word);
 void dev_argv_addf(struct dev_argv *w, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/* The next word between blanks and line ends; empty: none. */
+/* The next word between blanks and line endings; empty: none. */
 mk_str dev_argv_next_word(mk_str *text);
 /* Adds each word between blanks; quotes have no special meaning. */
 void dev_argv_add_split(struct dev_argv *w, mk_str text);

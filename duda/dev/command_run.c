@@ -193,7 +193,8 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *one, 
     return ok;
 }
 
-/* "/.duda/doc" documents the only source, or that of "/"; "/shop/.duda/doc" documents shop.c in a folder. */
+/* "/.duda/doc" documents the only source, or the source of "/"; "/shop/.duda/doc" documents shop.c in a
+ * folder. */
 static bool is_doc_request(const struct dev_source_unit *one, mk_str target)
 {
     mk_str url_segment = mk_str_from_c(one->url_segment);
@@ -309,7 +310,7 @@ static int open_signalfd(const int *ours, size_t n)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Two descriptors, because children exit all the time, and code that waits for one of them must only be
+/* Two descriptors, because children exit all the time, and code that waits for a child must only be
  * interrupted by Ctrl+C. */
 static bool setup_signalfds(struct run *r)
 {

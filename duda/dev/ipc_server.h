@@ -46,7 +46,7 @@ void dev_ipc_server_close(struct dev_ipc_server *o);
 void dev_ipc_server_publish_state(struct dev_ipc_server *o, uint64_t state);
 /* Adds the descriptors to poll; returns how many, at most DEV_IPC_CLIENTS_MAX + 1. */
 size_t dev_ipc_server_add_pollfds(const struct dev_ipc_server *o, struct pollfd *fds);
-/* Accepts, reads, replies and sends as far as possible without blocking. */
+/* Accepts, reads, replies and sends as much as possible without blocking. */
 void dev_ipc_server_process(struct dev_ipc_server *o);
 
 #endif

@@ -9,8 +9,8 @@
  * are for dev_allowed_hosts_contain(). */
 void dev_server_config_write_front(struct mk_buf *out, const char *folder, const char *listen,
                                    const char *names);
-/* The back server, with the services. The configuration has no [SERVER]: that of the file `extra` (NULL:
- * none) is the only one, and so is its [HOST], if any. */
+/* The back server, with the services. The configuration has no [SERVER] or [HOST] of its own: those of the
+ * file `extra` (NULL: none) are the only ones. */
 void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_set *u, const char *extra);
 
 #endif

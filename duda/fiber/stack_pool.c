@@ -98,7 +98,7 @@ static bool map_slab_page_by_page(struct slab *slab)
         opened++;
     if (slab->base != MAP_FAILED && !opened)
         munmap(slab->base, slab->size);
-    slab->n = opened; /* a limit may allow only some of them */
+    slab->n = opened; /* a limit may allow only some of the stacks */
     return opened > 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers without a request: a dummy line and route make them look like all others. */
+/* Handlers without a request: a dummy line and route make them look like request handlers. */
 #include <duda/task.h>
 #include <errno.h>
 #include <monkey/text.h>
@@ -70,7 +70,7 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, stru
     k->d.over_ctx = task->ctx;
     k->d.owner = task->owner ? task->owner : spawning_service(worker_ctx);
     assign_task_id(k);
-    k->d.output = DUDA_OUTPUT_TUNNEL; /* only a wake resumes it */
+    k->d.output = DUDA_OUTPUT_TUNNEL; /* only duda_wake() resumes it */
     int e = duda_scheduler_start_handler(&k->d);
     if (e) {
         duda_memory_release_block(worker_ctx, k);

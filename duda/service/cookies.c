@@ -52,7 +52,7 @@ int duda_cookie_delete(struct duda_ctx *d, const char *name)
 
 /* ---- Signing and encryption ---- */
 
-/* Neither a scope nor a cookie name contains a line end, so the rest is unambiguously the host. */
+/* Neither a scope nor a cookie name contains a line ending, so the rest is unambiguously the host. */
 mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name)
 {
     mk_str host = mk_request_vhost_name(d->request), scope = duda_scope(d);

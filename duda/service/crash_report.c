@@ -155,8 +155,8 @@ static void write_crash_report(const char *what, const char *more, const void *c
 
 /* ---- For developers ---- */
 
-/* Printed at once, because the handler may never return, and instead of the report for the log. The first
- * address is that of an instruction. */
+/* Prints the report at once, because the handler may never return, and instead of the report for the log. The
+ * first address is the address of an instruction, not a return address. */
 static void print_report_to_developer(const struct duda_ctx *d, const char *what, void **frames, size_t n)
 {
     char buf[TOLD];

@@ -20,7 +20,7 @@ struct duda_worker_ctx {
     const mk_str *scopes; /* of all services of the configuration */
     size_t n_scopes;
     const struct duda_session_store *store;        /* default of all services; NULL: that of [SESSIONS] */
-    struct duda_service_session_store *own_stores; /* of services with a store of their own */
+    struct duda_service_session_store *own_stores; /* of services with their own store */
     struct duda_stack_pool *stacks[9];             /* by size: 32 KB, 64 KB, ...; created on demand */
     struct duda_crash_table *crash_table;
     struct duda_crash_slot *crash_slot;

@@ -144,7 +144,7 @@ static int parse_error_result(int e)
     return e == -EFBIG ? -EMSGSIZE : e;
 }
 
-/* Says which part violates which rule. */
+/* Reports which part violates which rule. */
 static void set_multipart_reason(struct duda_ctx *d, int e, const struct duda_multipart *parts)
 {
     size_t n;

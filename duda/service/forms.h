@@ -14,7 +14,8 @@ struct duda_parsed_form {
 };
 
 /* Checks Content-Encoding (RFC 9110, section 8.4); Duda decodes no request bodies. 0, or 415 if the body is
- * compressed and so cannot be read as its Content-Type; the response then names the accepted encodings. */
+ * compressed and therefore cannot be parsed as its Content-Type; the response then names the accepted
+ * encodings. */
 int duda_form_check_encoding(struct duda_ctx *d);
 
 /* NULL: not received yet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks of a worker: names, each with a queue whose first waiter holds the lock. Must not know who
- * waits. */
+/* The locks of a worker: names, each with a queue whose first waiter holds the lock. Knows nothing about its
+ * waiters. */
 #ifndef DUDA_SERVICE_LOCK_TABLE_H
 #define DUDA_SERVICE_LOCK_TABLE_H
 
@@ -19,7 +19,7 @@ struct duda_lock_waiter {
 };
 
 struct duda_lock_table *duda_lock_table_new(void);
-/* All waiters must have left. NULL is allowed. */
+/* Remove all waiters first. NULL is allowed. */
 void duda_lock_table_free(struct duda_lock_table *l);
 
 /* 0 or -ENOMEM. The caller owns the waiter, and sets `owner` and on_lock_granted. */

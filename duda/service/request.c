@@ -6,7 +6,7 @@
 #include "service/suspend.h"
 
 /* The server's string is a slice of the raw request headers: other headers, such as Cookie and Authorization,
- * follow it. So copy it to NUL-terminate it. */
+ * follow it. A copy is therefore needed to add the NUL. */
 static mk_str copy_or_null(struct duda_ctx *d, mk_str text)
 {
     return text.p ? duda_strdup(d, text) : MK_STR_NULL;

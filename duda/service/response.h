@@ -7,7 +7,7 @@
 
 /* 0: d->out may be written; otherwise the error that the calling response function returns. */
 int duda_response_begin_append(struct duda_ctx *d);
-/* Call it after writing to d->out. */
+/* Called after writing to d->out. */
 int duda_response_end_append(struct duda_ctx *d);
 /* Like duda_header_add(), but also accepts Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);

@@ -233,7 +233,7 @@ static void resume_if_ready(struct duda_ctx *d)
         free_handler(d);
 }
 
-/* Handlers woken meanwhile run at the end of the next loop iteration. */
+/* Handlers woken during this function run at the end of the next loop iteration. */
 static void resume_woken_handlers(void *ctx)
 {
     struct duda_worker_ctx *worker_ctx = ctx;

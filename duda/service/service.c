@@ -100,7 +100,7 @@ static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct 
         (void)duda_session_config_load_crypto(duda->session_config); /* they report a missing OpenSSL */
 }
 
-/* Sets the namespace of its state. */
+/* Sets the namespace of the service's state. */
 static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config *duda,
                              const struct duda_service *service, struct duda_service_ref *owner)
 {
@@ -225,7 +225,7 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 
 /* ---- Requests ---- */
 
-/* The path matches, the method does not. */
+/* The path matches, but the method does not. */
 static enum mk_verdict respond_allowed_methods(struct mk_request *request, struct mk_response *response,
                                                const struct mk_router *router, uint64_t allowed)
 {

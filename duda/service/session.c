@@ -130,7 +130,7 @@ static int load_session(struct duda_session *s)
     return e == -ENOENT ? 0 : e;
 }
 
-/* Requests alone also extend the session: early enough, but not on every request. */
+/* Even a request that changes nothing extends the session: early enough, but not every time. */
 static int refresh_session(struct duda_session *s)
 {
     if (!s->exists || duda_session_is_in_memory(s->d) || duda_response_head_is_final(s->d) ||

@@ -66,7 +66,7 @@ const struct mk_conf_table duda_session_config_table = {
 
 /* ---- The crypto object ---- */
 
-/* Located beside our own object. It is never unloaded. */
+/* The crypto object is located beside our own object, and is never unloaded. */
 static const struct duda_cookie_crypto *load_crypto_module(void)
 {
     Dl_info info;
@@ -142,7 +142,7 @@ static bool get_server_key(struct mk_config *config, struct duda_session_config 
     return true;
 }
 
-/* OpenSSL is larger than everything else, so it is only loaded if used. */
+/* OpenSSL is larger than everything else, so it is loaded only if used. */
 bool duda_session_config_load_crypto(struct duda_session_config *v)
 {
     if (!v->seal)

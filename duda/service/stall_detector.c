@@ -23,7 +23,7 @@ struct duda_stall_detector {
     pthread_t loop, thread;
     clockid_t clock; /* CPU-time clock of the loop's thread */
     pthread_mutex_t inspection;
-    atomic_bool inspects; /* the thread reads the stack of the handler, which must not return meanwhile */
+    atomic_bool inspects; /* the thread is reading the stack of the handler, which must not return now */
     int wake;        /* eventfd: written when the thread sleeps and a handler starts, or to stop the thread */
     atomic_uint run; /* odd while a handler runs; unique for each run */
     atomic_bool sleeps, ends;

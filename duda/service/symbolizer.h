@@ -21,8 +21,8 @@ bool duda_symbolizer_find_program(struct mk_config *config, struct duda_symboliz
 bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer_config *sources,
                                 const void *address);
 
-/* Logs the source lines of a report, asynchronously. Handles one report at a time and skips others
- * meanwhile. */
+/* Logs the source lines of a report, asynchronously. Handles one report at a time, and skips others until it
+ * is finished. */
 void duda_symbolizer_log_stack(struct duda_worker_ctx *worker_ctx, mk_str report);
 void duda_symbolizer_cancel(struct duda_worker_ctx *worker_ctx);
 

@@ -10,9 +10,10 @@
 DUDA_COLD void duda_terminate(struct duda_ctx *d);
 /* Keeps the stack of a returned handler like that of a terminated one. */
 DUDA_COLD void duda_terminated_keep_stack(struct duda_ctx *d);
-/* Called when its request is over: takes over its memory, and frees that of the oldest ones. */
+/* Called when the request of a terminated handler is over: takes over its memory, and frees that of the
+ * oldest terminated handlers. */
 DUDA_COLD void duda_terminated_add(struct duda_ctx *d);
-/* Frees all of them. */
+/* Frees the memory of all terminated handlers. */
 void duda_terminated_free_all(struct duda_worker_ctx *worker_ctx);
 
 #endif

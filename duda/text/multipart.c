@@ -63,7 +63,7 @@ struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_mul
     memcpy(m->mark, "\r\n--", 4);
     memcpy(m->mark + 4, boundary.p, boundary.len);
     m->mark_len = boundary.len + 4;
-    memcpy(m->buf, "\r\n", 2); /* no line end precedes the first boundary */
+    memcpy(m->buf, "\r\n", 2); /* no line ending precedes the first boundary */
     m->len = 2;
     return m;
 }
@@ -114,7 +114,7 @@ static size_t partial_boundary_len(const struct duda_multipart *m)
     return 0;
 }
 
-/* Parses what follows a mark at `at`. 1: a line end, with its CR at *end; 2: the last boundary; 0:
+/* Parses the bytes after a mark at `at`. 1: a line ending, with its CR at *end; 2: the last boundary; 0:
  * incomplete; -1: the boundary is the beginning of a longer text, which belongs to the body. */
 static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_t *end)
 {

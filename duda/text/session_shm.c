@@ -195,7 +195,7 @@ static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v,
             return h;
         if (was_free ? slot_is_free(p, now) : p->ends <= ends && p->visitor.is_known == was_known)
             return h;
-        slot_unlock(h); /* another worker has stored a session there meanwhile */
+        slot_unlock(h); /* another worker has stored a session there in the meantime */
     }
     return (struct locked_slot){0};
 }

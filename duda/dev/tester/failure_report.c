@@ -30,7 +30,8 @@ static void print_escaped_char(char c)
         putchar(c);
 }
 
-/* As a C string literal, so that blanks and line ends are visible. Does not split UTF-8 characters. */
+/* Formats a C string literal, so that blanks and line endings are visible. Does not split UTF-8
+ * characters. */
 static void print_quoted(mk_str text, size_t from)
 {
     size_t i = from, end = from + SHOWN < text.len ? from + SHOWN : text.len;

@@ -12,7 +12,7 @@ struct package_stream;
 struct package_stream_ops {
     /* Moves to HANDSHAKE, or calls package_conn_mark_ready(). */
     void (*on_connected)(struct package_stream *s);
-    /* Receives data. NULL: on_ready() is called instead, and reads and writes by itself. */
+    /* Receives data. NULL: on_ready() is called instead, and does its own reading and writing. */
     void (*on_bytes)(struct package_stream *s, mk_str bytes);
     void (*on_ready)(struct package_stream *s);
 };

@@ -89,7 +89,7 @@ const char *job_schedule_parse(struct job_schedule *s, mk_str text)
 
 /* ---- The next time ---- */
 
-/* As in cron: if both day fields are given, one of them suffices. */
+/* Like cron: if both day fields are given, a match of either suffices. */
 static bool matches_day(const struct job_schedule *s, const struct tm *t)
 {
     bool day = s->days >> t->tm_mday & 1, weekday = s->weekdays >> t->tm_wday & 1;

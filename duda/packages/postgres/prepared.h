@@ -33,8 +33,8 @@ void postgres_prepared_clear(struct postgres_prepared_list *l);
 struct postgres_prepared *postgres_prepared_find(const struct postgres_prepared_list *l, mk_str text);
 /* NULL: the list is full. */
 struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l, mk_str text);
-/* The server does not know `p`, so it lost all of them. True: this happened too often, and is_off is now
- * set. */
+/* The server does not know `p`, so it has lost all prepared statements. True: this happened too often, and
+ * is_off is now set. */
 bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct postgres_prepared *p,
                                   uint64_t now_ms);
 /* Call it when no statement is in flight: frees dead entries. If the server still has one, it must be

@@ -26,7 +26,7 @@ struct postgres_pubsub {
     struct duda_postgres_sub *subs;
     uint64_t n_listens, heard_ms;
     bool delivers;                  /* callbacks are running */
-    struct duda_postgres_sub *gone; /* unsubscribed meanwhile */
+    struct duda_postgres_sub *gone; /* unsubscribed by a running callback */
 };
 
 int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,

@@ -5,7 +5,7 @@
 
 #include <duda/sql.h>
 
-/* Formats a row of values in the COPY format `text`, with its line end. */
+/* Formats a row of values in the COPY format `text`, with its line ending. */
 void postgres_copy_row_format(struct mk_buf *out, const struct duda_sql_value *values, size_t n);
 /* Formats a string literal. out->failed: the text contains a NUL, or out of memory. */
 void postgres_quote_literal(struct mk_buf *out, mk_str text);

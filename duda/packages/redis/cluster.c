@@ -162,7 +162,7 @@ static int fetch_slot_map(struct duda_ctx *d, struct redis_cluster *c)
     return e;
 }
 
-/* One handler fetches the map; the others use the old one meanwhile. */
+/* One handler fetches the map; the others use the old one in the meantime. */
 static int refresh_slot_map(struct duda_ctx *d, struct redis_cluster *c)
 {
     uint64_t now = mk_worker_now_ms(c->worker);

@@ -16,7 +16,7 @@ static void append_bytes(struct mk_buf *out, const char *p, size_t len)
     out->len += len;
 }
 
-/* A length, such as "$12" or "*3", with its line end. */
+/* A length, such as "$12" or "*3", with its line ending. */
 static void append_length(struct mk_buf *out, char mark, size_t n)
 {
     char line[] = {mark, (char)('0' + n % 10), '\r', '\n'};

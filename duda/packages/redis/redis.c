@@ -143,7 +143,7 @@ static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct red
     return e;
 }
 
-/* The node is kept meanwhile, so that it can say why it failed. */
+/* The node is kept during the call, so that it can say why it failed. */
 static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_command_queue *q,
                        const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
 {
@@ -195,7 +195,8 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
     return redirect;
 }
 
-/* Retries what no node has executed, for as long as Timeout: meanwhile a replica may become the master. */
+/* Retries commands that no node has executed, until Timeout expires: a replica may become the master in the
+ * meantime. */
 static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
                           const struct redis_request *request, struct duda_redis_reply *replies)
 {
@@ -208,7 +209,7 @@ static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
             return e ? set_error(d, c.at, replies, e) : 0;
         if (redirect != REDIS_REDIRECT_RETRY && hops < HOPS_MAX)
             continue;
-        c.next = NULL; /* the node may be freed meanwhile */
+        c.next = NULL; /* the node may be freed during the sleep */
         e = duda_sleep(d, LATER_MS);
         if (e)
             return set_error(d, &r->queue, replies, e);

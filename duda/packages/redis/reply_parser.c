@@ -157,7 +157,7 @@ static bool finish_value(struct redis_reply_parser *p)
 
 /* ---- Parsing ---- */
 
-/* The line at `at`, without its type byte and line end. */
+/* The line at `at`, without its type byte and line ending. */
 static bool find_line(struct redis_reply_parser *p, mk_str *line)
 {
     mk_str all = mk_buf_str(&p->in);

@@ -22,7 +22,7 @@ struct redis_level {
 struct redis_reply_parser {
     struct mk_buf in;
     size_t at;      /* offset of the unparsed bytes of `in` */
-    size_t scanned; /* no line end before this offset in the line that begins at `at` */
+    size_t scanned; /* no line ending before this offset in the line that begins at `at` */
     /* Destination of the next reply. If d is NULL, the parser's own memory, valid until the next reply. */
     struct duda_ctx *d;
     struct duda_redis_reply *to;

@@ -29,8 +29,8 @@ struct smtp_extensions {
 };
 struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply);
 
-/* Formats the message for DATA: line ends become CR LF, leading dots are doubled, and a line with a single
- * dot ends it. -EINVAL: the message contains a NUL or a line that is too long; -ENOMEM. */
+/* Formats the message for DATA: line endings become CR LF, leading dots are doubled, and a line with a single
+ * dot ends the message. -EINVAL: the message contains a NUL or a line that is too long; -ENOMEM. */
 int smtp_data_format(struct mk_buf *out, mk_str text);
 bool smtp_is_8bit(mk_str text);
 

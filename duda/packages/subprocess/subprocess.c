@@ -17,7 +17,7 @@ static int wait_for_event(struct duda_subprocess *c)
     return e ? e : duda_wait_suspend(&c->wait);
 }
 
-/* As in a shell. */
+/* The exit code that a shell would report. */
 static int exit_code(int status)
 {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
