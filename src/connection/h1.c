@@ -326,7 +326,7 @@ static bool step(struct mk_conn *c)
     return false;
 }
 
-/* Is it between requests? */
+/* Is the connection between requests? */
 static bool is_between_requests(const struct mk_conn *c)
 {
     return c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD;

@@ -149,7 +149,8 @@ static enum mk_h1_persistence decide_persistence(const struct mk_conn *c, const 
     return !f->keep_alive ? MK_H1_CLOSED_BY_CLIENT : may_follow ? MK_H1_PERSISTENT : MK_H1_CLOSED_BY_SERVER;
 }
 
-/* Only if the request is valid without the upgrade too, for handlers that do not support the protocol. */
+/* Upgrades only requests that are also valid without the upgrade, for handlers that do not support the
+ * protocol. */
 MK_COLD static void set_upgrade_protocol(struct mk_request *r, const struct mk_framing *f)
 {
     bool is_plain = r->received.method == MK_METHOD_GET && f->body == MK_BODY_NONE;

@@ -212,7 +212,7 @@ void mk_http_stream_replace_with_error(struct mk_http_stream *d);
 
 /* ---- Tunnels ---- */
 
-/* Is the response the outgoing direction of a tunnel, not replaced by an error? */
+/* Is the response the outgoing direction of a tunnel, not replaced with an error? */
 static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
 {
     return mk_response_body_is_tunnel(&d->x->response.content) && d->x->step == MK_DISPATCH_READY;

@@ -12,8 +12,8 @@ struct mk_prefetch;
 /* Bytes that are checked and read at a time. */
 enum { MK_PREFETCH_WINDOW = 1024 * 1024 };
 
-/* Are these bytes cached, as far as a cheap check can tell? For a file of one window, the result is trusted
- * for a second. */
+/* Are these bytes cached, according to a cheap check? For a file of one window, the result is trusted for a
+ * second. */
 bool mk_prefetch_is_cached(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset, uint64_t len);
 
 /* Reads the window in the background, then calls on_read(data) in the loop. NULL: not possible, send

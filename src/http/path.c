@@ -129,7 +129,7 @@ static int decode_path(mk_str raw, char *out, char *marks, mk_str *result, unsig
     return 0;
 }
 
-/* Is it a dot, encoded or not? Moves *at past it. */
+/* Is the next character a dot, encoded or not? Moves *at past it. */
 static bool skip_dot(mk_str raw, size_t *at)
 {
     bool is_escaped = *at < raw.len && raw.p[*at] == '%' && decode_escape(raw, *at) == '.';

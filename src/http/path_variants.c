@@ -469,7 +469,7 @@ static bool is_two_dots(mk_str name)
     return has_blank && dots > 1;
 }
 
-/* Is it ".." after possible truncation? A NUL may end the name or count as a space. */
+/* Is the segment ".." after possible truncation? A NUL may end the name or count as a space. */
 static bool is_dot_dot_segment(mk_str name)
 {
     name = mk_str_first(mk_str_first(name, mk_str_find(name, ';')), mk_str_find(name, ':'));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends HTTP/2 responses: writes heads and bodies into frames, the most urgent first, as far as windows and
- * socket allow. */
+/* Sends HTTP/2 responses: writes heads and bodies into frames, the most urgent first, as much as the
+ * windows and the socket allow. */
 #ifndef MK_HTTP2_H2_OUTPUT_H
 #define MK_HTTP2_H2_OUTPUT_H
 

@@ -110,7 +110,7 @@ void mk_app_routes_free(struct mk_app_routes *p)
 
 /* ---- Responding ---- */
 
-/* For a 405 or an OPTIONS response, if nothing else handles the request. */
+/* Adds the methods to Allow, for a 405 or an OPTIONS response if nothing else handles the request. */
 static void add_allowed_methods(struct mk_request *request, const struct mk_router *router, uint64_t methods)
 {
     char buf[1024];

@@ -13,7 +13,7 @@ struct call {
     struct mk_worker *worker;
 };
 
-/* One call of mk_server_post(). */
+/* A call of mk_server_post(). */
 struct broadcast {
     void (*fn)(struct mk_worker *w, void *ctx);
     void (*done)(void *ctx);
@@ -50,7 +50,7 @@ static bool post_call(struct broadcast *b, struct call *c, struct mk_lib_worker 
     return false;
 }
 
-/* With n_ringing held: workers do not end meanwhile. */
+/* Call with n_ringing held, so that no worker ends in the meantime. */
 static mk_err post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
 {
     bool any = false;

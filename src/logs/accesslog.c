@@ -49,7 +49,7 @@ static void append_or_dash(struct mk_buf *out, mk_str s)
         mk_buf_add_char(out, '-');
 }
 
-/* One word: log readers split the fields before the first quote at spaces. */
+/* Writes the user as one word: log readers split the fields before the first quote at spaces. */
 static void append_user(struct mk_buf *out, mk_str user)
 {
     size_t end = mk_min(out->len + USER_MAX, out->cap);

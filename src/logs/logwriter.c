@@ -37,7 +37,7 @@ void mk_logwriter_fini(struct mk_logwriter *w)
     mk_buf_free(&w->lines);
 }
 
-/* Of the pending data, keeps only the rest of a partly written line. */
+/* Keeps only the rest of a partly written line, and discards all other pending data. */
 static void reset_writer(struct mk_logwriter *w, const struct mk_logfile *file)
 {
     w->lost += w->half;
@@ -116,7 +116,7 @@ static int take_severity(mk_str *line)
     return severity;
 }
 
-/* One datagram per line, facility `daemon`. */
+/* Sends one datagram per line, with the facility `daemon`. */
 static void send_to_syslog(struct mk_logwriter *w)
 {
     char buf[2048];

@@ -19,7 +19,7 @@
 
 enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX = 64 * 1024 };
 
-/* One check of the folder, from opening to closing it. */
+/* A check of the folder, from opening to closing it. */
 struct ca_check {
     const struct mk_tls_local_ca_ops *ops;
     struct mk_tls_local_ca *authority;
@@ -224,7 +224,7 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
 
 /* ---- Messages to the user ---- */
 
-/* For pasting into a shell. */
+/* Quotes the path, so that users can paste it into a shell. */
 static mk_str shell_quote(const char *path, struct mk_buf *buf)
 {
     mk_buf_add_char(buf, '\'');

@@ -6,7 +6,7 @@
  *   USR1  reopen the logs
  *   USR2  start the program again (an upgrade); this process exits when the new one serves
  *   QUIT  finish all requests, then exit
- *   TERM  exit immediately (INT, too) */
+ *   TERM  exit immediately (as does INT) */
 #ifndef MK_SERVER_MASTER_H
 #define MK_SERVER_MASTER_H
 

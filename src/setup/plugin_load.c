@@ -57,7 +57,7 @@ static mk_str plugin_name_in_path(mk_str path)
     return mk_str_first(mk_str_skip(name, prefix.len), name.len - prefix.len - suffix.len);
 }
 
-/* For messages, which are truncated: the end of a long path says more than its start. */
+/* Messages are truncated, and the end of a long path is more useful than its beginning. */
 static mk_str shortened_path(mk_str path)
 {
     return path.len > 64 ? mk_str_skip(path, mk_str_find_last(path, '/') + 1) : path;

@@ -295,7 +295,7 @@ static void warn_of_exact_folders(struct host_builder *b)
     }
 }
 
-/* With [ROUTES], files need a route too. A catch-all route shows that they are not wanted. */
+/* With [ROUTES], files also need a route. A catch-all route shows that files are not wanted. */
 static void warn_of_unserved_root(struct host_builder *b)
 {
     const struct mk_vhost *h = &b->site->host;

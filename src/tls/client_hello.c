@@ -36,7 +36,7 @@ static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
     return true;
 }
 
-/* Does it offer only that protocol? */
+/* Does the client offer only that protocol? */
 static bool is_acme_challenge(SSL *ssl)
 {
     const unsigned char *p;

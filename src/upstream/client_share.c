@@ -25,7 +25,7 @@ uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer)
     return m->client;
 }
 
-/* One client's share of `max` connections; 0: no limit. */
+/* A single client's share of `max` connections; 0: no limit. */
 static unsigned client_share_max(const struct mk_upstream *u, unsigned max)
 {
     uint32_t set = u->settings->max_client;

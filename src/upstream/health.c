@@ -184,7 +184,7 @@ void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_serv
         SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
 }
 
-/* Only the first worker makes checks. */
+/* Only the first worker runs checks. */
 bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
                             const char *message)
 {

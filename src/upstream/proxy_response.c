@@ -89,7 +89,7 @@ static bool location_cut_authority(const struct mk_proxy *p, struct location *l,
 
 /* ---- Paths of the backend ---- */
 
-/* Is it the target's folder without its trailing slash? */
+/* Is the path the target's folder without its trailing slash? */
 static bool path_is_folder_without_slash(mk_str path, mk_str folder)
 {
     if (folder.len < 2 || !mk_str_ends(folder, MK_STR("/")))

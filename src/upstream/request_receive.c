@@ -241,7 +241,7 @@ static int64_t response_length(const struct mk_upstream_request *c)
     return is_empty ? 0 : MK_LENGTH_UNKNOWN;
 }
 
-/* Is it the protocol that we requested, with a valid handshake? */
+/* Does the response switch to the protocol that we requested, after the whole request was sent? */
 static bool is_requested_upgrade(const struct mk_upstream_request *c)
 {
     return c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&

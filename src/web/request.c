@@ -53,7 +53,7 @@ mk_str mk_request_host(const struct mk_request *r)
 
 /* ---- Fields ---- */
 
-/* Does it describe the body or how it is transferred (RFC 9110, section 15.4)? */
+/* Does the header describe the body or how it is transferred (RFC 9110, section 15.4)? */
 static bool is_representation_header(mk_str name)
 {
     static const mk_str others[] = {MK_STR_INIT("Digest"),        MK_STR_INIT("Expect"),

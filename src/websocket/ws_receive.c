@@ -240,8 +240,8 @@ static size_t parse_payload(struct mk_websocket *s, struct mk_ws_receive_state *
     return n;
 }
 
-/* Returns the number of bytes consumed. A frame that has begun is consumed as far as it has arrived: only the
- * next one may have to wait. */
+/* Returns the number of bytes consumed. The received part of a frame that has begun is always consumed: only
+ * the next frame may have to wait. */
 static size_t parse_input(struct mk_websocket *s, struct mk_ws_receive_state *in, char *p, size_t len)
 {
     size_t n = 0;
@@ -362,7 +362,7 @@ static void receive_more(struct mk_websocket *s, char *buf)
     save_receive_state(s, &in);
 }
 
-/* Sending a message calls this, too: without input there is nothing to do, except for input that was kept. */
+/* Sending a message also calls this function: without new input, only input that was kept is processed. */
 bool mk_ws_receive_input(struct mk_websocket *s, bool has_input)
 {
     char buf[ROOM];

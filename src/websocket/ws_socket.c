@@ -93,8 +93,8 @@ static void set_ping_timer(struct mk_websocket *s)
         mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 
-/* Is it known to be alive, or is that impossible to know? A paused socket is not read, and a slow client may
- * not have received the ping yet. */
+/* Is the client known to be alive, or is that impossible to know? A paused socket is not read, and a slow
+ * client may not have received the ping yet. */
 static bool is_known_alive(const struct mk_websocket *s)
 {
     return s->was_heard || s->is_paused || (!mk_ws_queue_is_empty(&s->queue) && s->has_sent);
