@@ -13,7 +13,7 @@ enum cgi_slot_state {
     CGI_SLOT_NONE,
     CGI_SLOT_WAITING,
     CGI_SLOT_GRANTED,  /* a script may be started in this slot */
-    CGI_SLOT_REJECTED, /* the queue was full: replaced by a client with fewer requests */
+    CGI_SLOT_REJECTED, /* the queue was full: replaced with a client that has fewer requests */
 };
 
 /* A request for a process slot; in the memory of its request. */
