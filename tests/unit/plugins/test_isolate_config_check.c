@@ -149,7 +149,7 @@ static void config_check_silent_exit_is_reported(void **state)
     expect_report(crashes, "the service `shop` cannot serve: it ended at once\n");
 }
 
-/* Exceeds the report buffer: the rest must be read, too, so that the service can exit. */
+/* Exceeds the report buffer: the rest must also be read, so that the service can exit. */
 static int says_much(void)
 {
     char line[1024];
