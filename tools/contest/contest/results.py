@@ -2,7 +2,7 @@
 """A record by case, contestant and metric: estimates and winners. All judgments of a report are made here.
 
 A sweep has a value for each step; as a whole it is judged by the geometric mean over its steps, computed for each round, so that
-its interval, too, is one between rounds.
+its interval is also an interval between rounds.
 """
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -222,8 +222,8 @@ class Results:
 
     def ranked(self, case):
         """Returns the metrics that can be won in this case, the deciding one first: those of the case, then other comparable
-        ones. A rate set by the client is no merit of a server. In a closed loop latency follows from the rate, and PSS divides
-        shared memory among running contestants."""
+        ones. A rate set by the client says nothing about a server. In a closed loop latency follows from the rate, and PSS
+        divides shared memory among running contestants."""
         about, opened = self.record.cases[case], self.is_open(case)
         comparable = {"rate": about.axis != "rate", "cpu_us": True, "p90_us": opened, "p99_us": opened}
         wanted = [m for m in about.metrics if m in RANKED]
