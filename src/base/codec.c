@@ -123,7 +123,7 @@ static uint64_t load_fewer_than_eight(mk_str s)
     return (uint64_t)last << 32 | first;
 }
 
-/* The last bytes are tested with bytes already tested. */
+/* The test of the last eight bytes overlaps the previous one. */
 static bool is_plain(mk_str s)
 {
     size_t n = 0;

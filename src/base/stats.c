@@ -36,7 +36,7 @@ struct table {
 enum { MAKING, READY, HIDDEN, REFUSED };
 
 struct series {
-    uint32_t state;        /* stays MAKING if its worker died meanwhile */
+    uint32_t state;        /* stays MAKING if its worker died in the meantime */
     uint32_t table, first; /* its table, and its first cell in a row */
     uint16_t len[MK_STAT_LABELS];
     char values[MK_STAT_VALUES];

@@ -13,7 +13,7 @@ void mk_conf_print_section(const struct mk_conf_table *table, const void *in, st
  * the reader should return (see mk_conf_words_quote_text for quotes). */
 void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
 
-/* Writes the first value of the key as it would be configured. False: there is none. */
+/* Writes the first value of the key as in a configuration. False: the key has no value. */
 bool mk_conf_print_value(const struct mk_conf_key *key, const void *in, struct mk_buf *out);
 
 #endif

@@ -53,7 +53,7 @@ static void on_ready(struct mk_fd_watch *w, uint32_t events)
 }
 
 /* Bytes sent and acknowledged by the peer. The kernel accepts more data only in large steps, so what a slow
- * peer acknowledges meanwhile must count. */
+ * peer acknowledges in between must count. */
 static uint64_t bytes_progressed(const struct mk_conn *c)
 {
     return c->progress - mk_sock_unsent_bytes(c->stream.fd);

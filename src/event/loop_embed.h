@@ -8,7 +8,7 @@
 
 /* Undone by mk_loop_fini(). */
 mk_err mk_loop_embed_start(struct mk_loop *loop) MK_MUST_USE;
-/* One non-blocking iteration. */
+/* Runs one non-blocking iteration. */
 mk_err mk_loop_embed_step(struct mk_loop *loop) MK_MUST_USE;
 
 #endif

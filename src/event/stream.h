@@ -12,7 +12,7 @@ struct mk_stream;
  * partial write, offer the remaining bytes again before any others: an encrypted stream may have encrypted
  * them already. */
 struct mk_stream_ops {
-    /* 0: the peer has closed its sending side. */
+    /* Returns 0 if the peer has closed its sending side. */
     ssize_t (*read)(struct mk_stream *s, char *buf, size_t cap);
     /* `more`: more data follows immediately, so a partial packet may wait for it. */
     ssize_t (*write)(struct mk_stream *s, mk_str bytes, bool more);
@@ -63,7 +63,8 @@ static inline ssize_t mk_stream_read(struct mk_stream *s, char *buf, size_t cap)
     return n;
 }
 
-/* Has the peer closed its sending side? Finds an end for which no event comes: a close_notify without a FIN. */
+/* Has the peer closed its sending side? Finds an end for which no event comes: a close_notify without a FIN.
+ * */
 static inline bool mk_stream_check_end(struct mk_stream *s)
 {
     if (s->ops->check_end && !s->ended && mk_stream_is_readable(s))

@@ -338,7 +338,7 @@ static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root
     struct mk_open_file *known = find_entry(c, root, path, path_hash(c, root, path));
     if (known) {
         mark_used(c, known, now_ms);
-        known->refs++; /* it could otherwise be evicted meanwhile */
+        known->refs++; /* otherwise it could be evicted in the meantime */
     }
     if (MK_UNLIKELY(!known || !is_fresh(c, known, now_ms)))
         return acquire_slow(c, root, path, now_ms, only_kept, file);

@@ -34,7 +34,7 @@ void mk_router_tree_fini(struct mk_router_tree *t);
  * are harmless. */
 mk_router_node_id mk_router_tree_add(struct mk_router_tree *t, const struct mk_router_segment *s, size_t n);
 
-/* The child with this text; 0: none. */
+/* Returns the child with this text; 0: none. */
 mk_router_node_id mk_router_tree_find_text(const struct mk_router_tree *t, mk_router_node_id parent,
                                            mk_str text);
 

@@ -81,7 +81,7 @@ static void run_woken_streams(struct mk_h2 *h2)
     struct mk_list now;
     if (mk_list_empty(&h2->woken))
         return;
-    /* Streams woken meanwhile run in the next iteration. */
+    /* Streams woken in the meantime run in the next iteration. */
     now = h2->woken;
     now.next->prev = now.prev->next = &now;
     mk_list_init(&h2->woken);

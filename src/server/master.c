@@ -135,7 +135,7 @@ static void finish_reload(struct master *m)
     mk_timer_stop(&m->hand_over_timer);
     mk_config_generation_free(m->other);
     m->other = NULL;
-    if (!m->upgrade.child) /* a successor manages its own */
+    if (!m->upgrade.child) /* during an upgrade, the successor manages the pid file */
         mk_master_pid_file_change(&m->pid, &m->log.log, m->generation->server.pid_file);
     mk_log_info(&m->log.log, "the new configuration serves");
     notify_service_manager(m, "READY=1");

@@ -66,7 +66,7 @@ void mk_workers_fini(struct mk_workers *w);
 /* Starts a full set of workers for the generation, next to the running ones. */
 mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g) MK_MUST_USE;
 /* Returns to a generation whose workers were not told to shut down, and restarts those that died
- * meanwhile. */
+ * in the meantime. */
 void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g);
 /* Number of existing and serving workers of the generation, without those told to shut down. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready);
