@@ -9,7 +9,7 @@
 
 enum {
     OUT_MAX = 256 * 1024, /* for a head with a very long path */
-    OUT_WANTED = 4096,    /* collected before it is sent */
+    OUT_WANTED = 4096,    /* amount to collect before sending */
     TURN_MAX = 32,        /* the loop opens links, so only a few at a time */
 };
 

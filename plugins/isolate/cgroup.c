@@ -167,7 +167,7 @@ static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *error)
     own_cgroup_path(p, "server/cgroup.procs", to);
     own_cgroup_path(p, "cgroup.procs", from);
     int n = move_process(to, getpid()) ? 1 : -1;
-    for (int i = 0; i < ROUNDS && n > 0; i++) /* they may start others meanwhile */
+    for (int i = 0; i < ROUNDS && n > 0; i++) /* they may start others in the meantime */
         n = move_own_processes(from, to, &has_others);
     if (n < 0)
         return set_error(error, "cannot write", to);

@@ -26,7 +26,7 @@ struct throttle {
     struct mk_request *request;
     struct mk_timer timer;
     uint64_t due_ms;  /* when the portion may be sent */
-    uint64_t portion; /* what is left of it */
+    uint64_t portion; /* unsent rest of the portion */
     uint64_t free;    /* bytes not counted */
     uint64_t size;    /* of a portion */
     uint64_t left;    /* body bytes left; UINT64_MAX: unknown */

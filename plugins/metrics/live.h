@@ -15,7 +15,7 @@ struct live {
     const struct metrics *metrics;
     struct meter meter;
     struct counters *counters;
-    struct mk_timer settle; /* runs for a second after the first request of a busy time */
+    struct mk_timer settle; /* runs for a second after the first request of a busy period */
     bool is_settling, was_busy;
     struct sampler *sampler; /* in the first worker; else NULL */
     struct mk_timer tick;    /* runs while the page has viewers */

@@ -51,7 +51,7 @@ static void begin_star(struct glob *g, struct mk_regex_captures *out)
     set_star_capture(g, out);
 }
 
-/* The last star matches one more byte. */
+/* Lets the last star match one more byte. */
 static bool backtrack_star(struct glob *g, struct mk_regex_captures *out)
 {
     if (g->star == MK_STR_NONE)

@@ -220,7 +220,7 @@ static bool set_order_error(const struct order *o, struct acme_error *f)
     return false;
 }
 
-/* From any state to `valid`. */
+/* Advances the order from any state to `valid`. */
 static bool advance_order(struct order *o, struct acme_error *f)
 {
     struct acme_backoff patience = acme_backoff_new();
