@@ -39,7 +39,7 @@ class Slow(Backend):
 
 @contextlib.contextmanager
 def asking(server, n, target="/api/x"):
-    """Opens n clients that have sent a request and not read the response."""
+    """Opens n clients that have sent a request but not read the response."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(n)]
         for each in clients:

@@ -124,7 +124,7 @@ class Http2Client:
     # Sending
 
     def send(self, data):
-        """Sends raw bytes and receives meanwhile, so that neither side blocks the other."""
+        """Sends raw bytes and receives at the same time, so that neither side blocks the other."""
         view, poll = memoryview(data), select.poll()
         while view:
             poll.register(self.sock, select.POLLOUT | (0 if self.slow or self.ended else select.POLLIN))

@@ -30,7 +30,7 @@ STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16
 SECONDS = 30  # for the program to start, to end, or to print the expected text
 
-# No log may contain these: reports of sanitizers and assertions, and of workers killed by them.
+# No log may contain these reports of sanitizers and assertions, and of workers killed by them.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
                   r"monkey: bug:|worker \d+ was killed by signal|worker \d+ ended unexpectedly|did not end were killed|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"

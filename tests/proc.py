@@ -49,7 +49,7 @@ def sleeps(pid):
 
 def stop_idle(pid):
     """Stops a process while it is idle. A busy process would resume with its current work, not with the events that arrived
-    meanwhile."""
+    in the meantime."""
     wait_until(lambda: status(pid)["State"].startswith("S"), f"process {pid} is idle")
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: status(pid)["State"].startswith("T"), f"process {pid} is stopped")

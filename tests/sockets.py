@@ -35,7 +35,7 @@ def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_na
 
 
 def free_port():
-    """A port that no process listens on. It is below the ephemeral range, so that the kernel gives it to no client meanwhile."""
+    """A port that no process listens on. It is below the ephemeral range, so that the kernel does not assign it to a client."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     lowest, end = (10240, first) if first > 11240 else (1024, 65536)
     while True:

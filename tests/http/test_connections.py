@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """The workers are stopped: all data sent meanwhile has arrived when they continue."""
+    """The workers are stopped: all data sent in the meantime has arrived when they continue."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

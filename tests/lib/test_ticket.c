@@ -97,7 +97,7 @@ static void request_ref_reports_ended_request(void **state)
     mk_server_free(s);
 }
 
-/* The request ends between the call and the loop: the loop does not run meanwhile. */
+/* The request ends between the call and the loop: the loop does not run in between. */
 static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state)
 {
     (void)state;

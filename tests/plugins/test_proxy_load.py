@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends are killed, frozen and restarted in every phase while clients send requests: each response belongs to its request,
-is a 502 or 504, or is visibly truncated. Reloads and upgrades meanwhile lose nothing.
+is a 502 or 504, or is visibly truncated. Reloads and upgrades under load lose nothing.
 """
 import base64
 import contextlib

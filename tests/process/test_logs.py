@@ -404,7 +404,7 @@ SYSLOG = "/dev/log"
 
 @pytest.fixture
 def no_syslog():
-    """No other process creates a syslog socket meanwhile."""
+    """No other process creates a syslog socket at the same time."""
     if os.geteuid() != 0:
         pytest.skip(f"only root can make a {SYSLOG}")
     with open("/dev/null") as lock:

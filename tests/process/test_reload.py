@@ -226,7 +226,7 @@ def test_reload_does_not_wait_for_crashed_worker(stopped_worker):
 
 
 def test_reload_waits_limited_time_for_hanging_worker(stopped_worker, site):
-    """A SIGHUP that arrives meanwhile is not lost."""
+    """A SIGHUP that arrives during a reload is not lost."""
     it, old = stopped_worker
     site.add("new/index.html", "new")
     it.server.tell(signal.SIGHUP)

@@ -47,7 +47,7 @@ def ends(c, reply):
 
 
 def send_and_read(c, data, streamed):
-    """Sends a request body and reads the response meanwhile; the HTTP/2 client does so by itself."""
+    """Sends a request body and reads the response at the same time; the HTTP/2 client does so by itself."""
     def send():
         for at in range(0, len(data), 10_000):
             c.more(data[at:at + 10_000])

@@ -132,7 +132,7 @@ def named(name):
 
 
 def dying(requests):
-    """Exits after that many requests."""
+    """Exits after the given number of requests."""
     left = [int(requests)]
 
     def count():

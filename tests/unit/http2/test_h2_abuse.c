@@ -287,7 +287,7 @@ static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
     }
     /* SETTINGS frames also consume the abuse budget: the reason depends on which frame exhausts it. */
     expect_calm(h.talk.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
-    /* Part of the budget is restored meanwhile, and more of it on a slower machine. */
+    /* Part of the budget is restored in the meantime, and more of it on a slower machine. */
     assert_true(size < 500);
 }
 

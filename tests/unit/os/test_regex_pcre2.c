@@ -159,7 +159,7 @@ static bool gives_up_while_it_sleeps(struct mk_regex *r, mk_str text)
     return result == MK_REGEX_LIMIT;
 }
 
-/* Other processes may run meanwhile on a busy machine. */
+/* Other processes may run at the same time on a busy machine. */
 static void regex_limit_counts_cpu_time_only(void **state)
 {
     (void)state;
