@@ -120,7 +120,7 @@ static bool has_children_files(void)
 
 bool wr_process_tree_add_descendants(struct wr_process_tree *f)
 {
-    if (f->cgroup) { /* child cgroups may vanish meanwhile: unreadable ones are skipped */
+    if (f->cgroup) { /* child cgroups may vanish in the meantime: unreadable ones are skipped */
         mk_err e = wr_cgroup_each(f->cgroup, add_unless_own_pid, f);
         return e != -ECANCELED && e != -ENOMEM;
     }
@@ -270,7 +270,7 @@ static void remove_ended_process(struct wr_process_tree *f, size_t at)
 
 void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *sum)
 {
-    /* Parents first: if a child is reaped meanwhile, its time is missing from the sum rather than counted
+    /* Parents first: if a child is reaped in between, its time is missing from the sum rather than counted
      * twice. */
     for (size_t i = 0; i < f->n; i++)
         if (!f->all[i].is_gone) {

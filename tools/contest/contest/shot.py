@@ -18,7 +18,7 @@ LATENCIES = ("mean", "p50", "p75", "p90", "p99", "p999", "max")
 
 
 class NoShot(Exception):
-    """There was no result; contains the reason."""
+    """The shot has no result; the message is the reason."""
 
 
 def plain(number):
