@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In names and texts, `@` stands for the name of the service. */
+/* In file names and texts, `@` stands for the name of the service. */
 struct file {
     const char *name, *text;
 };

@@ -332,7 +332,7 @@ static void format_listen_address(char buf[128], const char *port)
         snprintf(buf, 128, "%s%.100s", is_number ? "127.0.0.1:" : "", port);
 }
 
-/* A server that other machines can reach is also known by its host name. */
+/* If other machines can reach the server, its host name is also accepted. */
 static void format_host_names(struct mk_buf *out, const char *listen, const char *names)
 {
     char own[HOST_NAME_MAX + 1] = "";

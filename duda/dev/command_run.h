@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey run`: serves sources, and reloads them when they change. */
+/* `monkey run`: serves the services of sources, and reloads them when the sources change. */
 #ifndef DUDA_DEV_COMMAND_RUN_H
 #define DUDA_DEV_COMMAND_RUN_H
 

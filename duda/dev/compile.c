@@ -182,7 +182,7 @@ static void append_file_hash(struct mk_buf *sums, bool is_there, mk_str text)
 }
 
 /* The hash of the source, if given, covers the text read before the compiler ran: the file may have been
- * saved again since. */
+ * saved again since then. */
 static uint64_t hash_files(mk_str files, const struct dev_source *source)
 {
     struct mk_buf sums = mk_buf_growing(FILES_MAX);

@@ -37,7 +37,7 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
 /* Appends the compiler command ($CC, or else `cc`) to an empty command line. */
 void dev_compile_add_compiler(struct dev_argv *w);
 void dev_compile_result_free(struct dev_compile_result *c);
-/* A hash that changes when one of the files, one per line, changes. */
+/* A hash that changes when any of the files, one per line, changes. */
 uint64_t dev_compile_hash_files(mk_str files);
 /* Parses the compiler's rule for make(1), "object: source header...", where a backslash quotes a blank or
  * ends a line, and `$$` is one dollar. Adds the dependencies to `files`, one per line, except those that

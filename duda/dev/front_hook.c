@@ -20,7 +20,7 @@ struct ipc_call {
     struct mk_buf answer;
 };
 
-static const char key; /* key of the call that asks whether the request may pass */
+static const char key; /* key of the call that asks `monkey run` whether to serve the request */
 
 static void on_ipc_readable(void *ctx, unsigned which)
 {

@@ -15,7 +15,7 @@ struct dev_process {
 };
 
 /* Starts the process with SIGINT ignored, so that Ctrl+C only reaches us, and makes the kernel signal it when
- * we die. False: error, already reported. */
+ * this process dies. False: error, already reported. */
 bool dev_process_start(struct dev_process *c, struct dev_argv *words);
 /* Does the same, but connects standard output to `out`, which the caller keeps, and standard error to
  * ours. */

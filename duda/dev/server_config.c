@@ -35,7 +35,7 @@ void dev_server_config_write_front(struct mk_buf *out, const char *folder, const
 
 /* ---- The back server ---- */
 
-/* In a folder, each service has its own path. Files outside of html/, such as databases and keys, must not be
+/* In a folder, each service has its own path. Files outside html/, such as databases and keys, must not be
  * served. */
 static void append_routes(struct mk_buf *out, const struct dev_source_set *u)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores for sessions outside of cookies: shared memory, a store of a package, or one of the service. A
- * record begins with a MAC, which proves that this server wrote it for this session, service and host. Stores
- * know a session only by a hash of its ID, so a reader of the store cannot forge a cookie from its
- * entries. */
+/* Stores for sessions outside cookies: shared memory, a package's store, or the service's own store. A record
+ * begins with a MAC, which proves that this server wrote it for this session, service and host. Stores know a
+ * session only by a hash of its ID, so a reader of the store cannot forge a cookie from its entries. */
 #ifndef DUDA_SERVICE_SESSION_STORE_H
 #define DUDA_SERVICE_SESSION_STORE_H
 
@@ -24,7 +23,8 @@ bool duda_session_is_in_memory(const struct duda_ctx *d);
 int duda_session_derive_key(struct duda_session *s);
 /* Loads the session with s->key: 0, -ENOENT, or the error of the store. */
 int duda_session_store_load(struct duda_session *s);
-/* Also -ENOENT: a session that another request destroyed or regenerated stays gone. */
+/* Returns -ENOENT if another request has destroyed or regenerated the session, which is then not
+ * recreated. */
 int duda_session_store_save(struct duda_session *s);
 int duda_session_store_delete(struct duda_session *s);
 

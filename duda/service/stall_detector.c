@@ -32,7 +32,8 @@ struct duda_stall_detector {
 
 static __thread struct duda_stall_detector *here;
 
-/* The signal action is per process, which may have several loops, and may have had another action before. */
+/* The signal action belongs to the process, which may have several loops, and may have had another action
+ * before. */
 static struct {
     pthread_mutex_t lock;
     unsigned users;
@@ -105,7 +106,7 @@ static uint64_t loop_cpu_time_us(const struct duda_stall_detector *h)
 }
 
 /* Reported from here instead of by a signal, which would end a blocking call with EINTR or early. The loop
- * does the opposite order: it does not return from the handler before this function ends. */
+ * uses the opposite order: it does not return from the handler before this function ends. */
 static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
 {
     pthread_mutex_lock(&h->inspection);
@@ -213,7 +214,8 @@ void duda_stall_detector_enter(struct duda_stall_detector *h)
 {
     if (!h)
         return;
-    /* This order matters: the thread does the opposite, so at least one of them sees the other's write. */
+    /* This order matters: the thread uses the opposite order, so at least one of the two sees the other's
+     * write. */
     atomic_store(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1);
     if (atomic_load(&h->sleeps) && atomic_exchange(&h->sleeps, false))
         wake(h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topics of a worker: names with subscribers of any kind. Must not know what subscribers do with
+/* The topics of a worker: names with subscribers of any kind. Knows nothing about what subscribers do with
  * messages. */
 #ifndef DUDA_SERVICE_TOPIC_TABLE_H
 #define DUDA_SERVICE_TOPIC_TABLE_H

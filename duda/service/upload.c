@@ -186,7 +186,7 @@ int duda_upload_save(struct duda_ctx *d, const struct duda_upload *u, const char
     int e = duda_offload_owned(d, NULL, save_upload_in_thread, s, upload_save_free);
     if (e)
         return e;          /* upload_save_free() is called, now or when the thread ends */
-    e = duda_cancelled(d); /* while the thread finished */
+    e = duda_cancelled(d); /* cancelled while the thread finished */
     e = e ? e : s->result ? s->result : link_final_name(s);
     upload_save_free(s);
     return e;

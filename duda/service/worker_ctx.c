@@ -56,7 +56,7 @@ void duda_worker_ctx_log_crash(struct duda_worker_ctx *worker_ctx)
         report(worker_ctx, worker_ctx->crash_slot);
 }
 
-/* Handles what a worker with this number left, which may have died in a handler. */
+/* Handles the crash slot left by a worker with this number, which may have died in a handler. */
 static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
 {
     bool closes;

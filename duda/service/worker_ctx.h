@@ -30,7 +30,7 @@ struct duda_plugin_config {
     bool is_checked;
 };
 
-/* Call it once, before the other functions: sets the plugin that implements Duda. */
+/* Sets the plugin that implements Duda. Call it once, before the other functions. */
 void duda_worker_ctx_set_plugin(const struct mk_plugin *plugin);
 
 const struct mk_plugin *duda_worker_ctx_plugin(void);

@@ -6,7 +6,7 @@
 
 #include "text/json_lex.h"
 
-/* Elements, linked in reverse while their number is unknown. */
+/* Elements, linked in reverse order while their number is unknown. */
 struct element_link {
     struct element_link *before;
     struct duda_entry element;

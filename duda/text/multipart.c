@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the parts of multipart/form-data. */
+/* Splits multipart/form-data into parts. */
 #include <duda/multipart.h>
 #include <errno.h>
 #include <monkey/mem.h>

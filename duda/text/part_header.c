@@ -22,7 +22,7 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Does the quoted string end after this quote: at the end of the line, or before the next parameter? */
+/* Does the quoted string end at this quote, because the line ends or the next parameter follows? */
 static bool quoted_text_ends_here(mk_str rest)
 {
     rest = trim_left(rest);
@@ -108,8 +108,8 @@ static mk_str decoded_ext_value(mk_str value)
     return mk_str_of(value.p, len);
 }
 
-/* A name in its plain and extended form. RFC 7578 only allows the first, but some clients send the other, or
- * both; then the extended one is more accurate. */
+/* A name in its plain and extended form. RFC 7578 only allows the plain form, but some clients send the
+ * extended form, or both; the extended form is then more accurate. */
 struct name_forms {
     mk_str plain, decoded_ext_value;
 };

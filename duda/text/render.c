@@ -38,7 +38,7 @@ static int report_error(const struct rendering *r, const struct duda_template_no
 
 /* ---- Names ---- */
 
-/* A missing name is an error, or empty, which can be reported. */
+/* A missing name is an error, or renders as empty, which can be reported. */
 static int report_missing(const struct rendering *r, const struct duda_template_node *node, const char *what)
 {
     char buf[512];

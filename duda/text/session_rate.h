@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of recent sessions per client, in memory shared by all workers. The table has a fixed size: a
- * full bucket evicts the client with the fewest sessions. There are no locks: an entry is one word, so a
- * dying worker leaves nothing inconsistent. */
+/* The number of recent sessions per client, in memory shared by all workers. The table has a fixed size: if a
+ * bucket is full, the client with the fewest sessions is evicted. There are no locks: an entry is one word,
+ * so a dying worker leaves nothing inconsistent. */
 #ifndef DUDA_TEXT_SESSION_RATE_H
 #define DUDA_TEXT_SESSION_RATE_H
 

@@ -61,7 +61,7 @@ struct jobs_worker {
     struct jobs_runner *runners;
 };
 
-/* Call it once, before the other functions: sets the plugin. */
+/* Sets the plugin. Call it once, before the other functions. */
 void jobs_worker_set_plugin(const struct mk_plugin *plugin);
 /* The jobs of the worker, created on first use. NULL: out of memory. */
 struct jobs_worker *jobs_worker_get(struct mk_worker *w);
@@ -71,7 +71,7 @@ mk_str jobs_queue_name(mk_str scope, const char *kind, char *buf);
 struct duda_store *jobs_store_find(struct duda_ctx *d);
 /* Announces a new job to an idle slot of this worker or, if there is none, to all workers. */
 void jobs_worker_notify(struct mk_worker *w, mk_str queue);
-/* Handles such an announcement of another worker. */
+/* Handles such an announcement from another worker. */
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue);
 
 uint64_t jobs_now_ms(void);

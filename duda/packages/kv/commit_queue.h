@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group commit: collects the writes of all handlers of a worker, and makes them sync in a thread. */
+/* Group commit: collects the writes of all handlers of a worker, and commits them with one sync in a
+ * thread. */
 #ifndef DUDA_KV_COMMIT_QUEUE_H
 #define DUDA_KV_COMMIT_QUEUE_H
 
@@ -28,7 +29,7 @@ struct duda_kv {
     struct duda_kv_batch *writing;         /* owned by the thread */
     unsigned n_waiting;
     uint64_t write_ms;        /* time of this commit */
-    struct duda_store shared; /* this store as one of duda/store.h */
+    struct duda_store shared; /* this store, for duda/store.h */
 };
 
 int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,

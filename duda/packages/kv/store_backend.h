@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A [KV] section as a store of duda/store.h. */
+/* A [KV] section as a store for duda/store.h. */
 #ifndef DUDA_KV_STORE_BACKEND_H
 #define DUDA_KV_STORE_BACKEND_H
 

@@ -27,12 +27,12 @@ bool postgres_conn_can_send(const struct postgres_conn *c);
 /* If the connection is idle and not reserved: closes it if it retires, and sweeps dead prepared
  * statements. */
 void postgres_conn_on_idle(struct postgres_conn *c);
-/* No handler waits for the running statements any longer: sends a cancel request. The connection must be closed
- * next. */
+/* No handler waits for the running statements any longer: sends a cancel request. The connection must be
+ * closed next. */
 void postgres_conn_cancel_running(struct postgres_conn *c);
 /* Is an abandoned statement still running that has not been cancelled yet? */
 bool postgres_conn_has_abandoned(const struct postgres_conn *c);
-/* Cancels it. */
+/* Cancels the abandoned statement. */
 void postgres_conn_cancel_abandoned(struct postgres_conn *c);
 /* Leaves pipeline mode and starts a COPY: the owner uses the socket from now on. The connection must be idle.
  * False: it failed and must be closed. */

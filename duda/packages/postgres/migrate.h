@@ -28,7 +28,7 @@ struct postgres_migration {
 bool postgres_migration_start(struct postgres_migration *u, PGconn *pg);
 /* Continues with the received data. 0: done. -EAGAIN: not yet. -EREMOTEIO: u->why. */
 int postgres_migration_continue(struct postgres_migration *u, PGconn *pg);
-/* Frees its resources. */
+/* Frees the resources of the migration. */
 void postgres_migration_free(struct postgres_migration *u);
 
 #endif

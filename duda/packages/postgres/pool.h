@@ -36,7 +36,7 @@ int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct post
 /* Sends a statement and ignores its result, over that connection; NULL: over any. */
 void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *conn,
                                  const struct duda_sql_statement *query);
-/* NULL: a different kind of database. */
+/* NULL: not a PostgreSQL database. */
 struct postgres_pool *postgres_pool_from_sql(struct duda_sql_db *db);
 
 #endif

@@ -37,8 +37,8 @@ struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l
  * is_off is now set. */
 bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct postgres_prepared *p,
                                   uint64_t now_ms);
-/* Call it when no statement is in flight: frees dead entries. If the server still has one, it must be
- * deallocated first: copies its name to `name` and returns true. False: none is left. */
+/* Frees dead entries. Call it when no statement is in flight. If a dead entry still exists on the server,
+ * copies its name to `name` and returns true: deallocate it first. False: none is left. */
 bool postgres_prepared_sweep(struct postgres_prepared_list *l, char name[POSTGRES_NAME_MAX]);
 
 #endif
