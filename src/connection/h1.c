@@ -91,7 +91,7 @@ static bool read_request_head(struct mk_conn *c)
     }
 }
 
-/* ---- The request in the flow ---- */
+/* ---- Dispatch ---- */
 
 /* An unread body must be read before the next request. If it is large or may never arrive, the connection is
  * closed instead, as the response says. Chunked bodies are drained: closing would discard the pipelined

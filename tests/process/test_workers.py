@@ -83,7 +83,7 @@ def test_worker_crash_report_has_last_request_and_states(server):
         os.kill(victim, signal.SIGKILL)
     match = server.err.wait_for(r'last request "(.*)", moves (.+)')
     assert match[1] == "GET /what?ever"
-    moves = "secure idle multi" if server.is_h2 else "flow send idle flow send( idle)?"
+    moves = "secure idle multi" if server.is_h2 else "dispatch send idle dispatch send( idle)?"
     assert re.fullmatch(moves, match[2]), match[2]
 
 

@@ -63,9 +63,9 @@ static struct mk_conn *open_conn(int *client)
 static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&mk_conn_machine, "idle: head, flow, secure, multi, dead\n"
-                                     "head: flow, multi, dead\n"
-                                     "flow: send, dead\n"
+    machine_expect(&mk_conn_machine, "idle: head, dispatch, secure, multi, dead\n"
+                                     "head: dispatch, multi, dead\n"
+                                     "dispatch: send, dead\n"
                                      "send: idle, drain, linger, tunnel, dead\n"
                                      "drain: idle, linger, dead\n"
                                      "linger: dead\n"
@@ -102,7 +102,8 @@ static void conn_idle_holds_no_request(void **state)
     mk_conn_set_state(c, MK_CONN_DISPATCH);
     mk_conn_set_state(c, MK_CONN_SEND);
     c->h1 = (struct mk_h1 *)(void *)c;
-    assert_bug(move_to_idle, c, "connection, idle: it has no request; its last moves: idle flow send idle");
+    assert_bug(move_to_idle, c,
+               "connection, idle: it has no request; its last moves: idle dispatch send idle");
     c->h1 = NULL;
     close(client);
 }
