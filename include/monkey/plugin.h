@@ -103,9 +103,9 @@ struct mk_plugin {
      */
     int (*host)(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 
-    /** Called in the master, with its privileges, after a configuration was accepted and before its
-     * workers start; not called when the configuration is only checked (`monkey -t`). Report mistakes as
-     * in load(): the configuration is then rejected after all. unload() closes what this function opens. */
+    /** Called in the master, with its privileges, after a configuration was accepted and before its workers
+     * start; not called when the configuration is only checked (`monkey -t`). Report mistakes as in load():
+     * the configuration is then rejected. unload() closes what this function opens. */
     int (*master_start)(struct mk_config *config, void *data);
     /** Called when a worker starts (return 0, or a negative errno value to fail), and when it stops;
      * all of its connections are closed by then. */

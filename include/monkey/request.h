@@ -91,8 +91,8 @@ enum mk_variant {
     MK_VARIANT_AFTER_SCRIPT, /**< the rest of the path, as passed to a script */
     MK_VARIANT_DESTINATION,  /**< the destination of a COPY or MOVE */
 };
-/** The origin of the i-th variant in the list that mk_request_variants() has just returned. A rule that
- * applies to the path itself as well, such as a final catch-all rule, needs to check only variants of kind
+/** The origin of the i-th variant in the list that mk_request_variants() has just returned. A rule that also
+ * applies to the path itself, such as a final catch-all rule, needs to check only variants of kind
  * MK_VARIANT_READING. */
 MK_API enum mk_variant mk_request_variant_kind(const struct mk_request *r, size_t i);
 

@@ -14,7 +14,7 @@ extern "C" {
  * The protocol to which the client wants to upgrade, as it sent it: "websocket" (always in lower case),
  * "example/2". Absent if there is none. In HTTP/1.1, it is the first protocol in the Upgrade header of a GET
  * without a body (RFC 9110, section 7.8); in HTTP/2, it comes from an extended CONNECT (RFC 8441). Routes,
- * hooks and handlers see the latter as a GET as well; only mk_request_method_text() distinguishes the two.
+ * hooks and handlers also see the latter as a GET; only mk_request_method_text() distinguishes the two.
  */
 MK_API mk_str mk_request_tunnel(const struct mk_request *r);
 

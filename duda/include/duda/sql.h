@@ -103,16 +103,16 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  *     duda_write(d, duda_sql_cell(&result, 0, 0)->text);
  *
  * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
- * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent
- * transaction interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer
- * than Timeout; -ECONNRESET: the connection was lost, so the statement may or may not have run;
- * -ECONNREFUSED: the database is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's
- * file stayed locked; -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC;
- * -EINVAL: not exactly one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would
- * change the state of the shared connection: it begins or ends a transaction (see duda_sql_begin()), is a
- * COPY from or to the client, or, outside of a transaction, a SET, LISTEN, temporary table or the like;
- * -ENOKEY: the database does not exist, or rejects the user name or password; -EBADMSG: a text contains a
- * NUL, or (PostgreSQL) is not UTF-8: consider a blob; -ENOMEM; or an error of the wait.
+ * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
+ * interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
+ * -ECONNRESET: the connection was lost, so the statement may or may not have run; -ECONNREFUSED: the database
+ * is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's file stayed locked;
+ * -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC; -EINVAL: not exactly
+ * one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would change the state of the
+ * shared connection: it begins or ends a transaction (see duda_sql_begin()), is a COPY from or to the client,
+ * or, outside a transaction, a SET, LISTEN, temporary table or the like; -ENOKEY: the database does not
+ * exist, or rejects the user name or password; -EBADMSG: a text contains a NUL, or (PostgreSQL) is not UTF-8:
+ * consider a blob; -ENOMEM; or an error of the wait.
  */
 #define duda_sql_query(d, db, result, text, ...)                                                             \
     duda_sql_query_values(                                                                                   \
@@ -135,8 +135,8 @@ enum { DUDA_SQL_BATCH_MAX = 1000 };
 /**
  * Runs several statements and waits for all of them; PostgreSQL gets them as one pipeline (one round trip).
  * Each statement is independent, as if run by duda_sql_query(): statements after a failed one still run, and
- * outside of a transaction several connections may run them, in any order. Each has its own result. Returns
- * 0, or the error of the first statement that failed.
+ * outside a transaction several connections may run them, in any order. Each has its own result. Returns 0,
+ * or the error of the first statement that failed.
  *
  *     const struct duda_sql_statement queries[] = {{"SELECT ... WHERE id = $1", &id, 1},
  *                                                  {"SELECT ...", NULL, 0}};
