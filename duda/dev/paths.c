@@ -36,7 +36,7 @@ static bool file_exists(const char *folder, const char *name)
     return dev_paths_format(path, "%s/%s", folder, name) && access(path, R_OK) == 0;
 }
 
-/* The headers are in include/ of the build tree or the installation prefix, some levels above the objects:
+/* The headers are in include/ of the build tree or the installation prefix, a few levels above the objects:
  * PREFIX/lib/monkey, PREFIX/lib/MACHINE/monkey or build/PRESET/plugins. */
 static bool find_include_dirs(struct dev_paths *p, const char *from)
 {

@@ -34,7 +34,7 @@ int dev_process_interrupt_fd(void);
 
 /* Runs the process to its end, and collects both of its output streams in `said`. Returns the exit code;
  * above 128: killed by a signal; 127: could not be started, with the reason in `said`. Kills the process
- * after some minutes. */
+ * after a few minutes. */
 int dev_process_run(struct dev_argv *words, struct mk_buf *said);
 
 #endif

@@ -22,7 +22,7 @@ struct service_entry {
     const struct duda_route_table *table;
     const struct duda_templates *pages;
     struct duda_service_ref has;
-    bool named; /* used in some [ROUTES] */
+    bool named; /* used in at least one [ROUTES] */
 };
 
 /* Where a service is mounted. */

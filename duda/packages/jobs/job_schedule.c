@@ -43,7 +43,7 @@ static bool parse_range(mk_str text, uint64_t min, uint64_t max, uint64_t *bits)
     if (from < min || to > max || from > to)
         return false;
     if (step > max)
-        step = max + 1; /* exceeds `to` as well, without overflow */
+        step = max + 1; /* also exceeds `to`, without overflow */
     for (uint64_t i = from; i <= to; i += step)
         *bits |= (uint64_t)1 << i;
     return true;

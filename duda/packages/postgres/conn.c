@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-blocking libpq. Each statement ends with its own Sync: outside of an explicit transaction, it is a
+/* Non-blocking libpq. Each statement ends with its own Sync: outside an explicit transaction, it is a
  * separate transaction, and its error does not affect the next statement. */
 #include "conn.h"
 

@@ -29,7 +29,7 @@ struct redis_command_queue {
     struct package_request_queue spare;
     struct mk_buf bytes; /* commands of all waiting batches, concatenated */
     size_t dead;         /* length of the prefix that belongs to failed batches */
-    unsigned n_like;     /* handlers that use this node, in the queue or outside of it */
+    unsigned n_like;     /* handlers that use this node, in the queue or outside it */
     uint64_t demoted_ms; /* last time the server turned out to be a replica; 0: never */
     bool retires;        /* gets no more commands, and closes after the last reply */
     bool is_node;        /* cluster node: another may replace it, so commands do not wait for reconnection */

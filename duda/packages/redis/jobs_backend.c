@@ -9,7 +9,7 @@
  *     u   hash: unique texts, and the IDs that own them
  *     -   never exists
  *
- * While a cluster migrates the slot, some keys are on one node and some on another, and a script would see
+ * While a cluster migrates the slot, some keys are on one node and others on another, and a script would see
  * half of the queue. So each script names all keys, and one that is on neither node: the nodes reply TRYAGAIN
  * until all keys have migrated. */
 #include "jobs_backend.h"

@@ -290,7 +290,8 @@ static bool is_rollback(mk_str text)
     return mk_str_eq(text, MK_STR("ROLLBACK"));
 }
 
-/* Some errors end a transaction by themselves: its remaining statements must not run outside of it. */
+/* Some errors end a transaction by themselves: its remaining statements must not run outside the
+ * transaction. */
 static bool is_transaction_lost(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_TRANSACTION || !sqlite3_get_autocommit(s->handle))

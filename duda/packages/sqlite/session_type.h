@@ -28,7 +28,7 @@ struct sqlite_cached_stmt {
 
 /* The context that decides which statements are allowed. */
 enum sqlite_use {
-    SQLITE_USE_AUTOCOMMIT,  /* outside of a handler's transaction: must leave no state in the session */
+    SQLITE_USE_AUTOCOMMIT,  /* outside a handler's transaction: must leave no state in the session */
     SQLITE_USE_TRANSACTION, /* in a handler's transaction */
     SQLITE_USE_INTERNAL,    /* BEGIN, COMMIT, ROLLBACK */
 };
