@@ -87,7 +87,7 @@ static const char *advice_for_status(unsigned status)
 
 enum { TIME_ROOM = 32, REFERENCE_ROOM = 48 };
 
-/* Visitors can quote the time, and the administrator finds it in the logs. Reveals nothing about the
+/* Users can quote the time, and the administrator finds it in the logs. Reveals nothing about the
  * server. */
 static void format_time(const struct mk_request *request, char buf[TIME_ROOM])
 {

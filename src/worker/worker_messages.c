@@ -201,7 +201,7 @@ static mk_err alloc_queues(struct mk_worker *w)
     return m->queues ? 0 : -ENOMEM;
 }
 
-/* Queues for one worker, or for all others. Workers whose queues are full miss it. */
+/* Queues for one worker, or for all others. Workers whose queues are full miss the message. */
 static void enqueue_to_others(struct mk_worker *w, int to, const struct message_head *message_head,
                               mk_str message)
 {
