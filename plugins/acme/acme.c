@@ -36,7 +36,7 @@ static const char *join_path(struct mk_config *config, mk_str folder, const char
     return buf;
 }
 
-/* The helper is beside the object of this plugin, or, if the plugin is built in, beside the program. */
+/* The helper is in the same folder as this plugin's object, or, if the plugin is built in, as the program. */
 static bool find_own_executable(char path[PATH_MAX])
 {
 #ifdef MK_PLUGIN_STATIC

@@ -27,7 +27,7 @@ static struct owner worker_owner(const struct mk_config *config)
     return o;
 }
 
-/* The name of the user, or its number. The text is overwritten by the next call. */
+/* Returns the user's name, or the number. The next call overwrites the text. */
 static const char *user_name(uid_t uid)
 {
     static char number[24];
@@ -38,7 +38,8 @@ static const char *user_name(uid_t uid)
 
 /* ---- Checking ---- */
 
-/* Our own folder, which no other user could write to: acme_state_folder_create() hands it over. */
+/* Is it the master's own folder, to which no other user can write? acme_state_folder_create() changes its
+ * owner. */
 static bool can_change_owner(const struct owner *o, const struct stat *st)
 {
     return o->is_other && st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);

@@ -71,7 +71,7 @@ void cheetah_table_cell_null(struct cheetah_table_writer *s)
     write_cell(s, MK_STR("null"), MK_STR("-"));
 }
 
-/* A number, formatted differently for people. */
+/* Writes a number, in a different format for people. */
 static void write_number_cell(struct cheetah_table_writer *s, uint64_t n, const struct mk_buf *text)
 {
     char room[24];

@@ -146,7 +146,7 @@ void headers_rules_apply(const struct rules *rules, struct response_facts *facts
         if (!headers_condition_matches(&r->when, facts))
             continue;
         if (r->is_type)
-            (void)headers_response_facts_type(facts); /* while it is there */
+            (void)headers_response_facts_type(facts); /* while the response still has it */
         if (r->kind != RULE_ADD)
             headers_response_remove(facts, r->name);
         if (r->kind != RULE_REMOVE)

@@ -111,7 +111,7 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
         l->start_ms = now_ms + PAUSE_MAX_MS;
 }
 
-/* A killed process may have sent it before. */
+/* A killed process may have sent READY=1 before its end. */
 bool isolate_lifecycle_ready(struct isolate_lifecycle *l)
 {
     if (l->state.state == ISOLATE_STARTING)

@@ -5,7 +5,7 @@
 
 enum { KEY_MAX = 128 };
 
-/* One table, and the metric being printed. */
+/* A table, and the metric that is being printed. */
 struct view {
     const struct mk_stat_registry *r;
     unsigned number;

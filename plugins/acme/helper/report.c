@@ -14,7 +14,7 @@ static const char letters[MK_LOG_LEVELS] = {
     [MK_LOG_DEBUG] = 'D',
 };
 
-/* Texts of an authority may contain anything, but a line is one message. */
+/* Text from an authority may contain anything, but each line is a single message. */
 static void sanitize_message(struct mk_buf *b)
 {
     for (size_t i = 0; i < b->len; i++)
