@@ -187,7 +187,7 @@ static void fail_requests(struct package_conn *l, struct package_request_queue *
 }
 
 /* A server that restarts loses all clients at the same moment; they must not also reconnect at the same
- * moment. So chance decides about the first delay, and about half of each later one. */
+ * moment. So the first delay, and half of each later one, is random. */
 static uint32_t retry_delay(uint32_t backoff_ms)
 {
     uint32_t number;

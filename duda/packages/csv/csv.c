@@ -18,7 +18,7 @@ static int csv_fail(struct duda_csv *csv, const char *problem)
     return -EBADMSG;
 }
 
-/* Consumes what follows a cell: the separator, the row end, or the end of the text. */
+/* Consumes the separator, the row end, or the end of the text after a cell. */
 static int skip_cell_end(struct duda_csv *csv)
 {
     mk_str *rest = &csv->rest;

@@ -46,7 +46,7 @@ static int record_result(struct duda_http_stream *stream, int e)
     return e;
 }
 
-/* 0: the headers are there; -EAGAIN, or an error that ended the stream. */
+/* 0: the headers have arrived; -EAGAIN, or an error that ended the stream. */
 static int poll_headers(struct duda_http_stream *stream)
 {
     int e = stream->has_head ? 0 : http_stream_poll_headers(stream, stream->response);

@@ -63,7 +63,7 @@ static mk_str job_queue(const struct duda_ctx *d, const char *kind, struct queue
     return jobs_queue_name(duda_scope(d), kind, name->buf);
 }
 
-/* IDs sort by time. */
+/* IDs sort by creation time. */
 static mk_str make_job_id(struct duda_ctx *d)
 {
     char bits[ID_RANDOM], buf[2 * ID_RANDOM];

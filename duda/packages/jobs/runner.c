@@ -212,7 +212,7 @@ static int complete(struct jobs_slot *t, struct taken *job)
 
 /* ---- The loop ---- */
 
-/* Left from a schedule that the service no longer has. */
+/* A job left over from a schedule that the service no longer has. */
 static bool is_stale_schedule(const struct jobs_slot *t, const struct taken *job)
 {
     const char *schedule = t->runner->kind->schedule;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A [KV] section as a store of duda/store.h. */
+/* A [KV] section as a store for duda/store.h. */
 #include <errno.h>
 
 #include "jobs_backend.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key is one word of the protocol; a key with other bytes than visible ASCII is sent in base64, so that it
+/* A key is one word of the protocol; a key with bytes other than visible ASCII is sent in base64, so that it
  * cannot inject another word or command. The server decodes it. */
 #include "command.h"
 

@@ -49,8 +49,8 @@ static int fail_connection(struct duda_postgres_copy *copy, int e, const char *m
     return close_copy(copy, e);
 }
 
-/* The server may work for long before it notices the disconnect: cancels over another connection, and only in
- * the session that runs this very COPY. */
+/* The server may work for a long time before it notices the disconnect: cancels over another connection, and
+ * only in the session that runs this very COPY. */
 static void cancel_on_server(struct duda_postgres_copy *copy)
 {
     const struct duda_sql_value values[] = {duda_sql_integer(PQbackendPID(copy->conn->pg)),
@@ -146,7 +146,7 @@ static int check_result(struct duda_postgres_copy *copy, PGresult *result)
     return 0;
 }
 
-/* Reads all results, the first of which may already be here. */
+/* Reads all results, the first of which may have arrived already. */
 static int drain_results(struct duda_postgres_copy *copy, PGresult *result)
 {
     int error = 0, e = result ? 0 : next_result(copy, &result);
@@ -285,8 +285,8 @@ static int handle_interruption(struct duda_postgres_copy *copy)
     return e ? e : -EREMOTEIO;
 }
 
-/* Waits until the socket accepts a block. libpq must not find it full: it would then read the server's
- * messages, including errors, and hold them until the end of the COPY. */
+/* Waits until the socket accepts a block. libpq must not find the socket full: it would then read the
+ * server's messages, including errors, and hold them until the end of the COPY. */
 static int wait_writable(struct duda_postgres_copy *copy)
 {
     struct pollfd ready = {.fd = PQsocket(copy->conn->pg), .events = POLLIN | POLLOUT};

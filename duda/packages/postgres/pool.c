@@ -67,7 +67,7 @@ static void set_timer(struct postgres_pool *b)
         mk_timer_set(&b->timer, b->worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
-/* Most statements end soon: cancels those that do not. */
+/* Most abandoned statements end soon: cancels the others. */
 static void schedule_cancel(struct postgres_pool *b)
 {
     bool needed = false;

@@ -37,7 +37,7 @@ static void activate_sub(struct duda_postgres_sub *s)
     }
 }
 
-/* Callbacks may unsubscribe, so each one is searched again. */
+/* Callbacks may unsubscribe, so each subscription is looked up again. */
 static void activate_subs(struct postgres_pubsub *h, uint64_t no)
 {
     struct duda_postgres_sub *s = h->subs;
@@ -153,7 +153,7 @@ void postgres_pubsub_free_sub(struct duda_postgres_sub *sub)
 
 /* ---- Input ---- */
 
-/* Callbacks may unsubscribe any subscription: these stay in memory until all callbacks were called. */
+/* Callbacks may end any subscription: ended ones stay in memory until all callbacks have returned. */
 static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)c;

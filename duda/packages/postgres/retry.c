@@ -56,7 +56,7 @@ static void retire_conn(struct postgres_conn *c)
     c->retires = true;
 }
 
-/* Outside of a transaction, a failed statement had no effect and can be retried. */
+/* Outside a transaction, a failed statement had no effect and can be retried. */
 static void check_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     if (query->prepared)

@@ -105,7 +105,7 @@ static void before_reply(struct redis_conn *c)
     c->parser.to = &batch->wait->replies[batch->wait->got];
 }
 
-/* A demoted master keeps its connections. Scripts and transactions quote its error in theirs. */
+/* A demoted master keeps its connections. Scripts and transactions quote its error in their own. */
 static bool is_readonly_error(const struct duda_redis_reply *reply)
 {
     static const mk_str text = MK_STR("READONLY You can't write against a read only");

@@ -77,7 +77,7 @@ static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum
     return r;
 }
 
-/* If the memory for its text is out, only this handler fails: the reply is still parsed to its end. */
+/* If there is no memory for its text, only this handler fails: the reply is still parsed to its end. */
 static int add_text_value(struct redis_reply_parser *p, enum duda_redis_type type, mk_str text)
 {
     struct duda_redis_reply *r = current_value(p, type);
