@@ -22,9 +22,9 @@ struct mk_addr {
 MK_API bool mk_addr_parse(mk_str text, struct mk_addr *out);
 /** Appends the address without its port: dotted IPv4, IPv6 without brackets, or "unix:" for a Unix socket. */
 MK_API void mk_addr_format(const struct mk_addr *p, struct mk_buf *out);
-/** Maps an address to the client that per-client limits apply to: a single IPv4 address, an IPv6 /64
- * network (one client owns all of it), or all Unix sockets together. Equal clients yield equal `out->ip`;
- * the port is 0. */
+/** Maps an address to the client that per-client limits apply to: a single IPv4 address, an IPv6 /64 network
+ * (one client owns the whole network), or all Unix sockets together. Equal clients yield equal `out->ip`; the
+ * port is 0. */
 MK_API void mk_addr_client(const struct mk_addr *p, struct mk_addr *out);
 
 /** A network: all addresses that share the first `bits` bits. */

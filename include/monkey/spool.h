@@ -40,7 +40,7 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  * `max` limits the body in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than `max`,
  * or than the half of `SpoolMax` that one client may use (logged); -EMSGSIZE: longer than `MaxBodySize`;
  * -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk (or its quota,
- * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client address may use, is
+ * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half that one client address may use, is
  * exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
  * mk_spool_status() maps each error to a status.
  *

@@ -87,12 +87,12 @@ MK_API int duda_postgres_subscribe_callback(struct mk_worker *w, const char *dat
 struct duda_postgres_copy;
 
 /**
- * Starts `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. In a transaction the
- * COPY belongs to it, and no other statement of it can run before the COPY ends. *out and *result must live
- * until then. After an error of this function or of those below, result->error describes the error, with
- * line and column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods, line 3, column
- * price: "x")". After an error the COPY has ended without effect. The exceptions are -ECONNRESET and
- * -ETIMEDOUT of duda_postgres_copy_end(): then it may or may not have taken effect.
+ * Starts `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. In a transaction, the
+ * COPY is part of it, and no other statement of the transaction can run before the COPY ends. *out and
+ * *result must live until then. After an error of this function or of those below, result->error describes
+ * the error, with line and column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods,
+ * line 3, column price: "x")". After an error the COPY has ended without effect. The exceptions are
+ * -ECONNRESET and -ETIMEDOUT of duda_postgres_copy_end(): then it may or may not have taken effect.
  *
  * `Timeout` limits each wait for the server, not the whole COPY. If the handler returns before the end, or is
  * cancelled, the COPY is aborted without effect; its connection is closed, and a transaction on it is rolled
