@@ -67,7 +67,7 @@ static void set_timer(struct postgres_pool *b)
         mk_timer_set(&b->timer, b->worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
-/* Most abandoned statements end soon: cancels the others. */
+/* Schedules cancel requests for abandoned statements, after a delay because most of them end soon. */
 static void schedule_cancel(struct postgres_pool *b)
 {
     bool needed = false;
