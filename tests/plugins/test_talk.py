@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from monkey import PROGRAM
-from proc import children, name, wait_until
+from proc import children, descriptors, name, wait_until
 
 PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-talk.so"
 
@@ -129,7 +129,7 @@ def test_message_channels_use_expected_descriptors(monkey, site, workers):
     none."""
     def sockets(**how):
         server = monkey(workers=workers, **how)
-        found = [sum(os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:") for fd in os.listdir(f"/proc/{pid}/fd"))
+        found = [sum(target.startswith("socket:") for target in descriptors(pid).values())
                  for pid in server.workers]
         assert len(set(found)) == 1
         return found[0]
