@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service for several nodes: notes are in PostgreSQL, how often a client may write is counted in Redis, and
- * what is new goes to the event streams of all nodes. */
+/* A service for several nodes: PostgreSQL stores the notes, Redis counts writes to limit their rate, and each
+ * new note goes to the event streams of all nodes. */
 #define DUDA_USE "duda-sql", "duda-store",
 #include <duda.h>
 #include <duda/sql.h>
@@ -45,7 +45,7 @@ static int add(struct duda_ctx *d)
 static int events(struct duda_ctx *d)
 {
     int e = duda_topic_subscribe(d, MK_STR("notes"));
-    mk_str note = MK_STR(""); /* a comment, so that the client knows that it is connected */
+    mk_str note = MK_STR(""); /* sends an SSE comment first, so that the client sees the connection */
     size_t mark = duda_arena_mark(d);
     while (!e) {
         e = duda_sse_send(d, note.len ? "note" : NULL, note, NULL);

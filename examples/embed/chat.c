@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chat over WebSocket: a page at /, and a socket at /chat whose messages go to all others, too. */
+/* A WebSocket chat: the page is at /, the WebSocket at /chat. Each message goes to all members. */
 #include <errno.h>
 #include <monkey/server.h>
 #include <monkey/websocket.h>
@@ -21,7 +21,7 @@ static enum mk_verdict show_page(struct mk_request *request, struct mk_response 
     return MK_DONE;
 }
 
-/* ---- The members, in the one thread that serves ---- */
+/* ---- The members: no lock, because the server runs in a single thread ---- */
 
 struct member {
     struct mk_websocket *socket;
@@ -37,7 +37,7 @@ static void say(struct room *buf, mk_str text)
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
     for (struct member *at = buf->first; m && at; at = at->next)
         if (mk_websocket_send_message(at->socket, m) == -EAGAIN)
-            mk_websocket_abort(at->socket); /* it is too slow for this room */
+            mk_websocket_abort(at->socket); /* its queue is full: the client is too slow */
     mk_websocket_message_free(m);
 }
 
@@ -50,7 +50,7 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
         say(&buf, data);
 }
 
-/* Called once, as the last callback, however the socket ends. */
+/* The last callback, called exactly once, whatever the reason for closing. */
 static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
 {
     struct member **at = &buf.first;
@@ -72,7 +72,7 @@ static enum mk_verdict join(struct mk_request *request, struct mk_response *resp
     (void)data;
     if (!m || mk_websocket_open(request, response, &options, m, &m->socket)) {
         mk_mem_free(m);
-        return MK_ERROR; /* the response says why */
+        return MK_ERROR; /* mk_websocket_open() has set the status */
     }
     m->next = buf.first;
     buf.first = m;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that has a loop of its own: one descriptor stands for the whole server, its timers too. */
+/* A program with its own event loop: a single descriptor represents the whole server, including its timers.
+ * */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static unsigned turns; /* handlers run in the thread of the loop, so they share its data without locks */
+static unsigned turns; /* no lock: handlers run in the thread of the loop */
 
 static enum mk_verdict tell(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -25,7 +26,7 @@ static int watch(int loop, int fd)
     return epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* SIGINT and SIGTERM as a descriptor. */
+/* Receives SIGINT and SIGTERM through a descriptor. */
 static int open_signals(void)
 {
     sigset_t set;
@@ -49,7 +50,7 @@ static int run(struct mk_server *s, int fd)
         if (event.data.fd == signals) {
             struct signalfd_siginfo info;
             if (read(signals, &info, sizeof info) == sizeof info)
-                mk_server_stop(s, 5000); /* requests that are open have 5 s to end */
+                mk_server_stop(s, 5000); /* open requests have 5 s to finish */
         } else {
             more = mk_server_step(s);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server in the loop of libevent. */
+/* The server in the event loop of libevent. */
 #include <event2/event.h>
 #include <monkey/server.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest server in a program: one handler, in the thread that calls it. */
+/* A minimal embedded server: one handler; the calling thread runs the server. */
 #include <monkey/server.h>
 #include <stdio.h>
 

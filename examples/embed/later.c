@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that another thread answers: a single worker of the program's own, which takes orders one after
- * the other. A client that has left meanwhile costs nothing: its ticket tells, and the result is dropped. */
+/* Deferred responses: handlers queue orders for a thread of the program, which processes them one at a time
+ * and resumes the requests. If the client has disconnected, the request reference reports that the request is
+ * gone, and the thread skips the work. */
 #include <monkey/request_ref.h>
 #include <monkey/server.h>
 #include <pthread.h>
@@ -8,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Orders, from the handlers to the thread ---- */
+/* ---- The queue: handlers add orders, the thread takes them ---- */
 
 struct order {
     struct order *next;
-    struct mk_request_ref *ticket; /* of the request that waits for it */
+    struct mk_request_ref *ticket; /* reference to the waiting request; NULL stops the thread */
     uint64_t number, result;
 };
 
@@ -56,13 +57,13 @@ static uint64_t count_primes(uint64_t below)
 
 /* ---- Requests ---- */
 
-/* In the memory of the request. */
+/* Allocated with mk_request_alloc(), so it is freed with the request. */
 struct waiting {
     bool is_done;
     uint64_t result;
 };
 
-/* In the thread of the request; NULL if it has ended before. */
+/* Runs in the thread of the request; `request` is NULL if the request has already ended. */
 static void deliver(struct mk_request *request, void *ctx)
 {
     struct order *o = ctx;
@@ -72,7 +73,7 @@ static void deliver(struct mk_request *request, void *ctx)
     free(o);
 }
 
-/* The thread: an order without a ticket is the last one. */
+/* The thread. An order without a request reference stops it. */
 static void *work(void *unused)
 {
     struct order *o;
@@ -104,7 +105,7 @@ static bool begin(struct mk_request *request, uint64_t number)
     return true;
 }
 
-/* Called at first, and again when something has happened. */
+/* Called when the request arrives, and again after mk_request_ref_resume(). */
 static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct waiting *w = mk_request_data(request);

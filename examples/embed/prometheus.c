@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a log shipper, a database or any other daemon needs to be watched: its counters for Prometheus, and
- * whether it is well. The server runs in one thread of its own and never stops the program's work; counters
- * are atomic. */
+/* Monitoring for a log shipper, a database or any other daemon: counters for Prometheus, and a health check.
+ * The server runs in its own thread and never blocks the work of the program; the counters are atomic. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,7 +39,7 @@ static enum mk_verdict send_metrics(struct mk_request *request, struct mk_respon
     return MK_DONE;
 }
 
-/* Well as long as not more than one record in ten fails. */
+/* Healthy while at most one record in ten fails. */
 static enum mk_verdict send_health(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
@@ -56,7 +55,7 @@ static void complain(void *ctx, enum mk_log_level level, mk_str text)
     fprintf(stderr, "exporter: %.*s\n", MK_STR_ARG(text));
 }
 
-/* NULL, and a message, when it cannot listen there. */
+/* On error, prints a message and returns NULL. */
 static struct mk_server *exporter_start(const char *where, unsigned *port)
 {
     const struct mk_server_options options = {.size = sizeof options, .on_log = complain};

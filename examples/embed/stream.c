@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of any length in little memory: /numbers makes it as fast as the client takes it, /sum adds up the
- * bytes of what a client sends, as they arrive. */
+/* Bodies of any length in little memory: /numbers generates a response as fast as the client reads it, and
+ * /sum adds up the bytes of a request body as they arrive. */
 #include <errno.h>
 #include <monkey/server.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 struct numbers {
     uint64_t next, last;
-    char line[24]; /* the one under way, of which `at` bytes are sent */
+    char line[24]; /* the current line, `at` bytes of which were copied */
     size_t at, len;
 };
 
@@ -20,7 +20,7 @@ static void begin_line(struct numbers *n)
     n->at = 0;
 }
 
-/* Called whenever the client has room, and never otherwise; 0 is the end. */
+/* Called only when the client can receive more data (back-pressure). Returning 0 ends the body. */
 static ssize_t pull(void *ctx, char *buf, size_t cap)
 {
     struct numbers *n = ctx;
@@ -60,7 +60,7 @@ struct sum {
     uint64_t bytes, sum;
 };
 
-/* POST /sum: called again whenever more has arrived. */
+/* POST /sum: after MK_WAIT, called again when more of the body has arrived. */
 static enum mk_verdict add_up(struct mk_request *request, struct mk_response *response, void *data)
 {
     char buf[16384];

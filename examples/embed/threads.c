@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four threads that share one configuration. Handlers run in all of them, so data that they share is atomic
- * or has a lock; the thread of the program is free, and here waits for a signal. */
+/* Four threads that share one configuration. Handlers run in all of them, so shared data must be atomic or
+ * protected by a lock. The main thread is free for other work; here it waits for a signal. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdatomic.h>

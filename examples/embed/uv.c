@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server in the loop of libuv. */
+/* The server in the event loop of libuv. */
 #include <monkey/server.h>
 #include <stdio.h>
 #include <uv.h>
@@ -28,7 +28,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     struct app *app = poll->data;
     (void)status, (void)events;
     app->err = mk_server_step(app->server);
-    if (app->err <= 0) { /* the server has ended, and with it all that the loop waits for */
+    if (app->err <= 0) { /* the server has stopped: uv_run() returns when all handles are closed */
         uv_close((uv_handle_t *)poll, NULL);
         uv_close((uv_handle_t *)&app->interrupted, NULL);
         uv_close((uv_handle_t *)&app->terminated, NULL);

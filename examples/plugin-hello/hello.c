@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin of docs/guide/plugins.md: greets by name, and says so in a field of every response of its hosts.
- * hello.conf shows how it is used. */
+/* The plugin of docs/guide/plugins.md: a handler greets by name, and a hook adds a header to every response
+ * of the host. hello.conf is a configuration that uses it. */
 #include <monkey/plugin.h>
 
 struct hello {
@@ -24,7 +24,7 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_VHOST,
 };
 
-/* A host without [HELLO] is not greeted: its data stays NULL, and no hook is called for it. */
+/* In a host without [HELLO], *host_data stays NULL, so the server calls no hook of this plugin there. */
 static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     (void)h, (void)data;

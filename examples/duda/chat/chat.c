@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chat over WebSocket: what one says all hear, whichever worker serves them. */
+/* A WebSocket chat: each message goes to all clients, whichever worker serves them. */
 #include <duda.h>
 #include <duda/topic.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contact form: what visitors write comes by mail. A job sends it, so that no visitor waits for the mail
- * server, and nothing is lost while that is away. */
+/* A contact form that sends its messages by mail. A background job sends them, so that clients do not wait
+ * for the mail server, and no message is lost while it is down. */
 #define DUDA_USE      "duda-jobs", "duda-kv", "duda-smtp",
 #define DUDA_SETTINGS contact_table
 #include <duda.h>
@@ -32,8 +32,8 @@ static const struct mk_conf_table contact_table = {.section = "CONTACT",
 
 /* ---- The mail ---- */
 
-/* The job is the address of the visitor, a line end, and the text. It is tried again while the mail server is
- * away, but not if the message is refused for good. */
+/* The payload of the job is the sender's address, a newline, and the text. Temporary errors are retried, for
+ * example while the mail server is down; a message that the server rejects permanently is not. */
 static int send_mail(struct duda_ctx *d, const struct duda_job *job)
 {
     const struct contact *contact = duda_settings(d);

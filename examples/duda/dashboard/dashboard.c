@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page that shows how this machine is, twice a second, by server-sent events. */
+/* A page that shows the state of this machine, updated twice a second by server-sent events. */
 #include <duda.h>
 #include <sys/sysinfo.h>
 
@@ -29,7 +29,7 @@ static mk_str state(struct duda_ctx *d)
     return duda_sprintf(d, "{\"up\":%ld,\"load\":\"%.2f\",\"free\":%llu}", info.uptime, load, mb);
 }
 
-/* Until the client leaves: then the waits answer -ECANCELED. */
+/* Runs until the client disconnects: duda_sse_send() or duda_sleep() then returns -ECANCELED. */
 static int events(struct duda_ctx *d)
 {
     size_t mark = duda_arena_mark(d);

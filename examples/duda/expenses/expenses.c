@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for people: expenses come as CSV, packed by gzip or not, and are shown as a chart. They leave as
- * CSV, with a QR code that brings a telephone there. A program sends them: printf 'rent,800\nfood,312.5\n' |
- * curl --data-binary @- -H 'Content-Type: text/csv' localhost:2001 */
+/* Imports and exports a table: clients upload expenses as CSV, optionally compressed with gzip; the page
+ * shows a chart, links to the CSV export, and its URL as a QR code for phones. To upload expenses: printf
+ * 'rent,800\nfood,312.5\n' | curl --data-binary @- -H 'Content-Type: text/csv' localhost:2001 */
 #define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/chart.h>
@@ -19,11 +19,11 @@ struct table {
     mk_str names[ROWS_MAX];
     double amounts[ROWS_MAX];
     size_t n;
-    unsigned line;       /* of what is wrong */
-    const char *problem; /* NULL: nothing is */
+    unsigned line;       /* line number of the error */
+    const char *problem; /* error text; NULL: no error */
 };
 
-/* ---- Reading ---- */
+/* ---- Import ---- */
 
 static const char *take_amount(struct table *t, const char *text)
 {
@@ -35,7 +35,7 @@ static const char *take_amount(struct table *t, const char *text)
     return NULL;
 }
 
-/* A cell is valid until the next one is read, so it is copied. */
+/* A cell is valid only until the next one is read, so it is copied. */
 static const char *take(struct duda_ctx *d, struct table *t, const struct duda_csv *csv, mk_str cell)
 {
     mk_str text = duda_strdup(d, cell);
@@ -51,7 +51,7 @@ static const char *take(struct duda_ctx *d, struct table *t, const struct duda_c
     return NULL;
 }
 
-/* Says what is wrong where, if anything is. */
+/* Parses the table. On error, sets t->problem, and t->line to its line. */
 static void read_table(struct duda_ctx *d, struct table *t, mk_str text)
 {
     struct mk_buf buf = mk_buf_growing(CELL_MAX);
@@ -67,7 +67,7 @@ static void read_table(struct duda_ctx *d, struct table *t, mk_str text)
     mk_buf_free(&buf);
 }
 
-/* What is packed may be much longer than what has come: the room is the limit. */
+/* A small compressed body may expand to a large text: the capacity of `out` is the limit. */
 static int unpack(struct duda_ctx *d, mk_str content, struct mk_buf *out)
 {
     struct duda_mime mime;
@@ -106,7 +106,7 @@ static int receive(struct duda_ctx *d)
     return e;
 }
 
-/* ---- Showing ---- */
+/* ---- The page ---- */
 
 static int load(struct duda_ctx *d, struct table **out)
 {
@@ -151,7 +151,7 @@ static int show(struct duda_ctx *d)
 
 /* ---- Export ---- */
 
-/* People open it in a spreadsheet, which would run a name such as =1+1: `guard` is against that. */
+/* A spreadsheet would evaluate a name such as =1+1 as a formula: escape_formulas prevents that. */
 static int write_csv(struct duda_ctx *d, struct mk_buf *out)
 {
     struct duda_csv_writer w = {.out = out, .escape_formulas = true};

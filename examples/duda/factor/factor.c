@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another program does the work: `factor` of coreutils finds the prime factors of a number. It gets the
- * number as input, not as an argument, so nothing in it is taken for an option, and it is killed if it takes
+/* Runs another program: `factor` of coreutils finds the prime factors of a number. The program reads the
+ * number from standard input, not from an argument, so a client cannot pass options. It is killed if it takes
  * too long. */
 #define DUDA_USE "duda-subprocess",
 #include <duda.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks another service for each request, and answers with what it says and how long that took. The wait is a
- * line of C; the worker serves others meanwhile. To pass requests on as they are, a route to `proxy` needs no
- * code at all. */
+/* Fetches the requested path from a backend, and returns its response and the time it took. The call suspends
+ * only this handler; the worker serves other clients in the meantime. To forward requests unchanged, use a
+ * route to `proxy`, which needs no code. */
 #define DUDA_USE "duda-http",
 #include <duda.h>
 #include <duda/http.h>

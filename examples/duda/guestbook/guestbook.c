@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms and templates: a guestbook, with checked entries, which other sites cannot forge. */
+/* Forms and templates: a guestbook with validated entries and protection against cross-site request forgery.
+ * */
 #define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
@@ -33,7 +34,7 @@ static bool add(void *ctx, mk_str key, mk_str value)
     return l->n < SHOWN_MAX;
 }
 
-/* The newest first: keys count down. What was wrong with a form is shown with it. */
+/* Lists the newest entries first (keys count down). Shows the form with its validation errors, if any. */
 static int show_with(struct duda_ctx *d, const struct entry *form,
                      const struct duda_validation_errors *errors)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest services: `curl localhost:2001/?name=you`, `curl localhost:2001/square/12`. */
+/* A minimal service: `curl localhost:2001/?name=you`, `curl localhost:2001/square/12`. */
 #include <duda.h>
 
 static int hello(struct duda_ctx *d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of hello.c: `monkey test`. */
+/* Tests of hello.c: run them with `monkey test`. */
 #include <duda/test.h>
 
 DUDA_TEST(greets)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A REST service: items in JSON, which are checked, and kept in a store on disk. */
+/* A REST service: JSON items, validated by a schema and stored on disk. */
 #define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>
@@ -30,7 +30,7 @@ static const struct duda_schema_field page_members[] = {
     DUDA_INTEGER(struct page, after, .optional = true, .maximum = 1e9)};
 static const struct duda_schema page_shape = DUDA_SCHEMA(struct page, page_members);
 
-/* Keys sort as numbers do: item/0000000012. */
+/* Zero-padded, so that keys sort in numerical order: item/0000000012. */
 static mk_str key_of(struct duda_ctx *d, int64_t id)
 {
     return duda_sprintf(d, "item/%010lld", (long long)id);
@@ -43,7 +43,7 @@ static mk_str key_asked(struct duda_ctx *d)
     return key_of(d, id);
 }
 
-/* Stores an item, and says it. */
+/* Stores an item and sends it as the response. */
 static int store(struct duda_ctx *d, mk_str key, const struct item *item)
 {
     char buf[1024];
@@ -112,7 +112,7 @@ static bool add(void *ctx, mk_str key, mk_str value)
            ++l->n < SHOWN_MAX;
 }
 
-/* A page of them: ?after=ID */
+/* Lists one page of items: ?after=ID */
 static int list(struct duda_ctx *d)
 {
     struct listing l = {.d = d};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: sign up, log in, a page for those who did, log out. Passwords are hashed, in a thread, because
- * that is slow on purpose. */
+/* Sessions: sign up, log in, show a page to logged-in users, log out. Passwords are hashed in a thread,
+ * because hashing is slow by design. */
 #define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/crypto.h>
@@ -30,7 +30,7 @@ static int refuse(struct duda_ctx *d, const char *error)
     return e ? e : duda_status(d, 403);
 }
 
-/* A job of a thread: it has copies, since the handler may end before it. */
+/* A job for a thread. It holds copies, because the handler may end before the job. */
 struct check {
     char password[DUDA_PASSWORD_MAX + 1], hash[DUDA_PASSWORD_SIZE];
     bool is_right;
@@ -62,7 +62,7 @@ static bool read_form(struct duda_ctx *d, mk_str *key, struct check *c)
 
 static int enter(struct duda_ctx *d)
 {
-    int e = duda_session_regenerate(d); /* no number is kept from before the rights changed */
+    int e = duda_session_regenerate(d); /* prevents session fixation */
     if (!e)
         e = duda_session_set(d, "user", duda_form(d, "user"));
     return e ? e : duda_redirect(d, 303, "/");

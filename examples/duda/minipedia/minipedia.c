@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small encyclopedia. Minipedia was the sample of Duda I/O; its author wished for coroutines, a store of
- * keys and values, and disks that nothing waits for. Here they are. It also computed Fibonacci numbers while
- * all others waited: now a thread does. */
+/* A small encyclopedia. Minipedia was the sample of Duda I/O, whose author wished for coroutines, a key-value
+ * store and non-blocking disk access; this version uses all three. The original also computed Fibonacci
+ * numbers in the event loop, which blocked all other clients; this one computes them in a thread. */
 #define DUDA_USE "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>

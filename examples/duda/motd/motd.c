@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page with a message of the day that is in Redis: one command for each request. */
+/* A page with a message of the day from Redis: one command per request. */
 #define DUDA_USE "duda-redis",
 #include <duda.h>
 #include <duda/redis.h>

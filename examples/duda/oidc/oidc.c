@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log-in by an OpenID provider (OpenID Connect Core 1.0): the authorization code flow with PKCE (RFC 7636).
- * The provider says where its pages and keys are; what it says of a user is believed when one of these keys
- * has signed it, for us, in answer to this log-in. Each worker keeps addresses and keys for an hour. */
+/* Login with an OpenID provider (OpenID Connect Core 1.0): the authorization code flow with PKCE (RFC 7636).
+ * The discovery document of the provider lists its endpoints and the URL of its keys. The service accepts an
+ * ID token if one of these keys has signed it, its audience is this client, and its nonce belongs to this
+ * login. Each worker caches the endpoints and keys for an hour. */
 #define DUDA_USE      "duda-http",
 #define DUDA_SETTINGS oidc_table
 #include <duda.h>
@@ -44,7 +45,7 @@ static const struct mk_conf_table oidc_table = {.section = "OIDC",
                                                 .size = sizeof(struct oidc),
                                                 .help = "Log-in."};
 
-/* ---- What the provider answers: of all the rest that is in there, nothing is needed ---- */
+/* ---- JSON of the provider: only the members that this service needs ---- */
 
 struct places {
     mk_str issuer, authorization, token, keys, end;
@@ -81,7 +82,8 @@ static const struct duda_schema_field claim_members[] = {
 static const struct duda_schema claims_shape =
     DUDA_SCHEMA(struct claims, claim_members, .allow_unknown = true);
 
-/* What this worker knows of the provider: in a program, workers are threads. */
+/* The worker's cache of endpoints and keys. Thread-local, because in an embedding program workers are
+ * threads. */
 static _Thread_local struct {
     char room[4][URL_MAX + 1];
     struct places places;
@@ -108,9 +110,9 @@ static int refuse(struct duda_ctx *d, unsigned status, const char *message)
     return duda_problem(d, status, "%s", message);
 }
 
-/* ---- Asking the provider ---- */
+/* ---- Requests to the provider ---- */
 
-/* Asks the [HTTP_CLIENT] section whose Name is the host of the URL. */
+/* Uses the [HTTP_CLIENT] section whose Name is the host of the URL. */
 static int ask(struct duda_ctx *d, mk_str url, struct duda_http_request *request, mk_str *content)
 {
     const struct oidc *oidc = duda_settings(d);
@@ -182,7 +184,7 @@ static int read_keys(struct duda_ctx *d)
     return 0;
 }
 
-/* Reads what is not known yet, or no more; handlers that come meanwhile wait for the first one. */
+/* Fetches endpoints and keys that are missing or expired. Concurrent handlers wait for the first one. */
 static int know(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("oidc"), 10000);
@@ -193,15 +195,16 @@ static int know(struct duda_ctx *d)
     if (!e && (!known.keys || now(d) - known.keys_at > KEPT_S))
         e = read_keys(d);
     if (e)
-        known.places_at = 0; /* the keys may have moved */
+        known.places_at = 0; /* the URL of the keys may have changed */
     duda_unlock(d, MK_STR("oidc"));
     return e;
 }
 
-/* For a key that we do not know: a new one, maybe. Clients can send any token, so not each time. */
+/* Fetches the keys again after an unknown key: the provider may have added it. Rate-limited, because every
+ * login attempt with an unknown key gets here. */
 static int know_new_keys(struct duda_ctx *d)
 {
-    int e = duda_lock(d, MK_STR("oidc"), 10000); /* the keys may be new when we have it */
+    int e = duda_lock(d, MK_STR("oidc"), 10000); /* another handler may have fetched them */
     if (e)
         return e;
     bool is_soon = known.asked_again_at && now(d) - known.asked_again_at < ASK_AGAIN_S;
@@ -213,7 +216,7 @@ static int know_new_keys(struct duda_ctx *d)
     return e;
 }
 
-/* ---- There: the browser goes to the provider, and we keep what the answer must have ---- */
+/* ---- Login, step 1: store state, nonce and PKCE verifier in the session; redirect to the provider ---- */
 
 static mk_str secret(struct duda_ctx *d)
 {
@@ -234,7 +237,7 @@ static mk_str sha256(struct duda_ctx *d, mk_str text)
     return duda_strdup(d, mk_buf_str(&out));
 }
 
-/* Adds `&name=value`. */
+/* Appends `&name=value`. */
 static void add(struct mk_buf *out, const char *name, mk_str value)
 {
     mk_buf_addf(out, "&%s=", name);
@@ -281,9 +284,9 @@ static int log_in(struct duda_ctx *d)
     return go(d, known.places.authorization, &query);
 }
 
-/* ---- And back ---- */
+/* ---- Login, step 2: the provider redirects the browser to /callback ---- */
 
-/* A text of the session that is good for one attempt. */
+/* Removes a value from the session and returns it: it is valid for one attempt. */
 static int take(struct duda_ctx *d, const char *name, mk_str *out)
 {
     *out = duda_strdup(d, duda_session_get(d, name));
@@ -333,7 +336,8 @@ static int check(struct duda_ctx *d, struct mk_buf *json, mk_str token)
     return e == -ENOMEM ? e : e ? refuse(d, 403, "the provider's token is not good") : 0;
 }
 
-/* A token for several others, too, must say that it was made for us. That we are among them, is known. */
+/* A token for several audiences must name this client in `azp`. duda_jwt_verify_jwks() has already checked
+ * that `aud` contains this client. */
 static bool is_for_us(const struct claims *c, mk_str client)
 {
     bool is_one = !mk_str_starts(c->aud, MK_STR("[")) || mk_str_find(c->aud, ',') == MK_STR_NONE;
@@ -350,7 +354,7 @@ static int enter(struct duda_ctx *d, mk_str json, mk_str nonce)
         return refuse(d, 403, "the provider's token lacks something");
     if (!mk_consttime_eq(claims.nonce, nonce) || !is_for_us(&claims, oidc->client))
         return refuse(d, 403, "the provider's token is not for this log-in");
-    int e = duda_session_regenerate(d); /* no number is kept from before the rights changed */
+    int e = duda_session_regenerate(d); /* prevents session fixation */
     if (!e)
         e = duda_session_set(d, "user", claims.sub);
     if (!e)
@@ -387,7 +391,7 @@ static int come_back(struct duda_ctx *d)
     return e;
 }
 
-/* ---- Our pages ---- */
+/* ---- Pages ---- */
 
 static int show(struct duda_ctx *d)
 {

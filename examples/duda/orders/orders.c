@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What PostgreSQL alone can do: pages learn of each order by LISTEN and NOTIFY, whichever program has stored
- * it, and tables of any size come and go as CSV by COPY. */
+/* Features specific to PostgreSQL: LISTEN and NOTIFY report each order to open pages, whichever program
+ * stored it; COPY imports and exports tables of any size as CSV. */
 #define DUDA_USE "duda-sql", "duda-postgres",
 #include <duda.h>
 #include <duda/postgres.h>
@@ -25,7 +25,7 @@ static struct duda_sql_db *database(struct duda_ctx *d)
     return duda_sql_find(d, NULL);
 }
 
-/* A trigger of the table notifies the listeners when the statement is committed. */
+/* A trigger on the table notifies the subscribers on commit. */
 static int order(struct duda_ctx *d)
 {
     struct duda_sql_result result;
@@ -37,7 +37,7 @@ static int order(struct duda_ctx *d)
     return e ? e : 201;
 }
 
-/* ---- News ---- */
+/* ---- Events ---- */
 
 static int show_sum(struct duda_ctx *d)
 {
@@ -48,8 +48,8 @@ static int show_sum(struct duda_ctx *d)
                              duda_sprintf(d, "%lld", (long long)duda_sql_cell(&result, 0, 0)->number), NULL);
 }
 
-/* First it listens, then it counts: nothing is missed in between. A connection that was lost is back when
- * -ECONNRESET says so, and what was said meanwhile is in the sum. */
+/* Subscribes before it counts, so that no order is missed in between. -ECONNRESET (the connection was lost)
+ * and -EOVERFLOW mean that notifications were lost: the new sum includes these orders. */
 static int follow(struct duda_ctx *d)
 {
     struct duda_postgres_sub *sub;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cache in front of a slow page: the first visitor of a number waits until its primes are counted, the
- * others get what Memcached has kept for a minute. Without Memcached the page is slow, but it is there. */
+/* A cache for a slow page: the first request for a number waits until its primes are counted, and Memcached
+ * keeps the result for a minute. Without Memcached, the page is slow but still works. */
 #define DUDA_USE "duda-memcached",
 #include <duda.h>
 #include <duda/memcached.h>
@@ -13,7 +13,7 @@ struct sieve {
     size_t below, found;
 };
 
-/* In a thread: a worker must not compute for long. */
+/* Runs in a thread, because long computations would block the worker. */
 static void count(void *job)
 {
     struct sieve *s = job;

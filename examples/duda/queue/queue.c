@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs with a dashboard: orders are handled in the background, tried again, and looked at when they fail. */
+/* Background jobs with a dashboard: jobs handle the orders and retry failed ones; the dashboard lists dead
+ * jobs. */
 #define DUDA_USE "duda-jobs", "duda-kv",
 #include <duda.h>
 #include <duda/jobs.h>
@@ -8,9 +9,10 @@
 
 enum { SHOWN_MAX = 50, TEXT_MAX_LEN = 200 };
 
-/* ---- What is done in the background ---- */
+/* ---- Jobs ---- */
 
-/* Pretends to print and to pack. At least once: so it counts what is handled by its number, not by adding. */
+/* Simulates the handling of an order. Delivery is at least once, so each done job is recorded under its ID: a
+ * counter would count a repeated run twice. */
 static int handle_order(struct duda_ctx *d, const struct duda_job *job)
 {
     int e = duda_sleep(d, 50);
@@ -24,7 +26,7 @@ static int handle_order(struct duda_ctx *d, const struct duda_job *job)
                        job->payload, 0);
 }
 
-/* Once a minute, in one of the workers. */
+/* Runs once a minute, in one of the workers. */
 static int report(struct duda_ctx *d, const struct duda_job *job)
 {
     struct duda_job_counts n;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page for a small board on your network, such as a Raspberry Pi: what its sensor measures, as numbers, as
- * a chart, as JSON. A program sends readings: `curl -d 21.5 localhost:2001/readings`. They are in the memory
- * of a worker: run one of them
- * (`Workers 1`), as `monkey run` does. */
+/* For a small board on your network, such as a Raspberry Pi: shows the readings of its sensor as a number, a
+ * chart and JSON. To send a reading: `curl -d 21.5 localhost:2001/readings`. Readings are in the memory of
+ * the worker, so run a single one (`Workers 1`), as `monkey run` does. */
 #include <duda.h>
 #include <duda/chart.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shop: customers, goods, a basket in the session, and orders in transactions. It keeps to SQL that SQLite
- * and PostgreSQL both know, so one line of its configuration moves it from one to the other. */
+/* A shop: customers, goods, a basket in the session, and orders in transactions. It uses only SQL that both
+ * SQLite and PostgreSQL support, so one line of the configuration switches between them. */
 #define DUDA_USE "duda-sql",
 #include <duda.h>
 #include <duda/crypto.h>
@@ -19,7 +19,7 @@ static struct duda_sql_db *data(struct duda_ctx *d)
 struct item {
     int64_t id, n;
     mk_str order, name, price, sum;
-    bool is_first; /* of its order */
+    bool is_first; /* first line of its order */
 };
 
 static const struct duda_schema_field item_members[] = {
@@ -49,7 +49,7 @@ static int show(struct duda_ctx *d, const char *page, unsigned status, const cha
     return e ? e : duda_status(d, status);
 }
 
-/* -EBADMSG is the client's fault, and no news. */
+/* -EBADMSG is an error of the client, such as invalid UTF-8, so it is not logged. */
 static int fail(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 {
     if (e != -EBADMSG)
@@ -59,7 +59,7 @@ static int fail(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 
 /* ---- Goods ---- */
 
-/* What is between the two parts; LIKE has letters of its own, which are to be ordinary ones. */
+/* A LIKE pattern for names that contain the text; '!' escapes the wildcards in it. */
 static mk_str pattern(struct duda_ctx *d, mk_str search)
 {
     char buf[2 * SEARCH_LEN_MAX + 3];
@@ -110,8 +110,7 @@ static int list(struct duda_ctx *d)
     return items ? show(d, "goods.html", 200, NULL, items, result.n_rows, 0) : -ENOMEM;
 }
 
-/* ---- The basket in the session: the number of the order that it will be, then ID:N for each kind of goods
- * ---- */
+/* ---- The basket in the session: the ID of the future order, then ID:N for each product ---- */
 
 struct basket {
     mk_str number;
@@ -145,8 +144,8 @@ static int write_basket(struct duda_ctx *d, const struct basket *b)
     return text.failed ? -EINVAL : duda_session_set(d, "basket", b->n ? mk_buf_str(&text) : MK_STR_NULL);
 }
 
-/* Goods are in the order of their numbers, in which transactions take them: so none waits for another in a
- * circle. */
+/* Sets the quantity of a product; 0 removes it. Lines are sorted by ID: all transactions lock rows in this
+ * order, so they cannot deadlock. */
 static bool put(struct basket *b, uint64_t id, uint64_t n)
 {
     size_t at = 0;
@@ -222,7 +221,7 @@ static int show_basket(struct duda_ctx *d)
 
 /* ---- Orders ---- */
 
-/* One kind of goods, at the price of this moment. -ENODATA: there are not enough of it. */
+/* Reduces the stock and adds an order line at the current price. -ENODATA: not enough in stock. */
 static int take(struct duda_ctx *d, mk_str order, uint64_t id, uint64_t n, struct duda_sql_result *result)
 {
     const struct duda_sql_value good = duda_sql_integer((int64_t)id), count = duda_sql_integer((int64_t)n);
@@ -238,8 +237,8 @@ static int take(struct duda_ctx *d, mk_str order, uint64_t id, uint64_t n, struc
                    duda_sql_text(order), good, count);
 }
 
-/* All of it or nothing. The number comes from the basket, so that an order that is sent twice is one:
- * -EEXIST. */
+/* One transaction: all lines or none. The order ID comes from the basket, so a repeated submission fails with
+ * -EEXIST instead of ordering twice. */
 static int place(struct duda_ctx *d, const struct basket *b, struct duda_sql_result *result)
 {
     int e = duda_sql_begin(d, data(d));
@@ -256,7 +255,7 @@ static int place(struct duda_ctx *d, const struct basket *b, struct duda_sql_res
     return undone == -ECANCELED ? undone : e;
 }
 
-/* 0: there is one of this number. -EEXIST: something else was in the way of it. */
+/* After -EEXIST: 0 if this order exists, and -EEXIST if something else caused the conflict. */
 static int find(struct duda_ctx *d, mk_str number, struct duda_sql_result *result)
 {
     int e = duda_sql_query(d, data(d), result, "SELECT 1 FROM orders WHERE id = $1", duda_sql_text(number));
@@ -305,7 +304,7 @@ static int show_orders(struct duda_ctx *d)
 
 /* ---- Customers ---- */
 
-/* For a thread, since hashing is slow on purpose: it works on a copy. */
+/* A job for a thread, because hashing is slow by design. The thread works on a copy. */
 struct secret {
     char password[DUDA_PASSWORD_MAX + 1], hash[DUDA_PASSWORD_SIZE];
     bool is_right;
@@ -317,7 +316,7 @@ static void hash(void *job)
     s->is_right = duda_password_hash(mk_str_from_c(s->password), s->hash) == 0;
 }
 
-/* Without a hash it takes as long, so that nobody learns who is a customer. */
+/* An absent hash takes the same time, so that the response time does not reveal whether a customer exists. */
 static void compare(void *job)
 {
     struct secret *s = job;
@@ -349,7 +348,7 @@ static int show_account(struct duda_ctx *d)
 
 static int enter(struct duda_ctx *d)
 {
-    int e = duda_session_regenerate(d); /* nobody keeps a number from before */
+    int e = duda_session_regenerate(d); /* prevents session fixation */
     e = e ? e : duda_session_set(d, "customer", duda_form(d, "name"));
     return e ? e : duda_redirect(d, 303, "/");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The seven test types of TechEmpower's framework benchmarks: JSON, a text, rows of PostgreSQL, a page made
- * by a template, and a cache. */
+/* The seven test types of the TechEmpower framework benchmarks: JSON, plain text, one or several queries to
+ * PostgreSQL, updates, a template, and a cache. */
 #define DUDA_USE "duda-sql", "duda-store",
 #include <duda.h>
 #include <duda/memory.h>
@@ -14,7 +14,7 @@ enum { ROWS = 10000, QUERIES_MAX = 500, FORTUNES_MAX = 100, NUMBERS = 64, KEY_RO
 
 static const char read_row[] = "SELECT id, randomnumber FROM world WHERE id = $1";
 
-/* ---- JSON and a text ---- */
+/* ---- JSON and plain text ---- */
 
 struct message {
     mk_str message;
@@ -47,7 +47,7 @@ static const struct duda_schema_field world_members[] = {
 };
 static const struct duda_schema world_shape = DUDA_SCHEMA(struct world, world_members);
 
-/* From 1 to 10,000. Random bytes come from the kernel, many at a time. */
+/* Returns a random row ID, 1 to 10,000. Random numbers are generated in batches. */
 static int any_number(void)
 {
     static uint32_t numbers[NUMBERS];
@@ -59,7 +59,7 @@ static int any_number(void)
     return 1 + (int)((uint64_t)numbers[--left] * ROWS >> 32);
 }
 
-/* How many are wanted: 1 to 500, and 1 if it is no number. */
+/* The requested number of rows, limited to 1 to 500; 1 if the parameter is not a number. */
 static size_t count_asked(struct duda_ctx *d, const char *name)
 {
     char *end;
@@ -77,7 +77,7 @@ static int take_row(const struct duda_sql_result *result, struct world *out)
     return 0;
 }
 
-/* A query for each; all are under way at once. */
+/* One query per row, as the rules require; all are sent as one pipeline. */
 static int read_rows(struct duda_ctx *d, struct world *rows, size_t n)
 {
     struct duda_sql_statement *queries = duda_alloc(d, n * sizeof *queries);
@@ -153,7 +153,8 @@ static int by_id(const void *a, const void *b)
     return ((const struct world *)a)->id - ((const struct world *)b)->id;
 }
 
-/* "{1,2,3}": an array, as PostgreSQL writes it. Of a row that is there twice, the last number counts. */
+/* Writes an array in the syntax of PostgreSQL: "{1,2,3}". Of rows with the same ID, only the last is written.
+ * */
 static void write_array(struct mk_buf *out, const struct world *rows, size_t n, size_t offset)
 {
     mk_buf_add_char(out, '{');
@@ -169,7 +170,7 @@ static void write_array(struct mk_buf *out, const struct world *rows, size_t n, 
     mk_buf_add_char(out, '}');
 }
 
-/* In the order of their ids, so that no two of us wait for each other. */
+/* Updates rows in the order of their IDs, so that concurrent updates cannot deadlock. */
 static int write_rows(struct duda_ctx *d, struct world *rows, size_t n)
 {
     enum { NUMBER_ROOM = 7 };
@@ -201,7 +202,7 @@ static int updates(struct duda_ctx *d)
 
 /* ---- The cache ---- */
 
-/* Of a row that is not in the cache the database is asked. */
+/* Reads a row from the cache, and on a miss from the database. */
 static int read_cached(struct duda_ctx *d, struct duda_store *cache, int id, struct world *out)
 {
     char buf[KEY_ROOM];

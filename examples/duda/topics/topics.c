@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topics: what is said about one goes to everything that hears it, in all workers: event streams and
- * WebSockets. The last message of each topic is kept in a store, for clients that come later or are too slow.
- * With machines.conf all of that holds for several machines. */
+/* Publish and subscribe: a message published to a topic reaches all its subscribers, event streams and
+ * WebSockets, in all workers. A store keeps the last message of each topic for clients that connect later or
+ * are too slow. With machines.conf, topics and the store work across several machines. */
 #define DUDA_USE "duda-store",
 #include <duda.h>
 #include <duda/store.h>
@@ -10,7 +10,7 @@
 
 enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000 };
 
-/* The page listens to its topic, and says what is written into it. */
+/* The page subscribes to the topic `news` and publishes the text of its form there. */
 static const char page[] =
     "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>topics</title>\n"
     "<style>body{font:16px system-ui;margin:2rem;max-width:40rem}input{font:inherit}</style>\n"
@@ -28,20 +28,20 @@ static int show(struct duda_ctx *d)
     return duda_html(d, mk_str_from_c(page));
 }
 
-/* The name of the room, which is also that of the last message; other services may have rooms, too. */
+/* The name of the topic, and the key of its last message in the store. */
 static mk_str topic(struct duda_ctx *d)
 {
     mk_str name = duda_param(d, "name");
     return name.len <= NAME_MAX_ ? duda_sprintf(d, "topic/%.*s", MK_STR_ARG(name)) : MK_STR_NULL;
 }
 
-/* Kept first, then said: a client that is told to look finds it. */
+/* Stores the message before publishing it, so that a subscriber that missed it finds it in the store. */
 static int publish(struct duda_ctx *d, mk_str buf, mk_str text)
 {
     int e = duda_store_set(d, duda_store_find(d, NULL), buf, text, 0);
     if (!e)
         e = duda_topic_publish(d, buf, MK_WEBSOCKET_TEXT, text);
-    return e == -EAGAIN ? 0 : e; /* a worker that is far behind reads what was kept */
+    return e == -EAGAIN ? 0 : e; /* a worker that lags behind reads the stored message */
 }
 
 static int say(struct duda_ctx *d)
@@ -68,7 +68,8 @@ static int show_last(struct duda_ctx *d)
     return e ? e : text.p ? duda_write(d, text) : 404;
 }
 
-/* The next message, or the last one if some were missed; absent when there was none for a while. */
+/* Receives the next message; if messages were dropped, reads the last one from the store. Without a message
+ * within PING_MS, *text is absent. */
 static int hear(struct duda_ctx *d, mk_str buf, mk_str *text)
 {
     struct duda_topic_message m;
@@ -82,7 +83,7 @@ static int hear(struct duda_ctx *d, mk_str buf, mk_str *text)
 static int events(struct duda_ctx *d)
 {
     mk_str buf = topic(d), text;
-    int e = buf.p ? duda_topic_subscribe(d, buf) : 400; /* from now on: nothing is missed in between */
+    int e = buf.p ? duda_topic_subscribe(d, buf) : 400; /* before last(), so that none is missed */
     if (!e)
         e = last(d, buf, &text);
     size_t mark = duda_arena_mark(d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upload, read piece by piece as it arrives: however large the file is, no more than a few KB of it are in
- * memory. The page says its name, its size and its SHA-256. The route takes more than MaxBodySize allows. */
+/* A file upload, read in pieces as it arrives: only a few KB are in memory, whatever the size of the file.
+ * The response contains the name, size and SHA-256 of the file. The route overrides MaxBodySize. */
 #include <duda.h>
 #include <duda/crypto.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ struct reading {
     bool is_file;
 };
 
-/* A name is only shown here. Never make a path of it. */
+/* The file name is for display only. Never use it as a path. */
 static int on_part(void *ctx, const struct duda_part *part)
 {
     struct reading *r = ctx;

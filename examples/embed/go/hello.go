@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A server in C whose handler is in Go. A handler that C calls is an exported function; the server runs in threads of
-// the library, and the main goroutine waits for a signal.
+// A libmonkey server with a handler in Go. The handler is an exported function, so that C can call it. The server runs
+// in threads of the library; the main goroutine waits for a signal.
 package main
 
 /*
@@ -21,7 +21,7 @@ import (
 	"unsafe"
 )
 
-// text is a copy of what the library returned.
+// text returns a copy of a string of the library.
 func text(s C.mk_str) string {
 	return C.GoStringN(s.p, C.int(s.len))
 }
