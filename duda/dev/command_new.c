@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In file names and texts, `@` stands for the name of the service. */
+/* A file of the new project. The name of the service replaces each `@` in `name` and `text`. */
 struct file {
     const char *name, *text;
 };

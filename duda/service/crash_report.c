@@ -28,7 +28,7 @@ static __thread struct {
 
 /* ---- The report ---- */
 
-/* Publishes what was written, in case the next step also crashes. */
+/* Publishes the report written so far: the next step may crash, too. */
 static void publish_report_len(struct duda_crash_slot *crash_slot, struct mk_buf *out)
 {
     atomic_store(&crash_slot->len, (uint32_t)out->len);

@@ -12,7 +12,7 @@ int duda_response_end_append(struct duda_ctx *d);
 /* Like duda_header_add(), but also accepts Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
 
-/* Is it too late to change status and headers, or is there no response? */
+/* True if status and headers can no longer change, or if there is no response. */
 static inline bool duda_response_head_is_final(const struct duda_ctx *d)
 {
     return !d->response || d->output == DUDA_OUTPUT_STREAMED;

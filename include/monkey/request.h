@@ -61,13 +61,13 @@ MK_API mk_str mk_request_path(const struct mk_request *r);
 MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 
 /**
- * Returns the path variants: other paths that a backend may derive from mk_request_path(). They result from
- * treating %2F and backslashes as separators, removing path parameters (`;x`), removing trailing blanks and
- * dots from names, decoding twice, and similar rules, in any combination. Further variants are the path after
- * a script (`/index.php/admin`) and the path of a `Destination` (RFC 4918). A variant may contain NUL bytes.
- * Nearly all paths have no variants. A hook that denies, counts or requires a password must check each
- * variant in the same way as the path, and apply the strictest result, because a program behind this server
- * reads the path by its own rules.
+ * Returns the path variants: other paths that a backend may derive from mk_request_path(). A backend may
+ * treat %2F and backslashes as separators, remove path parameters (`;x`), remove trailing blanks and dots
+ * from names, decode twice, or combine such rules. Further variants are the path after a script
+ * (`/index.php/admin`) and the path of a `Destination` (RFC 4918). A variant may contain NUL bytes. Nearly
+ * all paths have no variants. A hook that denies, counts or requires a password must check each variant in
+ * the same way as the path and apply the strictest result, because the hook cannot know how the backend
+ * parses the path.
  *
  * *list is valid until the request ends. Returns 0, or the status with which to reject the request; *n is
  * then 0. The status is 400 for a path with too many variants or a malformed Destination, 414 for a path of

@@ -145,9 +145,9 @@ MK_API int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (
                                       void *data) MK_API_MUST_USE;
 
 /**
- * Sets the body to `length` bytes of an open file from `offset`. The response takes ownership of the
- * descriptor, even if this function fails. The kernel sends the bytes directly where possible; if the file
- * shrinks meanwhile, the connection is closed. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
+ * Sends `length` bytes of an open file, starting at `offset`, as the body. The response takes ownership of
+ * the descriptor, even if this function fails. The kernel sends the bytes directly where possible. If the
+ * file shrinks while it is being sent, the server closes the connection. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
  * -EALREADY.
  */
 MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length);

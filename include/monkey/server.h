@@ -137,9 +137,9 @@ MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plu
 
 /**
  * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a
- * response. It runs in the thread of the worker, several at once with several threads, and must not block. A
- * plugin that learns the client from a proxy (the PROXY protocol) does so before. A later call replaces the
- * function.
+ * response. The function runs in the thread of the worker, so several threads may call it at once, and it
+ * must not block. `client` is the client that a PROXY header names, if the plugin security expects one. A
+ * later call replaces the function.
  *
  *     static bool is_local(const struct mk_addr *client, void *ctx)
  *     {
@@ -240,7 +240,7 @@ MK_API int mk_server_step(struct mk_server *s);
  * one; it may free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server until
  * mk_server_free().
  *
- * Returns 0 if at least one worker will call fn, even if the server stops meanwhile; a stopping worker is
+ * Returns 0 if at least one worker will call fn, even if the server stops before that; stopping workers are
  * skipped. On error, neither function is called: -ESHUTDOWN (the server is not running), -ENOMEM, -EINVAL.
  *
  *     static void send_temperature(struct mk_worker *worker, void *ctx)

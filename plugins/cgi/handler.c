@@ -227,7 +227,7 @@ enum mk_verdict cgi_handler_run(struct mk_request *request, struct mk_response *
         return run_phase(c, response);
     unsigned status = cgi_script_find(request, settings, route, &script);
     if (status == 404) { /* set explicitly, so that `static` does not send the source of a script that
-                          * reappears meanwhile */
+                          * reappears before it runs */
         (void)mk_response_set_status(response, 404);
         return MK_NEXT;
     }

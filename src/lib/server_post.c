@@ -50,20 +50,16 @@ static bool post_call(struct broadcast *b, struct call *c, struct mk_lib_worker 
     return false;
 }
 
-/* Call with n_ringing held, so that no worker ends in the meantime. */
-static mk_err post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
+static bool post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
 {
     bool any = false;
     for (unsigned i = 0; i < n; i++)
         any |= post_call(b, &b->calls[i], &s->runners[i]);
-    if (any)
-        broadcast_unref(b);
-    else
-        mk_mem_free(b);
-    return any ? 0 : -ESHUTDOWN;
+    return any;
 }
 
-static mk_err post_to_all(struct mk_server *s, const struct broadcast *what)
+/* Call with n_ringing held, so that no worker ends in the meantime. *out is still referenced. */
+static mk_err post_to_all(struct mk_server *s, const struct broadcast *what, struct broadcast **out)
 {
     unsigned n = atomic_load(&s->n_runners);
     if (!n)
@@ -75,7 +71,11 @@ static mk_err post_to_all(struct mk_server *s, const struct broadcast *what)
     b->done = what->done;
     b->ctx = what->ctx;
     atomic_init(&b->left, 1);
-    return post_calls(s, b, n);
+    *out = b;
+    if (post_calls(s, b, n))
+        return 0;
+    mk_mem_free(b);
+    return -ESHUTDOWN;
 }
 
 int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ctx), void (*done)(void *ctx),
@@ -84,8 +84,11 @@ int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ct
     int before MK_KEEP_ERRNO = errno;
     if (!mk_handle_is_valid(s) || !fn)
         return -EINVAL;
+    struct broadcast *b;
     atomic_fetch_add(&s->n_ringing, 1);
-    mk_err e = post_to_all(s, &(struct broadcast){.fn = fn, .done = done, .ctx = ctx});
+    mk_err e = post_to_all(s, &(struct broadcast){.fn = fn, .done = done, .ctx = ctx}, &b);
     atomic_fetch_sub(&s->n_ringing, 1);
+    if (!e)
+        broadcast_unref(b); /* without n_ringing: done() may wait for the workers */
     return e;
 }

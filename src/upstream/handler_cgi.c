@@ -365,7 +365,7 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
         split_program_path(route, mk_request_path(request), &name, &info);
     if (status == 404) {
         if (name.p) /* set here, so that `static` does not send the source of a script that reappears
-                     * meanwhile */
+                     * before it runs */
             mk_response_set_status(response, 404);
         return MK_NEXT;
     }

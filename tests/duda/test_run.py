@@ -360,7 +360,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     assert page["good"].text == "good"
     assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
     assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
-    # Changes saved meanwhile are served, and broken versions do not come back.
+    # Changes saved after a failed compilation are served, and broken versions do not come back.
     (src / "good.c").write_text(one % ("better", "good", ""))
     (src / "new.c").write_text(one % ("new", "new", ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]

@@ -200,7 +200,7 @@ def test_pipelining_client_that_does_not_read_is_throttled(monkey, site):
                 sent += c.sock.send(data[sent:])
         except BlockingIOError:
             pass
-        assert server.get("/a.bin").body == content, "other clients are served meanwhile"
+        assert server.get("/a.bin").body == content, "other clients are served at the same time"
         c.sock.settimeout(30)
         sender = threading.Thread(target=c.send, args=(data[sent:],))
         sender.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile HTTP/2 clients: each attack ends with the proper GOAWAY and is counted, other clients are served meanwhile, and the
+"""Hostile HTTP/2 clients: each attack ends with the proper GOAWAY and is counted, other clients are still served, and the
 server's memory does not grow.
 """
 import itertools

@@ -55,6 +55,32 @@ static void last_filter_is_used(void **state)
     mk_server_free(s);
 }
 
+/* The plugin security replaces the address of the proxy before the filter runs. */
+static void filter_gets_the_client_of_the_proxy_protocol(void **state)
+{
+    static const char header[] = "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n";
+    (void)state;
+    unsigned port;
+    struct gate g = {.is_open = true};
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "security"), 0);
+    assert_int_equal(mk_server_set(s, "SECURITY", "TrustedProxy", "127.0.0.1"), 0);
+    assert_int_equal(mk_server_set(s, "SECURITY", "ProxyProtocol", "on"), 0);
+    assert_int_equal(mk_server_set_accept_filter(s, is_open, &g), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    for (int is_allowed = 1; is_allowed >= 0; is_allowed--) {
+        int fd = dial(port);
+        atomic_store(&g.is_open, is_allowed);
+        assert_int_equal(send(fd, header, sizeof header - 1, MSG_NOSIGNAL), sizeof header - 1);
+        ask_on(fd, "GET", "/hello");
+        const char *answer = hear_all(fd);
+        assert_true(is_allowed ? strstr(answer, "\r\n\r\nhello") != NULL : *answer == '\0');
+        assert_holds(g.client, "192.0.2.7");
+        assert_int_equal(atomic_load(&g.n_asked), 2 - is_allowed);
+    }
+    mk_server_free(s);
+}
+
 static void filter_is_required(void **state)
 {
     (void)state;
@@ -69,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filter_decides_on_each_connection),
         cmocka_unit_test(last_filter_is_used),
+        cmocka_unit_test(filter_gets_the_client_of_the_proxy_protocol),
         cmocka_unit_test(filter_is_required),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

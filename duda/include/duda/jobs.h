@@ -104,7 +104,7 @@ struct duda_job_options {
 MK_API int duda_jobs_enqueue(struct duda_ctx *d, const char *type, mk_str payload,
                              const struct duda_job_options *options, mk_str *id) MK_API_MUST_USE;
 
-/** Current numbers of jobs of a type; `failed` counts those that ran out of attempts. */
+/** Numbers of waiting, running and failed jobs of a type. A job has failed when its last attempt fails. */
 struct duda_job_counts {
     uint64_t waiting, running, failed;
 };

@@ -157,7 +157,7 @@ print(share.strangers * len(cores) * (environment.os.times().elapsed - watch.clo
 
 
 def share_seen(*ours):
-    """Returns the CPU seconds that a child process attributes to other programs, and the CPU seconds used here meanwhile."""
+    """Returns the CPU seconds that a child process attributes to other programs, and the CPU seconds used here at the same time."""
     with subprocess.Popen([sys.executable, "-c", WATCH.format(folder=str(FOLDER)), *map(str, ours)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as watcher:
         watcher.stdout.readline()

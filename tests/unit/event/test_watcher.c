@@ -144,7 +144,7 @@ static void watcher_events_can_change(void **state)
     assert_int_equal(n_calls, 1); /* no events are requested */
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
     run_once();
-    assert_int_equal(n_calls, 2); /* the data that came meanwhile */
+    assert_int_equal(n_calls, 2); /* the data that arrived while no events were requested */
     assert_int_equal(last, MK_READABLE);
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
     run_once();

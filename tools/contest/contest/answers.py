@@ -171,7 +171,7 @@ def _read_verification(said):
 
 
 def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
-    """Runs the client of a shot (the command `load`), and checks every response to separate requests meanwhile. For HTTP/2, which
+    """Runs the client of a shot (the command `load`), and checks the responses to separate requests while it runs. For HTTP/2, which
     wrk does not support, and for responses that cannot be compared: then `asks` are functions that return the fault or None."""
     asks = asks or [functools.partial(check, scheme, port, {path: each}) for path, each in expected.items()]
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

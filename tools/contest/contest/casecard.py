@@ -202,7 +202,7 @@ def _circumstances(results, case):
     steps = ", ".join(map(write_step, results.steps(case)))
     axis = "requests per second" if about.axis == "rate" else about.axis
     parts = [f"client: {about.client}", f"{about.rounds} rounds of {about.seconds:g} s", f"{axis}: {steps}" if axis else None,
-             "no other server ran meanwhile" if about.alone else None, wording.verified(results, case)]
+             "no other server ran at the same time" if about.alone else None, wording.verified(results, case)]
     return tag("p", " · ".join(p for p in parts if p), class_="quiet")
 
 
