@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service for several nodes: PostgreSQL stores the notes, Redis counts writes to limit their rate, and each
- * new note goes to the event streams of all nodes. */
+/* A service for several nodes: PostgreSQL stores the notes, Redis counts the writes of each client to limit
+ * their rate, and each new note goes to the event streams of all nodes. */
 #define DUDA_USE "duda-sql", "duda-store",
 #include <duda.h>
 #include <duda/sql.h>
@@ -32,7 +32,7 @@ static int add(struct duda_ctx *d)
     mk_str note;
     int e = duda_read_all(d, NOTE_MAX, &note);
     if (!e)
-        e = duda_store_rate_limit(d, duda_store_find(d, NULL), MK_STR("notes"), PER_MINUTE, MINUTE_MS);
+        e = duda_store_rate_limit(d, duda_store_find(d, NULL), duda_client_ip(d), PER_MINUTE, MINUTE_MS);
     if (e)
         return e == -EDQUOT ? 429 : e;
     e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "INSERT INTO notes (note) VALUES ($1)",

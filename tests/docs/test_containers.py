@@ -104,7 +104,9 @@ def test_manifest_references_resolve():
     leaving = re.search(r"sleep (\d+)", container()["lifecycle"]["preStop"]["exec"]["command"][-1])
     probe = container()["readinessProbe"]
     assert int(leaving[1]) > probe["periodSeconds"] * probe["failureThreshold"], "the service drops the pod before it ends"
-    assert pod()["terminationGracePeriodSeconds"] > int(leaving[1])
+    reference = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
+    drain = int(re.search(r"^\| `DrainTimeout` \|[^|]*\| `(\d+)` ", reference, re.MULTILINE)[1])
+    assert pod()["terminationGracePeriodSeconds"] > int(leaving[1]) + drain
 
 
 def variables():
