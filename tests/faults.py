@@ -69,8 +69,8 @@ def fail_in_a_row(fault, server, count, play):
 
 
 def recover(fault, server, play):
-    """Ends the failures, so that no request is refused. A process that is counting right now may overwrite our number: then
-    writes it again."""
+    """Ends the failures, so that no request is refused. A process that is counting may overwrite the zeros, so
+    they are written again until no request fails."""
     def is_well():
         fault.count = fault.after = 0
         return play(server) == 0

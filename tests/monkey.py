@@ -30,7 +30,7 @@ STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16
 SECONDS = 30  # for the program to start, to end, or to print the expected text
 
-# No log may contain these reports of sanitizers and assertions, and of workers killed by them.
+# No log may contain these reports of sanitizers and assertions, or of workers that they killed.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
                   r"monkey: bug:|worker \d+ was killed by signal|worker \d+ ended unexpectedly|did not end were killed|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
@@ -99,7 +99,7 @@ class Output:
             return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
-        """Waits until no process can write to it. False: a process still can."""
+        """Waits until no process can write to the pipe; returns False if one still can."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -234,12 +234,12 @@ class Server:
 
     @property
     def log(self):
-        """Everything that the server logged about itself, in any place."""
+        """Everything that the server logged to stderr and to its error logs."""
         return self.err.text + "".join(path.read_text(errors="replace") for path in self.error_logs if path.exists())
 
     @property
     def workers(self):
-        """The process IDs of its children."""
+        """The process IDs of the server's children."""
         needs_processes("it has no processes of workers")
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 

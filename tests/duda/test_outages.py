@@ -226,7 +226,7 @@ class PostgresStorage(ServerStorage):
 
 
 class PostgresLogStorage(PostgresStorage):
-    """Only the write-ahead log is on a small disk. When that disk is full, the server ends, and recovers after a
+    """Only the write-ahead log is on a small disk. When that disk is full, PostgreSQL exits; it recovers after a
     restart."""
 
     disk_size = "40m"  # two and a half WAL files

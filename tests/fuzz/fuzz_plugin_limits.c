@@ -63,7 +63,7 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* At arbitrary times, and across the overflow of a slot's time. */
+    /* Plays the input at several start times; from the last one, the time field of a slot overflows. */
     static const uint64_t begins[] = {1000, (uint64_t)1 << 31,
                                       ((uint64_t)1 << TIME_BITS) / LIMITS_TICKS - 500};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {

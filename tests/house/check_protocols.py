@@ -26,7 +26,7 @@ def marks_of(node):
 
 
 def check_over(call):
-    """The error of pytest.mark.over(...), or None."""
+    """Returns the error in the arguments of pytest.mark.over(...), or None."""
     if call is None:
         return "`over` names no protocols"
     names = [arg.value if isinstance(arg, ast.Constant) else None for arg in call.args if not isinstance(arg, ast.Starred)]

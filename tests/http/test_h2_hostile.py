@@ -38,7 +38,7 @@ def streams():
     return itertools.count(1, 2)
 
 
-# Floods: the frames and the counted reason
+# Floods: each generator yields frames; FLOODS adds the reason under which the server counts the closed connection.
 
 def rapid_reset():
     for i in streams():
@@ -58,7 +58,7 @@ def continuations(piece, first=f.block_of(f.request())):
 
 
 def heads_that_are_too_long():
-    """Each head is one frame, and each is refused."""
+    """Sends oversized heads, each in a single frame; the server refuses every one."""
     for i in streams():
         yield f.headers(i, GET + f.literal("x", "y" * 12_000) + b"\x80")  # then an invalid HPACK block
 
@@ -373,7 +373,7 @@ def test_h2_closed_window_times_out_only_its_stream(monkey, site):
         server.out.wait_for('"target":"/large.bin".*"end":"timeout"')
 
 
-# Memory: of the release program, because sanitizers use memory of their own
+# Memory usage: measured with the release build, because sanitizers allocate memory of their own
 
 needs_release = pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
 
@@ -395,7 +395,7 @@ def memory_growth(server, before):
 @needs_release
 @pytest.mark.parametrize("name", FLOODS)
 def test_h2_floods_without_reading_use_no_memory(lean, name):
-    """Ten clients, each until the server closes it, and none of them reads."""
+    """Ten clients send a flood and never read, until the server stops reading or closes the connection."""
     before = memory_kb(lean.workers[0])
     crowd = []
     for _ in range(10):

@@ -31,7 +31,7 @@ static unsigned threads_of(const char *path)
     return n ? n : 1;
 }
 
-/* A single write, as the tests expect. */
+/* Prints all addresses with a single write, as the tests expect. */
 static void say_where(const struct mk_server *s)
 {
     char address[192], text[16 * 1024] = "Monkey serves at\n";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of include/monkey to third-party plugins: those in tests/plugins/api, built with only the headers."""
+"""Tests include/monkey as a third-party plugin sees it: the plugins in tests/plugins/api are built with only the headers."""
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ def load(*names):
 
 @pytest.fixture
 def refused(monkey):
-    """The error output for a rejected configuration or a server that cannot start."""
+    """Returns a function that runs a server that cannot start, and returns its error output."""
     def start(code=3, **keys):
         server = monkey(expect_start=False, **keys)
         server.allow(r"worker \d+ ended unexpectedly")
@@ -36,7 +36,7 @@ def refused(monkey):
 
 
 def open_files(server):
-    """The number of descriptors of the server's worker."""
+    """Returns the number of open descriptors of the server's only worker."""
     (worker,) = [pid for pid in server.workers if "worker" in name(pid)]
     return len(descriptors(worker))
 
@@ -555,7 +555,7 @@ def test_worker_that_never_exits_is_killed(monkey, site, where, what):
 
 
 def test_worker_that_never_starts_is_killed(monkey, site):
-    """The configuration that loads it does not serve, and the old one continues."""
+    """The worker of the new configuration hangs at startup, so the old configuration stays in use."""
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections="[MISBEHAVES]\n    Hangs nowhere\n")
     server.allow(r"worker \d+ ")

@@ -21,7 +21,7 @@ def refused(server):
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:
-        pass  # closed during the connect: the next one is refused
+        pass  # the server closed during connect(): it will refuse the next connection
     return False
 
 
@@ -190,7 +190,7 @@ def test_worker_ignores_signals_of_the_terminal(monkey, site, number):
 
 @pytest.mark.over("h1", why="it listens on a unix socket alone")
 def test_broken_output_pipe_does_not_stop_server(monkey, tmp_path, site):
-    """The reader of its output is gone."""
+    """The process that reads the server's output has exited."""
     site.add("index.html", "hello")
     (tmp_path / "c").write_text("[SERVER]\n    Listen unix:socket\n    Workers 1\n    AccessLog stdout\n"
                                 "[HOST]\n    DocumentRoot site\n")

@@ -72,7 +72,7 @@ static int run(struct mk_worker *w, const char *script)
     return worker_state_of(w)->child ? 0 : -ECHILD;
 }
 
-/* "INDEX TEXT"; -1 sends to all workers. */
+/* Sends a message; `text` is "INDEX TEXT". The index -1 means all workers. */
 static int send(struct mk_worker *w, mk_str text)
 {
     mk_str to = mk_str_cut(&text, ' ');

@@ -27,7 +27,7 @@ static enum mk_verdict on_accept(struct mk_conn *c, void *data)
     return *v;
 }
 
-/* Reads "PEER address\n" before the request, which names the client. */
+/* Reads the line "PEER address\n", which names the client, before the request. */
 static enum mk_verdict read_peer(struct mk_conn *c, void *data)
 {
     struct mk_addr peer;
@@ -192,7 +192,7 @@ static void accept_hooks_consumed_input_is_not_part_of_request(void **state)
     (void)state;
     connect_from("PEER 198.51.100.9\n" REQUEST);
     assert_int_equal(n_calls[0], 2);
-    assert_int_equal(t.n_records, 1); /* all in the loop iteration in which it arrived */
+    assert_int_equal(t.n_records, 1); /* served in the loop iteration in which it arrived */
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
     assert_int_equal(t.conn->peer.ip[12], 198);
@@ -210,7 +210,7 @@ static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
         talk_on(&t);
     }
     talk_expect(&t, 200, "early\n");
-    assert_int_equal(n_calls[0], 1 + 17); /* for each of its own bytes, and never without input */
+    assert_int_equal(n_calls[0], 1 + 17); /* once on accept, then once for each byte of the PEER line */
     assert_int_equal(t.conn->peer.ip[0], 0x20);
 }
 
@@ -378,7 +378,7 @@ static void accept_hooks_named_client_over_limit_is_refused(void **state)
         before[i] = t.fd;
         t.fd = -1;
     }
-    assert_int_equal(t.service.peers.n, 1); /* a proxy that names its clients is not counted itself */
+    assert_int_equal(t.service.peers.n, 1); /* only the client is counted, not the proxy */
     connect_from("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
     talk_on(&t);

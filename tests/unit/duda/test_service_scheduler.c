@@ -52,7 +52,7 @@ static int say_hello(struct duda_ctx *d)
     return duda_puts(d, "hello");
 }
 
-static int answered; /* result of these handlers */
+static int answered; /* result of answer() */
 
 static int answer(struct duda_ctx *d)
 {
@@ -141,7 +141,7 @@ static void scheduler_woken_handler_runs_once_at_iteration_end(void **state)
     duda_scheduler_cancel(b);
 }
 
-/* Otherwise two handlers that wake each other would block the loop. */
+/* In the same iteration, two handlers that wake each other would block the loop. */
 static void scheduler_handler_woken_at_iteration_end_runs_in_next(void **state)
 {
     struct duda_ctx *a = tunnel(0), *b = tunnel(1);
@@ -233,7 +233,7 @@ static void scheduler_wake_resumes_plain_request(void **state)
     duda_scheduler_cancel(d);
 }
 
-/* A client with a full send buffer is not resumed, but must not keep an ended handler alive. */
+/* While the send buffer is full, the handler is not resumed, but after a timeout it must run to its end. */
 static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
 {
     struct duda_ctx *d = make(0, step);
@@ -381,7 +381,7 @@ static void scheduler_counts_5xx_as_failed(void **state)
     expect_counts(4, 2, 0);
 }
 
-/* Regardless of the status: the client has disconnected. */
+/* The status does not matter, because the client has disconnected. */
 static void scheduler_cancelled_request_is_not_a_failure(void **state)
 {
     struct duda_ctx *d = make(0, step);

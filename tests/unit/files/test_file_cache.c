@@ -262,7 +262,7 @@ static void file_cache_used_file_takes_memory_of_unused_files(void **state)
     assert_int_equal(cache.memory, 30);
 }
 
-/* Regardless of the recheck interval. */
+/* A frequently used file moves into memory, however long the recheck interval is. */
 static void file_cache_frequently_used_files_stay_in_memory(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void file_cache_changed_file_keeps_its_memory(void **state)
     now += RECHECK_MS;
     look("f0");
     look("f2");
-    assert_null(look("f1")->content.p); /* the others are in use, and it no longer fits */
+    assert_null(look("f1")->content.p); /* the other files are in use, and f1 no longer fits */
     assert_int_equal(cache.memory, 20);
 }
 
@@ -308,7 +308,7 @@ static void file_cache_file_above_the_memory_limit_is_open(void **state)
     assert_null(f->content.p);
     assert_true(f->fd >= 0);
     assert_int_equal(cache.memory, 10);
-    assert_true(is_listed("small")); /* nothing was evicted for it */
+    assert_true(is_listed("small")); /* the cache evicted nothing for "sixteen" */
 }
 
 static void file_cache_cyclic_use_beyond_capacity_does_not_thrash(void **state)
@@ -488,7 +488,7 @@ static void file_cache_without_descriptors_closes_idle_files(void **state)
     mk_open_file_release(f);
 }
 
-/* More files than initial buckets. */
+/* Adds more files than there are initial buckets. */
 static void file_cache_finds_many_files(void **state)
 {
     (void)state;
@@ -504,7 +504,7 @@ static void file_cache_finds_many_files(void **state)
             folder_add(&folder, name, mk_str_from_c(name));
         struct mk_open_file *f = take(name);
         assert_str(f->content, name);
-        assert_int_equal(f->refs, 2); /* the other one is the cache's */
+        assert_int_equal(f->refs, 2); /* the cache holds the second reference */
         mk_open_file_release(f);
     }
     assert_int_equal(cache.n, MANY);

@@ -60,7 +60,7 @@ static void pool_refused_addresses_are_tried_once_each(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Also if connect() fails at once. */
+/* The waiting request is also notified if connect() fails at once. */
 static void pool_waiting_request_is_notified_of_server_failure(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void pool_waiting_request_is_notified_of_server_failure(void **state)
     mk_upstream_conn_release(waits, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Needs two sweeps: at the first, the server is still down. */
+/* The pool sweeps twice: at the first sweep, the server is still down. */
 static void pool_sweep_publishes_recovered_server(void **state)
 {
     (void)state;
@@ -247,10 +247,10 @@ static void pool_free_slot_skips_requests_over_client_share(void **state)
     begin_pool();
     struct mk_upstream_conn *a[4], *b[3];
     for (unsigned i = 0; i < 4; i++)
-        a[i] = take_for(i, &peers[0]); /* two of them wait, */
+        a[i] = take_for(i, &peers[0]); /* a[2] and a[3] wait */
     b[0] = take(&told[4]);
     b[1] = take(&told[5]);
-    b[2] = take_for(6, &peers[1]); /* and so does this one, after them */
+    b[2] = take_for(6, &peers[1]); /* waits behind a[2] and a[3] */
     until_open(b[0]);
     until_open(b[1]);
     assert_int_equal(mk_upstream_conn_state(b[2]), -EAGAIN);

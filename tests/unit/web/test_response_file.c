@@ -22,7 +22,7 @@ static int stop_response(void **state)
     return stop(state);
 }
 
-/* Returns the identity of this file in a response with the whole file. */
+/* Returns the file ID of a response whose body is the whole file. */
 static struct mk_file_id id_of(const char *path)
 {
     struct mk_file_id id = {0};

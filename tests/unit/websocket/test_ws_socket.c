@@ -157,7 +157,7 @@ static void ws_drain_closes_open_sockets(void **state)
     (void)state;
     open_it(&plain);
     mk_ws_socket_worker_drain(&world.ws);
-    mk_ws_socket_worker_drain(&world.ws); /* only once */
+    mk_ws_socket_worker_drain(&world.ws); /* no second close frame */
     world_settle();
     OUT("\x88\2\x03\xe9");
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x03\xe9"));
@@ -195,8 +195,8 @@ static void ws_shared_message_is_sent_to_many(void **state)
     mk_websocket_message_free(NULL);
 }
 
-/* The first message waits without memory of its own until another one follows; part of it may have been sent
- * by then. */
+/* The queue allocates no memory for a single shared message. When another message follows, it must allocate,
+ * even if part of the first has been sent. */
 static void ws_shared_messages_keep_order(void **state)
 {
     (void)state;

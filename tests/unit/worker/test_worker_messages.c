@@ -35,7 +35,7 @@ static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
     complaints++;
 }
 
-/* Long messages are numbers, which never decrease. */
+/* Long messages begin with a number, which must be larger than that of the previous one. */
 static void on_message(struct mk_worker *worker, mk_str message, void *data)
 {
     struct ears *e = MK_CONTAINER(worker, struct ears, worker);
@@ -158,7 +158,7 @@ static int send_much(unsigned from, int to, size_t len)
     return mk_worker_send(worker(from), &plugin, to, mk_str_of(much, len));
 }
 
-/* Returns the number of packets queued for it, without their content. */
+/* Discards the packets queued for worker `i`; returns their number. */
 static unsigned count_packets(unsigned i)
 {
     unsigned n = 0;
@@ -251,7 +251,7 @@ static void worker_messages_sent_at_iteration_end_leave_in_it(void **state)
     mk_deferred_free(end);
 }
 
-/* When a plugin starts, for example. */
+/* A plugin may send a message before the loop runs, for example when it starts. */
 static void worker_messages_sent_before_first_iteration_leave_in_it(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void worker_messages_slow_receiver_gets_them_in_order(void **state)
     fill(0, 1);
     struct mk_worker_message_queue *q = &worker(0)->mail.queues[1];
     assert_true(q->waits && q->records.len > WAITING_MAX - 2 * MESSAGE_MAX);
-    assert_int_equal(send_to(0, 1, "last"), 0);  /* small enough */
+    assert_int_equal(send_to(0, 1, "last"), 0);  /* still fits into the queue */
     assert_int_equal(send_to(2, 1, "other"), 0); /* each sender has its own queue */
     run_once(2);
     assert_int_equal(send_to(0, 2, "third"), 0);
@@ -349,7 +349,7 @@ static void worker_messages_broadcast_skips_slow_receivers(void **state)
     run_once(2);
     assert_int_equal(ears[0].n, 3);
     assert_int_equal(ears[2].n, 3);
-    assert_int_equal(complaints, 1); /* logged only once in a while */
+    assert_int_equal(complaints, 1); /* the warning is rate-limited */
     worker(0)->loop.now_ms += 60000;
     assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
     assert_int_equal(complaints, 2);

@@ -43,7 +43,7 @@ static inline struct wr_result read_output(reader *read, const char *name)
     return read_text(read, output_of(name));
 }
 
-/* The first and the last number are enough to see that all were reset. */
+/* Expects that all members have their initial values. */
 static inline void assert_nothing_known(const struct wr_result *r)
 {
     struct wr_result none;
@@ -98,7 +98,8 @@ static inline void expect_output_rejected(reader *read, const char *name, const 
         assert_close(mk_l->max, max_);                                                                       \
     } while (0)
 
-/* Cuts the output at any length: it is rejected, or requests and errors equal those of the whole. */
+/* Truncates the output at every length: the parser must reject it, or find the same numbers of requests and
+ * errors as in the whole output. */
 static inline void check_truncated_output(reader *read, const char *name)
 {
     mk_str all = output_of(name);
