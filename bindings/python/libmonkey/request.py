@@ -84,10 +84,10 @@ class Request(Handle):
         return room.raw[:n]
 
     async def read(self):
-        """In a coroutine: waits for the next bytes of the body; b"" at its end."""
+        """Waits in a coroutine for the next bytes of the body; returns b"" at its end."""
         pointer = self._use()
         self._reading = asyncio.get_running_loop().create_future()
-        lib.mk_request_resume(pointer)  # the body can only be read in a call of the handler: see _arrived()
+        lib.mk_request_resume(pointer)  # only a call of the handler can read the body: see _arrived()
         return await self._reading
 
     async def __aiter__(self):

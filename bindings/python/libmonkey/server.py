@@ -32,7 +32,7 @@ def _close_running():
 
 
 class Inside(threading.local):
-    """The library calls and callbacks active in this thread. The server must not be freed during them."""
+    """Counts the library calls and callbacks that are active in this thread. During these, the server must not be freed."""
 
     callbacks = 0  # handlers, generators and on_log
     calls = 0  # run() and wait()
@@ -49,7 +49,7 @@ class Error(Exception):
 
 
 class Exchange:
-    """A request whose handler waits for the body or in a coroutine."""
+    """A request and its response, kept while the handler waits for the body or runs as a coroutine."""
 
     def __init__(self, request, response):
         self.request, self.response = request, response
@@ -118,7 +118,7 @@ class Server:
         self._check(lib.mk_server_add_section(self._use(), as_c(section)))
 
     def add_host(self, names=None, root=None):
-        """Adds a virtual host: its names, separated by blanks, and its document root."""
+        """Adds a virtual host: its names, separated by spaces, and its document root."""
         self._check(lib.mk_server_add_vhost(self._use(), names and as_c(names), root and as_c(str(root))))
 
     def listen(self, where="127.0.0.1:0", tls=False):
