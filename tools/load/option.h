@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses option values: numbers, and what the response must be. */
+/* Parses option values: numbers, and the expected status, length and SHA-1 of a response. */
 #ifndef LOAD_OPTION_H
 #define LOAD_OPTION_H
 

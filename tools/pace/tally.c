@@ -58,7 +58,7 @@ double pace_tally_busy_share(const struct pace_tally *t)
     return all && all > t->waited ? 1 - (double)t->waited / (double)all : 0;
 }
 
-/* A problem of pace that puts all latencies in doubt. */
+/* Returns why pace itself puts all latencies in doubt; NULL if it does not. */
 static const char *client_problem(const struct pace_tally *t)
 {
     if (pace_tally_busy_share(t) > BUSY_MAX)

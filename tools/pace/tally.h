@@ -11,8 +11,8 @@ enum pace_error_class {
     PACE_READ,    /* no response, or invalid HTTP */
     PACE_WRITE,   /* the request could not be sent */
     PACE_TIMEOUT, /* no response in time, counted from the due time */
-    PACE_STATUS,  /* a response with another status */
-    PACE_CONTENT, /* a response with another body */
+    PACE_STATUS,  /* a response with an unexpected status */
+    PACE_CONTENT, /* a response with an unexpected body */
     PACE_CLASSES,
 };
 

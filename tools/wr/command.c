@@ -144,7 +144,7 @@ unsigned wr_command_concurrency(const struct wr_command *c)
                : 0;
 }
 
-/* Groups of short options as getopt parses them, such as -kc100 or -kc. */
+/* Returns true for grouped short options as getopt parses them, such as -kc100 or -kc. */
 static bool is_short_option_cluster(mk_str word)
 {
     if (word.len < 3 || word.p[0] != '-' || word.p[1] == '-')

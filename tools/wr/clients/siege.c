@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* siege 4, text or JSON. It measures in hundredths of a second: 0 is unknown. */
+/* siege 4, text or JSON. siege rounds times to hundredths of a second, so 0 means unknown. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 #include "wr/text.h"
