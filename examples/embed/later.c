@@ -73,7 +73,7 @@ static void deliver(struct mk_request *request, void *ctx)
     free(o);
 }
 
-/* The thread. An order without a request reference stops it. */
+/* Processes orders in a thread of the program until an order has no request reference. */
 static void *work(void *unused)
 {
     struct order *o;

@@ -41,7 +41,7 @@ static int publish(struct duda_ctx *d, mk_str buf, mk_str text)
     int e = duda_store_set(d, duda_store_find(d, NULL), buf, text, 0);
     if (!e)
         e = duda_topic_publish(d, buf, MK_WEBSOCKET_TEXT, text);
-    return e == -EAGAIN ? 0 : e; /* a worker that lags behind reads the stored message */
+    return e == -EAGAIN ? 0 : e; /* subscribers in a lagging worker read the stored message */
 }
 
 static int say(struct duda_ctx *d)
@@ -83,7 +83,7 @@ static int hear(struct duda_ctx *d, mk_str buf, mk_str *text)
 static int events(struct duda_ctx *d)
 {
     mk_str buf = topic(d), text;
-    int e = buf.p ? duda_topic_subscribe(d, buf) : 400; /* before last(), so that none is missed */
+    int e = buf.p ? duda_topic_subscribe(d, buf) : 400; /* first, so that no message is missed */
     if (!e)
         e = last(d, buf, &text);
     size_t mark = duda_arena_mark(d);
