@@ -216,7 +216,7 @@ def test_isolate_environment_contains_only_listed_names(monkey, objects, tmp_pat
     assert {"PATH", "TZ", "LC_ALL", "LC_TIME", "WANTED", "DUDA_KEYS"} <= names
     assert not names & {"SHOP_DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "PYTEST_CURRENT_TEST", "USER", "LOGNAME", "PWD"}
     keys = {line for line in seen if line.startswith("DUDA_KEYS=")}
-    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # the same keys in the process that checks the configuration and in the group
+    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # both processes
     (tmp_path / "environment").unlink()
     done = run("-t", "-c", server.config, environment=SECRETS)
     assert done.code == 0, done.err
