@@ -255,10 +255,10 @@ MK_API unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type)
 MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /**
- * Copies what log lines contain of a request (host, method, target, address), so that mk_request_log() can
- * still be called after it has ended: late output then goes to the log of the same virtual host. Pass the
- * copy to no other function. Returns NULL if out of memory. Free it with mk_request_log_copy_free() (NULL is
- * allowed), in worker_stop at the latest.
+ * Copies the parts of a request that appear in log lines (host, method, target, address), so that
+ * mk_request_log() can still be called after the request has ended: late output then goes to the log of the
+ * same virtual host. Do not pass the copy to any other function. Returns NULL if out of memory. Free it with
+ * mk_request_log_copy_free() (NULL is allowed), in worker_stop at the latest.
  */
 MK_API struct mk_request *mk_request_log_copy(const struct mk_request *r) MK_API_MUST_USE;
 MK_API void mk_request_log_copy_free(struct mk_request *copy);

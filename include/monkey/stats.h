@@ -21,8 +21,8 @@ enum {
     MK_STAT_PAGES = 8192
 };
 
-/** Rows of cells: the first row holds values of the whole server, which any process may write; then
- * comes one row for each worker process that can run at the same time. */
+/** Rows of cells. The first row holds values of the whole server, which any process may write. One row for
+ * each worker process that can run at the same time follows. */
 enum { MK_STAT_ROWS = 1025, MK_STAT_SERVER = 0 };
 
 /** The cells of a histogram: its buckets, then the sum. The coarse histogram has one bucket below 64
@@ -166,12 +166,12 @@ static inline void mk_stat_observe_fine(uint64_t *cells, uint64_t micros)
 
 /* ---- Reading ---- */
 
-/** Reads the table of that number, from 1. Returns false if the number is out of range. A table without
- * a name has been replaced. `metrics` must hold MK_STAT_METRICS elements. Strings live as long as the
+/** Reads the table with this number, from 1. Returns false if the number is out of range. A table without a
+ * name has been replaced. `metrics` must hold MK_STAT_METRICS elements. Strings live as long as the
  * server. */
 MK_API bool mk_stat_table_at(const struct mk_stat_registry *r, unsigned table, struct mk_stat_table *out,
                              struct mk_stat_metric *metrics);
-/** The number of the table with that name; 0 if there is none. */
+/** The number of the table with this name; 0 if there is none. */
 MK_API unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name);
 /** Returns the series that follows `series` in the table, in order of creation; 0 if there are no more.
  * Start with 0. */
@@ -197,7 +197,7 @@ struct mk_stat_field {
     mk_str text;
     uint64_t n;
 };
-/** Reads the i-th column of a table in the row of that series. Returns false if `i` is out of range. */
+/** Reads the i-th column of a table in the row of this series. Returns false if `i` is out of range. */
 MK_API bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t series, unsigned i,
                              struct mk_stat_field *out);
 

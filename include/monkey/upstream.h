@@ -39,10 +39,11 @@ struct mk_upstream_defaults {
 };
 
 /**
- * Finds the upstream of that name: the [UPSTREAM] section with that Name, or else a single server written as
+ * Finds an upstream by name: the [UPSTREAM] section with this Name, or else a single server written as
  * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler. Within a configuration,
  * the same name and defaults return the same upstream. An unresolvable host name is not an error: the server
- * is down until it resolves. Returns NULL if `name` is invalid, which has then been reported there.
+ * is down until it resolves. Returns NULL if `name` is invalid; the error has then been reported at its
+ * position.
  */
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
@@ -216,12 +217,13 @@ struct mk_upstream_request_options {
                          `body_source` supplies the data to send, and its end half-closes the connection. For
                          WebSocket with a Sec-WebSocket-Key, a response without the correct
                          Sec-WebSocket-Accept is invalid */
-    bool expects_continue; /**< for HTTP with a body from `body_source`: read and send it only once the server
-                                 has asked for it (`Expect: 100-continue`, RFC 9110, section 10.1.1), and
-                                 not at all if the server responds first. Only for servers that are known
-                                 to ask: with others, `response_timeout_ms` expires */
+    bool expects_continue; /**< for HTTP with a body from `body_source`: send `Expect: 100-continue` (RFC
+                                9110, section 10.1.1), and read and send the body only after a 100
+                                response; if the server sends a final response first, the body is not sent.
+                                Only for servers known to send 100: with others, `response_timeout_ms`
+                                expires */
     bool is_idempotent;    /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails
-                                 before its response begins, another one may be tried */
+                                before its response begins, the request may be retried on another server */
     struct mk_upstream_limits limits;
     struct mk_upstream_conn_options conn; /**< selects the connection */
     /** For FastCGI: called with each piece of the program's standard error output; `ctx` is the

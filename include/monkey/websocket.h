@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSocket (RFC 6455): messages in both directions instead of a response, over HTTP/1.1 and HTTP/2. */
+/* WebSocket (RFC 6455) over HTTP/1.1 and HTTP/2: a request opens a channel that carries messages in both
+ * directions. */
 #ifndef MONKEY_WEBSOCKET_H
 #define MONKEY_WEBSOCKET_H
 
@@ -98,16 +99,18 @@ enum {
 struct mk_websocket_options {
     size_t size; /**< set by MK_WEBSOCKET_OPTIONS_HEAD, so that the struct can grow */
     const struct mk_websocket_ops *ops;
-    /** Supported subprotocols, separated by commas; the first one in the client's list that is among
-     * them is selected. Clients that request none get none. NULL: none. */
+    /** Supported subprotocols, separated by commas. The first subprotocol in the client's list that is
+     * supported is selected; none if the client requests none. NULL: none. */
     const char *subprotocols;
     /** Origins whose pages may connect, separated by spaces: "https://example.org",
      * "https:*.example.org" for its subdomains, or "same" for the requested host and port, with its scheme
      * or https, because a proxy may have terminated TLS. Clients that send no Origin are not browsers, and
      * are accepted. NULL: all origins are allowed, so a cookie alone must not authenticate users. */
     const char *origins;
-    size_t message_max;  /**< bytes of a decompressed message; longer: 1009. Default 1 MB */
-    size_t frame_max;    /**< bytes of a frame; longer: 1009. Default: message_max */
+    size_t message_max;  /**< maximum size of a decompressed message in bytes; a larger one closes the
+                              WebSocket with 1009. Default 1 MB */
+    size_t frame_max;    /**< maximum size of a frame in bytes; a larger one also causes 1009. Default:
+                              message_max */
     size_t queue_max;    /**< messages are rejected when this many bytes are queued. Default 256 KB */
     uint32_t ping_ms;    /**< send a ping after this much silence, and wait as long for the pong. Default
                               30 s */
@@ -122,10 +125,10 @@ struct mk_websocket_options {
  * send messages immediately; they follow the handshake.
  *
  * Returns 0; on_close(ctx) is then called exactly once. On failure, on_close() is not called, and the
- * response describes the error: return MK_ERROR. The errors are -EINVAL if the client requests no WebSocket
- * (426; MK_NEXT is also allowed), the options are invalid, or the plugin is not loaded (500); -EPROTO if the
- * handshake is invalid (400, 426); -EACCES if the origin is not allowed (403); -EALREADY; and -ENOMEM (500 or
- * 503).
+ * response describes the error: return MK_ERROR. The errors are -EINVAL if the client did not request a
+ * WebSocket (426; MK_NEXT is also allowed), the options are invalid, or the plugin is not loaded (500);
+ * -EPROTO if the handshake is invalid (400, 426); -EACCES if the origin is not allowed (403); -EALREADY; and
+ * -ENOMEM (500 or 503).
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {

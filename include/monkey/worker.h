@@ -69,8 +69,8 @@ enum {
 MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
                                          void (*on_ready)(void *ctx, unsigned which),
                                          void *ctx) MK_API_MUST_USE;
-/** Changes the events; those for which the descriptor is ready now are reported again. Returns 0 or a
- * negative errno value. */
+/** Changes the watched events. Events for which the descriptor is already ready are reported again. Returns
+ * 0 or a negative errno value. */
 MK_API int mk_watcher_change(struct mk_watcher *w, unsigned events);
 /** Changes the callback. */
 MK_API void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, unsigned which),
@@ -88,9 +88,9 @@ struct mk_deferred;
 
 /**
  * Creates a deferred callback, which is not scheduled yet. Use it to collect the data that several requests
- * of one loop iteration send to the same peer, and send it all at once: each database query then costs a
- * fraction of what it would cost alone. Returns NULL if out of memory. Free all of them in worker_stop at the
- * latest.
+ * of one loop iteration send to the same peer, and send it all at once: batched database queries, for
+ * example, cost a fraction of single queries. Returns NULL if out of memory. Free every deferred callback in
+ * worker_stop at the latest.
  */
 MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;
@@ -180,8 +180,8 @@ struct mk_reloads {
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
 MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error);
-/** Sets the level of the error log, soon and in all workers, until a configuration is loaded. Returns 0
- * or a negative errno value. */
+/** Sets the level of the error log in all workers, shortly after the call, until the next configuration is
+ * loaded. Returns 0 or a negative errno value. */
 MK_API int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level);
 /** The current level of the error log in this worker. */
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
