@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads CSV (RFC 4180) cell by cell, and writes it. In monkey-duda-small.so. */
+/* Reads CSV (RFC 4180) cell by cell, and writes CSV. In monkey-duda-small.so. */
 #ifndef DUDA_CSV_H
 #define DUDA_CSV_H
 
@@ -23,8 +23,8 @@ struct duda_csv {
 };
 
 /**
- * Creates a reader for `text`, which must outlive it. Cells that need a copy are limited by `buf`, and
- * NUL-terminated there; the caller frees it.
+ * Creates a reader for `text`, which must outlive the reader. Cells with doubled quotes are unescaped into
+ * `buf`, which limits their size, and NUL-terminated; the caller frees `buf`.
  *
  *     struct mk_buf buf = mk_buf_growing(64 * 1024);
  *     struct duda_csv csv = duda_csv_of(text, ',', &buf);
@@ -51,8 +51,8 @@ struct duda_csv_writer {
     struct mk_buf *out;
     char separator; /**< 0: ',' */
     /** Prevents formula injection: writes a single quote before cells that a spreadsheet would evaluate as a
-     * formula (they begin with `=`, `+`, `-`, `@`, their full-width forms, a tab, a CR or an LF). Use it for
-     * files that people open and that contain data from others. */
+     * formula (they begin with `=`, `+`, `-`, `@`, their full-width forms, a tab, a CR or an LF). Use it
+     * for files that users open in a spreadsheet and that contain data from untrusted sources. */
     bool escape_formulas;
     bool in_row; /**< internal */
 };

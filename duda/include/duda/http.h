@@ -30,9 +30,9 @@ enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_HEADERS_MAX = 64 };
 /** A client for one server: one [HTTP_CLIENT] section. */
 struct duda_http_client;
 
-/** Returns the client of that Name; NULL selects the first section. The client is valid for the lifetime of
- * the worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL return
- * -ENODEV, which becomes status 503. */
+/** Returns the client with this Name; NULL selects the first section. The client is valid for the lifetime
+ * of the worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL
+ * return -ENODEV, which becomes status 503. */
 MK_API struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name);
 
 /** A request; leave unused members zero. */

@@ -39,9 +39,9 @@ struct duda_kv;
 
 /* The strings that these functions return are NUL-terminated. */
 
-/** Returns the store of that Name; NULL selects the first section. The store is valid for the lifetime of the
- * worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL return
- * -ENODEV, which becomes status 503. */
+/** Returns the store with this Name; NULL selects the first section. The store is valid for the lifetime of
+ * the worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL
+ * return -ENODEV, which becomes status 503. */
 MK_API struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name);
 
 /*
@@ -51,7 +51,7 @@ MK_API struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name);
  * may still complete afterwards.
  */
 
-/** Reads a value, a copy that lives until the handler returns; -ENOENT. */
+/** Reads a value. The copy in *value lives until the handler returns. -ENOENT: there is no value. */
 MK_API int duda_kv_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str *value) MK_API_MUST_USE;
 
 /**
@@ -70,9 +70,9 @@ MK_API int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, m
  */
 MK_API int duda_kv_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str value,
                        uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes an entry; -ENOENT. Waits. */
+/** Deletes an entry. -ENOENT: there is no entry. Waits. */
 MK_API int duda_kv_delete(struct duda_ctx *d, struct duda_kv *kv, mk_str key) MK_API_MUST_USE;
-/** Sets the time to live of an entry (0: it never expires); -ENOENT. Waits. */
+/** Sets the time to live of an entry (0: it never expires). -ENOENT: there is no entry. Waits. */
 MK_API int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets `value` (absent: deletes the entry) if the current value is `expected` (absent: if there is no

@@ -31,7 +31,7 @@ enum { DUDA_MEMCACHED_SECTIONS_MAX = 16, DUDA_MEMCACHED_KEY_MAX = 250, DUDA_MEMC
 
 /* The strings that these functions return are NUL-terminated. */
 
-/** Returns the section of that Name; NULL selects the first. The section is valid for the lifetime of the
+/** Returns the section with this Name; NULL selects the first. The section is valid for the lifetime of the
  * worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL return
  * -ENODEV, which becomes status 503. */
 MK_API struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name);
@@ -54,7 +54,7 @@ MK_API struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char
  *     }
  */
 
-/** Reads a value, a copy that lives until the handler returns; -ENOENT. */
+/** Reads a value. The copy in *value lives until the handler returns. -ENOENT: there is no value. */
 MK_API int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
                               mk_str *value) MK_API_MUST_USE;
 
@@ -80,9 +80,9 @@ MK_API int duda_memcached_add(struct duda_ctx *d, struct duda_memcached *m, mk_s
  * -ENOENT: it is gone. */
 MK_API int duda_memcached_cas(struct duda_ctx *d, struct duda_memcached *m, mk_str key, uint64_t cas,
                               mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes a value; -ENOENT. */
+/** Deletes a value. -ENOENT: there is no value. */
 MK_API int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *m, mk_str key) MK_API_MUST_USE;
-/** Sets the time to live of a value; -ENOENT. */
+/** Sets the time to live of a value. -ENOENT: there is no value. */
 MK_API int duda_memcached_touch(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
                                 uint64_t ttl_ms) MK_API_MUST_USE;
 /** Adds to a number that is stored as decimal text and never falls below 0. A new number starts at 0 and gets

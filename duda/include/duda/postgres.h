@@ -63,7 +63,7 @@ MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
  * loop calls on_message(ctx, text) for each message; the callback must not wait. It is also called with an
  * absent text whenever the subscription starts, both initially and after a lost connection: data read earlier
  * may be stale. The subscription ends with the worker. `database` is its Name; NULL is "main". Returns 0;
- * -ENOENT: no database of that Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
+ * -ENOENT: no database with this Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
  *
  *     static void on_price(void *ctx, mk_str text)
  *     {
@@ -91,8 +91,8 @@ struct duda_postgres_copy;
  * COPY is part of it, and no other statement of the transaction can run before the COPY ends. *out and
  * *result must live until then. After an error of this function or of those below, result->error describes
  * the error, with line and column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods,
- * line 3, column price: "x")". After an error the COPY has ended without effect. The exceptions are
- * -ECONNRESET and -ETIMEDOUT of duda_postgres_copy_end(): then it may or may not have taken effect.
+ * line 3, column price: "x")". After an error, the COPY has ended without effect, except after -ECONNRESET or
+ * -ETIMEDOUT from duda_postgres_copy_end(): the COPY may then have taken effect.
  *
  * `Timeout` limits each wait for the server, not the whole COPY. If the handler returns before the end, or is
  * cancelled, the COPY is aborted without effect; its connection is closed, and a transaction on it is rolled
@@ -142,9 +142,9 @@ MK_API int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postg
  */
 MK_API int duda_postgres_copy_read(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                    mk_str *row) MK_API_MUST_USE;
-/** Ends the COPY. FROM STDIN: completes the data and waits until the COPY has taken effect:
- * result->rows_affected rows. TO STDOUT: returns 0 after the last row; before it, aborts the COPY as above.
- * After an error: returns the same error again. */
+/** Ends the COPY. FROM STDIN: completes the data and waits until the COPY has taken effect;
+ * result->rows_affected is the number of rows. TO STDOUT: returns 0 after the last row; before it, aborts
+ * the COPY as above. After an error: returns the same error again. */
 MK_API int duda_postgres_copy_end(struct duda_ctx *d, struct duda_postgres_copy *copy) MK_API_MUST_USE;
 
 /**

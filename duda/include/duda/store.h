@@ -34,17 +34,18 @@ enum { DUDA_STORE_KEY_MAX = 440 };
 
 /* The strings that these functions return are NUL-terminated. */
 
-/** Returns the store of that Name; NULL selects "main", which is the memory store unless a section has this
- * Name. "memory" always selects the memory store: its values are limited to 64 KB. When it is full, values of
- * duda_store_set() are evicted first, then those of duda_store_add() and duda_store_incr() that would expire
- * first. Locks are never evicted; an eighth of the memory is reserved for them, of which the requests of one
- * client may hold half. When that part is full, duda_store_lock() returns -ENOSPC. All services of the server
- * share the memory store. The store is valid for the lifetime of the worker. Returns NULL, and logs an error,
- * if there is no such store; functions called with NULL return -ENODEV, which becomes status 503. */
+/** Returns the store with this Name; NULL selects "main", which is the memory store unless a section has
+ * this Name. "memory" always selects the memory store: its values are limited to 64 KB. When it is full,
+ * values of duda_store_set() are evicted first, then those of duda_store_add() and duda_store_incr() that
+ * would expire first. Locks are never evicted; an eighth of the memory is reserved for them, of which the
+ * requests of one client may hold half. When that part is full, duda_store_lock() returns -ENOSPC. All
+ * services of the server share the memory store. The store is valid for the lifetime of the worker. Returns
+ * NULL, and logs an error, if there is no such store; functions called with NULL return -ENODEV, which
+ * becomes status 503. */
 MK_API struct duda_store *duda_store_find(struct duda_ctx *d, const char *name);
 
-/** Reads a value, for example from a cache; it lives until the handler returns; -ENOENT. May wait, like
- * all functions below. */
+/** Reads a value, for example from a cache. The value lives until the handler returns. -ENOENT: there is no
+ * value. May wait, like all functions below. */
 MK_API int duda_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key,
                           mk_str *value) MK_API_MUST_USE;
 /** Sets a value, such as one in a cache, that expires after its TTL, `ttl_ms` milliseconds (0: never). */

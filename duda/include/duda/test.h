@@ -58,7 +58,7 @@ MK_API void duda_test_add(const char *name, void (*fn)(struct duda_test *t));
 MK_API struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *request);
 /** Sends `GET target`. */
 MK_API struct duda_test_response duda_test_get(struct duda_test *t, const char *target);
-/** Sends `POST target` with a body of that media type. */
+/** Sends `POST target` with a body of the media type `type`. */
 MK_API struct duda_test_response duda_test_post(struct duda_test *t, const char *target, const char *type,
                                                 const char *body);
 /** The value of the first header of that name, ignoring case; absent if there is none. */
