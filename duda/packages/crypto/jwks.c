@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JWK sets (RFC 7517): public keys published by others. The type of a key determines its algorithm, never a
- * token. */
+/* JWK sets (RFC 7517): public keys published by others. The type of the key determines the algorithm; the
+ * token never does. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <jansson.h>

@@ -13,7 +13,7 @@ enum duda_kv_op_type {
     DUDA_KV_OP_INCR
 };
 
-/* The longest row key of any table: with an expiry time, it is the key size limit of LMDB. */
+/* The longest row key of any table: together with an expiry time, it has LMDB's maximum key size. */
 enum { DUDA_KV_ROW_KEY_MAX = 503, DUDA_KV_PREFIX_MAX = 56 };
 
 struct duda_kv_op {

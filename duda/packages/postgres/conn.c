@@ -483,7 +483,7 @@ bool postgres_conn_can_send(const struct postgres_conn *c)
     return package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && !c->retires && !c->cancel;
 }
 
-/* Deallocates each name in a separate statement: in a transaction it has to wait. */
+/* Deallocates each name in a separate statement. In a transaction, the deallocation has to wait. */
 static bool deallocate(struct postgres_conn *c, const char *name)
 {
     char text[POSTGRES_NAME_MAX + 16];

@@ -39,8 +39,9 @@ struct postgres_query {
     bool prepares;
     bool repeats; /* failed, and will be sent again */
     unsigned n_repeats;
-    struct postgres_prepared *prepared; /* NULL: not prepared; of the connection it was sent to */
-    struct postgres_prepared *doubted;  /* prepared statement with which it failed before */
+    struct postgres_prepared *prepared; /* NULL: not prepared. Belongs to the connection that the statement
+                                         * was sent over */
+    struct postgres_prepared *doubted;  /* the prepared statement used by the attempt that failed */
     mk_str text;                        /* NUL-terminated */
     size_t n;
     const char **values;

@@ -82,7 +82,7 @@ static int finish_copy(struct duda_postgres_copy *copy, int e)
     struct duda_sql_result result;
     if (!postgres_conn_end_copy(copy->conn))
         return fail_connection(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
-    /* In a failed transaction these fail, but ROLLBACK has the same effect. */
+    /* In a failed transaction these statements fail, but ROLLBACK has the same effect. */
     postgres_pool_send_detached(copy->pool, copy->conn, &loud);
     int reset = postgres_pool_query(copy->d, copy->pool, copy->conn, &result, "RESET statement_timeout");
     (void)reset;
@@ -256,9 +256,9 @@ int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
 
 /* ---- FROM STDIN ---- */
 
-/* Is the next message that libpq reads a complete notice (1), or an error or the end of the connection (0)?
- * libpq only reports notices: an error is followed by nothing, while a long notice is followed by its
- * rest. */
+/* Is the unexpected input a notice (1), or an error or the end of the connection (0)? libpq reports a
+ * notice as soon as it has read all of it, but does not report an error. No data follows an error, while
+ * the rest of a long notice still arrives. */
 static int is_notice(struct duda_postgres_copy *copy)
 {
     PGconn *pg = copy->conn->pg;

@@ -260,7 +260,7 @@ static void abandon_queries(struct duda_wait *w)
     schedule_cancel(waiting->pool);
 }
 
-/* Sends the query over that connection, or over the first available one. */
+/* Sends the query over the given connection, or over the first available one. */
 static void enqueue_query(struct postgres_pool *b, struct postgres_conn *conn, struct postgres_query *job)
 {
     if (conn) {

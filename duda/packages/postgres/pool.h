@@ -30,10 +30,10 @@ int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct po
 /* Why no connection was available. */
 const char *postgres_pool_error_text(const struct postgres_pool *b, int e);
 void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c);
-/* Runs a statement in that connection. */
+/* Runs a statement over the given connection. */
 int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
                         struct duda_sql_result *result, const char *text);
-/* Sends a statement and ignores its result, over that connection; NULL: over any. */
+/* Sends a statement over the given connection (NULL: any), and ignores its result. */
 void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *conn,
                                  const struct duda_sql_statement *query);
 /* NULL: not a PostgreSQL database. */

@@ -20,10 +20,11 @@ struct postgres_prepared_list {
     struct postgres_prepared *v[POSTGRES_PREPARED_MAX];
     unsigned n;
     uint64_t n_names;
-    char prefix[20];   /* of names: unique, because a pooler may map two connections to one session */
-    unsigned n_losses; /* how often the server lost them recently */
+    char prefix[20];   /* prefix of statement names: unique, because a pooler may map two connections to
+                        * one session */
+    unsigned n_losses; /* how often the server has recently lost all prepared statements */
     uint64_t lost_ms;
-    bool is_off; /* disabled: the server keeps losing them */
+    bool is_off; /* disabled, because the server keeps losing prepared statements */
 };
 
 /* For a new connection. */
@@ -38,7 +39,7 @@ struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l
 bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct postgres_prepared *p,
                                   uint64_t now_ms);
 /* Frees dead entries. Call it when no statement is in flight. If a dead entry still exists on the server,
- * copies its name to `name` and returns true: deallocate it first. False: none is left. */
+ * copies its name to `name` and returns true: deallocate it first. False: no such entry is left. */
 bool postgres_prepared_sweep(struct postgres_prepared_list *l, char name[POSTGRES_NAME_MAX]);
 
 #endif

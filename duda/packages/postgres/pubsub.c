@@ -205,7 +205,7 @@ static void on_down(struct package_conn *l, int error)
 
 /* ---- Keep-alive ---- */
 
-/* A hung server closes nothing, so a quiet connection is probed. */
+/* A hung server does not close its connections, so a quiet connection is probed. */
 static void on_due(struct mk_timer *t)
 {
     struct postgres_pubsub *h = MK_CONTAINER(t, struct postgres_pubsub, timer);

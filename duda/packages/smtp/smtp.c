@@ -52,7 +52,7 @@ static int set_error(const struct smtp_session *session, struct duda_smtp_result
     return duda_reason(session->d, package_conn_map_errno(e), "%.*s", MK_STR_ARG(result->error));
 }
 
-/* Sends a command, and expects a reply of that class (2 or 3). */
+/* Sends a command, and expects a reply code that begins with the digit `expected` (2 or 3). */
 static int send_command(struct smtp_session *session, mk_str command, unsigned expected)
 {
     int e = command.len ? smtp_session_write(session, command) : 0;

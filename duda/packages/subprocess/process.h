@@ -28,15 +28,16 @@ struct duda_subprocess {
     int failure; /* 0, or the error that all calls return from now on */
 };
 
-/* 0 or a negated errno value, after cleaning up. */
+/* Starts the process. Returns 0, or a negative errno value, after releasing all resources. */
 int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d,
                        const struct duda_subprocess_options *o);
 /* Kills the process if it is still running, and closes its pipes. Safe to call twice. */
 void duda_process_close(struct duda_subprocess *c);
 
-/* -EAGAIN: no data yet. 0: end of file. Also -EIO and others. */
+/* Returns the number of bytes read; 0 at the end of the output; -EAGAIN if no data has arrived yet; or
+ * another negative errno value. */
 ssize_t duda_process_read(struct duda_subprocess *c, char *buf, size_t cap);
-/* The number of bytes written; -EAGAIN, -EPIPE. */
+/* Returns the number of bytes written; -EAGAIN if the pipe is full; or -EPIPE if the pipe is closed. */
 ssize_t duda_process_write(struct duda_subprocess *c, mk_str text);
 void duda_process_close_stdin(struct duda_subprocess *c);
 
