@@ -8,9 +8,9 @@
 #include "http/header.h"
 
 enum mk_condition {
-    MK_CONDITION_PASS,         /* continue as without a condition */
-    MK_CONDITION_NOT_MODIFIED, /* answer 304 */
-    MK_CONDITION_FAILED,       /* answer 412 */
+    MK_CONDITION_PASS,         /* process the request normally */
+    MK_CONDITION_NOT_MODIFIED, /* respond with 304 */
+    MK_CONDITION_FAILED,       /* respond with 412 */
 };
 
 #define MK_MODIFIED_NONE INT64_MIN

@@ -15,8 +15,8 @@ enum {
     AT_ONCE_MAX = 16 * 1024,
     TURN_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
     TINY = 64,                  /* smaller DATA frames are charged to the abuse budget */
-    SOURCE_ROOM = 16 * 1024,    /* a head is followed by the first body data of its source: an error may still
-                              * replace it */
+    SOURCE_ROOM = 16 * 1024,    /* space required for a head and the first data of its body source: while
+                                 * both are in the buffer, an error response can still replace them */
 };
 
 enum progress {

@@ -102,7 +102,7 @@ void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream
  * mk_upstream_conn_note_event(). */
 void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
                                    void *ctx);
-/* Open: events go to the request from now on. */
+/* From now on, passes the events of the open connection to the request. */
 void mk_upstream_conn_lend(struct mk_upstream_conn *c);
 
 /* Connecting failed: notifies the owner. */
@@ -115,11 +115,11 @@ bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned whi
 /* For users of acquired connections, besides monkey/upstream.h. */
 /* on_ready calls mk_upstream_conn_note_event() itself, which saves an indirect call. */
 void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c);
-/* An event reported input or the end of it. */
+/* Records that an event reported input or the end of input. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which);
 /* Can a read return data: has an event or TLS reported input since the last short read? */
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c);
-/* Input may be buffered without an event. */
+/* Assumes that a read can return data: input may be buffered without an event. */
 void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Has the server closed its sending side or reset the connection? */
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);

@@ -26,7 +26,8 @@ static bool has_other_server_up(const struct mk_backend *o, const struct mk_upst
     return false;
 }
 
-/* A connection in progress has sent nothing yet. */
+/* A connection that is still being established has sent nothing, so its request can always move to another
+ * server. */
 static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     if (c->options.address.p || c->is_answered || !has_other_server_up(o, c))
@@ -39,7 +40,7 @@ static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
     }
 }
 
-/* Checks each request right away, because moving one may end others. */
+/* Checks each request only when its turn comes, because moving one request may end others. */
 void mk_failover_move_requests(struct mk_backend *o)
 {
     struct mk_list all;

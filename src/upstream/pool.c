@@ -110,7 +110,7 @@ static void lend_idle_conn(struct mk_upstream_conn *idle, struct mk_upstream_con
     lend_conn(to);
 }
 
-/* Is its address still one of the server's? DNS may have changed. */
+/* Does the server still have the address of this connection? DNS may have changed. */
 static bool is_addr_current(struct mk_upstream_conn *c)
 {
     const struct mk_resolver *names = &c->backend->names;
@@ -218,7 +218,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
         return -EBUSY;
     if (rule.max && !mk_conn_limit_assign_slot(limit, &rule, slot, l->client)) {
         mk_conn_limit_release_slot(limit, rule.backend, slot);
-        mk_wait_queue_wake_older(o); /* it may have looked while we held the slot */
+        mk_wait_queue_wake_older(o); /* an older request may have looked for a slot while we held this one */
         return -EBUSY;
     }
     e = connect_to_server(o, l);
@@ -413,8 +413,8 @@ static void keep_idle(struct mk_upstream_conn *c)
     mk_pool_schedule_sweep(o->pool);
 }
 
-/* Hands the connection to the first waiting request that can use it. If that one needs a new connection, it
- * gets this one's slot: otherwise later waiters overtake it (starvation). */
+/* Hands the connection to the first waiting request that can use it. If that request needs a new
+ * connection, it takes over this connection's slot: otherwise, later waiters overtake it (starvation). */
 static bool reuse_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
@@ -587,7 +587,8 @@ static void on_addresses_changed(struct mk_resolver *n)
     serve_queue(mk_wait_queue_set(o));
 }
 
-/* Has threads of its own: a name server that does not respond cannot block the shared thread pool. */
+/* Creates a separate thread pool for name resolution, so that an unresponsive name server cannot block the
+ * shared one. */
 static bool ensure_resolver_threads(struct mk_pool *p)
 {
     if (!p->threads)
@@ -609,7 +610,7 @@ static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct m
     o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
     o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
-    publish_health(o); /* another configuration may have judged it differently */
+    publish_health(o); /* another configuration may have published a different state */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
         return true;
     o->check = mk_health_check_start(o, mk_failover_broadcast);

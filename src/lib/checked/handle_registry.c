@@ -15,8 +15,8 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *first;
 
-/* Signal handlers may call mk_server_stop(), which uses the registry: none may interrupt the lock's
- * holder. */
+/* Blocks signals while the lock is held: a signal handler may call mk_server_stop(), which takes the same
+ * lock. */
 static void lock_registry(sigset_t *before)
 {
     sigset_t all;
