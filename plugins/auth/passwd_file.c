@@ -89,7 +89,7 @@ static bool read_existing(const struct file *f, struct mk_buf *text, const char 
 
 /* ---- Entries ---- */
 
-/* Is the line the entry's? A realm may have one entry per hash length. */
+/* Does the line contain this entry? A realm may have one entry for each hash length. */
 static bool line_is_entry(mk_str line, const struct auth_passwd_entry *entry)
 {
     mk_str rest = mk_str_trim(line);
@@ -117,7 +117,7 @@ static void write_entry(struct mk_buf *out, const struct auth_passwd_entry *entr
     mk_buf_add_char(out, '\n');
 }
 
-/* Replaces the old entry; appends a new one. */
+/* Replaces or deletes an existing entry, or appends a new one. */
 static enum auth_edit rewrite_lines(mk_str old, const struct auth_passwd_entry *entry, struct mk_buf *out)
 {
     bool found = false;

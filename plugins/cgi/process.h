@@ -18,7 +18,7 @@ struct cgi_process {
     struct mk_subprocess *child; /* NULL: exited, with `status` */
     struct mk_timer timer;       /* kill timeout */
     int status;                  /* waitpid(2) status, or a negated errno value: could not be started */
-    bool told;                   /* told to exit */
+    bool told;                   /* SIGTERM was sent */
     int in, out;                 /* the worker's pipe ends; -1: closed */
     struct mk_watcher *in_ready, *out_ready;
     size_t rest; /* output bytes left in the pipe at exit */

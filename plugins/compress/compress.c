@@ -184,7 +184,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
         return;
     if (!j.facts.varies && add_vary(response))
         return;
-    j.facts.etag = mk_response_header(response, MK_STR("ETag")); /* it may have moved */
+    j.facts.etag = mk_response_header(response, MK_STR("ETag")); /* add_vary() may have moved the headers */
     if (j.facts.status == 304)
         weaken_etag_of_304(&j);
     if (j.facts.status == 304 || j.facts.is_part ||

@@ -5,8 +5,9 @@
 #include <monkey/mem.h>
 
 enum {
-    ROOM = 16 * 1024,  /* for input not compressed yet */
-    PIECE = 64 * 1024, /* then other connections get their turn: a few milliseconds at most */
+    ROOM = 16 * 1024,  /* size of the buffer for input not compressed yet */
+    PIECE = 64 * 1024, /* input bytes before the stream yields to other connections: a few milliseconds at
+                        * most */
 };
 
 struct stream {
@@ -14,12 +15,12 @@ struct stream {
     struct mk_request *request;
     enum coding coding;
     void *coder;
-    struct cached *copy; /* NULL: none is made */
+    struct cached *copy; /* copy for the cache; NULL: the output is not cached */
     enum coder_op op;
     bool holds_back; /* the coder has consumed input that a flush would output */
-    bool tired;      /* has compressed a PIECE: yields to other connections */
+    bool tired;      /* has compressed a PIECE, and yields to other connections */
     bool ended;
-    const char *at; /* in room */
+    const char *at; /* next input byte in `room` */
     size_t left;
     char room[ROOM];
 };

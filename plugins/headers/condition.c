@@ -13,7 +13,7 @@ static bool parse_path(const struct mk_conf_ctx *ctx, mk_str word, struct condit
     if (c->has_path)
         return report_duplicate(ctx, word, "path");
     c->has_path = true;
-    return mk_pattern_set(&c->path, word); /* begins as it must */
+    return mk_pattern_set(&c->path, word); /* always succeeds: the caller has checked the first character */
 }
 
 bool headers_condition_parse_type(mk_str word, struct condition *c)

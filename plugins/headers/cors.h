@@ -11,7 +11,7 @@ struct cors_origin {
 };
 
 struct cors_rule {
-    struct condition when; /* a path at most */
+    struct condition when; /* contains at most a path */
     struct cors_origin *origins;
     size_t n;
     bool any; /* `*` */
