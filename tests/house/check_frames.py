@@ -21,7 +21,7 @@ PROBE = "duda_touch_of_a_source"  # of variable size, see duda/service.h
 ELSEWHERE = {
     "duda/packages/conn/package_stream.c": "the event loop",
     "duda/service/crash_report.c": "the crash report has its own stack",
-    "duda/service/session_config.c": "the start",
+    "duda/service/session_config.c": "startup",
     "duda/service/symbolizer.c": "the event loop",
 }
 
