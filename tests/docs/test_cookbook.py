@@ -307,7 +307,7 @@ def test_alias_recipe_serves_folders_outside_of_the_root(recipes):
     recipes.file("/srv/www/docs/a", "hidden")
     recipes.file("/srv/docs/a", "a document")
     recipes.file("/srv/photos/b", "a photo")
-    server = recipes.serve("Folders outside of the root")
+    server = recipes.serve("Folders outside the root")
     assert [ask(server, path).text for path in ("/docs/a", "/photos/b")] == ["a document", "a photo"]
 
 
