@@ -33,7 +33,7 @@ struct run {
     int watch, ending, children;       /* file changes, termination signals, SIGCHLD */
     struct dev_process docs[DOCS_MAX]; /* `monkey doc` processes that generate pages */
     bool serves;                       /* the back server runs the current sources */
-    struct mk_buf why;                 /* why it could not be started */
+    struct mk_buf why;                 /* error text: the back server could not be started */
     struct pollfd fds[DEV_IPC_CLIENTS_MAX + 1 + OWN_FDS];
 };
 

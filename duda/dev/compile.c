@@ -25,7 +25,7 @@ enum {
     NOT_STARTED = 127
 };
 
-/* The cache is not exposed to attackers: two fixed keys give a 128-bit hash. */
+/* The cache is not exposed to attackers, so two fixed keys suffice for a 128-bit hash. */
 static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
 
 /* ---- Unsupported sources ---- */

@@ -17,9 +17,9 @@ enum dev_compile_kind {
 struct dev_compile {
     const struct dev_paths *paths;
     enum dev_compile_kind kind;
-    bool color;         /* of compiler messages */
-    const char *output; /* NULL: into the cache */
-    mk_str known; /* files of the previous version, one per line: files saved during the build are detected */
+    bool color;         /* colors compiler messages */
+    const char *output; /* path of the object; NULL: in the cache */
+    mk_str known; /* files of the previous version, one per line, to detect files saved during the build */
 };
 
 struct dev_compile_result {
@@ -43,7 +43,7 @@ uint64_t dev_compile_hash_files(mk_str files);
  * ends a line, and `$$` is one dollar. Adds the dependencies to `files`, one per line, except those that
  * begin with `cache`. */
 void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files);
-/* Removes our cached objects that were not used for a week. */
+/* Removes our cached objects that have not been used for a week. */
 void dev_compile_clean_cache(const struct dev_paths *paths);
 
 #endif

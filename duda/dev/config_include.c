@@ -76,6 +76,6 @@ void dev_config_include_list_files(const char *path, struct mk_buf *files)
     struct config_scan r = {.files = files};
     size_t before = files->len;
     scan_config_file(&r, path);
-    if (files->len == before) /* it does not exist yet */
+    if (files->len == before) /* the file does not exist yet */
         mk_buf_addf(files, "%s\n", path);
 }

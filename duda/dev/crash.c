@@ -26,7 +26,7 @@ enum {
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[MK_LEN(signals)];
 static char report[REPORT_MAX];
-static bool serves; /* otherwise exit() ends a server, not a handler */
+static bool serves; /* false: exit() ends a server, not a handler */
 
 static void append_frame(struct mk_buf *out, const char *address)
 {

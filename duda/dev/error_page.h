@@ -12,8 +12,8 @@ struct dev_error_page {
     bool html;
 };
 
-/* `state`: the page reloads as soon as the state of `monkey run` differs; 0: compares with the state when the
- * page was shown. */
+/* The page reloads as soon as the state of `monkey run` differs from `state`; 0: from the state at the time
+ * when the page was shown. */
 void dev_error_page_begin(const struct dev_error_page *p, const char *title, mk_str about);
 void dev_error_page_end(const struct dev_error_page *p, uint64_t state);
 void dev_error_page_heading(const struct dev_error_page *p, mk_str text);
@@ -23,7 +23,7 @@ void dev_error_page_route(const struct dev_error_page *p, mk_str method, mk_str 
 void dev_error_page_doc_link(const struct dev_error_page *p);
 /* Preformatted lines, without terminal escape sequences. */
 void dev_error_page_text(const struct dev_error_page *p, mk_str text);
-/* Does the same for sentences, which are wrapped. */
+/* Sentences, which are wrapped, without terminal escape sequences. */
 void dev_error_page_prose(const struct dev_error_page *p, mk_str text);
 /* A source line with the surrounding lines; nothing if the file cannot be read. */
 void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_t line, uint64_t column,

@@ -12,8 +12,8 @@ enum { DEV_EXIT_OK = 0, DEV_EXIT_FAILED = 1, DEV_EXIT_USAGE = 2 };
 struct dev_option {
     char letter;
     const char *name;
-    const char **value; /* receives the argument; NULL: the option has no argument, */
-    bool *given;        /* and this is set to true */
+    const char **value; /* receives the argument; NULL: the option has no argument */
+    bool *given;        /* set to true for an option without an argument */
 };
 
 struct dev_options {

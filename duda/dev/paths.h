@@ -17,8 +17,8 @@ struct dev_paths {
 
 /* False: error, already reported. */
 bool dev_paths_find(struct dev_paths *p);
-/* Creates the folder in a place that others may write to, and where they may have created it before: false
- * unless it belongs to us and only we can access it. */
+/* Creates the folder below a folder that other users can write to, and where they may have created it before.
+ * False unless the folder belongs to us and only we can access it. */
 bool dev_paths_make_private_dir(const char *folder);
 /* Like snprintf(3) into a path; false if it does not fit. */
 bool dev_paths_format(char path[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));

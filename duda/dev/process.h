@@ -17,10 +17,10 @@ struct dev_process {
 /* Starts the process with SIGINT ignored, so that Ctrl+C only reaches us, and makes the kernel signal it when
  * this process dies. False: error, already reported. */
 bool dev_process_start(struct dev_process *c, struct dev_argv *words);
-/* Does the same, but connects standard output to `out`, which the caller keeps, and standard error to
- * ours. */
+/* Like dev_process_start(), but connects standard output to `out`, which the caller keeps, and standard error
+ * to ours. */
 bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *words, int out);
-/* Does the same, but inherits standard output, and pipes only `err` to us. */
+/* Like dev_process_start(), but the process inherits standard output, and only `err` is a pipe to us. */
 bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *words);
 /* The exit status of the process, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
@@ -28,7 +28,7 @@ int dev_process_try_wait(struct dev_process *c);
 void dev_process_stop(struct dev_process *c, int signal);
 void dev_process_close_pipes(struct dev_process *c);
 
-/* When that descriptor becomes readable (Ctrl+C), all waiting stops. -1, the initial value: none. */
+/* When the descriptor becomes readable (Ctrl+C), all waiting stops. -1, the initial value: none. */
 void dev_process_set_interrupt_fd(int fd);
 int dev_process_interrupt_fd(void);
 

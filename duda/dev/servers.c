@@ -35,9 +35,9 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
     return any;
 }
 
-/* Messages that the servers print on every start and stop, that is, after each saved file, and when the
- * service ends during a request, which has a better report. Also info messages with a reference, which error
- * pages show to users. */
+/* Messages that developers need not see: those that the servers print on every start and stop, that is, after
+ * each saved file; those about a service that ended during a request, which has a better report; and info
+ * messages with a reference, which error pages show to users. */
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
@@ -253,7 +253,7 @@ static void print_startup_output(struct dev_process *c, mk_str text)
     while (text.len) {
         mk_str line = mk_str_cut(&text, '\n');
         bool is_ours = mk_str_starts(line, MK_STR("  unix:")) || mk_str_starts(line, MK_STR("Monkey "));
-        if (!text.p) { /* the rest comes later */
+        if (!text.p) { /* the rest of the line has not arrived yet */
             c->rest[0] = mk_buf_growing(TEXT_MAX);
             mk_buf_add(&c->rest[0], line);
         } else if (!is_ours) {

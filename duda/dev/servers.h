@@ -16,7 +16,7 @@ struct dev_servers {
     const struct dev_paths *paths;
     char folder[PATH_MAX]; /* private folder for sockets and configurations */
     struct dev_process front, back;
-    unsigned number; /* of the back server; 0: none so far */
+    unsigned number; /* number of the back server; 0: none so far */
     struct dev_process leaving[DEV_LEAVING_MAX];
     struct dev_stderr_reader stderr_reader; /* reads standard error of the back server */
     struct mk_buf tail;                     /* output of the back server's running worker, for error pages */

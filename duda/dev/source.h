@@ -12,8 +12,8 @@ enum { DEV_SOURCE_MAX = 8 * 1024 * 1024, DEV_NAME_MAX = 48 };
 
 struct dev_source {
     char path[PATH_MAX];     /* absolute path */
-    char name[DEV_NAME_MAX]; /* of DUDA_SERVICE(name, ...), or of the file, in letters and digits */
-    bool is_service;         /* it has a DUDA_SERVICE(); otherwise it is just a handler named `handle` */
+    char name[DEV_NAME_MAX]; /* from DUDA_SERVICE(name, ...), or the file's name in letters and digits */
+    bool is_service;         /* the source has a DUDA_SERVICE(); otherwise just a handler named `handle` */
     struct mk_buf text;
     struct mk_buf packages; /* from comments `pkg-config: NAME...` */
     struct mk_buf flags;    /* from comments `cflags: FLAG...` */

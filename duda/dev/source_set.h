@@ -10,13 +10,13 @@ enum { DEV_SOURCE_SET_MAX = 256 };
 
 struct dev_source_unit {
     char path[PATH_MAX];
-    char url_segment[DEV_NAME_MAX]; /* its path in a folder, without slashes; empty: "/" */
+    char url_segment[DEV_NAME_MAX]; /* URL path of a source in a folder, without slashes; empty: "/" */
     bool is_new;                    /* not compiled yet */
     char name[DEV_NAME_MAX];        /* of its service */
-    char sanitizer[PATH_MAX];       /* the AddressSanitizer library that it needs; empty: none */
+    char sanitizer[PATH_MAX];       /* the AddressSanitizer library that the service needs; empty: none */
     struct dev_compile_result built;
-    char error[256]; /* why the source cannot be read; empty: readable */
-    /* The last compiled version, and what the server runs of it; empty: none. */
+    char error[256]; /* reason why the source cannot be read; empty: readable */
+    /* Object and service of the last compiled version, and the object that the server runs; empty: none. */
     char object[PATH_MAX], service[DEV_NAME_MAX], running[PATH_MAX];
     bool is_held; /* the server could not load `object`, and keeps `running` */
     struct mk_buf why;
@@ -29,10 +29,10 @@ struct dev_source_set {
     struct dev_source_unit *at[DEV_SOURCE_SET_MAX];
     size_t n;
     char templates[PATH_MAX];  /* the templates folder, whether it exists or not */
-    uint64_t stamp;            /* hash of its files */
+    uint64_t stamp;            /* hash of the files in it */
     const char *extra;         /* a configuration file; NULL: none */
-    struct mk_buf extra_files; /* with its includes, one per line */
-    uint64_t extra_stamp;      /* hash of their contents */
+    struct mk_buf extra_files; /* the configuration file and its includes, one per line */
+    uint64_t extra_stamp;      /* hash of the contents of these files */
     char html[PATH_MAX];       /* the folder of static files; empty: missing */
     bool is_changed;           /* the server must be restarted */
 };
@@ -59,12 +59,12 @@ void dev_source_set_write_errors(const struct dev_source_unit *one, const struct
 const char *dev_source_set_sanitizer(const struct dev_source_set *u);
 /* The object to load for a source: the new one, or the one that is running. */
 const char *dev_source_set_object_path(const struct dev_source_unit *one);
-/* Is there an object that the server should load and does not run, except those that failed to load? */
+/* Is there an object that the server does not run yet, other than objects that failed to load? */
 bool dev_source_set_needs_restart(const struct dev_source_set *u);
-/* Records that the server has loaded the objects, or failed: then new ones of a folder are dropped. True:
- * there are new ones, which may be the cause. */
+/* Records whether the server has loaded the objects. If it failed, new objects of a folder are dropped. True:
+ * there are new objects, which may have caused a failure. */
 bool dev_source_set_mark_loaded(struct dev_source_set *u, bool loaded);
-/* A file has changed: retries objects that failed to load, because it may be what they lacked. */
+/* A file has changed: retries objects that failed to load, because they may have failed without that file. */
 void dev_source_set_retry_failed(struct dev_source_set *u);
 
 #endif

@@ -16,7 +16,7 @@ struct dev_stderr_reader {
     struct mk_buf crash; /* report of the running worker, or of the last one that died; empty: none */
     struct mk_buf held;
     bool in_report, in_held, has_crashed;
-    bool has_held; /* that worker blocked its loop */
+    bool has_held; /* the worker of `held` blocked its loop */
     bool
         has_died; /* the worker of `crash` has died: the next report, or death without a report, replaces it */
 };
@@ -26,7 +26,7 @@ void dev_stderr_reader_init(struct dev_stderr_reader *h, void (*on_line)(void *c
 void dev_stderr_reader_free(struct dev_stderr_reader *h);
 /* Forgets the output of the last process before a new one starts. */
 void dev_stderr_reader_reset(struct dev_stderr_reader *h);
-/* A worker died, with or without a report. */
+/* Records that a worker died, with or without a report. */
 void dev_stderr_reader_worker_died(struct dev_stderr_reader *h);
 /* Reads the available data, up to the capacity of two pipes, from a non-blocking descriptor. At the end of
  * the stream, closes it and sets it to -1. */

@@ -56,7 +56,7 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row)
     return mk_num_parse(mk_str_skip(word, colon + 1), row) && *row > 0;
 }
 
-/* In an object that belongs neither to the system nor to the server. */
+/* Is the frame in an object that belongs neither to the system nor to the server? */
 static bool is_service_frame(const struct dev_frame *f)
 {
     static const mk_str others[] = {MK_STR_INIT("monkey"), MK_STR_INIT("lib"), MK_STR_INIT("ld-"),

@@ -14,8 +14,8 @@ struct duda_fiber *duda_fiber_new(struct duda_stack_pool *stacks, void (*fn)(voi
 bool duda_fiber_resume(struct duda_fiber *f);
 /* Called in the fiber: switches back to the caller of duda_fiber_resume(). */
 void duda_fiber_yield(struct duda_fiber *f);
-/* Must not be called while the fiber runs. A fiber that has not returned is abandoned: whatever its frames
- * own leaks. */
+/* Must not be called while the fiber runs. A fiber that has not returned is abandoned: resources that its
+ * frames own leak. */
 void duda_fiber_free(struct duda_fiber *f);
 
 /* The stack of the fiber, for reports. */

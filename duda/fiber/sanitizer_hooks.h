@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells AddressSanitizer, ThreadSanitizer and valgrind about stack switches. Inline, so that builds without
- * them contain no trace of it. */
+/* Tells AddressSanitizer, ThreadSanitizer and valgrind about stack switches. The functions are inline, so
+ * builds without these tools contain none of this code. */
 #ifndef DUDA_FIBER_SANITIZER_HOOKS_H
 #define DUDA_FIBER_SANITIZER_HOOKS_H
 

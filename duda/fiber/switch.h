@@ -10,10 +10,10 @@
 struct duda_switch;
 
 /* Prepares fn() to run on the stack that starts at `low`; fn must never return. The result is stored at the
- * top of that stack; *size becomes the space left below it. */
+ * top of the stack; *size becomes the space left below it. */
 struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void));
-/* Switches to that stack until it calls duda_switch_out(). Can be nested: may be called on another such
- * stack. */
+/* Switches to the stack until code on it calls duda_switch_out(). Can be nested: may be called on another
+ * such stack. */
 void duda_switch_in(struct duda_switch *s);
 void duda_switch_out(struct duda_switch *s);
 

@@ -17,9 +17,9 @@ struct duda_cookie_name {
 const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie which,
                                       struct duda_cookie_name *buf);
 
-/* May the service set or delete the cookie of that name? -EPERM, with a log message, if the name is reserved,
- * with or without a prefix, for any service here. Otherwise, a client that controls the name could plant its
- * session in another browser. */
+/* May the service set or delete the cookie with that name? -EPERM, with a log message, if the name, with or
+ * without a prefix, is reserved for any service of this server: a client that controls the name could
+ * otherwise plant its session in another browser. */
 int duda_reserved_cookie_check(const struct duda_ctx *d, mk_str name);
 /* Checks the value of a Set-Cookie header in the same way, parsed as browsers do. */
 int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line);

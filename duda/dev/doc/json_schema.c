@@ -3,7 +3,7 @@
 
 enum { DEPTH_MAX = 8, NAME_MAX_ = 64 };
 
-/* The object is the caller's to end. */
+/* The caller ends the object. */
 static void begin_type(struct mk_json_writer *w, const char *type)
 {
     mk_json_begin_object(w);

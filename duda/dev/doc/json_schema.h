@@ -20,7 +20,7 @@ void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *na
                            const struct duda_schema *shape, bool is_list);
 /* Writes the referenced schemas as members of an object. */
 void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named);
-/* Writes one field, without whether it is required. */
+/* Writes the schema of one field, which does not include whether the field is required. */
 void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_schema_field *m);
 
 #endif

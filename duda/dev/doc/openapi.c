@@ -314,7 +314,7 @@ static const char problem[] =
 
 struct tags {
     struct mk_json_writer *json;
-    size_t from;                    /* where they begin in the document */
+    size_t from;                    /* position of the tags in the document */
     const struct duda_route *group; /* the last group written */
     size_t n;
 };

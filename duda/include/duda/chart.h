@@ -32,11 +32,11 @@ struct duda_chart {
     size_t n_labels;
     const struct duda_chart_row *rows;
     size_t n_rows;
-    bool sparkline; /**< no axes and labels, for a sparkline within a line of text */
+    bool sparkline; /**< no axes or labels, for a sparkline within a line of text */
 };
 
 /**
- * Writes the chart as one `<svg>` element, for use in HTML or as a file of its own; all strings are escaped.
+ * Writes the chart as one `<svg>` element, for use in HTML or as a separate file; all strings are escaped.
  * Colours follow the page: text uses `currentColor`, and a style sheet may set `.duda-chart .row0` and so on.
  * Returns 0, or -EINVAL: too many series or values, or a size above 10,000 pixels. Thread-safe.
  *

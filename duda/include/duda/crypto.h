@@ -75,7 +75,7 @@ MK_API void duda_uuid7(char out[DUDA_UUID_LEN], uint64_t now_ms);
 /** Writes `bytes` random bytes as base64url; 16 or more make an unguessable token. */
 MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
 
-/** Buffer size for a password hash, with its NUL, and the maximum length of a password: the limits of
+/** Buffer size for a password hash, including its NUL, and the maximum length of a password: the limits of
  * libxcrypt. */
 enum { DUDA_PASSWORD_SIZE = 384, DUDA_PASSWORD_MAX = 511 };
 /**
@@ -138,7 +138,7 @@ MK_API int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_
 MK_API int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *key,
                            mk_str text) MK_API_MUST_USE;
 
-/** What a JWT must satisfy besides a valid signature. */
+/** The rules that a JWT must satisfy in addition to having a valid signature. */
 struct duda_jwt_rules {
     int64_t now;          /**< seconds since 1970, for `exp` and `nbf` */
     uint32_t leeway;      /**< tolerated clock difference in seconds */
@@ -148,7 +148,7 @@ struct duda_jwt_rules {
 };
 
 /**
- * Verifies a JWT (JSON Web Token), such as a bearer token, and writes its claims, JSON, to `claims`. The
+ * Verifies a JWT (JSON Web Token), such as a bearer token, and writes its claims as JSON to `claims`. The
  * key determines the algorithm, and the token must name the same one; `none` and an HMAC made with a public
  * key are therefore rejected. Returns 0; -EBADMSG: not a JWT, or it has a critical extension;
  * -EKEYREJECTED: another algorithm, key, issuer or audience; -EKEYEXPIRED: `exp` is past or missing, or

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** A CSV reader. All functions of this file are thread-safe. */
+/** A CSV reader. All functions in this file are thread-safe. */
 struct duda_csv {
     mk_str rest;    /**< unread input */
     char separator; /**< ',', ';' or a tab */

@@ -43,7 +43,7 @@ MK_API struct duda_form_limits duda_form_limits_of(const struct duda_form_limits
 MK_API int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
                                 const struct duda_form_limits *limits,
                                 struct duda_form_data *out) MK_API_MUST_USE;
-/** The value of the first field of that name, and of the i-th field of that name; absent if there is none. */
+/** The value of the first field, or of the i-th field, with that name; absent if there is none. */
 MK_API mk_str duda_form_data_get(const struct duda_form_data *f, const char *name);
 MK_API mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *name, size_t i);
 

@@ -11,7 +11,7 @@ extern "C" {
 
 /*
  * For files, mail and other servers. The plugin `compress` compresses HTTP responses without any code. All
- * functions of this file are thread-safe. Process large data in a thread (duda_offload()): compressing a
+ * functions in this file are thread-safe. Process large data in a thread (duda_offload()): compressing a
  * megabyte takes about 20 ms.
  */
 

@@ -39,7 +39,7 @@ MK_API struct duda_http_client *duda_http_client(struct duda_ctx *d, const char 
 struct duda_http_request {
     mk_str method; /**< absent: GET, or POST if there is a body */
     mk_str target; /**< "/path?query"; absent: "/". Escape untrusted parts with mk_url_escape() */
-    const struct mk_header *headers; /**< headers, except Host and those for connection and framing */
+    const struct mk_header *headers; /**< headers other than Host and the connection and framing headers */
     size_t n_headers;
     mk_str content_type; /**< Content-Type of the body */
     mk_str body;         /**< request body; must live until the response arrives */
@@ -81,7 +81,7 @@ struct duda_http_response {
 MK_API int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
                            const struct duda_http_request *request,
                            struct duda_http_response *response) MK_API_MUST_USE;
-/** The first header of that name, ignoring case; absent if there is none. */
+/** The first header with that name, ignoring case; absent if there is none. */
 MK_API mk_str duda_http_header(const struct duda_http_response *response, mk_str name);
 
 /** A response whose body is read incrementally. */
@@ -138,7 +138,7 @@ MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
  * reading: a server that waits for its response to be read also stops reading, which ends in -ETIMEDOUT.
  */
 MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str data) MK_API_MUST_USE;
-/** With both_ways: waits for the response headers while the request body continues. */
+/** With both_ways: waits for the response headers before the end of the request body. */
 MK_API int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
 /** Ends the request body and waits for the response headers, unless they have already arrived; read the
  * response with duda_http_read(). Returns errors as above, or -EBADMSG: the body is shorter than `length`. A

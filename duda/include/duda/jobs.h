@@ -66,7 +66,7 @@ struct duda_job_type {
     unsigned concurrency;  /**< concurrent jobs per worker; default 1 */
     unsigned max_attempts; /**< maximum attempts; default 10 */
     uint32_t backoff_ms;   /**< delay of the second attempt, doubled up to one hour; default 1 s */
-    uint32_t deadline_ms;  /**< of an attempt: its waits then return -ETIMEDOUT; default 5 minutes */
+    uint32_t deadline_ms;  /**< time limit of an attempt: then its waits return -ETIMEDOUT; default 5 min */
     size_t stack;          /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
     /** When a job of this type is enqueued automatically, once for all workers (and machines): "every 5m" (s,
      * m, h, d), or in the syntax of crontab(5), in UTC: "30 3 * * 1-5". Missed runs are combined into one.

@@ -18,13 +18,13 @@ struct duda_jobs_dequeued {
     uint64_t next_ms;  /**< for -ENOENT: latest time for the next poll, in milliseconds */
 };
 
-/** When a job is due. */
+/** The time at which a job is due. */
 struct duda_jobs_due {
-    uint64_t at_ms;    /**< by the store's clock; 0: see delay_ms */
-    uint64_t delay_ms; /**< relative to now */
+    uint64_t at_ms;    /**< due time by the store's clock; 0: see delay_ms */
+    uint64_t delay_ms; /**< delay from now */
 };
 
-/** What happens to a job that has run. */
+/** What the store does with a job that has run. */
 enum duda_jobs_outcome {
     DUDA_JOBS_DONE,    /**< remove it */
     DUDA_JOBS_RETRY,   /**< enqueue it again */

@@ -75,8 +75,8 @@ MK_API int duda_kv_delete(struct duda_ctx *d, struct duda_kv *kv, mk_str key) MK
 /** Sets the time to live of an entry (0: it never expires). -ENOENT: there is no entry. Waits. */
 MK_API int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key,
                           uint64_t ttl_ms) MK_API_MUST_USE;
-/** Sets `value` (absent: deletes the entry) if the current value is `expected` (absent: if there is no
- * entry); otherwise -ESTALE. Waits. */
+/** Compare and swap: sets `value` (absent: deletes the entry) if the current value is `expected` (absent: if
+ * there is no entry); otherwise returns -ESTALE. Waits. */
 MK_API int duda_kv_compare_and_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str expected,
                                    mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
 /** Adds to a number that is stored as decimal text. A new number starts at 0 and gets this time to live.

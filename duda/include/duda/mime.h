@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* The configuration maps file names to media types: mk_request_media_type(duda_request(d), name) returns the
- * type that the server itself would send. All functions of this file are thread-safe. */
+ * type that the server itself would send. All functions in this file are thread-safe. */
 
 /** A media type (RFC 9110, section 8.3.1): slices of the parsed string, not NUL-terminated. */
 struct duda_mime {
@@ -36,7 +36,7 @@ MK_API bool duda_mime_is(const struct duda_mime *mime, mk_str pattern);
  * parameters, or if `buf` is too small (buf->failed). */
 MK_API bool duda_mime_next(mk_str *rest, struct mk_buf *buf, mk_str *name, mk_str *value) MK_API_MUST_USE;
 /**
- * The value of the first parameter of that name, ignoring case; absent if there is none, or if `buf` is too
+ * The value of the first parameter with that name, ignoring case; absent if there is none, or if `buf` is too
  * small.
  *
  *     char space[80];

@@ -74,7 +74,7 @@ MK_API int duda_multipart_end(struct duda_multipart *m) MK_API_MUST_USE;
 /** After an error: a description of the violated rule or limit, or NULL if a callback failed. *part is the
  * number of parts that had started. */
 MK_API const char *duda_multipart_error(const struct duda_multipart *m, size_t *part);
-/** Inside data(): the offset of its bytes in the body. */
+/** Inside data(): the offset in the body of the bytes that data() received. */
 MK_API uint64_t duda_multipart_offset(const struct duda_multipart *m);
 /** Frees the parser; NULL is allowed. */
 MK_API void duda_multipart_free(struct duda_multipart *m);

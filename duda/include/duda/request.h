@@ -24,14 +24,14 @@ MK_API mk_str duda_param(const struct duda_ctx *d, const char *name);
  * that fits in the type. */
 MK_API bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out);
 
-/** The decoded value of the first query parameter of that name (`+` is a space); absent if there is none. */
+/** The decoded value of the first query parameter with that name (`+` is a space); absent if none exists. */
 MK_API mk_str duda_query(struct duda_ctx *d, const char *name);
 MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const char *fallback);
 /** Reads a query parameter as a number. If the parameter is absent, `out` keeps its value and the result is
  * true. Returns false if the parameter is not a decimal number that fits. */
 MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
 
-/** The value of the first request header of that name, such as "Authorization", ignoring case; absent if
+/** The value of the first request header with that name, such as "Authorization", ignoring case; absent if
  * there is none or memory is exhausted. */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
@@ -66,7 +66,7 @@ MK_API struct mk_worker *duda_worker(const struct duda_ctx *d);
 /** The request ID, for logs and for correlation across services: the client's X-Request-Id if it consists of
  * up to 64 letters, digits, `.`, `_` or `-`, otherwise 16 random digits. */
 MK_API mk_str duda_request_id(struct duda_ctx *d);
-/** Logs a message (logging) to the error log of the virtual host, with a description of the request and
+/** Logging: writes a message to the error log of the virtual host, with a description of the request and
  * its duda_request_id(). */
 MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 

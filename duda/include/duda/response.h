@@ -14,7 +14,7 @@ extern "C" {
 
 /** Sets the HTTP status code of the response, 200 to 599; the default is 200. */
 MK_API int duda_status(struct duda_ctx *d, unsigned status);
-/** Sets a response header, replacing all of that name, or adds one. Returns -EINVAL for a value that
+/** Sets a response header, replacing all with that name, or adds one. Returns -EINVAL for a value that
  * contains a line break, and -EPERM for a `Set-Cookie` header that names one of Duda's own cookies (see
  * duda_cookie_set()). */
 MK_API int duda_header_set(struct duda_ctx *d, const char *name, mk_str value);
@@ -38,7 +38,7 @@ MK_API int duda_flush(struct duda_ctx *d);
  * started. */
 MK_API int duda_response_reset(struct duda_ctx *d);
 
-/** For DUDA_AFTER() functions: reads the handler's result, and replaces it. */
+/** For DUDA_AFTER() functions: get and set the result of the handler. */
 MK_API int duda_result(const struct duda_ctx *d);
 MK_API void duda_set_result(struct duda_ctx *d, int result);
 

@@ -30,17 +30,17 @@ struct duda_schema_field {
     const char *name;      /**< name of the member */
     const char *json_name; /**< name in JSON and forms, if different */
     enum duda_schema_kind kind;
-    size_t offset, size; /**< size of the member, or of a list's element */
+    size_t offset, size; /**< size of the member, or of an element if it is a list */
     bool is_signed;
     bool is_list;        /**< the member points to elements, and a size_t holds their number */
-    size_t count_offset; /**< offset of that size_t */
+    size_t count_offset; /**< offset of the element count, a size_t */
     /** The member may be absent or null; it then keeps its previous value, the default. */
     bool optional;
     /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
     size_t presence_offset;
     /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
     double minimum, maximum;
-    /** Characters of a string, elements of a list; `max_length` 0: no specific limit. */
+    /** Limits: characters of a string, or elements of a list; `max_length` 0: no specific limit. */
     size_t min_length, max_length;
     const char *const *values;        /**< DUDA_KIND_ENUM: NULL-terminated */
     const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */

@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Cookies ---- */
 
-/** Reads a cookie of the request: the value of the first one of that name; absent if there is none. */
+/** Reads a cookie of the request: the value of the first one with that name; absent if there is none. */
 MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
 /**
  * Sets a cookie (see duda_cookie_write(), the Set-Cookie header) with `Secure` over TLS, `HttpOnly` and
@@ -29,7 +29,7 @@ MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
  *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
  */
 MK_API int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
-/** Deletes the cookie of that name and of path "/" from the browser. Returns -EPERM as above. */
+/** Deletes the cookie with that name and the path "/" from the browser. Returns -EPERM as above. */
 MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_USE;
 
 /**

@@ -13,7 +13,7 @@ extern "C" {
 struct duda_sql_rows {
     struct duda_sql_value *cells;
     size_t n, cap, n_columns;
-    struct mk_buf text; /**< of the cells, preceded by the column names */
+    struct mk_buf text; /**< text of the cells, preceded by the column names */
     size_t max;         /**< maximum total size in bytes */
     int64_t rows_affected;
     int error;         /**< first error: -EMSGSIZE, -ENOMEM, or the backend's */
@@ -77,8 +77,8 @@ MK_API void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db
 struct duda_sql_migration {
     struct duda_sql_migration *next;
     uint32_t number;
-    mk_str name, text; /**< of the file; both NUL-terminated */
-    char checksum[17]; /**< of the text, independent of its line endings */
+    mk_str name, text; /**< from the file name and the file; both NUL-terminated */
+    char checksum[17]; /**< checksum of the text, independent of its line endings */
 };
 /** The error for a migration that contains COMMIT, ROLLBACK or the like. */
 #define DUDA_SQL_MIGRATION_HAS_COMMIT                                                                        \
@@ -91,18 +91,18 @@ struct duda_sql_applied {
 };
 /** The migration state of a database. */
 struct duda_sql_history {
-    const struct duda_sql_applied *applied; /**< of this service and of "", by number */
+    const struct duda_sql_applied *applied; /**< migrations of this service and of "", by number */
     size_t n;
     mk_str service;                           /**< the service that owns the migrations */
     const struct duda_sql_migration *pending; /**< first pending migration; NULL: none */
-    bool is_adopted;                          /**< rows of "" become the service's */
+    bool is_adopted;                          /**< the service takes over the rows of "" */
     bool lacks_checksums;
     char message[240]; /**< error message for -EINVAL */
 };
 /**
  * Compares the applied migrations with the files: each must exist under its name, unchanged, and no pending
  * migration may precede an applied one. Applied migrations after the last file belong to a newer version of
- * the service, and are not errors. Returns 0, or -EINVAL: h->why names up to three errors.
+ * the service, and are not errors. Returns 0, or -EINVAL: h->message names up to three errors.
  */
 MK_API int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all);
 /** The row of the migration if the service has applied it; otherwise NULL. */

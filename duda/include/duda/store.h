@@ -67,7 +67,7 @@ MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key,
 
 /**
  * Rate limit: counts a use of `key`, and allows `max` uses per fixed window of `window_ms`, which starts
- * with the first use. Returns -EDQUOT if the limit is exceeded.
+ * on the first use. Returns -EDQUOT if the limit is exceeded.
  *
  *     mk_str address = duda_client_ip(d);
  *     int e = duda_store_rate_limit(d, store, address, 10, 60000);

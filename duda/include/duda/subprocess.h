@@ -29,7 +29,7 @@ struct duda_subprocess_options {
     const char *const *argv; /**< arguments; argv[0] is the program's path, with a slash */
     const char *const *envp; /**< environment; NULL: `PATH=/usr/local/bin:/usr/bin:/bin`, `LANG=C.UTF-8` */
     const char *cwd;         /**< working directory; NULL: "/" */
-    uint32_t timeout_ms;     /**< timeout in milliseconds, then the program is killed; 0: none */
+    uint32_t timeout_ms;     /**< timeout in milliseconds, after which the program is killed; 0: none */
     uint32_t cpu_s;          /**< CPU time limit in seconds; 0: no limit */
     uint64_t memory;         /**< address space limit in bytes; 0: no limit */
     bool merge_stderr; /**< merges standard error into the output; otherwise its lines go to the error log, up

@@ -33,7 +33,7 @@ struct duda_task {
  * -EALREADY, and duda_request() and duda_response() return NULL. A plugin that spawns tasks must cancel the
  * remaining ones in worker_stop.
  *
- * Returns 0; -EAGAIN: tasks of that name have crashed too often (`CrashLimit` of [DUDA]); -EINVAL: the stack
+ * Returns 0; -EAGAIN: tasks with that name crashed too often (`CrashLimit` of [DUDA]); -EINVAL: the stack
  * size is too large; -ENOMEM.
  *
  *     static int tidy(struct duda_ctx *d)

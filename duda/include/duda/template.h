@@ -70,7 +70,7 @@ MK_API struct duda_templates *duda_templates_new(void) MK_API_MUST_USE;
  * *error, or -ENOMEM. */
 MK_API int duda_templates_add(struct duda_templates *templates, const char *name, mk_str text,
                               struct mk_buf *error) MK_API_MUST_USE;
-/** Finds the template of that name; NULL if there is none. */
+/** Finds the template with that name; NULL if there is none. */
 MK_API const struct duda_template *duda_templates_find(const struct duda_templates *templates, mk_str name);
 /** Frees the set with all its templates; NULL is allowed. */
 MK_API void duda_templates_free(struct duda_templates *templates);

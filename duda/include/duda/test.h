@@ -61,7 +61,7 @@ MK_API struct duda_test_response duda_test_get(struct duda_test *t, const char *
 /** Sends `POST target` with a body of the media type `type`. */
 MK_API struct duda_test_response duda_test_post(struct duda_test *t, const char *target, const char *type,
                                                 const char *body);
-/** The value of the first header of that name, ignoring case; absent if there is none. */
+/** The value of the first header with that name, ignoring case; absent if there is none. */
 MK_API mk_str duda_test_response_header(const struct duda_test_response *response, const char *name);
 
 /** Checks that the expression is true; if not, the test fails but continues. Returns the result. */

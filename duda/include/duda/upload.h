@@ -34,7 +34,7 @@ struct duda_upload {
  */
 MK_API int duda_form_load(struct duda_ctx *d, const struct duda_form_limits *fields,
                           const struct duda_multipart_limits *files) MK_API_MUST_USE;
-/** The value of the first form field of that name; absent if there is none or the form could not be
+/** The value of the first form field with that name; absent if there is none or the form could not be
  * received. The value is NUL-terminated and lives as long as the request. */
 MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; empty if the form could not be received. */

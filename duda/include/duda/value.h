@@ -172,8 +172,8 @@ MK_API bool duda_value_member_at(const struct duda_value *v, size_t i, const cha
                                  struct duda_value *out);
 /** Is the value truthy? False for null, false, an empty string and an empty list. */
 MK_API bool duda_value_is_true(const struct duda_value *v);
-/** Writes the value as plain text: strings unchanged, numbers in decimal, "true"; nothing for lists and
- * structs. */
+/** Writes the value as plain text: strings unchanged, numbers in decimal, booleans as "true" or "false";
+ * nothing for lists and structs. */
 MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *v);
 /** Writes the shortest decimal that parses back to the same number, with a decimal point in every locale.
  * Infinity and NaN, which JSON lacks, become `null`. */
