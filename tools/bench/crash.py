@@ -7,8 +7,8 @@
 Runs build/release/monkey with two workers and a service. PROCESSES clients send requests continuously, each on a new connection.
 Every SECONDS one request crashes its worker. As soon as its connection breaks, 16 new connections send requests: about half of
 them are in the accept queue of the crashed worker. The script prints the time until the last response, and until the first
-response of the new worker. A worker that crashes within its first second is restarted with a delay from the second time on, so
-keep SECONDS above 1.
+response of the new worker. If workers repeatedly crash within their first second, the master delays the restart, so keep SECONDS
+above 1.
 """
 import argparse
 import multiprocessing
@@ -85,8 +85,8 @@ def load(address, counters):
 
 
 def crash_once(address, known):
-    """Returns the seconds from the crash to the last response, and to the first response of a new worker (None if it served none
-    of the connections)."""
+    """Returns the seconds from the crash to the last response, and to the first response of the new worker (None if the new
+    worker served none of the connections)."""
     answer(ask(address, "/crash"))
     began = time.perf_counter()
     first = None

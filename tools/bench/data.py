@@ -9,9 +9,9 @@ Measures TechEmpower's db, queries (20), fortunes, updates (20) and cached (20),
 run the programs of tools/contest/data, which the script installs once into build/data; Duda runs the samples techempower and
 motd. `pages` compares Duda pages that differ only in the source of their text: the code, kv, Redis, or one of 10,000 sessions.
 CPU time is that of a server's own processes, without the databases, from procfs. The server runs on the first core, databases and
-client (wrk) on the last. All servers use unix sockets; with --tcp they reach PostgreSQL by TCP at 127.0.0.1:5432. Servers take
-turns; results are medians with the minimum and maximum round. Responses are checked first. Run it on an idle machine: it prints
-the load. Exits with 1 if a goal is missed.
+client (wrk) on the last. All servers use unix sockets; with --tcp they connect to PostgreSQL over TCP at 127.0.0.1:5432. Servers
+take turns; results are medians with the minimum and maximum round. Responses are checked first. Run it on an idle machine: it
+prints the load. Exits with 1 if a goal is missed.
 """
 import argparse
 import contextlib
@@ -71,7 +71,7 @@ class Data(Bench):
 
     @staticmethod
     def children_of(pid):
-        """Returns the pid of Redis. The shell has become PostgreSQL by exec, which stops its own children."""
+        """Returns the pid of Redis. PostgreSQL, which replaced the shell by exec, stops only its own children."""
         for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             if Path(f"/proc/{each}/comm").read_text().startswith("redis"):
                 yield int(each)

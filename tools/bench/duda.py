@@ -303,8 +303,8 @@ def sockets(bench):
 
 
 def broadcast_by(server, n):
-    """Returns the microseconds per subscriber. Each broadcast is received by all subscribers before the next one, and first by
-    the last one: a server that responds before it has sent all messages would otherwise wake the client for each of them."""
+    """Returns the microseconds per subscriber. All subscribers read a broadcast before the next one is sent, the last subscriber
+    first: if the server responds before it has sent all messages, any other order would wake the client for each message."""
     times = 20
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(open_one(server, "/room", True)) for _ in range(n)]
@@ -390,8 +390,8 @@ def answered(port, path, wanted, seconds=30):
 
 
 def restart(bench):
-    """Measures from the request that crashes the only worker to the next response, which needs a new worker. A worker that
-    crashes within its first second is not restarted immediately."""
+    """Measures the time from the request that crashes the only worker to the next response, which needs a new worker. A worker
+    that crashes within its first second is not restarted immediately."""
     spans = []
     with bench.duda() as server:
         for _ in range(20):
@@ -415,8 +415,8 @@ DUDA_SERVICE(hello, DUDA_GET("/", hello, "Greets."));
 
 
 def saved(bench):
-    """Measures from saving a source file to the first response of the new code. Each version is different, because the compiler
-    cache would return a known one."""
+    """Measures the time from saving a source file to the first response of the new code. Each version is different, because the
+    compiler cache would return a version that it has already compiled."""
     for compiler in filter(shutil.which, ("gcc", "clang")):
         folder, port, spans = bench.folder / compiler, free_port(), []
         (folder / "cache").mkdir(parents=True)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the cost of a request that a backend handles with nginx, in one run, and checks the goals.
+"""Compares Monkey and nginx as gateways by the cost of a request to a backend, in one run, and checks the goals.
 
     gateways.py [--build build/release] [--rounds 7] [--seconds 1] [--connections 50] [--apart] [--only small,large,kept,each]
 
-`small` and `large`: 100 bytes and 200 KB through `proxy`, with the floor as the backend. `kept` and `each`: a hello of PHP-FPM by
-FastCGI, over persistent connections and over a new connection per request. nginx runs with its defaults, and as `nginx tuned`: no
-buffering, buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With fewer children, nginx with persistent
-connections would serve only as many clients as there are children and let the others wait, so the results would not be
-comparable.
+`small` and `large`: 100 bytes and 200 KB through `proxy`, with the floor as the backend. `kept` and `each`: a hello response of
+PHP-FPM over FastCGI, with persistent connections and with a new connection per request. nginx runs with its defaults, and as
+`nginx tuned`: no buffering, buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With fewer children,
+nginx with persistent connections would serve only as many clients as there are children and let the others wait, so the results
+would not be comparable.
 
 CPU time is the user and system time of the server's own processes, from procfs. All processes share the last core, so that the
 results do not depend on which core wakes which; with --apart the servers run on the first core. Servers take turns; results are
@@ -116,7 +116,7 @@ class Gateways(Bench):
 # ---- Measurements ----
 
 def compare(what, bench, path, servers, aims):
-    """Starts the servers one after the other, so that all of them are stopped if one fails to start."""
+    """Starts the servers one after the other: if one of them fails to start, the earlier ones are stopped."""
     with contextlib.ExitStack() as stack:
         times, memory = bench.compare(path, [stack.enter_context(each) for each in servers], bench.options.connections)
     say_times(what, times, memory)

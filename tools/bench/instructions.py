@@ -4,9 +4,9 @@
 
     instructions.py PROGRAM [--what file|hello|proxied|limited|broadcast] [--check FILE] [--write FILE] [--profile]
 
-The server runs twice under valgrind, with few requests and with many. The difference of the counts, divided by the difference of
-the numbers of requests, is the cost of one request without startup and shutdown. The result for a program and a request is
-reproducible, however busy the machine is.
+The server runs twice under valgrind, with few requests and with many. The difference between the instruction counts, divided by
+the difference between the numbers of requests, is the cost of one request without startup and shutdown. The result for a program
+and a request is reproducible, however busy the machine is.
 
 --what: a file of 100 bytes; the `hello` handler of tools/bench/duda.c; a response of 100 bytes through `proxy`, also with
 `MaxConnections 100` in an [UPSTREAM]; or a handler that publishes a message to 10 WebSockets.

@@ -138,7 +138,7 @@ class Response(Handle):
         self._put(lib.mk_response_add_header, name, value)
 
     def set(self, name, value):
-        """Sets a header, and removes all others with the same name."""
+        """Sets a header, replacing all headers of the same name."""
         self._put(lib.mk_response_set_header, name, value)
 
     def send_file(self, path):

@@ -18,7 +18,7 @@ LEVELS = ("error", "warn", "info", "debug")
 SOON_MS = 1000  # the delay after which run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
 
-# Keeps running servers alive: the library calls their functions even if the program has dropped the object.
+# Keeps running servers alive: the library calls their functions even if the program has dropped its reference.
 running = set()
 
 
@@ -27,7 +27,7 @@ def _close_running():
     for server in list(running):
         try:
             server.close()
-        except RuntimeError:  # it runs in the event loop of another thread
+        except RuntimeError:  # the server runs in the event loop of another thread
             server.stop(0)
 
 
@@ -129,7 +129,7 @@ class Server:
         return port.value
 
     def listen_socket(self, socket, tls=False):
-        """Listens on a bound socket; the caller remains its owner."""
+        """Listens on a bound socket; the caller keeps ownership of it."""
         self._check(lib.mk_server_listen_fd(self._use(), socket.fileno(), tls))
 
     def route(self, what, content=False):
@@ -139,7 +139,7 @@ class Server:
 
         - str or bytes; a dict or a list is sent as JSON
         - an iterator or a generator of str or bytes, which produces the next piece when the client can receive it
-        - an int: this status, with its error page from 400 on; None: an empty body
+        - an int: a status, sent with its error page if it is 400 or above; None: an empty body
         - a tuple (content, status) or (content, status, fields), where fields is a dict of headers
 
         Anything else raises TypeError, and the client gets 500. With `content=True`, the handler is called when the whole
@@ -368,5 +368,5 @@ class Server:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_pointer", None):  # it never ran: running servers are kept alive by `running`
+        if getattr(self, "_pointer", None):  # the server never ran: running servers are kept alive by `running`
             lib.mk_server_free(self._pointer)

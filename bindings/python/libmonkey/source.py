@@ -80,7 +80,7 @@ class AsyncSource(Source):
 
 
 class Sources:
-    """The open sources of a server, by the number that the library passes to callbacks."""
+    """The open sources of a server, keyed by the number that the library passes to callbacks."""
 
     def __init__(self, inside):
         self._open, self._last, self._inside = {}, 0, inside

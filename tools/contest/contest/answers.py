@@ -18,7 +18,7 @@ from pathlib import Path
 from contest.case import FOLDER as CASES
 
 SECONDS = 20
-PATIENCE = 5  # seconds; for a server that sent no response at all within the usual time
+PATIENCE = 5  # the longer time in seconds for a server that sent no response at all within the usual time
 CURL = {"h2": ["--http2"], "h2c": ["--http2-prior-knowledge"], "https": ["--http1.1"], "http": ["--http1.1"]}
 
 
@@ -120,9 +120,9 @@ class Verdict:
 
 
 def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, variables=None):
-    """wrk sends the requests, and its script compares every response with the body, byte by byte; without a body, with the files
-    named by the variables CONTEST_PATHS and CONTEST_ROOT. If the server sends no response at all, it gets more time: it may be
-    slow, or the machine busy."""
+    """wrk sends the requests, and its script compares every response byte by byte with the body or, if there is none, with the
+    files named by the variables CONTEST_PATHS and CONTEST_ROOT. If the server sends no response at all, it gets more time: the
+    server may be slow or the machine busy."""
     variables = dict(variables or {})
     if body is not None:
         Path(folder, "expected").write_bytes(body)
@@ -132,8 +132,8 @@ def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, vari
 
 
 def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
-    """wrk runs for at least one second, so it is interrupted earlier, but still prints its report. The time starts when its script
-    has read the files."""
+    """wrk cannot be told to run for less than one second, so a signal interrupts it, and it still prints its report. The time
+    starts when wrk's script has read the files."""
     headers = ["-H", "Connection: close"] if close else []
     command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),
                *headers, url]
@@ -171,8 +171,9 @@ def _read_verification(said):
 
 
 def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
-    """Runs the client of a shot (the command `load`), and checks the responses to separate requests while it runs. For HTTP/2, which
-    wrk does not support, and for responses that cannot be compared: then `asks` are functions that return the fault or None."""
+    """Runs the client of a shot (the command `load`), and checks the responses to separate requests while it runs. This is for
+    HTTP/2, which wrk does not support, and for responses without a fixed body: then `asks` are functions that return the fault or
+    None."""
     asks = asks or [functools.partial(check, scheme, port, {path: each}) for path, each in expected.items()]
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=os.environ | variables, start_new_session=True) as client:

@@ -161,8 +161,8 @@ def by_round(made, case, name, metric):
 
 
 def ratio(made, case, metric, name, base):
-    """Returns an estimate of name : base from the ratio of each round, since a disturbance affects both sides of a round. None
-    without values."""
+    """Returns an estimate of name : base from the ratio of each round, since a disturbance affects both sides of a round. Returns
+    None if there are no values."""
     ours, theirs = by_round(made, case, name, metric), by_round(made, case, base, metric)
     found = [statistics.ratio(ours[number], theirs[number]) for number in sorted(ours.keys() & theirs.keys())]
     return statistics.estimate([each for each in found if each is not None])

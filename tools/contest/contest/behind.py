@@ -24,7 +24,7 @@ from contest.contestant import PROJECT, Failed
 from contest.running import QUIET, descriptors
 
 PHP, DATA = "php", "data"
-CHILDREN = 24  # of PHP-FPM: more than any client's connections, because a child serves only its current connection
+CHILDREN = 24  # PHP-FPM processes: more than any client's connections, because a child serves only its current connection
 SECONDS = 20
 FLOOR = PROJECT / "tools" / "bench" / "floor.c"
 POOL = """\
@@ -55,7 +55,7 @@ def lacks(what: str) -> str | None:
 
 
 def start(what, material, cores, folder) -> Behind:
-    """Starts the origin of a file of the material, "php" or "data". Raises Failed."""
+    """Starts the backend: "php", "data", or the origin server for a file of the material. Raises Failed."""
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
     if what == PHP:
@@ -144,7 +144,7 @@ class Behind:
         return list(family.members(self.process.pid, self._mark))
 
     def stop(self) -> None:
-        """Stops the first process before killing, so that it cannot start more."""
+        """Suspends the first process before killing the others, so that it cannot start new ones."""
         family.tell(self.process.pid, family.started(self.process.pid), signal.SIGSTOP)
         for _ in range(10):
             left = family.members(self.process.pid, self._mark)

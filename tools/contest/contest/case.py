@@ -31,7 +31,7 @@ PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
 # How long all responses are compared before the shots.
 VERIFY_SECONDS = {"quick": 0.4, "full": 0.6}
-# Measured overhead for estimates: starting, checking and stopping a server; and a shot beyond its length.
+# Measured overhead for estimates: to start, check and stop a server, and to take a shot in addition to its length.
 START_SECONDS = 0.5
 SHOT_SECONDS = 0.2
 
@@ -64,7 +64,7 @@ class Case:
     connections: int = 0  # if the axis is the rate
     base: str = "monkey"  # base of the ratios
     alone: bool = False  # runs without other contestants: otherwise PSS would divide shared memory among them
-    slow: int = 0  # slow clients besides the client
+    slow: int = 0  # number of slow clients that run at the same time as the client
     body: str = ""  # the expected response body; written to a file at `path`
     path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its own path for the same response}
     needs: tuple[str, ...] = ()  # required programs besides the client

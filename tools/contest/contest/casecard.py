@@ -13,7 +13,7 @@ def scrolled(content, label):
 
 
 def figure(drawing, caption, wide=False):
-    # A drawing with few columns keeps its natural size, so that its text is as large as that of others.
+    # A drawing with few columns keeps its natural size, so that its text is as large as in the other drawings.
     natural = f"--natural: {re.search(r'viewBox=.0 0 ([0-9.]+)', drawing)[1]}px" if wide else None
     return tag("figure", tag("div", Markup(drawing), class_="drawing", style=natural, tabindex="0" if wide else None),
                tag("figcaption", caption) if caption else None, class_="wide" if wide else None)

@@ -4,8 +4,8 @@
     contest compare BEFORE AFTER [--fail-on-regression]
 
 Exit codes: 0 success; 1 if --fail-on-regression found that our server takes more CPU per request in a case and the intervals do
-not overlap; 2 if the records cannot be compared. Steps of a sweep are shown, but only the whole sweep is judged: among many
-comparisons some would seem different by chance.
+not overlap; 2 if the records cannot be compared. Steps of a sweep are shown, but only the whole sweep is judged: with so many
+comparisons, some steps would look different by chance.
 """
 import argparse
 import json
@@ -127,7 +127,7 @@ def controls(found, before, after, ours):
 
 
 def alone(before, after):
-    """Returns lines about what only one of the records contains."""
+    """Returns lines about the cases and contestants that are in only one record or that differ."""
     lines = []
     for what, a, b in (("case", before.cases, after.cases), ("contestant", before.contestants, after.contestants)):
         for name in [*a, *b]:
@@ -258,7 +258,7 @@ def main(options, out=None):
     before, after = Results(old, options.ours), Results(new, options.ours)
     metrics = list(options.metric or COMPARED)
     found = changes(before, after, options.case, metrics)
-    # Regressions are judged by CPU, whatever metrics are shown.
+    # Regressions are judged by CPU time, whichever metrics are shown.
     guard = found if "cpu_us" in metrics else changes(before, after, options.case, ["cpu_us"])
     if options.json:
         json.dump(as_json(found, before, after, options), out, indent=1)

@@ -205,7 +205,7 @@ def _find(contestant: Contestant) -> Found:
 
 
 def _version(contestant: Contestant, program: str) -> tuple[str, str]:
-    """Returns (version, first line of output). If the output does not match the pattern, it is a different program."""
+    """Returns (version, first line of output). If the output does not match the pattern, the program is a different one."""
     how = contestant.data["version"]
     if "fixed" in how:
         return how["fixed"], how["fixed"]
@@ -260,7 +260,7 @@ def values(contestant: Contestant, setup: Setup, program: str) -> dict[str, str]
 
 
 def switches(contestant: Contestant, setup: Setup) -> set[str]:
-    """Returns the names that are true in @if name@."""
+    """Returns the names for which @if name@ is true."""
     can = set(contestant.can())
     on = {"dynamic", "root" if os.geteuid() == 0 else "unprivileged"}
     on |= {"tls", "h2"} if setup.tls_port else set()
@@ -316,8 +316,8 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
 
 
 def _give_away(setup: Setup, names: list[str]) -> None:
-    """Servers started as root write there as the user `nobody`. root owns everything else, because it reads configuration and
-    runs programs from there."""
+    """Gives these files and folders to the user `nobody`, as whom servers started as root write there. Everything else still
+    belongs to root, because root reads its configuration and runs programs from these folders."""
     for path in [setup.folder / name for name in names if setup.log or name != ACCESS_LOG]:
         if path.suffix == ".log":
             path.touch()

@@ -123,7 +123,7 @@ def counted(counter):
 
 
 def settled(counter, quiet=0.2, seconds=5):
-    """Returns the count once it hardly changes, when the last requests are finished."""
+    """Waits until the count hardly changes, because the last requests are finished, and returns it."""
     end, last = time.monotonic() + seconds, counted(counter)
     while time.monotonic() < end:
         time.sleep(quiet)
@@ -135,7 +135,7 @@ def settled(counter, quiet=0.2, seconds=5):
 
 
 def _try_plugin(machine, program, plugin, folder):
-    """Returns whether the plugin counts when a program runs."""
+    """Returns whether the plugin counts the instructions of a program."""
     counter = folder / "trial.counter"
     counter.unlink(missing_ok=True)
     done = _run([*machine.command(plugin, counter), program, "true"], RUN_SECONDS, "the plugin cannot be tried")

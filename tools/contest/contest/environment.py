@@ -138,7 +138,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Share:
-    """The share of the used cores taken by others."""
+    """The share of the used cores taken by other programs."""
     strangers: float
     stolen: float = 0  # by the hypervisor
     kernel: float = 0  # by kernel threads
@@ -175,8 +175,8 @@ def _stolen(cores):
 
 
 class Strangers:
-    """Measures what others use during a measurement, as a share of the used cores: foreign processes, the hypervisor, kernel
-    threads. `ours` are processes that do not count, including their descendants.
+    """Measures the CPU time that other processes, the hypervisor and kernel threads use during a measurement, as a share of the
+    used cores. `ours` are processes that do not count, including their descendants.
 
     The CPU time of an exited child is added to its parent, so both are read.
     """
@@ -202,7 +202,7 @@ class Strangers:
             else:
                 total += used
         for pid, times in self.table.items():
-            if pid not in after and pid not in self.ours and times.core in self.cores:  # its parent has inherited its total; only the difference counts
+            if pid not in after and pid not in self.ours and times.core in self.cores:  # its parent has inherited the total: subtract the earlier part
                 total -= times.own + times.waited
         ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * len(self.cores)
         return Share(max(0, total) / ticks, max(0, _stolen(self.cores) - self.stolen) / ticks, kernel / ticks)

@@ -61,7 +61,7 @@ def tell(pid: int, start: str, number: int) -> None:
 
 
 def wait_gone(family: dict[int, str], seconds: float) -> dict[int, str]:
-    """Returns the processes that still exist after that time."""
+    """Waits until the processes have exited; returns those that still exist after the given time."""
     end = time.monotonic() + seconds
     while True:
         left = {pid: start for pid, start in family.items() if started(pid) == start}

@@ -48,7 +48,7 @@ class Material:
 
 
 def make(folder: Path, tree: int = TREE_FILES, site: bool = True, tls: bool = True) -> Material:
-    """Creates all of it below `folder`; `tree` is the number of small files."""
+    """Creates the material below `folder`; `tree` is the number of small files."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)  # servers started as root switch to another user
     material = Material(folder / "www")
@@ -103,7 +103,7 @@ def _add_leaf(material: Material, number: int, rng: random.Random) -> str:
 
 
 def site_source() -> tuple[str, Path]:
-    """Returns (name, folder): Debian's copy of SQLite's web site, or else this project's manuals."""
+    """Returns (name, folder): Debian's copy of SQLite's web site if it is installed, otherwise this project's manuals."""
     if (SITE / "about.html").is_file():  # the package sqlite3 alone installs only its change log there
         return f"the web site of SQLite, as in Debian's {SITE_PACKAGE}", SITE
     return "the manuals of this project, as they are in its tree", PROJECT / "docs"

@@ -63,7 +63,7 @@ def _svg(figure, title):
 
 
 def _adopt(text, title, prefix):
-    """Converts matplotlib's output to a part of a page: removes prolog, fonts and fixed colors, and makes ids unique."""
+    """Converts matplotlib's output for embedding in a page: removes prolog, fonts and fixed colors, and makes ids unique."""
     text = text[text.index("<svg"):]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns:xlink="[^"]*"| xmlns="[^"]*"', "", text)
@@ -168,7 +168,7 @@ def _title(axes, text):
 
 
 def _spread(wanted, low, high, gap=LINE_GAP):
-    """Returns positions near the wanted ones, at least a gap apart, so that labels do not overlap."""
+    """Returns positions close to `wanted` but at least `gap` apart, so that labels do not overlap."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     if not order:
         return []

@@ -105,7 +105,7 @@ class Record:
     cases: dict[str, Case] = field(default_factory=dict)
     shots: list[Shot] = field(default_factory=list)
     seed: int | None = None  # for the order of contestants
-    noise: float | None = None  # a shot is noisy from this share on
+    noise: float | None = None  # a shot with a larger share is noisy
     site: str = ""  # the content of the real web site
     verified: dict[str, dict[str, int]] = field(default_factory=dict)  # {case: {contestant: responses compared under load}}
     disqualified: list[Exclusion] = field(default_factory=list)  # through their own fault

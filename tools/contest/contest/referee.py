@@ -457,7 +457,7 @@ class Referee:
     # ---- Shots ----
 
     def _client_cores(self, case):
-        """Returns the cores of the client and those of the backends: one separate core for backends if there are two."""
+        """Returns the cores of the client and those of the backends. Backends get their own core if there is more than one."""
         cores = self.order.client_cores
         return (cores[:-1], cores[-1:]) if case.behind and len(cores) > 1 else (cores, cores)
 

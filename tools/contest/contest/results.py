@@ -151,7 +151,7 @@ class Results:
         return [sum(row) / len(row) for row in rows]
 
     def _logs(self, case, metric):
-        """Geometric means require positive values of every contestant, so the kind of mean is the same for all."""
+        """Returns whether to use geometric means, which need positive values. All contestants get the same kind of mean."""
         if (case, metric) not in self._log:
             self._log[case, metric] = self._all_above_zero(case, metric)
         return self._log[case, metric]
@@ -180,7 +180,7 @@ class Results:
 
     @cached_property
     def noise(self):
-        """(disturbed shots, shots)."""
+        """Returns (disturbed shots, shots)."""
         return sum(self._noisy.values()), sum(self._all.values())
 
     def disturbed(self, case, contestant, step=ALL):
@@ -231,11 +231,11 @@ class Results:
         return tuple(m for m in wanted if self.has(case, m) and comparable.get(m, True))
 
     def decides(self, case):
-        """The metric that decides the case, or None."""
+        """Returns the metric that decides the case, or None."""
         return next(iter(self.ranked(case)), None)
 
     def shown(self, case):
-        """The metrics with a column: ranked ones, and others named by the case."""
+        """Returns the metrics that get a column: the ranked ones, and others named by the case."""
         more = [m for m in self.record.cases[case].metrics if m in METRICS and m != "errors"]
         return self.ranked(case) + tuple(m for m in more if m not in self.ranked(case) and self.has(case, m))
 
@@ -272,9 +272,9 @@ class Results:
         return Standing(verdict=found.verdict, winners=found.winners, order=found.order, **marks)
 
     def _judge_bound(self, metric, there, able, steps, marks):
-        """Ranks servers when the client was the bottleneck for some. If the client limits a rate, the server can do at least that
-        much, so a server below it is behind, and one above all others wins. Otherwise only the steps count at which the client
-        was never the bottleneck. A latency limited by the client is never the server's."""
+        """Ranks servers when the client was the bottleneck for some of them. If the client limits a rate, the server can do at
+        least that much, so a server below that rate is behind, and a server above all others wins. Otherwise only those steps
+        count at which the client was never the bottleneck. A latency limited by the client says nothing about the server."""
         case = marks["case"]
         marks = marks | dict(bound=self._bound_at(case, able, marks["step"]))
         free = tuple(s for s in steps if not self._bound_at(case, able, s))

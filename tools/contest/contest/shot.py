@@ -60,7 +60,7 @@ def _end_group(process):
 
 
 def run_wr(command, seconds, environment=None):
-    """Returns the document that wr printed. In any case, wr and its client have exited afterwards."""
+    """Returns the document that wr printed. wr and its client have exited by then, even if an exception is raised."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", env=os.environ | (environment or {}), start_new_session=True)
     try:
@@ -93,7 +93,7 @@ def shot_of(document):
 
 
 def _per_request(shot, value):
-    """Divides by the number of requests the server handled: some clients do not count all of them, so wr reports it."""
+    """Divides by the number of requests that the server handled, as wr reports it: some clients do not count all of them."""
     served = shot.get("served") or shot["requests"]
     return value / served if value is not None and served else None
 
@@ -103,7 +103,7 @@ def _errors(shot):
 
 
 def metrics_of(shot, alone=True):
-    """Returns the metrics for the record, without unknown ones, and without memory if other contestants were running."""
+    """Returns the known metrics for the record. Leaves out memory metrics if other contestants were running."""
     latency, client, switches = (shot.get(key) or {} for key in ("latency_us", "client", "switches"))
     seconds, total = shot.get("seconds"), shot.get("bytes")
     found = {
@@ -120,7 +120,7 @@ def metrics_of(shot, alone=True):
 
 
 def doubtful(shot):
-    """Returns the omitted metrics: the client reports that a large part of them may be its own."""
+    """Returns the omitted metrics: the client reports that it may have caused a large part of these latencies itself."""
     if not shot.get("doubt"):
         return []
     named = [name for name in LATENCIES if name in (shot.get("doubtful") or LATENCIES)]

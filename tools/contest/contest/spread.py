@@ -60,7 +60,7 @@ def ask_once(manifest):
 
 
 def check_target(manifest):
-    """Checks the first response against the manifest, and takes missing values from it."""
+    """Checks the first response against the manifest, and fills in the manifest's missing values from the response."""
     status, content = ask_once(manifest)
     found = hashlib.sha256(content).hexdigest()
     if status != manifest.status:
@@ -73,7 +73,7 @@ def check_target(manifest):
 
 
 def choose_port(manifest):
-    """Another process may bind the port before the master does; then the master reports it, and the run ends."""
+    """Chooses a free port. If another process binds the port before the master does, the master reports it and the run ends."""
     if manifest.port:
         return
     family = socket.AF_INET6 if ":" in manifest.bind else socket.AF_INET
@@ -180,7 +180,7 @@ def run(manifest, folder):
 # ---- The record ----
 
 def add_up(workers):
-    """Adds up the tallies of all workers."""
+    """Returns the sum of all workers' tallies."""
     total = {"right": 0, "bytes": 0, "errors": {}, "first": {}, "latency": {}, "late": {}}
     for worker in workers:
         total["right"] += worker["right"]
@@ -193,7 +193,7 @@ def add_up(workers):
 
 
 def times(counts):
-    """Returns the quantiles of {microseconds: count}; quantiles without a larger value are unknown."""
+    """Returns the quantiles of {microseconds: count}. A quantile is unknown if there are too few values above it."""
     rows = sorted((int(value), n) for value, n in counts.items())
     total = sum(n for _, n in rows)
     found = {"mean": sum(value * n for value, n in rows) / total if total else None} | dict.fromkeys(QUANTILES)
@@ -208,7 +208,7 @@ def times(counts):
 
 
 def busy_of(worker):
-    """Returns the share of one core that the worker used; it cannot use more."""
+    """Returns the share of one core that the worker used; a worker cannot use more than one."""
     return worker["cpu_seconds"] / worker["seconds"] if worker["seconds"] else 0.0
 
 

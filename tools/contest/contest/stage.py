@@ -47,7 +47,7 @@ _numbers = itertools.count()
 
 
 class Cgroups:
-    """Creates a cgroup for each contestant. `why` has the reason if that is impossible, else None."""
+    """Creates a cgroup for each contestant. If that is impossible, `why` has the reason, else None."""
 
     def __init__(self):
         self.folder, self.why = None, None
@@ -85,7 +85,7 @@ class Cgroups:
 
 
 def _remove_old(parent):
-    """Removes cgroups of killed runs: the processes in them are contestants of those runs."""
+    """Removes the cgroups of killed runs, and kills the processes in them, which are contestants of those runs."""
     for folder in parent.glob("contest-*/"):
         pid = folder.name.split("-")[1]
         if pid.isdigit() and not Path("/proc", pid).exists():
@@ -140,7 +140,7 @@ class Stage:
         return self.running.pids() if self.running else []
 
     def _find_roots(self):
-        """Returns its processes without a parent among them, before load creates more processes."""
+        """Returns the contestant's processes whose parents are not part of it. Call this before load creates more processes."""
         pids = self.pids()
         return [pid for pid in pids if (fields := family.stat(pid)) and int(fields[1]) not in pids]
 
@@ -177,7 +177,7 @@ class Stage:
                                 workers=len(self.cores), log="log" in self.case.features, cert=self.material.cert, key=self.material.key, **extra)
 
     def start(self):
-        """Raises contestant.Failed with the last output. If another program has taken a port, tries again with other ports."""
+        """Starts the contestant, with other ports if another program has taken one. Raises contestant.Failed with the last output."""
         for attempt in range(3):
             try:
                 return self._start()

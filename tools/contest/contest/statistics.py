@@ -36,7 +36,7 @@ def coverage(count, rank):
 
 
 def interval_rank(count, level=LEVEL):
-    """Returns the rank of the narrowest interval with that level; without one, of the whole range."""
+    """Returns the rank of the narrowest interval that reaches the level; if there is none, that of the whole range."""
     best = 1
     for rank in range(2, (count + 1) // 2 + 1):
         if coverage(count, rank) < level:
@@ -52,7 +52,7 @@ def median(values):
 
 
 def estimate(values, level=LEVEL):
-    """Returns None without any number among the values; ignores None and NaN."""
+    """Returns the estimate from the values, ignoring None and NaN; None if no number remains."""
     ordered = sorted(v for v in values if known(v))
     if not ordered:
         return None
@@ -63,7 +63,7 @@ def estimate(values, level=LEVEL):
 
 
 def overlap(a, b):
-    """Touching intervals count as overlapping: equal values prove no difference."""
+    """Returns whether the intervals overlap. Touching intervals count as overlapping, because equal values prove no difference."""
     return a.low <= b.high and b.low <= a.high
 
 

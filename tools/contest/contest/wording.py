@@ -43,7 +43,7 @@ def percent(value, base, noun):
 
 
 def axis(case, step):
-    """Returns 'at 100 connections', or nothing if a case has only one step."""
+    """Returns text such as 'at 100 connections'; empty if the case has only one step."""
     if step is None or case.axis is None:
         return ""
     return f"at {write_step(step)} {'requests per second' if case.axis == 'rate' else case.axis}"
@@ -106,7 +106,7 @@ def sentence(standing, results):
 
 
 def footnote(standing, results):
-    """Describes what a judgment leaves out."""
+    """Describes the servers and steps that a judgment leaves out."""
     notes, case = [], results.record.cases[standing.case]
     done = results.steps(standing.case)
     left = [write_step(s) for s in done if s not in standing.steps] if standing.step is None else []
@@ -149,7 +149,7 @@ def ours(standing, results):
 
 
 def _ahead(standing, name):
-    """Returns the best server ahead of `name`; without a winner, the best one that is certainly ahead."""
+    """Returns the best server ahead of `name`; if there is no winner, the best server that is certainly ahead."""
     if standing.decided:
         return standing.order[0]
     of, more = standing.estimates, metric_of(standing.metric).more
@@ -174,7 +174,7 @@ PLACES = ("out", "behind", "first", "tied", "undecided")
 
 
 def _left_out(results, case):
-    """Returns (out or undecided, reason) if our server should have a number in a case but has none; else None."""
+    """Returns ("out" or "undecided", reason) if our server takes part in the case but has no result in it; else None."""
     us = results.ours
     if why := results.disqualified(case).get(us):
         return "out", f"{results.title(us)} is disqualified: {why}."
@@ -199,12 +199,12 @@ def _entry(results, case, metric):
 
 
 def tally(results):
-    """Returns {place: entries}, one for each case, by its first metric. Historical cases repeat others and do not count."""
+    """Returns {place: entries} with one entry per case, for its first metric. Historical cases repeat others and do not count."""
     return _sort(results, lambda case, metric: metric in (None, results.decides(case)) and not _historical(results, case))
 
 
 def others(results):
-    """Returns {place: entries} of the other metrics and of historical cases, which the report shows but does not count."""
+    """Returns {place: entries} for the other metrics and for historical cases, which the report shows but does not count."""
     return _sort(results, lambda case, metric: _historical(results, case) or metric not in (None, results.decides(case)))
 
 
@@ -252,7 +252,7 @@ def _places(count):
 
 
 def verified(results, case):
-    """Describes how many responses were compared under load; None if the record does not contain it."""
+    """Describes how many responses were compared under load; None if the record does not contain the number."""
     counts = results.verified(case)
     if not counts:
         return None
