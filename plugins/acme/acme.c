@@ -18,7 +18,7 @@ struct acme {
     struct acme_settings *settings; /* NULL: no [ACME] */
     struct acme_cert_spec *specs;
     struct acme_helper_job job;
-    const char *answers; /* folder of http-01 */
+    const char *answers; /* folder of http-01 responses */
     bool is_prepared, has_alpn;
 };
 
@@ -75,7 +75,7 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-/* Once, when the first host needs a certificate: without such hosts the plugin needs nothing. */
+/* Called once, for the first host that needs a certificate: without such a host, the plugin needs nothing. */
 static int prepare_once(struct mk_config *config, struct acme *a)
 {
     if (a->is_prepared)
@@ -213,7 +213,7 @@ MK_PLUGIN(acme) = {
     .version = MONKEY_VERSION,
     .help = "Gets certificates from an authority, such as Let's Encrypt, and renews them (RFC 8555).",
     .priority =
-        1, /* before authentication and redirects: the CA has no password, and HTTPS may not work yet */
+        1, /* run before authentication and redirects: the CA has no password, and HTTPS may not work yet */
     .sections = sections,
     .load = load,
     .host = bind_host,

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 enum {
-    FIRST_MS = 300,  /* `explain` exits before */
+    FIRST_MS = 300,  /* `monkey explain` exits before that */
     BUSY_MS = 10000, /* the helper of an older configuration uses the same state */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,
     LOOK_S = 12 * 3600,       /* the clock may have been set in the meantime */
-    RUN_MS = 4 * 3600 * 1000, /* each of its steps has a timeout, so this is a bug */
+    RUN_MS = 4 * 3600 * 1000, /* each step of a run has a timeout, so a longer run is a bug */
     JOB_MAX = 64 * 1024 * 1024,
     EXIT_BUSY = 75,
 };
@@ -23,12 +23,12 @@ enum {
 struct acme_helper_process {
     struct mk_worker *worker;
     const struct acme_helper_job *job;
-    struct mk_timer timer; /* of the next start; while the helper runs: its timeout */
+    struct mk_timer timer; /* time of the next start; while the helper runs, its timeout */
     struct mk_subprocess *child;
     struct mk_watcher *watcher;
-    int fd; /* its output */
+    int fd; /* read end of the helper's output */
     uint32_t again_ms;
-    uint64_t next_s; /* requested by the helper; 0: none yet */
+    uint64_t next_s; /* delay until the next run, as the helper requested; 0: none yet */
     size_t len;
     char line[2048];
 };
@@ -145,7 +145,7 @@ static void on_helper_exit(void *ctx, int status)
 
 /* ---- Start ---- */
 
-/* A memory file: holds a text of any length, complete from the start. */
+/* Uses a memory file, because it holds text of any length and is complete before the helper starts. */
 static int open_job_file(const struct acme_helper_job *job)
 {
     struct mk_buf text = mk_buf_growing(JOB_MAX);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the program that obtains certificates at the requested times, and logs its messages. Runs in one
- * worker. */
+/* Starts the program that obtains certificates at the requested times, and logs its messages. Only one worker
+ * does so. */
 #ifndef ACME_HELPER_PROCESS_H
 #define ACME_HELPER_PROCESS_H
 
@@ -15,13 +15,13 @@ struct acme_helper_job {
 
 struct acme_helper_process;
 
-/* NULL: out of memory. The first run starts soon. */
+/* Schedules the first run, which starts within a second. Returns NULL if out of memory. */
 struct acme_helper_process *acme_helper_process_start(struct mk_worker *worker,
                                                       const struct acme_helper_job *job) MK_API_MUST_USE;
 /* Terminates a running helper. Accepts NULL. */
 void acme_helper_process_stop(struct acme_helper_process *r);
 
-/* The input of the program: JSON. */
+/* Writes the input of the helper, as JSON. */
 void acme_helper_job_write_json(const struct acme_helper_job *job, struct mk_buf *out);
 
 #endif

@@ -222,7 +222,7 @@ static mk_str trim_right(mk_str text)
     return text;
 }
 
-/* The plugin reads the file, because the helper lacks the rights of the master. */
+/* The plugin reads the file in the master, because the helper may lack permission to read it. */
 static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
     char buf[ACCOUNT_BYTES];
@@ -285,10 +285,10 @@ static bool is_dns_label(mk_str label)
     return label.len > 0 && label.len < 64 && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* Letters, digits and `-`, which are valid in file names and in certificates. */
+/* Accepts letters, digits and `-`, which are valid in file names and in certificates. */
 static bool is_certifiable_name(mk_str name)
 {
-    bool has_letter = false; /* in the last part; otherwise it is an address */
+    bool has_letter = false; /* whether the last label has a letter; otherwise the name is an address */
     mk_str rest = name;
     while (rest.p) {
         mk_str label = mk_str_cut(&rest, '.');
@@ -387,7 +387,7 @@ static bool collect_cert_names(struct mk_config *config, struct acme_cert_spec *
     if (!w->names || n > NAMES_MAX)
         return false;
     bool ok = true;
-    for (size_t i = 0; i < n; i++) /* all of them, to report each error */
+    for (size_t i = 0; i < n; i++) /* checks all names, to report each error */
         ok &= add_cert_name(config, w, h, host, own ? h->names.v[i] : mk_vhost_name_at(host, i));
     return ok && w->n;
 }

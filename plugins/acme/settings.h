@@ -5,8 +5,8 @@
 
 #include <monkey/plugin.h>
 
-#define ACME_HTTP_FOLDER "http-01"     /* of the state folder; a file for each token */
-#define ACME_ALPN_FOLDER "tls-alpn-01" /* NAME.pem */
+#define ACME_HTTP_FOLDER "http-01"     /* subfolder of the state folder, with a file for each token */
+#define ACME_ALPN_FOLDER "tls-alpn-01" /* subfolder with NAME.pem for each name */
 
 enum acme_challenge { ACME_CHALLENGE_SERVER, ACME_CHALLENGE_HTTP, ACME_CHALLENGE_ALPN };
 enum acme_key { ACME_KEY_SERVER, ACME_KEY_ECDSA, ACME_KEY_RSA };
@@ -17,7 +17,7 @@ extern const char *const acme_challenge_words[], *const acme_key_words[];
 struct acme_settings {
     mk_str directory, state, authority;
     struct mk_conf_words contact;
-    mk_str account_id, account_file, account_key; /* of ExternalAccount; the key is the content of the file */
+    mk_str account_id, account_file, account_key; /* ExternalAccount; the key is the content of the file */
     bool agreed;
     unsigned challenge, key; /* from 0: without the first word of the lists above */
     unsigned renew_after;    /* percent */
@@ -42,16 +42,16 @@ struct acme_cert_spec {
 
 extern const struct mk_conf_table acme_table, acme_host_table;
 
-/* Loads [ACME]. NULL: no such section, or out of memory. Reports errors. */
+/* Loads [ACME] and reports errors. Returns NULL if there is no such section or memory runs out. */
 struct acme_settings *acme_settings_load(struct mk_config *config);
-/* For the first host that needs a certificate: is the configuration complete? Reports what is missing. `s`
- * may be NULL. */
+/* Checks, for the first host that needs a certificate, that the configuration is complete. Reports missing
+ * keys. `s` may be NULL. */
 void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
 
-/* Call only in host(): does the host need a certificate? It does not if it has no name or has a
- * `Certificate`. */
+/* Returns whether the host needs a certificate: it does not if it has no name, or if it has a `Certificate`.
+ * Call this only in host(). */
 bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *host);
-/* The certificate that the host needs; NULL: error, reported. */
+/* Returns the certificate that the host needs; NULL after an error, which was reported. */
 struct acme_cert_spec *acme_settings_vhost_cert(struct mk_config *config, const struct acme_settings *s,
                                                 const struct mk_vhost *host);
 

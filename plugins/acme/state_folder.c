@@ -15,7 +15,7 @@ enum { DEPTH_MAX = 4, OTHERS_WRITE = S_IWGRP | S_IWOTH };
 static const char *const inner_folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER};
 
 struct owner {
-    bool is_other; /* than this process */
+    bool is_other; /* the workers' user is not the user of this process */
     uid_t uid;
     gid_t gid;
 };
@@ -38,8 +38,8 @@ static const char *user_name(uid_t uid)
 
 /* ---- Checking ---- */
 
-/* Is it the master's own folder, to which no other user can write? acme_state_folder_create() changes its
- * owner. */
+/* Returns whether the folder belongs to the master and no other user can write to it. If so,
+ * acme_state_folder_create() changes its owner. */
 static bool can_change_owner(const struct owner *o, const struct stat *st)
 {
     return o->is_other && st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
@@ -59,7 +59,7 @@ static void report_owner(struct mk_config *config, const struct acme_settings *s
     mk_config_hint(config, "hand it over: `chown -R %s %s`", user_name(expected), s->state.p);
 }
 
-/* True: the folder exists, and is correct or can be corrected. */
+/* Returns whether the folder exists and is correct or can be corrected. */
 static bool check_state_folder(struct mk_config *config, const struct acme_settings *s, const struct owner *o,
                                const char *path)
 {
@@ -76,7 +76,7 @@ static bool check_state_folder(struct mk_config *config, const struct acme_setti
     return false;
 }
 
-/* Workers go through the folders above it. Groups of the user other than its first one are not considered. */
+/* Workers must be able to traverse the parent folders. Ignores the user's supplementary groups. */
 static bool can_search_folder(const struct owner *o, const struct stat *st)
 {
     mode_t bit = st->st_uid == o->uid ? S_IXUSR : st->st_gid == o->gid ? S_IXGRP : S_IXOTH;
@@ -202,7 +202,7 @@ static void remove_created(int fd, const char *path, const struct created *creat
     (void)rmdir(buf);
 }
 
-/* A descriptor, or a negated errno value. Does not change the owner of a new folder. */
+/* Returns a descriptor or a negated errno value. Does not change the owner of a new folder. */
 static int open_or_create_folder(int at, const char *path, bool *is_new)
 {
     *is_new = mkdirat(at, path, 0700) == 0;
@@ -214,7 +214,7 @@ static int open_or_create_folder(int at, const char *path, bool *is_new)
 
 static int chown_folder(int fd, const struct owner *o, unsigned depth);
 
-/* Follows no links. A file with several hard links may belong to someone else. */
+/* Does not follow links. A file with several hard links may belong to someone else. */
 static int chown_entry(int at, const char *name, const struct owner *o, unsigned depth)
 {
     struct stat st;
@@ -228,8 +228,8 @@ static int chown_entry(int at, const char *name, const struct owner *o, unsigned
     return fd < 0 ? -errno : chown_folder(fd, o, depth + 1);
 }
 
-/* The folder is handed over after its contents: until then no other user can change them. Closes the
- * descriptor. */
+/* Changes the owner of the folder after that of its contents, so that no other user can change the contents
+ * before. Closes the descriptor. */
 static int chown_folder(int fd, const struct owner *o, unsigned depth)
 {
     int e = depth > DEPTH_MAX ? -ELOOP : 0;
@@ -260,7 +260,7 @@ static int create_subfolders(int at, struct created *created)
     return e;
 }
 
-/* New folders in a folder that already belongs to the workers. */
+/* Changes the owner of new folders in a folder that already belongs to the workers. */
 static int chown_new_subfolders(int at, const struct owner *o, const struct created *created)
 {
     int e = 0;

@@ -5,12 +5,12 @@
 
 #include "settings.h"
 
-/* Reports a folder that exists, but that the workers' user cannot use, or that acme_state_folder_create()
- * would hand over although others also use it. */
+/* Reports an existing folder that the workers' user cannot use, or whose owner acme_state_folder_create()
+ * would change although other programs use it. */
 void acme_state_folder_check(struct mk_config *config, const struct acme_settings *s);
 /* Creates the folder, with the subfolders that workers read, for the workers' user. If an existing folder
  * belongs to the master's user and no other user can write to it, the workers' user becomes the owner of the
- * folder and of the master's files in it. Reports failures, and removes what it has created by then. */
+ * folder and of the master's files in it. On failure, reports it and removes the folders created so far. */
 int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table word: when the block ends (26 bits of seconds), the client (28), the number of attempts (10). A
- * full bucket evicts the client with the fewest attempts. So a flood of addresses cannot evict a blocked
- * client before each has made as many wrong attempts; and it cannot choose a bucket, because the hash is
- * keyed. */
+/* A table word contains the end of the block (26 bits of seconds), the client (28) and the number of attempts
+ * (10). A full bucket evicts the client with the fewest attempts, so a flood of addresses cannot evict a
+ * blocked client until each address has made as many wrong attempts. Attackers cannot choose a bucket,
+ * because the hash is keyed. */
 #include "attempts.h"
 
 #define END_MASK  ((UINT64_C(1) << 26) - 1)
@@ -26,7 +26,7 @@ static uint64_t word_count(uint64_t word)
     return word & COUNT_MAX;
 }
 
-/* Seconds that are left; 0 when it is over, or the clock was set back. */
+/* Returns the remaining seconds of the block; 0 if it has ended or the clock was set back. */
 static uint32_t seconds_left(uint64_t word, int64_t now)
 {
     uint64_t seconds = ((word >> 38) - (uint64_t)now) & END_MASK;
@@ -59,7 +59,7 @@ struct auth_attempt_key auth_attempts_key(const struct auth_shared *s, const str
     return c;
 }
 
-/* The client's index in the bucket, and its word; -1 if it has none. */
+/* Returns the client's index in the bucket, or -1 if it has none, and the client's word. */
 static int find_counter(const struct auth_bucket *b, const struct auth_attempt_key *c, int64_t now,
                         uint64_t *word)
 {

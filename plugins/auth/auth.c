@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requires user and password where the configuration says so, before a handler sees the request. */
+/* Requires a user name and password where the configuration says so, before a handler gets the request. */
 #include "credentials.h"
 #include "digest.h"
 #include "passwd_command.h"
@@ -46,7 +46,7 @@ static enum mk_verdict respond_401(struct auth_check *v, bool stale)
     return respond_error(v, e ? 503 : 401);
 }
 
-/* The client chose the name: escapes it, so that quotes in it cannot be mistaken for ours. */
+/* Escapes the name, which the client chose, so that its quotes cannot be mistaken for ours. */
 static void log_user_attempt(struct auth_check *v, const char *what, mk_str user)
 {
     char buf[256];
@@ -141,7 +141,7 @@ static enum mk_verdict join_running_check(struct auth_check *v, const struct aut
     return MK_WAIT;
 }
 
-/* Verifies an expensive hash in a helper thread, as it would block the loop. */
+/* Verifies an expensive hash in a helper thread, because it would block the loop. */
 static enum mk_verdict submit_check(struct auth_check *v, struct auth_verify_query *q)
 {
     struct auth_waiter *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
@@ -186,7 +186,7 @@ static enum mk_verdict check_basic(struct auth_check *v, mk_str text)
     enum mk_verdict verdict;
     if (!auth_basic_parse(text, buf, &basic)) {
         verdict =
-            respond_401(v, false); /* matches no user: too long, not base64, or with control characters */
+            respond_401(v, false); /* cannot match a user: too long, not base64, or with control characters */
     } else {
         struct auth_verify_query q = {
             .place = v->place, .user = basic.user, .password = basic.password, .counted = v->counted};
@@ -223,8 +223,8 @@ static enum mk_verdict check_digest(struct auth_check *v, mk_str text)
     return respond_error(v, 400);
 }
 
-/* The value of Authorization; absent: none. False: there are two, and other programs may use the other
- * one. */
+/* Finds the value of Authorization; absent if there is none. Returns false if there are two headers, because
+ * other programs may use the other one. */
 static bool find_authorization(const struct mk_request *request, mk_str *out)
 {
     mk_str name, value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remembers recently verified passwords, so that not every request computes a hash. It holds a bounded
- * number of keyed hashes only, and lasts as long as its worker, that is, as the configuration. */
+/* Caches recently verified passwords, so that not every request computes a hash. The cache contains only a
+ * limited number of keyed hashes, and lasts as long as its worker, and thus as the configuration. */
 #ifndef AUTH_CACHE_H
 #define AUTH_CACHE_H
 

@@ -65,7 +65,7 @@ static enum auth_param find_param(mk_str name)
     return AUTH_PARAMS;
 }
 
-/* The text between the quotes. Copied only if it contains a backslash. */
+/* Gets the text between the quotes, and copies it only if it contains a backslash. */
 static bool unquote_string(mk_str quoted, struct mk_buf *buf, mk_str *out)
 {
     if (quoted.len < 2 || quoted.p[quoted.len - 1] != '"')
@@ -95,7 +95,7 @@ static bool parse_param(struct auth_digest *d, mk_str element, struct mk_buf *bu
         return false;
     enum auth_param which = find_param(name);
     if (which == AUTH_PARAMS)
-        return true; /* unknown ones are to be ignored */
+        return true; /* unknown parameters must be ignored */
     if (d->at[which].p || (which == AUTH_USERNAME_EXT && quoted))
         return false;
     d->at[which] = quoted ? text : value;

@@ -9,7 +9,7 @@
 
 enum { NC_LEN = 4, CHALLENGE_MAX = 512 };
 
-/* The algorithm used, if we offer it. The default is MD5 (RFC 7616, section 3.3). */
+/* Returns true if the location offers the algorithm. The default is MD5 (RFC 7616, section 3.3). */
 static bool parse_algorithm(const struct auth_location *place, mk_str name, enum auth_hash *kind)
 {
     *kind = mk_str_eq_nocase(name, MK_STR("SHA-256")) ? AUTH_SHA256 : AUTH_MD5;
@@ -19,7 +19,7 @@ static bool parse_algorithm(const struct auth_location *place, mk_str name, enum
 }
 
 /* The credentials are valid for one target only (RFC 7616, section 3.4.6). A client that requests an absolute
- * URL, as through a proxy, may send only its path in `uri`. */
+ * URL, as clients of a proxy do, may send only the URL's path in `uri`. */
 static bool uri_matches_request(struct mk_request *request, mk_str uri)
 {
     mk_str target = mk_request_target(request);
@@ -44,7 +44,7 @@ static mk_str format_hex(enum auth_hash kind, const uint8_t *bytes, struct lower
     return mk_buf_str(&b);
 }
 
-/* RFC 7616, section 3.4.1, for qop=auth. */
+/* Computes the response for qop=auth (RFC 7616, section 3.4.1). */
 static void compute_response(const struct auth_digest *d, enum auth_hash kind, const uint8_t *ha1,
                              mk_str method, uint8_t out[AUTH_HASH_MAX])
 {
@@ -70,7 +70,7 @@ static bool parse_digest(struct mk_request *request, mk_str text, struct auth_di
     return true;
 }
 
-/* An internally redirected request is checked again with the same count. */
+/* An internally redirected request is checked again, with the same count. */
 static bool consume_nonce(struct auth_shared *s, const struct auth_location *place,
                           struct mk_request *request, const struct auth_nonce *nonce, uint32_t count,
                           int64_t now)
@@ -114,7 +114,7 @@ enum auth_digest_result auth_digest_check(struct auth_shared *s, const struct au
 int auth_digest_challenge(const struct auth_shared *s, const struct auth_location *place,
                           struct mk_response *response, int64_t now, bool stale)
 {
-    /* In order of preference for clients (RFC 7616, section 3.7). */
+    /* The order tells clients which algorithm to prefer (RFC 7616, section 3.7). */
     static const struct {
         enum auth_hash kind;
         const char *name;

@@ -8,7 +8,7 @@
 #include <nettle/sha2.h>
 #include <nettle/version.h>
 
-/* Since Nettle 4, digest functions no longer take a length. */
+/* The digest functions of Nettle 4 and newer do not take a length. */
 #if NETTLE_VERSION_MAJOR >= 4
 #define HASH_END(hash, ctx, out) (hash)->digest(ctx, out)
 #define HMAC_END(ctx, out)       hmac_sha256_digest(ctx, out)
@@ -49,7 +49,7 @@ void auth_hash_joined(enum auth_hash kind, const mk_str *parts, size_t n, uint8_
         hash->update(&ctx, parts[i].len, str_bytes(parts[i]));
     }
     HASH_END(hash, &ctx, out);
-    explicit_bzero(&ctx, sizeof ctx); /* it contains password data */
+    explicit_bzero(&ctx, sizeof ctx); /* ctx contains password data */
 }
 
 void auth_hash_mac(const uint8_t key[AUTH_KEY_LEN], const mk_str *parts, size_t n, uint8_t out[AUTH_MAC_LEN])

@@ -37,7 +37,7 @@ static const struct auth_users *load_users_once(struct mk_config *c, struct auth
     return u;
 }
 
-/* A quoted string to be unquoted by the client (RFC 9110, section 5.6.4). */
+/* Writes the realm as a quoted string, which the client unquotes (RFC 9110, section 5.6.4). */
 static bool make_basic_challenge(struct mk_config *c, struct auth_location *p)
 {
     char buf[512];
@@ -96,7 +96,7 @@ static bool bind_location(struct mk_config *c, struct auth_config *setup, struct
     struct auth_networks *n = &p->required.networks;
     if (!n->set && !(n->set = mk_config_network_set(c, n->v, NULL, n->n)))
         return false;
-    if (p->users || p->type == AUTH_TYPE_NONE) /* done for another host */
+    if (p->users || p->type == AUTH_TYPE_NONE) /* already prepared for another host */
         return true;
     if (!p->file.p) {
         mk_config_error(c, p, NULL, "there must be a `UserFile`");
@@ -176,7 +176,7 @@ bool auth_location_allows_addr(const struct auth_location *place, const struct m
     return mk_network_set_contains(place->required.networks.set, peer);
 }
 
-/* "/private/" covers "/private" too, as a handler may respond to it with content of the folder. */
+/* "/private/" also covers "/private", because a handler may respond to it with content of the folder. */
 static bool location_covers(mk_str location, mk_str path)
 {
     if (location.len == path.len + 1 && location.p[path.len] == '/')

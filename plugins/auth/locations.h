@@ -18,14 +18,14 @@ struct auth_names {
 /* Networks whose clients need no password. */
 struct auth_networks {
     struct mk_network *v;
-    mk_str *words; /* as written */
+    mk_str *words; /* networks as written in the configuration */
     size_t n, cap;
-    const struct mk_network_set *set; /* built set; NULL: not built yet */
+    const struct mk_network_set *set; /* NULL: not built yet */
 };
 
-/* `Require`: any one suffices. */
+/* Requirements from `Require`: meeting one of them is enough. */
 struct auth_required {
-    struct auth_names names; /* empty: all users of the file */
+    struct auth_names names; /* allowed users; empty: all users of the file */
     struct auth_networks networks;
 };
 
@@ -46,7 +46,7 @@ struct auth_location {
 /* Per configuration: */
 struct auth_config {
     struct auth_shared *shared;
-    struct auth_users *files; /* each is read once */
+    struct auth_users *files; /* the user files, each read once */
 };
 /* and per host: */
 struct auth_vhost {
@@ -60,12 +60,12 @@ extern const struct mk_conf_table auth_table;
 int auth_locations_load(struct mk_config *c, void **data);
 int auth_locations_bind_vhost(struct mk_config *c, struct mk_vhost *host, void *data, void **host_data);
 
-/* The location of a request's path, or of a variant that a program may use instead; *place is NULL: none. 0,
- * or the status to reject the request with: 403 if the variants belong to different locations with passwords,
- * or as for mk_request_variants(). */
+/* Finds the location of a request's path, or of a variant that a program may use instead; *place is NULL if
+ * there is none. Returns 0, or the status to reject the request with: 403 if the variants belong to different
+ * locations with passwords, or a status from mk_request_variants(). */
 unsigned auth_locations_find(const struct auth_vhost *site, const struct mk_request *request,
                              const struct auth_location **place);
-/* Does the address alone grant access? */
+/* Returns whether the address alone grants access. */
 bool auth_location_allows_addr(const struct auth_location *place, const struct mk_addr *peer);
 bool auth_location_allows_user(const struct auth_location *place, mk_str user);
 

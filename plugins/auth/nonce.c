@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A word of the table: creation time of the nonce (17 bits of seconds), its identity (13), the highest count
- * (17), and which of the 17 counts up to that one were used: clients send requests in parallel, so counts
- * arrive out of order. */
+/* A word of the table contains the nonce's creation time (17 bits of seconds), its identity (13), the highest
+ * count (17), and a bit for each of the 17 counts up to that one, set if it was used: clients send requests
+ * in parallel, so counts arrive out of order. */
 #include "nonce.h"
 
 #include "credentials.h"
@@ -13,7 +13,7 @@
 #define COUNT_MASK ((UINT64_C(1) << 17) - 1)
 #define SEEN_MASK  ((UINT64_C(1) << 17) - 1)
 
-/* The clocks of two workers may be a moment apart. */
+/* SLACK_S allows for workers that read the time at slightly different moments. */
 enum { MAC_LEN = 16, SEEN_BITS = 17, TRIES = 16, SLACK_S = 4 };
 
 struct raw {
@@ -62,7 +62,7 @@ static uint64_t pack_word(const struct auth_nonce *n, uint64_t count, uint64_t s
     return nonce_table_key(n) << 34 | count << 17 | seen;
 }
 
-/* The word after using this count; 0 if it was used before or is too old to tell. */
+/* Returns the word with this count marked as used; 0 if it was used before or is too old to tell. */
 static uint64_t mark_count_used(uint64_t word, uint64_t count)
 {
     uint64_t highest = word >> 17 & COUNT_MASK, seen = word & SEEN_MASK;
@@ -88,7 +88,7 @@ static int find_nonce_word(const struct auth_bucket *b, const struct auth_nonce 
     return -1;
 }
 
-/* Creation time of a word's nonce. */
+/* Returns the creation time of the word's nonce. */
 static uint64_t word_time(uint64_t word, int64_t now)
 {
     uint64_t latest = (uint64_t)now + SLACK_S;
@@ -120,7 +120,7 @@ static void note_evicted(_Atomic uint64_t *forgotten, uint64_t second)
         ;
 }
 
-/* True: done, *answer is the result. False: another worker changed the word first; try again. */
+/* Returns true with the result in *answer; false if another worker changed the word first: then try again. */
 static bool try_consume(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
                         bool *answer)
 {

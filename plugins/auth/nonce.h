@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digest nonces: a time and a MAC, so that any worker recognises its own without storing them, and a table of
- * nonces used with a correct password, with their counts. */
+/* Digest nonces. A nonce is a time and a MAC, so any worker can verify it without having stored it. A table
+ * contains the nonces that were used with a correct password, with their counts. */
 #ifndef AUTH_NONCE_H
 #define AUTH_NONCE_H
 
@@ -14,12 +14,12 @@ struct auth_nonce {
     uint64_t time, id;
 };
 
-/* Makes a nonce for the realm, in hexadecimal. */
+/* Creates a nonce for the realm, in hexadecimal. */
 void auth_nonce_generate(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN]);
-/* False: not one of ours, or not for this realm. */
+/* Returns false if the server did not create the nonce, or not for this realm. */
 bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, struct auth_nonce *out);
-/* Uses the nonce with this count, once: false if it is too old or the count was used before. Only for
- * otherwise valid credentials, so that other clients cannot fill the table. */
+/* Marks the nonce's count as used. Returns false if the nonce is too old or the count was used before. Call
+ * it only if the credentials are otherwise valid, so that other clients cannot fill the table. */
 bool auth_nonce_consume(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
                         uint32_t span_s);
 

@@ -17,7 +17,7 @@ enum { FINE = 0, FAILED = 1, USAGE = 2, DIGEST_TEXT_MAX = 2 * AUTH_HASH_MAX };
 
 struct order {
     const char *path;
-    mk_str user, realm, kind; /* the realm is absent except for Digest */
+    mk_str user, realm, kind; /* `realm` is present only for Digest */
     uint64_t cost;            /* 0: default of the scheme */
     bool creates, deletes, help;
 };
@@ -257,7 +257,7 @@ static int edit_file(const struct order *o, mk_str hash)
     return fflush(stdout) == 0 ? FINE : FAILED;
 }
 
-/* Checks the path before it asks the user for a password. */
+/* Checks the path before the command prompts for a password. */
 static int print_path_error(const struct order *o)
 {
     int e = errno;

@@ -17,7 +17,7 @@
 enum { FILE_MAX = 64 << 20, LOCK_TRIES = 500, LOCK_PAUSE_MS = 20 };
 
 struct file {
-    int folder, fd;      /* fd: -1: missing */
+    int folder, fd;      /* fd is -1 if the file does not exist */
     char path[PATH_MAX]; /* path of the folder */
     char name[NAME_MAX + 1];
     struct stat st;
@@ -31,7 +31,7 @@ static bool set_failed_step(const char **error, const char *what)
 
 /* ---- Opening and locking ---- */
 
-/* The file itself, not a link to it: a link would be replaced. */
+/* Resolves links, because replacing a link would leave the file itself unchanged. */
 static bool open_folder_of(struct file *f, const char *path, const char **error)
 {
     char link[PATH_MAX];
@@ -50,7 +50,7 @@ static bool open_folder_of(struct file *f, const char *path, const char **error)
     return f->folder >= 0 || set_failed_step(error, "open its folder");
 }
 
-/* Locks the folder: each change replaces the file. */
+/* Locks the folder and not the file, because each change replaces the file. */
 static bool lock_file(const struct file *f, const char **error)
 {
     static const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
@@ -89,7 +89,7 @@ static bool read_existing(const struct file *f, struct mk_buf *text, const char 
 
 /* ---- Entries ---- */
 
-/* Does the line contain this entry? A realm may have one entry for each hash length. */
+/* Returns whether the line is this entry. A realm may have one entry for each hash length. */
 static bool line_is_entry(mk_str line, const struct auth_passwd_entry *entry)
 {
     mk_str rest = mk_str_trim(line);

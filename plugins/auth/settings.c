@@ -6,7 +6,7 @@
 
 static const char *const types[] = {"Basic", "Digest", "None", NULL};
 
-/* Paths are compared in decoded form, without dot segments: otherwise the section would protect nothing. */
+/* Requests are compared in decoded form, without dot segments, so any other path would protect nothing. */
 static bool is_normalized_path(mk_str path)
 {
     while (path.p) {
@@ -47,7 +47,7 @@ static bool show_string(const void *field, size_t i, struct mk_buf *out)
     return i == 0;
 }
 
-/* Relative to the configuration file. */
+/* The path is relative to the folder of the configuration file. */
 static bool parse_file(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str *file = field, rest = value, word;
@@ -169,7 +169,7 @@ static const struct mk_conf_key keys[] = {
      .choices = types,
      .default_value = "Basic",
      .help = "How clients send passwords. `None`: this part of a protected location needs no password."},
-    {.name = "Title", .alias_of = "Realm"}, /* the names of Monkey 1.6 */
+    {.name = "Title", .alias_of = "Realm"}, /* the key's name in Monkey 1.6 */
     {.name = "Users", .alias_of = "UserFile"},
     {.name = "Realm",
      .type = MK_CONF_TEXT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State shared by all workers: a secret, failed attempts by address, and used nonces. Zeroed at first
- * except for the secret. It outlives configurations and workers, which may die between any two
- * instructions: each fact is one 64-bit word, changed atomically. */
+/* State shared by all workers: a secret, failed attempts by address, and used nonces. Everything except the
+ * secret is initially zero. The state outlives configurations and workers. A worker may die between any two
+ * instructions, so each entry is one 64-bit word, which is changed atomically. */
 #ifndef AUTH_SHARED_STATE_H
 #define AUTH_SHARED_STATE_H
 
@@ -22,7 +22,7 @@ struct auth_shared {
     struct auth_bucket attempts[AUTH_BUCKETS];
     struct auth_bucket nonces[AUTH_BUCKETS];
     _Atomic uint64_t
-        forgotten[AUTH_BUCKETS]; /* second of the youngest nonce that left its bucket for others */
+        forgotten[AUTH_BUCKETS]; /* creation second of the youngest nonce evicted from the bucket */
 };
 
 #endif

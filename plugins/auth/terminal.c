@@ -9,8 +9,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Signals that could end or stop the program while the terminal's echo is off. A descriptor holds them
- * until echo is back on; then they take effect. */
+/* The signals that could end or stop the program while the terminal's echo is off. They are blocked, and
+ * observed through a descriptor, until echo is on again; then they take effect. */
 static void fill_held_signals(sigset_t *set)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
@@ -24,7 +24,7 @@ bool auth_stdin_is_terminal(void)
     return isatty(STDIN_FILENO);
 }
 
-/* -EINTR: a signal is pending. */
+/* Returns -EINTR if a signal is pending. */
 static int wait_readable(int fd, int signals)
 {
     struct pollfd both[] = {{.fd = signals, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
@@ -34,7 +34,7 @@ static int wait_readable(int fd, int signals)
     return both[0].revents ? -EINTR : 0;
 }
 
-/* Reads to the end of the line; discards what does not fit. */
+/* Reads to the end of the line, and discards the bytes that do not fit. */
 static int read_line(int fd, int signals, char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     size_t len = 0;
@@ -72,7 +72,7 @@ static void write_text(int fd, const char *text)
     (void)!write(fd, text, strlen(text));
 }
 
-/* Prompts once, with signals held. */
+/* Prompts once while signals are blocked. */
 static int prompt_without_echo(int tty, int signals, const char *prompt, char buf[AUTH_LINE_BUF_SIZE],
                                mk_str *line)
 {
@@ -103,7 +103,7 @@ static int prompt_with_signals_held(int tty, const char *prompt, char buf[AUTH_L
         e = signals < 0 ? -errno : prompt_without_echo(tty, signals, prompt, buf, line);
         if (signals >= 0)
             close(signals);
-        (void)sigprocmask(SIG_SETMASK, &before, NULL); /* a held signal takes effect here */
+        (void)sigprocmask(SIG_SETMASK, &before, NULL); /* a blocked signal takes effect here */
     } while (e == -EINTR);
     return e;
 }

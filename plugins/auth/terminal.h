@@ -9,10 +9,10 @@
 
 enum { AUTH_LINE_BUF_SIZE = AUTH_PASSWORD_MAX + 2 };
 
-/* Is there a terminal to prompt on, or is input piped? */
+/* Returns whether there is a terminal to prompt on; otherwise input is piped. */
 bool auth_stdin_is_terminal(void);
-/* Reads one line without its end, NUL-terminated. 0, or a negated errno value: -ENODATA when there is
- * none, -E2BIG when it exceeds the password limit. */
+/* Reads one line without its newline, NUL-terminated. Returns 0 or a negated errno value: -ENODATA if there
+ * is no line, -E2BIG if it exceeds the password limit. */
 int auth_terminal_read_password(const char *prompt, char buf[AUTH_LINE_BUF_SIZE], mk_str *line);
 int auth_terminal_read_pipe(char buf[AUTH_LINE_BUF_SIZE], mk_str *line);
 

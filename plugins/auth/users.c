@@ -28,7 +28,8 @@ static void report_line(struct users_parser *r, unsigned line, const char *what)
                         what);
 }
 
-/* Reads into the configuration's arena; the entries point into it. False: reported. */
+/* Reads the file into the configuration's arena; entries point into it. Returns false after a reported
+ * error. */
 static bool read_whole_file(struct users_parser *r, int fd, size_t size, mk_str *text)
 {
     char *p = mk_config_alloc(r->config, size + 1);
@@ -107,7 +108,7 @@ static const char *parse_digest_entry(struct users_parser *r, mk_str name, mk_st
     return NULL;
 }
 
-/* NULL, or the error. Never quotes the line: it may be a password. */
+/* Returns an error or NULL. An error never quotes the line, which may be a password. */
 static const char *parse_user_line(struct users_parser *r, mk_str line)
 {
     mk_str rest = line, realm;

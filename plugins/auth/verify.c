@@ -28,7 +28,7 @@ const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name)
     return NULL;
 }
 
-/* The base64 after {SHA1} or {SHA}; absent: another scheme. */
+/* Returns the base64 text after {SHA1} or {SHA}; absent for another scheme. */
 static mk_str strip_sha1_prefix(mk_str hash)
 {
     static const mk_str prefixes[] = {MK_STR_INIT("{SHA1}"), MK_STR_INIT("{SHA}")};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashed passwords as stored in files: the kinds, and checking a password. */
+/* Hashed passwords as stored in files: their schemes, and the check of a password. */
 #ifndef AUTH_VERIFY_H
 #define AUTH_VERIFY_H
 
@@ -21,13 +21,13 @@ struct auth_hash_scheme {
 extern const struct auth_hash_scheme auth_hash_schemes[];
 const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name);
 
-/* Describes what is wrong with the hash; NULL: usable. */
+/* Returns an error text if the hash is unusable, else NULL. */
 const char *auth_hash_error(mk_str hash);
-/* {SHA1}: fast enough for the loop (and for an attacker with the file). */
+/* Returns whether the hash is {SHA1}: fast enough for the loop (and for an attacker with the file). */
 bool auth_hash_is_fast(mk_str hash);
 bool auth_verify_fast(mk_str hash, mk_str password);
-/* For the other kinds: may take a second. Both texts are NUL-terminated. `data` is scratch space and holds
- * secrets afterwards. */
+/* Checks a password against a slow hash, which may take a second. Both texts are NUL-terminated. `data` is
+ * scratch space and contains secrets afterwards. */
 bool auth_verify(const char *hash, const char *password, struct crypt_data *data);
 
 #endif

@@ -9,7 +9,7 @@
 #include <monkey/mem.h>
 #include <monkey/text.h>
 
-/* The helper threads also read uncached files, and a hash may need 16 MB. */
+/* The limit is low because helper threads also read uncached files, and a hash may need 16 MB. */
 enum { RUNNING_MAX = 2, WAITING_MAX = 128 };
 
 struct auth_verify_job {
@@ -75,7 +75,7 @@ static void resume_waiters(struct auth_verify_job *j, enum auth_verify_result a)
     j->waits = NULL;
 }
 
-/* Ends a job before it began, so nothing waits for its result. */
+/* Rejects a job that has not started, and its waiting requests. */
 static void reject_job(struct auth_verify_job *j)
 {
     auth_attempts_refund(j->queue->shared, &j->counted, mk_worker_now(j->queue->worker));
@@ -84,7 +84,7 @@ static void reject_job(struct auth_verify_job *j)
     free_job(j);
 }
 
-/* All requests have ended, and the worker has waited for running jobs. */
+/* Call this after all requests have ended and the worker has waited for running jobs. */
 void auth_verify_queue_free(struct auth_verify_queue *d)
 {
     if (!d)
@@ -148,7 +148,7 @@ static bool offload_job(struct auth_verify_job *j)
     return false;
 }
 
-/* Starts the next jobs. Rejects those that cannot start if no running job is left whose end would retry
+/* Starts the next jobs. If they cannot start and no job is running whose end would retry them, rejects
  * them. */
 static void start_queued_jobs(struct auth_verify_queue *d)
 {

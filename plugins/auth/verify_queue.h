@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks passwords against expensive hashes outside the loop: a few at a time, identical questions only
- * once. */
+/* Checks passwords against expensive hashes outside the loop, a few at a time. Requests with the same
+ * password share a check. */
 #ifndef AUTH_VERIFY_QUEUE_H
 #define AUTH_VERIFY_QUEUE_H
 
@@ -31,7 +31,7 @@ void auth_verify_queue_free(struct auth_verify_queue *d);
 struct auth_verify_query {
     const struct auth_location *place;
     mk_str user, password;         /* the password is NUL-terminated */
-    const struct auth_user *known; /* the user whose hash to compare with */
+    const struct auth_user *known; /* the user whose hash is compared */
     bool exists;                   /* false: `known` is a decoy for an unknown user, and never matches */
     uint8_t mac[AUTH_MAC_LEN];
     struct auth_attempt_key counted;
@@ -41,25 +41,26 @@ struct auth_verify_query {
 struct auth_waiter {
     struct mk_request *request;
     const struct auth_location *place;
-    struct auth_verify_job *job; /* NULL: finished */
+    struct auth_verify_job *job; /* NULL: the check has finished */
     struct auth_waiter *next;
     enum auth_verify_result answer;
 };
 
 /* Sets the cache key of a check. */
 void auth_verify_queue_set_mac(const struct auth_verify_queue *d, struct auth_verify_query *q);
-/* Was this password verified recently? */
+/* Returns whether this password was verified recently. */
 bool auth_verify_queue_is_cached(const struct auth_verify_queue *d, const struct auth_verify_query *q);
-/* Finds a running check with the same input from the same address; the request can then also wait for it. */
+/* Finds a running check with the same input from the same address, for which the request can then also
+ * wait. */
 struct auth_verify_job *auth_verify_queue_find_job(const struct auth_verify_queue *d,
                                                    const struct auth_verify_query *q);
 void auth_waiter_join_job(struct auth_waiter *wait, struct auth_verify_job *job,
                           const struct auth_verify_query *q);
-/* Starts a check; the attempt was counted, and is refunded if the password is right or the check fails.
- * Resumes the request when wait->answer is set. False: too many checks are running. */
+/* Starts a check. The attempt was counted; it is refunded if the password is right or the check fails.
+ * Resumes the request when wait->answer is set. Returns false if too many checks are running. */
 bool auth_verify_queue_submit(struct auth_verify_queue *d, const struct auth_verify_query *q,
                               struct auth_waiter *wait);
-/* The request was aborted. */
+/* Call this when the request was aborted. */
 void auth_waiter_leave(struct auth_waiter *wait);
 
 #endif

@@ -69,7 +69,8 @@ static bool same_contact(const json_t *account, const json_t *expected)
     return json_equal(old, expected);
 }
 
-/* Sets the URL if the account belongs to that key and directory. True if its contact is current as well. */
+/* Sets the URL if the account belongs to that key and directory. Returns true if its contact is also
+ * current. */
 static bool load_account(struct acme_client *c)
 {
     json_t *o = read_saved_account();

@@ -7,7 +7,7 @@
 
 /* Sets the client's key and account URL. */
 bool acme_account_open(struct acme_client *c, struct acme_error *f);
-/* The authority no longer knows the account. */
+/* Call this when the authority no longer knows the account. */
 void acme_account_delete_saved(struct acme_client *c);
 
 #endif

@@ -88,7 +88,7 @@ static int refuse_password_prompt(char *buf, int cap, int for_writing, void *unu
     return -1;
 }
 
-/* Reads all certificates. Returns their number; -1: one is damaged. */
+/* Reads all certificates. Returns their number, or -1 if one is damaged. */
 static int count_chain_certs(BIO *b)
 {
     int n = 0;
@@ -118,7 +118,7 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spe
 
 /* ---- tls-alpn-01 ---- */
 
-/* The digest as an OCTET STRING, nested in that of the extension's value (RFC 8737, section 3). */
+/* The digest is an OCTET STRING inside the OCTET STRING of the extension's value (RFC 8737, section 3). */
 static X509_EXTENSION *make_acme_id_extension(const char digest[DIGEST])
 {
     unsigned char der[2 + DIGEST] = {V_ASN1_OCTET_STRING, DIGEST};

@@ -14,12 +14,12 @@ struct acme_validity {
     int64_t from, to;
 };
 
-/* True if the text begins with a certificate for the key and all names, and the rest is undamaged. */
+/* Returns whether the text begins with a certificate for the key and all names, and the rest is undamaged. */
 bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spec *spec,
                      struct acme_validity *life, struct acme_error *f);
 
-/* Appends certificate and key, as PEM, with which a server answers acme-tls/1 for the name. `digest` is the
- * SHA-256 of the key authorization. */
+/* Appends, as PEM, the certificate and key that a server presents for the name in an acme-tls/1 handshake.
+ * `digest` is the SHA-256 of the key authorization. */
 bool acme_cert_write_tls_alpn(struct mk_buf *out, const char *name, const char digest[32]);
 
 #endif

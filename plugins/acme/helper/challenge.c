@@ -46,7 +46,7 @@ static bool is_http_challenge(const struct acme_cert_spec *spec)
     return strcmp(spec->challenge, "http-01") == 0;
 }
 
-/* Is the token valid? It becomes a file name (section 8: base64url). */
+/* Returns whether the token is base64url (section 8), because it becomes a file name. */
 static bool is_token(const char *token)
 {
     size_t n = 0;
@@ -56,7 +56,7 @@ static bool is_token(const char *token)
     return n > 0 && n <= TOKEN_MAX;
 }
 
-/* A CA may connect several times, from several places: responses stay until the order ends. */
+/* A CA may connect several times, from several places, so response files stay until the order ends. */
 static void record_answer_file(struct acme_client *c, const char *folder, const char *name)
 {
     mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
@@ -154,7 +154,7 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
     }
 }
 
-/* A CA still validating the challenge, after a helper died, rejects another request to validate it. */
+/* After a helper died, the CA may still be validating the challenge; it then rejects another request. */
 static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
                             struct acme_error *f)
 {
@@ -194,7 +194,7 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
         acme_error_set(f, "the authority wants to verify %s, which is not in the order",
                        name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
-        ok = true; /* from an earlier order */
+        ok = true; /* validated for an earlier order */
     else if (a && strcmp(status, "pending") == 0)
         ok = answer_challenge(c, authorization, a, name, spec, f);
     else if (a)

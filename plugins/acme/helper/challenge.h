@@ -13,10 +13,10 @@ struct acme_backoff {
 };
 
 struct acme_backoff acme_backoff_new(void);
-/* Sleeps as long as the response demands, or increasingly longer. False: timeout. */
+/* Sleeps as long as the response demands, otherwise longer each time. Returns false on timeout. */
 bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 
-/* Fulfils one authorization of an order, whatever its state. */
+/* Completes one authorization of an order, whatever its state. */
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,
                              const struct acme_cert_spec *spec, struct acme_error *f);
 /* Removes the responses for an order that has ended. */

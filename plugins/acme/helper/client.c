@@ -51,7 +51,7 @@ void acme_client_parse_problem(const json_t *problem, const char *what, struct a
     acme_error_set(f, "%s: %.*s", what, (int)text.len, text.p);
 }
 
-/* A rejection of the client, or a rate limit, applies to further certificates as well. */
+/* A rejection of the client, or a rate limit, also applies to the remaining certificates. */
 static bool is_account_wide_error(const struct acme_error *f)
 {
     static const char *const types[] = {"accountDoesNotExist", "unauthorized", "userActionRequired",
@@ -179,7 +179,7 @@ static bool read_directory(struct acme_client *c, const json_t *d, struct acme_e
     return true;
 }
 
-/* Clients check certificates against their clocks, and the helper against this one. */
+/* Clients check a certificate's validity against their clocks, the helper against that of this machine. */
 static void warn_of_clock_skew(int64_t theirs)
 {
     int64_t off = theirs ? time(NULL) - theirs : 0;

@@ -10,13 +10,13 @@
 struct acme_client {
     const struct acme_job *plan;
     struct acme_http *net;
-    EVP_PKEY *key;              /* of the account */
-    char account[ACME_URL_MAX]; /* its URL; "": not known yet */
+    EVP_PKEY *key;              /* the account's key */
+    char account[ACME_URL_MAX]; /* the account's URL; "": not known yet */
     char new_nonce[ACME_URL_MAX], new_account[ACME_URL_MAX], new_order[ACME_URL_MAX];
-    char terms[ACME_URL_MAX]; /* of service; "": none */
+    char terms[ACME_URL_MAX]; /* URL of the terms of service; "": none */
     bool wants_binding;
     struct mk_buf answers; /* files to remove at the end, one per line */
-    char nonce[256];       /* for the next request; "": none */
+    char nonce[256];       /* nonce for the next request; "": none */
 };
 
 /* Reads the directory. */
@@ -24,12 +24,12 @@ bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct
 void acme_client_close(struct acme_client *c);
 
 /*
- * Posts a payload, "" for none (POST-as-GET, section 6.3). True: success (2xx); false: *f has the problem.
- * Repeats the request if the authority demands another nonce (badNonce). Free *r in either case.
+ * Posts a payload, "" for none (POST-as-GET, section 6.3). Returns true on success (2xx); otherwise *f has
+ * the problem. Repeats the request if the authority demands another nonce (badNonce). Free *r in either case.
  */
 bool acme_client_post(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
                       struct acme_error *f);
-/* The same, for a response that is a JSON object; NULL: failure. *r may be NULL. */
+/* Like acme_client_post(), but returns the response's JSON object, or NULL on failure. *r may be NULL. */
 json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
                               struct acme_error *f);
 

@@ -21,7 +21,7 @@ static size_t append_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct mk_buf *body = ctx;
     mk_buf_add(body, mk_str_of(p, size * n));
-    return body->failed ? 0 : size * n; /* 0 ends it */
+    return body->failed ? 0 : size * n; /* 0 aborts the transfer */
 }
 
 static void copy_response_header(CURL *c, const char *name, char *buf, size_t cap)
@@ -41,7 +41,7 @@ static bool is_base64url(const char *text)
     return true;
 }
 
-/* A number of seconds, or a date. Parsed here, because later versions of libcurl cap it at 6 hours. */
+/* Parses a number of seconds or a date. libcurl could do so, but later versions cap the value at 6 hours. */
 static uint64_t read_retry_after(CURL *c)
 {
     char text[64];

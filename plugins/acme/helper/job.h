@@ -11,7 +11,7 @@ enum { ACME_NAMES_MAX = 100 /* per certificate; authorities accept no more */ };
 
 /* Describes one certificate. The job owns the strings. */
 struct acme_cert_spec {
-    const char *name; /* name of its files: the first host name */
+    const char *name; /* base name of the certificate's files: the first host name */
     const char *names[ACME_NAMES_MAX];
     size_t n_names;
     const char *challenge; /* "http-01", "tls-alpn-01" */
@@ -25,8 +25,8 @@ struct acme_job {
     const char *agent;
     const json_t *contact;
     const char *eab_id, *eab_key; /* external account binding; NULL: none. The key is base64url */
-    unsigned renew_percent;       /* of its lifetime, after which to renew a certificate */
-    uint64_t retry_s;             /* first pause after a failure */
+    unsigned renew_percent;       /* renew a certificate after this percentage of its lifetime */
+    uint64_t retry_s;             /* first delay after a failure */
     struct acme_cert_spec *specs;
     size_t n_wishes;
 };
@@ -34,7 +34,7 @@ struct acme_job {
 bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f);
 void acme_job_free(struct acme_job *p);
 
-/* Returns a string member of an object; NULL: none. */
+/* Returns a string member of an object; NULL if there is none. */
 const char *acme_json_string(const json_t *object, const char *key);
 
 #endif

@@ -59,7 +59,7 @@ static bool write_coordinate(struct mk_json_writer *w, const EVP_PKEY *key, cons
     return ok;
 }
 
-/* The public part of a P-256 key, in the form that its thumbprint needs (RFC 7638). */
+/* Writes the public part of a P-256 key in the form that its thumbprint requires (RFC 7638). */
 static bool write_jwk(struct mk_json_writer *w, const EVP_PKEY *key)
 {
     mk_json_begin_object(w);
@@ -85,7 +85,7 @@ bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const c
 
 /* ---- Messages ---- */
 
-/* The library encodes a signature as ASN.1; JWS needs two adjacent numbers (RFC 7518, section 3.4). */
+/* OpenSSL encodes a signature as ASN.1; JWS needs two concatenated numbers (RFC 7518, section 3.4). */
 static bool append_raw_signature(struct mk_buf *out, const unsigned char *der, size_t len)
 {
     unsigned char both[2 * NUMBER];
@@ -109,7 +109,7 @@ static bool sign_es256(struct mk_buf *out, EVP_PKEY *key, mk_str text)
     return ok && append_raw_signature(out, der, len);
 }
 
-/* Begins a message, up to the contents of its signature, and sets the text to sign. */
+/* Begins a message, up to the value of its signature, and sets the text to sign. */
 static void begin_jws(struct mk_json_writer *w, struct mk_buf *signed_part, mk_str header, mk_str payload)
 {
     mk_json_begin_object(w);

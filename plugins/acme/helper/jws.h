@@ -7,15 +7,15 @@
 
 #include <monkey/json.h>
 
-/* RFC 4648, section 5, without padding. */
+/* Appends base64url (RFC 4648, section 5) without padding. */
 void acme_base64url_encode(struct mk_buf *out, mk_str bytes);
 bool acme_base64url_decode(struct mk_buf *out, mk_str text);
 bool acme_sha256(mk_str text, char digest[32]);
 
-/* TOKEN.THUMBPRINT (RFC 8555, section 8.1). */
+/* Appends TOKEN.THUMBPRINT (RFC 8555, section 8.1). */
 bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token);
 
-/* A message to `url`, signed with a P-256 key (ES256). `account` NULL: the message contains the key. */
+/* Appends a message to `url`, signed with a P-256 key (ES256). With `account` NULL, it contains the key. */
 bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_str nonce, const char *url,
                    mk_str payload);
 /* Binds the key to an external account (section 7.3.4); `secret` is the decoded key. */

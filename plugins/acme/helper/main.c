@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run: determines which certificates are due, gets them, and requests the time of the next run. The
- * plugin starts it; between runs there is no process. */
+/* One run of the helper: determines which certificates are due, obtains them, and requests the time of the
+ * next run. The plugin starts each run; there is no process between runs. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>

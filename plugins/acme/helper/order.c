@@ -13,11 +13,11 @@ enum { TEXT_MAX = 1 << 20 };
 struct order {
     struct acme_client *client;
     const struct acme_cert_spec *spec;
-    EVP_PKEY *key; /* of the certificate */
+    EVP_PKEY *key; /* the certificate's key */
     char url[ACME_URL_MAX];
-    json_t *object;            /* the last one sent by the CA */
-    struct acme_validity life; /* of the certificate */
-    uint64_t retry_s;          /* pause before the next request, as the authority demands */
+    json_t *object;            /* the latest order object from the CA */
+    struct acme_validity life; /* the certificate's validity period */
+    uint64_t retry_s;          /* delay before the next request, as the authority demands */
 };
 
 /* ---- Saved state ---- */
@@ -93,7 +93,7 @@ static bool load_saved_key(struct order *o)
     return false;
 }
 
-/* An unfinished order for the same names. */
+/* Loads an unfinished order for the same names. */
 static bool load_saved_order(struct order *o)
 {
     struct mk_buf text;
@@ -277,7 +277,7 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
 {
     struct order o = {.client = c, .spec = spec};
     bool ok = resume_or_create_order(&o, f) && advance_order(&o, f) && download_certificate(&o, f);
-    if (ok || !f->is_everyone) { /* the order is useless now */
+    if (ok || !f->is_everyone) { /* the order is finished or has failed */
         delete_saved_order(&o);
         acme_challenge_remove_answers(c);
     }
@@ -316,7 +316,7 @@ static bool check_installed_cert(mk_str text, const struct acme_job *plan, const
     return ok;
 }
 
-/* With a clock that is years ahead, every certificate looks old, so new ones are not renewed for a while. */
+/* If the clock is years ahead, every certificate looks old, so new ones are not renewed for a while. */
 static int64_t defer_renewal_of_new_cert(const struct acme_cert_spec *spec, const struct acme_validity *life,
                                          int64_t now, int64_t due)
 {

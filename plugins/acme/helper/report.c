@@ -14,7 +14,7 @@ static const char letters[MK_LOG_LEVELS] = {
     [MK_LOG_DEBUG] = 'D',
 };
 
-/* Text from an authority may contain anything, but each line is a single message. */
+/* Text from an authority may contain any bytes, but each message must be a single line. */
 static void sanitize_message(struct mk_buf *b)
 {
     for (size_t i = 0; i < b->len; i++)
@@ -25,7 +25,7 @@ static void sanitize_message(struct mk_buf *b)
 static void write_message_line(struct mk_buf *b)
 {
     sanitize_message(b);
-    b->p[b->len++] = '\n'; /* has reserved room */
+    b->p[b->len++] = '\n'; /* the buffer has reserved space for it */
     (void)!write(STDOUT_FILENO, b->p, b->len);
 }
 
@@ -54,7 +54,7 @@ static void set_error_text(struct acme_error *f, bool is_everyone, const char *f
 
 static void set_error_text(struct acme_error *f, bool is_everyone, const char *fmt, va_list args)
 {
-    char text[sizeof f->text]; /* the old text may be part of the new one */
+    char text[sizeof f->text]; /* a copy, because the arguments may refer to f->text */
     (void)vsnprintf(text, sizeof text, fmt, args);
     memcpy(f->text, text, sizeof text);
     f->is_everyone = is_everyone;

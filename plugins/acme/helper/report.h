@@ -8,21 +8,21 @@
 
 /* Writes to the server's error log. */
 void acme_report_log(enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/* Requests the next start: seconds from now. */
+/* Requests the next run, `seconds` from now. */
 void acme_report_next_run(uint64_t seconds);
 
 /* A failure. */
 struct acme_error {
-    char type[128];   /* the kind of a problem (RFC 8555, section 6.7) without its prefix; "" for others */
-    uint64_t wait_s;  /* earliest time that the authority allows; 0: none */
-    unsigned status;  /* of HTTP; 0: no response */
-    bool is_everyone; /* not specific to this certificate: others would also fail */
+    char type[128];   /* problem type (RFC 8555, section 6.7) without its prefix; "" for other failures */
+    uint64_t wait_s;  /* delay that the authority demands; 0: none */
+    unsigned status;  /* HTTP status; 0: no response */
+    bool is_everyone; /* not specific to this certificate: other certificates would also fail */
     char text[1024];
 };
 
-/* Always false, for `return acme_error_set(...)`. */
+/* Always returns false, for `return acme_error_set(...)`. */
 bool acme_error_set(struct acme_error *f, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/* The same for failures of the account or the authority. */
+/* Like acme_error_set(), but for failures of the account or the authority, which affect all certificates. */
 bool acme_error_set_global(struct acme_error *f, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
 #endif

@@ -16,13 +16,13 @@ enum {
     MARK = 48
 };
 
-/* No host can have this name. */
+/* A note for the account has a name that no host can have. */
 static const char *retry_note_name(const struct acme_cert_spec *spec)
 {
     return spec ? spec->name : "_account";
 }
 
-/* A digest of the attempt: the pause applies to nothing else. */
+/* Identifies the attempt by a digest: the delay does not apply to a different attempt. */
 static void digest_attempt(const struct acme_job *p, const struct acme_cert_spec *spec, char out[MARK])
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX), code = mk_buf_fixed(out, MARK - 1);
@@ -58,7 +58,7 @@ int64_t acme_retry_time(const struct acme_job *p, const struct acme_cert_spec *s
     json_t *o = read_retry_note(p, spec);
     int64_t until = json_integer_value(json_object_get(o, "until"));
     json_decref(o);
-    /* No pause is that long: the clock was wrong when the file was written. */
+    /* No delay is that long: the clock was wrong when the file was written. */
     return until > now + LONGEST_S ? 0 : until;
 }
 

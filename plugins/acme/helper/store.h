@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of the state folder, which is the working folder. Readers see a complete file, old or new. */
+/* The files of the state folder, which is the current directory. Readers see a complete file, old or new. */
 #ifndef ACME_STORE_H
 #define ACME_STORE_H
 
@@ -15,17 +15,17 @@
 #define ACME_HTTP         "http-01"      /* TOKEN */
 #define ACME_ALPN         "tls-alpn-01"  /* NAME.pem */
 
-/* Creates missing folders, takes the lock, and removes old challenge responses. -EAGAIN: another process
- * has the lock. Otherwise 0, or a negative errno value, with *f filled in. */
+/* Creates missing folders, takes the lock, and removes old challenge responses. Returns -EAGAIN if another
+ * process has the lock; otherwise 0, or a negative errno value with *f filled in. */
 int acme_store_open(struct acme_error *f);
 
-/* Replaces the file FOLDER/NAMESUFFIX (an empty folder: of the state folder itself); only its owner can read
- * it. */
+/* Replaces the file FOLDER/NAMESUFFIX; an empty FOLDER is the state folder itself. Only the owner can read
+ * the file. */
 bool acme_store_write(const char *folder, const char *name, const char *suffix, mk_str text,
                       struct acme_error *f);
-/* The whole file, at most 1 MB; the caller frees *out. 0 or a negated errno value. */
+/* Reads the whole file, at most 1 MB; the caller frees *out. Returns 0 or a negated errno value. */
 int acme_store_read(const char *folder, const char *name, const char *suffix, struct mk_buf *out);
-/* Modification time of the file; 0: it does not exist. */
+/* Returns the modification time of the file; 0 if it does not exist. */
 int64_t acme_store_mtime(const char *folder, const char *name, const char *suffix);
 void acme_store_remove(const char *folder, const char *name, const char *suffix);
 
