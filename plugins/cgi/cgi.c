@@ -7,7 +7,7 @@
 #include <monkey/version.h>
 
 struct cgi {
-    unsigned n_pools; /* pools that each worker needs */
+    unsigned n_pools; /* number of pools in each worker */
 };
 
 MK_PLUGIN_DECLARE(cgi);

@@ -32,7 +32,7 @@ static void set_variable(struct writer *w, mk_str name, mk_str value)
     w->n++;
 }
 
-/* Unless configured explicitly. */
+/* Sets a variable, unless SetEnv or PassEnv has set it. */
 static void set_unless_configured(struct writer *w, mk_str name, mk_str value)
 {
     for (size_t i = 0; i < w->settings->n_variables; i++)
@@ -55,7 +55,7 @@ static void set_content_length(struct writer *w)
     set_unless_configured(w, MK_STR("CONTENT_LENGTH"), mk_buf_str(&text));
 }
 
-/* Sets variables only for programs that we start ourselves. */
+/* Sets the variables that only programs started by the plugin get. */
 static void set_process_variables(struct writer *w)
 {
     set_content_length(w);
@@ -65,7 +65,7 @@ static void set_process_variables(struct writer *w)
     set_unless_configured(w, MK_STR("PATH"), MK_STR("/usr/local/bin:/usr/bin:/bin"));
 }
 
-/* False: out of memory. */
+/* Returns false if out of memory. */
 static bool set_all_variables(struct writer *w)
 {
     const struct cgi_script *script = w->script;
@@ -94,7 +94,7 @@ static bool set_all_variables(struct writer *w)
 
 /* ---- Arguments ---- */
 
-/* Adds the words of a command-line query (section 4.4): all or none. */
+/* Adds the words of a command-line query (section 4.4), either all of them or none. */
 static size_t add_arguments(struct writer *w)
 {
     mk_str query = mk_request_query(w->request);
@@ -129,7 +129,7 @@ static size_t add_command(struct writer *w)
 
 /* ---- Building ---- */
 
-/* Pointers to `n` consecutive strings; returns the start of the next one. */
+/* Fills in pointers to `n` consecutive strings; returns the start of the next string. */
 static const char *fill_pointers(const char **to, const char *at, size_t n)
 {
     for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
@@ -147,7 +147,7 @@ int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const s
     if (!set_all_variables(&w))
         return -ENOMEM;
     size_t n_args = add_command(&w);
-    if (e->text.failed) /* no single variable is longer than a head */
+    if (e->text.failed) /* a variable is no longer than a head: a less full buffer ran out of memory */
         return e->text.len + HEAD_MAX > TEXT_MAX ? -E2BIG : -ENOMEM;
     e->envp = mk_mem_zalloc(w.n + n_args + 2, sizeof *e->envp);
     if (!e->envp)

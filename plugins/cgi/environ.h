@@ -7,12 +7,12 @@
 
 /* Variables and arguments, each NULL-terminated. */
 struct cgi_environ {
-    struct mk_buf text; /* text that they point into */
+    struct mk_buf text; /* the text of all variables and arguments */
     const char **envp, **argv;
 };
 
-/* `length`: of the body, -1: unknown. 0; -E2BIG: more than a program can receive; -ENOMEM. Call
- * cgi_environ_free() in any case. */
+/* `length` is the body length; -1: unknown. Returns 0, -ENOMEM, or -E2BIG if there is more than a program can
+ * receive. Call cgi_environ_free() in any case. */
 int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
                       const struct cgi_settings *settings, int64_t length);
 void cgi_environ_free(struct cgi_environ *e);

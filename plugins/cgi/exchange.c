@@ -8,7 +8,7 @@ static uint64_t exchange_now_ms(const struct cgi_exchange *c)
     return mk_worker_now_ms(mk_request_worker(c->request));
 }
 
-/* More data is available, but the client cannot receive it yet. */
+/* Returns whether more data is available but the client cannot receive it yet. */
 static bool waits_for_client(const struct cgi_exchange *c)
 {
     bool may_live = !c->ends_at || exchange_now_ms(c) < c->ends_at;
@@ -57,7 +57,7 @@ void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input)
 
 /* ---- Stopping ---- */
 
-/* Does the client have its response, or can the script add nothing to it? */
+/* Returns whether the client has its complete response, or the script can add nothing to it. */
 static bool is_response_complete(const struct cgi_exchange *c)
 {
     if (c->phase != CGI_CONTENT || c->late)

@@ -9,7 +9,7 @@ enum cgi_phase {
     CGI_SPOOL,   /* receiving the body */
     CGI_GATHER,  /* receiving the beginning of a body of unknown length, to stream the rest */
     CGI_WAIT,    /* waiting for a process slot */
-    CGI_HEAD,    /* the script runs, its head is incomplete */
+    CGI_HEAD,    /* the script runs, but its head is incomplete */
     CGI_CONTENT, /* the response is being sent */
     CGI_OVER,
 };
@@ -17,7 +17,7 @@ enum cgi_phase {
 struct cgi_exchange {
     struct mk_request *request;
     const struct cgi_settings *settings;
-    const struct cgi_route *route; /* NULL: no arguments */
+    const struct cgi_route *route; /* NULL: the route has no arguments */
     struct cgi_pool *pool;
     struct cgi_script script;
     enum cgi_phase phase;
@@ -26,10 +26,10 @@ struct cgi_exchange {
     struct mk_spool *content; /* NULL: no body, streamed, or passed to the script */
     struct cgi_stdin input;
     struct mk_buf head;    /* output of the script up to the beginning of its body */
-    size_t seen, from;     /* bytes of `head` parsed; and sent, if body data */
+    size_t seen, from;     /* bytes of `head` that were parsed; bytes of body data in it that were sent */
     uint64_t made;         /* body bytes so far */
-    int64_t length;        /* body length declared by the script, -1: unknown */
-    bool at_end;           /* end of output */
+    int64_t length;        /* body length declared by the script; -1: unknown */
+    bool at_end;           /* the output has ended */
     bool bare;             /* the client gets no body */
     struct mk_timer timer; /* timeout or maximum run time of the script */
     uint64_t ends_at;      /* on the loop's clock; 0: no limit */
@@ -37,22 +37,23 @@ struct cgi_exchange {
     const char *late_why;
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct cgi_script *script);
 
-/* Starts the maximum run time of the script, */
+/* Starts the timeout for the total run time of the script. */
 void cgi_exchange_start_max_time(struct cgi_exchange *c);
-/* and resumes the handler after `ms` (0: no limit), or when the run time is over; `error` is the key that sets
+/* Resumes the handler after `ms` (0: no limit), or when the run time is over. `error` is the key that sets
  * the limit. */
 void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *error);
-/* The script has no output now; `input`: result of cgi_stdin_pump(). */
+/* Waits for output of the script. `input` is the result of cgi_stdin_pump(). */
 void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input);
 
 /* Releases all resources; may be called repeatedly. */
 void cgi_exchange_stop(struct cgi_exchange *c);
 enum mk_verdict cgi_exchange_respond_error(struct cgi_exchange *c, struct mk_response *response,
                                            unsigned status);
-/* The same for an error of the script, which is logged. `line`: of its head; absent: elsewhere. */
+/* Like cgi_exchange_respond_error(), but for an error of the script, which is logged. `line` is the invalid
+ * line of the script's head; absent if the error is elsewhere. */
 enum mk_verdict cgi_exchange_script_error(struct cgi_exchange *c, struct mk_response *response,
                                           unsigned status, const char *what, mk_str line);
 

@@ -9,7 +9,7 @@ enum { LAST_WORDS_MS = 1000 };
 
 /* ---- The head ---- */
 
-/* The output ended without a head. The exit status follows soon. */
+/* Reports output that ended without a complete head, once the exit status is known. */
 static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_response *response)
 {
     char buf[200];
@@ -33,7 +33,7 @@ static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_res
     return cgi_exchange_script_error(c, response, refused ? 403 : busy ? 503 : 502, buf, (mk_str){NULL, 0});
 }
 
-/* Reads another piece of the head: bytes, 0 at the end, -EAGAIN; -EMSGSIZE, -ENOMEM. */
+/* Reads more of the head. Returns the number of bytes, 0 at the end, or -EAGAIN, -EMSGSIZE or -ENOMEM. */
 static ssize_t read_head_output(struct cgi_exchange *c)
 {
     size_t space = (size_t)c->settings->head - c->head.len;
@@ -147,7 +147,7 @@ static enum mk_verdict start_if_slot_granted(struct cgi_exchange *c, struct mk_r
 
 /* ---- The body ---- */
 
-/* Receives the whole body before a process is started: a slow client occupies none. */
+/* Receives the whole body before a process is started, so that a slow client does not occupy a process. */
 static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
     bool wants_length = mk_request_length(c->request) < 0 && c->settings->content == CGI_CONTENT_REFUSE;
@@ -161,7 +161,7 @@ static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_resp
     return queue_for_slot(c, response);
 }
 
-/* Scripts treat a body of unknown length as empty: a short one is buffered to determine its length. */
+/* Buffers a short body to determine its length, because scripts treat a body of unknown length as empty. */
 static enum mk_verdict buffer_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
     int r = cgi_stdin_buffer(&c->input, c->request);
@@ -226,8 +226,7 @@ enum mk_verdict cgi_handler_run(struct mk_request *request, struct mk_response *
     if (c)
         return run_phase(c, response);
     unsigned status = cgi_script_find(request, settings, route, &script);
-    if (status == 404) { /* set explicitly, so that `static` does not send the source of a script that
-                          * reappears before it runs */
+    if (status == 404) { /* keeps `static` from sending the source if the script reappears meanwhile */
         (void)mk_response_set_status(response, 404);
         return MK_NEXT;
     }

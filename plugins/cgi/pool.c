@@ -5,7 +5,7 @@ struct cgi_client {
     struct cgi_client *next;
     struct mk_addr peer;
     unsigned used, waiting;
-    struct cgi_queue_entry *first, **last; /* its waiting requests */
+    struct cgi_queue_entry *first, **last; /* the client's waiting requests */
 };
 
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
@@ -44,7 +44,7 @@ static void free_client_if_idle(struct cgi_pool *p, struct cgi_client *c)
     mk_mem_free(c);
 }
 
-/* One client leaves a quarter of the slots to others, if there is more than one slot. */
+/* The default leaves a quarter of the slots to other clients, if there is more than one slot. */
 static unsigned per_client_max(const struct cgi_settings *s)
 {
     unsigned most = s->per_address ? s->per_address : (unsigned)((uint64_t)s->processes * 3 / 4);
@@ -89,7 +89,7 @@ static void grant_slot(struct cgi_pool *p, struct cgi_queue_entry *t)
     p->used++;
 }
 
-/* Should `c` run before `other`? Both wait. */
+/* Returns whether `c` gets a slot before `other`. Both have waiting requests. */
 static bool is_served_before(const struct cgi_client *c, const struct cgi_client *other)
 {
     return c->used < other->used || (c->used == other->used && c->first->number < other->first->number);
@@ -109,8 +109,8 @@ static void grant_next_slots(struct cgi_pool *p)
     mk_request_resume(t->request);
 }
 
-/* The queue is full: drops the latest request of the client with the most requests in favour of a client with
- * fewer. */
+/* In a full queue, drops the latest request of the client with the most requests, to make room for a client
+ * with fewer. */
 static bool drop_request_of_busiest(struct cgi_pool *p, const struct cgi_client *newcomer)
 {
     struct cgi_client *most = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process pool: how many scripts a worker runs at once, how they are shared among clients, and which requests
- * wait. One per [CGI]. */
+/* A process pool limits how many scripts a worker runs at once, shares them among clients, and queues
+ * requests. Each [CGI] section has its own pool. */
 #ifndef CGI_POOL_H
 #define CGI_POOL_H
 
@@ -13,15 +13,15 @@ enum cgi_slot_state {
     CGI_SLOT_NONE,
     CGI_SLOT_WAITING,
     CGI_SLOT_GRANTED,  /* a script may be started in this slot */
-    CGI_SLOT_REJECTED, /* the queue was full: replaced with a client that has fewer requests */
+    CGI_SLOT_REJECTED, /* the queue was full, and a client with fewer requests took the place */
 };
 
-/* A request for a process slot; in the memory of its request. */
+/* A request that waits for a process slot; allocated in the memory of the HTTP request. */
 struct cgi_queue_entry {
     struct cgi_queue_entry *next, **at;
     struct mk_request *request;
     struct cgi_client *client;
-    uint64_t number; /* in order of arrival */
+    uint64_t number; /* sequence number, in order of arrival */
     enum cgi_slot_state state;
 };
 
@@ -37,16 +37,16 @@ struct cgi_pool {
 
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker);
 
-/* Acquires a slot or queues the entry: its request is resumed when it is granted or rejected. False: the
- * queue is full, or out of memory. */
+/* Acquires a slot or queues the entry; its request is resumed when the slot is granted or rejected. Returns
+ * false if the queue is full or memory has run out. */
 bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settings,
                            struct cgi_queue_entry *queue_entry, struct mk_request *request);
-/* The entry is no longer needed. */
+/* Removes an entry from the queue, or releases its slot. */
 void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry);
-/* Turns a granted slot into that of a process. Returns the client to pass to cgi_pool_release_slot(). */
+/* Transfers a granted slot to a process. Returns the client to pass to cgi_pool_release_slot(). */
 struct cgi_client *cgi_pool_use_slot(struct cgi_queue_entry *queue_entry);
-/* A process of that client has exited. Its slot goes to the waiting client that runs the fewest scripts;
- * among several, to the request that has waited longest. */
+/* Call this when a process of that client has exited. Its slot goes to the waiting client that runs the
+ * fewest scripts; if there are several, to the request that has waited longest. */
 void cgi_pool_release_slot(struct cgi_pool *p, struct cgi_client *client);
 
 #endif

@@ -68,7 +68,7 @@ static void on_child_exit(void *ctx, int status)
     unlink_ended_process(ctx, status);
 }
 
-/* The script ignores SIGTERM, or runs too long after its response. */
+/* Kills a script that ignores SIGTERM or runs too long after its response. */
 static void on_process_timeout(struct mk_timer *t)
 {
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
@@ -205,7 +205,7 @@ static void close_child_ends(struct ends *theirs)
     }
 }
 
-/* The worker's end is non-blocking; the script's is blocking, as programs expect. */
+/* The worker's end is non-blocking; the script's end is blocking, as programs expect. */
 static bool open_pipe(int *ours, int *theirs, bool we_read)
 {
     int ends[2];

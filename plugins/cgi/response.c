@@ -79,7 +79,7 @@ static bool add_script_headers(struct cgi_exchange *c, struct mk_response *respo
     return mk_response_add_default(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
 }
 
-/* The output has ended: its length is known. */
+/* Sets the body length if the output has ended and its length is therefore known. */
 static void set_length_if_ended(struct cgi_exchange *c)
 {
     if (c->at_end && c->length < 0 && !c->bare)
@@ -119,7 +119,7 @@ static enum mk_verdict internal_redirect(struct cgi_exchange *c, struct mk_respo
     if (e)
         return cgi_exchange_respond_error(c, response, 503);
     c->phase = CGI_CONTENT;
-    c->bare = true; /* the script adds nothing to this */
+    c->bare = true; /* the script's output is not part of the new response */
     cgi_exchange_stop(c);
     return MK_REWRITTEN;
 }
@@ -134,12 +134,12 @@ static enum mk_verdict apply_script_head(struct cgi_exchange *c, struct mk_respo
     return h.is_local_redirect ? internal_redirect(c, response, &h) : respond_with_body(c, response, &h);
 }
 
-/* The script speaks HTTP itself; the server parses only its status line. */
+/* Forwards the HTTP response of the script unchanged; the server parses only its status line. */
 static enum mk_verdict respond_raw(struct cgi_exchange *c, struct mk_response *response, unsigned status)
 {
     c->phase = CGI_CONTENT;
     c->length = -1;
-    (void)mk_response_set_status(response, status); /* for logs, which expect at least 200 */
+    (void)mk_response_set_status(response, status); /* for logs, which expect a status of at least 200 */
     cgi_exchange_set_timer(c, 0, "MaxTime");
     int e = mk_response_set_raw_source(response, &content_ops, c);
     return e ? cgi_exchange_respond_error(c, response, e == -EOPNOTSUPP ? 505 : 503) : MK_DONE;

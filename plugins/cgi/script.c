@@ -19,7 +19,7 @@ static const struct cgi_interpreter *find_interpreter(const struct cgi_settings 
     return NULL;
 }
 
-/* The kernel decides when the script starts; if it cannot be asked here, checks the mode. */
+/* Asks the kernel, which also decides at the start of the script; if that is impossible, checks the mode. */
 static bool is_executable(int fd)
 {
     struct stat st;
@@ -28,7 +28,7 @@ static bool is_executable(int fd)
     return errno != EACCES && fstat(fd, &st) == 0 && (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));
 }
 
-/* 0, or the status: it may have been removed since the lookup. */
+/* Returns 0 or an error status: the script may have been removed since the lookup. */
 static unsigned check_executable(struct mk_request *request, const struct cgi_script *script)
 {
     int fd = mk_request_open(request, script->name);

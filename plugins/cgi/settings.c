@@ -17,7 +17,7 @@ static void list_append(struct cgi_list *list, struct cgi_item *item)
     list->last = item;
 }
 
-/* The i-th, or NULL. */
+/* Returns the i-th element, or NULL. */
 static const void *list_at(const void *list, size_t i)
 {
     const struct cgi_item *item = ((const struct cgi_list *)list)->first;
@@ -28,7 +28,7 @@ static const void *list_at(const void *list, size_t i)
 
 /* ---- Interpreters ---- */
 
-/* The error in the name of a program, or NULL. */
+/* Returns the error in the name of a program, or NULL. */
 static const char *program_problem(const char *program)
 {
     if (program[0] != '/')
@@ -43,7 +43,7 @@ static bool parse_program(const struct mk_conf_ctx *ctx, mk_str word, struct cgi
     char *copy = mk_conf_ctx_alloc(ctx, word.len + 1);
     if (!copy)
         return false;
-    memcpy(copy, word.p, word.len); /* the rest is zero */
+    memcpy(copy, word.p, word.len); /* the rest of the memory is zero */
     in->words[at] = copy;
     const char *complaint = at == 0 ? program_problem(copy) : NULL;
     if (complaint)
@@ -153,7 +153,7 @@ static bool show_set(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* Before Monkey 1.6, routes were here. */
+/* Rejects the routes that this section contained in Monkey before 1.6. */
 static bool parse_match(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     (void)field;
@@ -361,7 +361,7 @@ const struct mk_conf_table cgi_table = {
 
 /* ---- Settings of a host ---- */
 
-/* The last one with a name wins. */
+/* Replaces an earlier variable of the same name. */
 static void set_variable(struct cgi_settings *s, mk_str name, mk_str value)
 {
     size_t i = 0;
@@ -408,7 +408,7 @@ static bool collect_variables(struct mk_config *config, struct cgi_settings *s)
 struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools)
 {
     struct cgi_settings *s = mk_config_settings(config, &cgi_table);
-    if (!s || s->pool) /* done for another host */
+    if (!s || s->pool) /* already prepared for another host */
         return s;
     s->pool = ++*pools;
     return collect_variables(config, s) ? s : NULL;

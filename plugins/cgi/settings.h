@@ -7,7 +7,7 @@
 
 enum { CGI_WORDS_MAX = 8 };
 
-/* First member of each list element. */
+/* The first member of each list element. */
 struct cgi_item {
     struct cgi_item *next;
 };
@@ -16,7 +16,7 @@ struct cgi_list {
     struct cgi_item *first, *last;
 };
 
-/* Interpreter for scripts with a suffix. */
+/* The interpreter of scripts with a suffix. */
 struct cgi_interpreter {
     struct cgi_item item;
     mk_str suffix; /* empty: any name */
@@ -24,7 +24,7 @@ struct cgi_interpreter {
         *words[CGI_WORDS_MAX + 1]; /* program and arguments before the script's name; NULL-terminated */
 };
 
-/* From SetEnv. */
+/* A variable from SetEnv. */
 struct cgi_variable {
     struct cgi_item item;
     struct mk_header line;
@@ -39,7 +39,7 @@ enum cgi_paths { CGI_PATHS_CHECKED, CGI_PATHS_RAW };
 struct cgi_settings {
     struct cgi_list interpreters, set;
     struct mk_conf_words pass;
-    struct mk_header *variables; /* of SetEnv, and of PassEnv with its values at load time */
+    struct mk_header *variables; /* variables of SetEnv, and of PassEnv with their values at load time */
     size_t n_variables;
     uint32_t silence_ms, life_ms, wait_ms, cpu_ms;
     uint64_t memory, file_size, output, head, errors;
@@ -48,10 +48,10 @@ struct cgi_settings {
     enum cgi_paths paths;
     bool authorization, arguments, follow, underscores, forwarded;
     void *unused;  /* target of removed keys, which are errors */
-    unsigned pool; /* index of its pool in each worker, from 1; 0: none yet */
+    unsigned pool; /* index of the section's pool in each worker, from 1; 0: none yet */
 };
 
-/* Arguments of a route. */
+/* The arguments of a route. */
 struct cgi_route {
     const struct cgi_interpreter *interpreter; /* NULL: chosen by suffix */
     mk_str type;                               /* default Content-Type of responses; absent: none */
@@ -59,10 +59,11 @@ struct cgi_route {
 
 extern const struct mk_conf_table cgi_table;
 
-/* The settings of a host, assigned a new pool if they are new; NULL: out of memory, reported. */
+/* Returns the settings of a host; new settings get a new pool. Returns NULL if out of memory, which is
+ * reported. */
 struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools);
 
-/* Parses the arguments of the handler: mk_handler.bind. */
+/* Implements mk_handler.bind: parses the arguments of the handler. */
 bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standard error of a script, read line by line in bounded amounts. */
+/* Reads a script's standard error line by line, in limited amounts. */
 #ifndef CGI_STDERR_H
 #define CGI_STDERR_H
 
@@ -10,17 +10,17 @@ struct cgi_stderr {
     int fd; /* -1: closed */
     struct mk_watcher *watcher;
     struct mk_worker *worker;
-    struct mk_timer timer; /* continues when there is more than one iteration may read */
+    struct mk_timer timer; /* resumes reading if there is more than one loop iteration may read */
     struct mk_cgi_stderr lines;
 };
 
-/* Takes ownership of the non-blocking descriptor, even on failure. say(ctx) gets each line, at most `max`
- * bytes in total. */
+/* Takes ownership of the non-blocking descriptor, even on failure. Passes each line to say(ctx), at most
+ * `max` bytes in total. */
 bool cgi_stderr_init(struct cgi_stderr *e, struct mk_worker *worker, int fd, uint64_t max,
                      void (*say)(void *ctx, mk_str line), void *ctx);
-/* Reads what is available, up to the limit per iteration. */
+/* Reads the available output, up to the limit per loop iteration. */
 void cgi_stderr_read(struct cgi_stderr *e);
-/* Logs an incomplete last line, and closes. */
+/* Logs an incomplete last line, and closes the descriptor. */
 void cgi_stderr_fini(struct cgi_stderr *e);
 
 #endif

@@ -29,7 +29,7 @@ int cgi_stdin_buffer(struct cgi_stdin *in, struct mk_request *request)
     return -EFBIG;
 }
 
-/* The script accepts no more. */
+/* Call this when the script has all input or accepts no more. */
 static int close_script_stdin(struct cgi_stdin *in, struct cgi_process *process)
 {
     in->ended = true;

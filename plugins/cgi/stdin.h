@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams a request body to a running script (`RequestContent stream`), piece by piece: reads no more from
- * the client than the script accepts. */
+/* Streams a request body to a running script (`RequestContent stream`), and reads from the client only as
+ * much as the script accepts. */
 #ifndef CGI_STDIN_H
 #define CGI_STDIN_H
 
@@ -16,7 +16,7 @@ enum cgi_stdin_state {
 
 struct cgi_stdin {
     char *room;      /* allocated while in use; else NULL */
-    size_t from, to; /* range not yet accepted by the script */
+    size_t from, to; /* range of the buffer that the script has not accepted yet */
     bool ended;      /* the client has sent everything */
 };
 
@@ -24,7 +24,7 @@ struct cgi_stdin {
  * incomplete; -EFBIG if it is larger than the buffer; -ENOMEM; or an error of mk_request_read(). */
 int cgi_stdin_buffer(struct cgi_stdin *in, struct mk_request *request);
 
-/* Passes on what the script accepts. Returns an enum cgi_stdin_state, or an error of mk_request_read(),
+/* Passes on as much as the script accepts. Returns an enum cgi_stdin_state, an error of mk_request_read(), or
  * -ENOMEM. */
 int cgi_stdin_pump(struct cgi_stdin *in, struct mk_request *request, struct cgi_process *process);
 

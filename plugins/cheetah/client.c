@@ -18,9 +18,9 @@ enum { USAGE = 2, INPUT_MAX = 1 << 16 };
 struct client {
     struct cheetah_client_conn line;
     bool json, interactive;
-    int code; /* of the first command that failed */
+    int code; /* exit code of the first command that failed */
     bool quits;
-    struct mk_buf in; /* of stdin, not processed yet */
+    struct mk_buf in; /* input from stdin that was not processed yet */
 };
 
 static int print_usage(FILE *to, int code)
@@ -102,7 +102,7 @@ static void print_prompt(const struct client *c)
     fflush(stdout);
 }
 
-/* Waits for input. In the meantime the server may end the session; the next command then opens a new one. */
+/* Waits for input. If the server ends the session in the meantime, the next command opens a new session. */
 static bool wait_for_input(struct client *c)
 {
     for (;;) {
@@ -116,7 +116,7 @@ static bool wait_for_input(struct client *c)
     }
 }
 
-/* Complete lines only; the last one may lack its line end. */
+/* Runs complete lines; the last line may lack its newline. */
 static void run_buffered_lines(struct client *c, bool is_last)
 {
     mk_str rest = mk_buf_str(&c->in);
@@ -127,7 +127,7 @@ static void run_buffered_lines(struct client *c, bool is_last)
         run_line(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
         rest = mk_str_skip(rest, len == MK_STR_NONE ? rest.len : len + 1);
         if (c->code && !c->interactive && c->line.fd < 0)
-            c->quits = true; /* there is no terminal to prompt on */
+            c->quits = true; /* without a session and a user, the remaining commands would fail as well */
         if (!c->quits)
             print_prompt(c);
     }
@@ -160,7 +160,7 @@ static int run_stdin(struct client *c)
 
 /* ---- The command ---- */
 
-/* Returns the number of words used, or a negated exit code - 1. */
+/* Returns the number of words used, or -1 - exit code. */
 static int read_options(int argc, char **argv, struct client *c)
 {
     int i = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey shell`. */
+/* The command `monkey shell`. */
 #ifndef CHEETAH_CLIENT_H
 #define CHEETAH_CLIENT_H
 

@@ -20,7 +20,7 @@ enum {
     IN_MAX = 1 << 20,
     READ = 64 * 1024,
     CONNECT_S = 5,
-    ANSWER_MS = 60000, /* between two pieces */
+    ANSWER_MS = 60000, /* the longest pause within a response */
     TRIES = 20,
     PAUSE_US = 100000,
 };
@@ -41,14 +41,14 @@ void cheetah_client_conn_close(struct cheetah_client_conn *l)
 
 /* ---- Printing ---- */
 
-/* A genuine server has escaped the text already. */
+/* Escapes the text, because only a genuine server has already done so. */
 static bool print_line(FILE *to, const char *prefix, mk_str text)
 {
     struct mk_buf line = mk_buf_growing(4 * IN_MAX);
     cheetah_escape_append(&line, text);
     mk_buf_add_char(&line, '\n');
     if (to == stderr)
-        fflush(stdout); /* so that both appear in the right order */
+        fflush(stdout); /* so that the lines of both streams appear in the right order */
     fputs(prefix, to);
     bool ok = !line.failed && fwrite(line.p, 1, line.len, to) == line.len;
     mk_buf_free(&line);
@@ -71,7 +71,7 @@ static int print_error(const struct cheetah_client_conn *l, const char *fmt, ...
 
 /* ---- Receiving ---- */
 
-/* Waits for more. False: failed; errno has the reason, 0 at EOF. */
+/* Waits for more input. Returns false on failure, with the reason in errno, or 0 at EOF. */
 static bool receive_bytes(struct cheetah_client_conn *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -98,7 +98,7 @@ static bool receive_bytes(struct cheetah_client_conn *l)
     return n > 0;
 }
 
-/* A line without its end; valid until the next call. False: see receive_bytes(). */
+/* Gets a line without its newline, valid until the next call. Returns false if receive_bytes() fails. */
 static bool next_line(struct cheetah_client_conn *l, mk_str *line)
 {
     for (;;) {
@@ -199,7 +199,7 @@ static int open_and_read_greeting(struct cheetah_client_conn *l)
         return explain_connect_error(l, e);
     if (next_line(l, &line))
         return read_greeting(l, line);
-    /* The process exited before it accepted: another one will replace it. */
+    /* The process exited before it accepted the connection; another process will replace it. */
     if (errno == 0 || errno == ECONNRESET)
         return AGAIN;
     return print_error(l, "the program at %s sends no greeting: %s", l->path, strerror(errno));
@@ -227,7 +227,7 @@ void cheetah_client_conn_check_eof(struct cheetah_client_conn *l)
         return;
     bool has_input =
         l->in_at < l->in.len || recv(l->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
-    if (has_input) /* the server sends a reason, or has closed the session */
+    if (has_input) /* the server has sent a reason for closing the session, or has closed it */
         cheetah_client_conn_close(l);
 }
 
@@ -264,7 +264,7 @@ static int flush_output(struct cheetah_client_conn *l, int code)
     return print_error(l, "cannot write: %s", strerror(errno));
 }
 
-/* Prints the response. ELSEWHERE: nothing was executed; send the command again in a new session. */
+/* Prints the response. Returns ELSEWHERE if the command was not executed: send it again in a new session. */
 static int print_answer(struct cheetah_client_conn *l)
 {
     mk_str line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Client side of a session: connects, sends commands, prints responses. */
+/* The client side of a session: connects, sends commands, prints responses. */
 #ifndef CHEETAH_CLIENT_CONN_H
 #define CHEETAH_CLIENT_CONN_H
 
@@ -7,16 +7,16 @@
 
 struct cheetah_client_conn {
     const char *path;
-    const char *prefix; /* of error messages */
+    const char *prefix; /* prefix of error messages */
     int fd;             /* -1: no session; the next command opens one */
     struct mk_buf in;
-    size_t in_at;      /* everything before was read */
-    char greeting[64]; /* of the server */
+    size_t in_at;      /* input before this offset was read */
+    char greeting[64]; /* the server's greeting */
 };
 
 void cheetah_client_conn_init(struct cheetah_client_conn *l, const char *path);
 void cheetah_client_conn_close(struct cheetah_client_conn *l);
-/* 0; or 1 after an error message. */
+/* Returns 0, or 1 after printing an error message. */
 int cheetah_client_conn_open(struct cheetah_client_conn *l);
 /* Runs a line of less than CHEETAH_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Returns an
  * exit code: 0 success, 1 failure, 2 wrong usage. */

@@ -24,7 +24,7 @@ static void quit_command(struct cheetah_session *s, mk_str args, bool json)
     cheetah_session_close_later(s);
 }
 
-/* The client clears its screen. */
+/* Does nothing, because the client clears its screen itself. */
 static void clear_command(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;

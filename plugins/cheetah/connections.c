@@ -7,12 +7,12 @@
 
 enum {
     PAGE = 16 * 1024,
-    TARGET_MAX = 256, /* of a client, before escaping */
+    TARGET_MAX = 256, /* bytes of a target that are shown, before escaping */
     HOST_MAX = 64,
     METHOD_MAX = 16,
     TRY_MS = 300, /* timeout before the query is repeated */
     TRIES = 3,
-    PATIENCE_MS = 3000, /* for all workers that do not respond; after that, each gets one query */
+    PATIENCE_MS = 3000, /* total time for silent workers; after that, each worker gets a single query */
 };
 
 static const struct cheetah_column columns[] = {
@@ -91,7 +91,7 @@ int64_t cheetah_connections_write_page(struct mk_worker *w, const struct cheetah
 struct listing {
     unsigned worker, tries, silent;
     uint32_t waited_ms;
-    int64_t process, cursor; /* of the worker with the pending question */
+    int64_t process, cursor; /* process of the queried worker; position of the page */
     bool json, has_rows, has_asked;
 };
 
@@ -111,7 +111,7 @@ static void query_worker(struct cheetah_session *s, struct listing *a)
     cheetah_session_set_timer(s, TRY_MS);
 }
 
-/* Draining processes have an older configuration and get no messages of this one. */
+/* Draining processes have an older configuration, and do not get messages of this configuration. */
 static uint64_t count_draining_conns(const struct mk_worker *w)
 {
     struct mk_worker_stats stats;
@@ -163,7 +163,7 @@ static void next_worker(struct listing *a)
 static void retry_or_skip_worker(struct cheetah_session *s)
 {
     struct listing *a = cheetah_session_state(s);
-    if (!a->has_asked) /* the client is slow */
+    if (!a->has_asked) /* no query is pending: the session waits for its slow client */
         return;
     a->waited_ms += TRY_MS;
     if (++a->tries < TRIES && a->waited_ms < PATIENCE_MS) {
@@ -181,7 +181,7 @@ static void write_page(struct cheetah_session *s, const struct cheetah_message *
     bool is_expected = a->has_asked && note->question == CHEETAH_MESSAGE_CONNECTIONS &&
                        note->from == a->worker && note->cursor == a->cursor &&
                        (note->next == CHEETAH_CURSOR_END || note->next > note->cursor);
-    /* Ignores duplicate responses, and those of the successor of a worker that died. */
+    /* Ignores duplicate responses, and responses of the successor of a worker that died. */
     if (!is_expected || (a->process && a->process != note->facts.process))
         return;
     cheetah_session_write_output(s, text);

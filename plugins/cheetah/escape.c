@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "escape.h"
 
-/* The length of a character with this first byte; 0: invalid. */
+/* Returns the length of a character with this first byte; 0 if the byte is invalid. */
 static size_t utf8_sequence_len(unsigned char first)
 {
     return first < 0x80                    ? 1
@@ -11,7 +11,7 @@ static size_t utf8_sequence_len(unsigned char first)
                                            : 0;
 }
 
-/* The first character and its length; 0: not well-formed UTF-8. */
+/* Decodes the first character. Returns its length; 0 if the text is not well-formed UTF-8. */
 static size_t utf8_decode(mk_str s, uint32_t *c)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -35,7 +35,7 @@ static bool in_range(uint32_t c, uint32_t first, uint32_t last)
     return c >= first && c <= last;
 }
 
-/* Control characters, zero-width characters, direction marks and overrides, line separators, tags. */
+/* Rejects control characters, zero-width characters, direction marks and overrides, line separators, tags. */
 static bool is_displayable(uint32_t c)
 {
     if (c < 0x80)

@@ -5,9 +5,9 @@
 
 #include <monkey/buf.h>
 
-/* Keeps tabs and visible characters, in ASCII and well-formed UTF-8. Everything else, including line ends,
- * becomes \xHH: control characters, invisible ones, and those that change the direction of text. Safe text is
- * unchanged. */
+/* Appends the text. Tabs and visible characters, in ASCII and well-formed UTF-8, stay unchanged. All other
+ * bytes become \xHH: newlines and other control characters, invisible characters, and characters that change
+ * the direction of text. */
 void cheetah_escape_append(struct mk_buf *out, mk_str s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `loglevel`: the level of the error log. */
+/* The command `loglevel`: shows or sets the level of the error log. */
 #ifndef CHEETAH_LOGLEVEL_H
 #define CHEETAH_LOGLEVEL_H
 

@@ -19,7 +19,7 @@ bool cheetah_is_superseded(const struct mk_worker *w)
 
 /* ---- Facts ---- */
 
-/* "size resident shared ...", in pages. */
+/* Parses /proc/self/statm: "size resident shared ...", in pages. */
 static uint64_t read_process_memory(int fd)
 {
     char buf[256];

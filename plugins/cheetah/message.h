@@ -21,22 +21,21 @@ struct cheetah_worker_facts {
 
 enum { CHEETAH_CURSOR_END = -1 };
 
-/* Between processes of the same program, so the bytes are sent unchanged; text may follow. */
+/* Both processes run the same program, so the struct is sent as it is. Text may follow. */
 struct cheetah_message {
-    uint64_t token; /* from the query, repeated in responses */
+    uint64_t token; /* set by the query and repeated in its responses */
     uint32_t question, from;
-    bool is_answer, json, has_rows; /* connections: format, and whether rows precede */
-    int64_t cursor, next;           /* connections: first position; in responses, the position after the
-                                     * page */
+    bool is_answer, json, has_rows; /* connections: the format, and whether earlier rows were sent */
+    int64_t cursor, next;           /* connections: position of the page; in responses, of the next page */
     struct cheetah_worker_facts facts;
 };
 
 void cheetah_worker_facts_collect(const struct shell *s, struct cheetah_worker_facts *out);
 
-/* To a worker or MK_TO_ALL. False: sending failed. */
+/* Sends to a worker or MK_TO_ALL. Returns false on failure. */
 bool cheetah_message_send(struct shell *s, int to, const struct cheetah_message *note, mk_str text);
 
-/* True if a newer configuration is active: only its workers respond. */
+/* Returns whether a newer configuration is active: then only its workers respond. */
 bool cheetah_is_superseded(const struct mk_worker *w);
 
 #endif

@@ -17,7 +17,7 @@ static void answer_query(struct shell *s, const struct cheetah_message *question
     if (note.question == CHEETAH_MESSAGE_CONNECTIONS)
         note.next = cheetah_connections_write_page(s->worker, question, &text);
     cheetah_worker_facts_collect(s, &note.facts);
-    /* If it is lost, the query is repeated. */
+    /* If the response is lost, the query is repeated. */
     (void)cheetah_message_send(s, (int)question->from, &note, mk_buf_str(&text));
     mk_buf_free(&text);
 }
@@ -33,6 +33,6 @@ void cheetah_on_message(struct mk_worker *worker, mk_str message, void *data)
     if (note.is_answer)
         cheetah_session_on_message(s, &note, mk_str_skip(message, sizeof note));
     else if (!cheetah_is_superseded(
-                 worker)) /* otherwise a worker of the next configuration has this number */
+                 worker)) /* in a draining worker, the query was meant for its successor */
         answer_query(s, &note);
 }

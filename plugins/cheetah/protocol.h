@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants that both ends share. */
+/* Constants that the server and the client share. */
 #ifndef CHEETAH_PROTOCOL_H
 #define CHEETAH_PROTOCOL_H
 
-/* After the `+` of the first line. The number changes with the meaning of lines. */
+/* Follows the `+` of the first line. The number is the version of the protocol. */
 #define CHEETAH_GREETING "cheetah 1"
 
 #endif

@@ -4,8 +4,8 @@
 enum { LOOK_MS = 50, LOOKS_MAX = 30 * 1000 / LOOK_MS, WHY_MAX = 8192 };
 
 struct reload_wait {
-    uint64_t before, failed_before; /* number of results before the request */
-    uint64_t awaited;               /* including other requests */
+    uint64_t before, failed_before; /* numbers of results before the request */
+    uint64_t awaited;               /* number of expected results, including those of other requests */
     unsigned looks;
 };
 
@@ -22,7 +22,7 @@ static void show_reload_error(struct cheetah_session *s)
     mk_buf_free(&error);
 }
 
-/* False: no result yet. */
+/* Returns false if there is no result yet. */
 static bool show_reload_result(struct cheetah_session *s, const struct reload_wait *w)
 {
     struct mk_reloads r;
@@ -35,7 +35,7 @@ static bool show_reload_result(struct cheetah_session *s, const struct reload_wa
         return true;
     }
     show_reload_error(s);
-    if (failed < w->awaited) /* another reload was requested at the same time */
+    if (failed < w->awaited) /* another session has requested a reload at the same time */
         cheetah_session_finish_answer(s, CHEETAH_FAILED, "one of %llu configurations was rejected",
                                       (unsigned long long)w->awaited);
     else
@@ -56,7 +56,7 @@ static void check_reload_result(struct cheetah_session *s)
                                       LOOKS_MAX * LOOK_MS / 1000);
 }
 
-/* A worker usually exits after a successful reload. */
+/* Responds when the worker exits, as it usually does after a successful reload. */
 static void answer_on_worker_stop(struct cheetah_session *s)
 {
     if (!show_reload_result(s, cheetah_session_state(s)))

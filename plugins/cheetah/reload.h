@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `reload`: requests a reload, and reports its result. */
+/* The command `reload`: requests a reload and reports its result. */
 #ifndef CHEETAH_RELOAD_H
 #define CHEETAH_RELOAD_H
 

@@ -9,10 +9,10 @@
 #include "protocol.h"
 
 enum {
-    OUT_MAX = 4 << 20, /* of a response composed at once */
-    ROOM = 64 * 1024,  /* below this, a response composed in pieces continues */
-    KEPT = 64 * 1024,  /* memory of a session without output */
-    COMMANDS_MAX = 16, /* per loop iteration */
+    OUT_MAX = 4 << 20, /* maximum size of a response that is written at once */
+    ROOM = 64 * 1024,  /* a deferred response continues when less unsent output is left */
+    KEPT = 64 * 1024,  /* buffer size that a session without output keeps */
+    COMMANDS_MAX = 16, /* maximum number of commands per loop iteration */
     NEXT_TURN_MS = 1,
 };
 
@@ -29,8 +29,8 @@ struct cheetah_session {
     void *state;
     uint64_t token;
     size_t in_len;
-    bool overlong;  /* ignores input until the end of the line */
-    bool dismissed; /* ends after all output is sent */
+    bool overlong;  /* input is ignored until the end of the line */
+    bool dismissed; /* the session ends when all output is sent */
     bool dead;
     char in[CHEETAH_LINE_MAX];
 };
@@ -127,8 +127,8 @@ void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms)
 
 /* ---- Output ---- */
 
-/* Sends as much as possible. An incomplete response is aborted: the client sees that the last line is
- * missing. */
+/* Sends as much as possible. If the response is incomplete, ends the session: the client sees that the last
+ * line is missing. */
 static void flush_output(struct cheetah_session *s)
 {
     if (s->out.failed)
@@ -148,7 +148,7 @@ static void flush_output(struct cheetah_session *s)
         mk_buf_free(&s->out);
 }
 
-/* Nothing was sent yet, so an error can replace the response. */
+/* Replaces the response with an error, which is possible because nothing was sent yet. */
 static void replace_failed_answer(struct cheetah_session *s)
 {
     mk_buf_clear(&s->out);
@@ -174,7 +174,7 @@ static void run_command(struct cheetah_session *s, mk_str line)
         replace_failed_answer(s);
 }
 
-/* False: no complete line. */
+/* Returns false if there is no complete line. */
 static bool run_buffered_line(struct cheetah_session *s)
 {
     char line[CHEETAH_LINE_MAX];
@@ -193,7 +193,7 @@ static bool run_buffered_line(struct cheetah_session *s)
     return true;
 }
 
-/* False: nothing to receive. */
+/* Returns false if there is nothing to receive. */
 static bool receive_input(struct cheetah_session *s)
 {
     ssize_t n = recv(s->fd, s->in + s->in_len, sizeof s->in - s->in_len, MSG_DONTWAIT);
@@ -225,7 +225,7 @@ static void free_session(struct cheetah_session *s)
     mk_mem_free(s);
 }
 
-/* False: it waits for something. Reads nothing from a client that does not read its responses. */
+/* Returns false if the session has to wait. Does not read from a client that does not read its responses. */
 static bool advance_once(struct cheetah_session *s, unsigned *commands)
 {
     const struct cheetah_deferred_command *job = s->job;
@@ -251,7 +251,7 @@ static bool advance_once(struct cheetah_session *s, unsigned *commands)
     return run_buffered_line(s) || receive_input(s);
 }
 
-/* The caller must not use the session afterwards. */
+/* May free the session, so the caller must not use it afterwards. */
 static void advance_until_blocked(struct cheetah_session *s)
 {
     unsigned commands = 0;

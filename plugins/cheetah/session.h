@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of the shell. A session completes the response to each line before it reads the next one.
+/* A client's session. It completes the response to each line before it reads the next line.
  *
  * A response consists of lines whose first character is a type: a space for output, `#` for a remark; the
  * last line begins with one of enum cheetah_tag. */
@@ -16,30 +16,30 @@ enum cheetah_tag {
     CHEETAH_OK = '+',
     CHEETAH_FAILED = '-',
     CHEETAH_USAGE_ERROR = '?',
-    CHEETAH_RECONNECT = '!', /* nothing was done: reconnect, and try again */
+    CHEETAH_RECONNECT = '!', /* the command was not executed: reconnect and try again */
 };
 
-/* A command with a deferred response. Each member may be NULL, and may finish the response. */
+/* The callbacks of a command with a deferred response. Each may be NULL, and may finish the response. */
 struct cheetah_deferred_command {
-    void (*on_timer)(struct cheetah_session *s);       /* of cheetah_session_defer_answer() */
+    void (*on_timer)(struct cheetah_session *s);       /* the timer of cheetah_session_set_timer() fired */
     void (*on_output_sent)(struct cheetah_session *s); /* the client has read most of the output */
     void (*on_message)(struct cheetah_session *s, const struct cheetah_message *note, mk_str text);
     void (*on_stop)(struct cheetah_session *s); /* the worker exits */
 };
 
-/* Takes ownership of the descriptor. False: out of memory; the caller keeps it. */
+/* Takes ownership of the descriptor. Returns false if out of memory; the caller then keeps ownership. */
 bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct ucred *who);
-/* The worker exits. */
+/* Closes all sessions because the worker exits. */
 void cheetah_session_close_all(struct shell *shell);
-/* Handles a response of another worker. */
+/* Handles a response from another worker. */
 void cheetah_session_on_message(struct shell *shell, const struct cheetah_message *note, mk_str text);
 
 /* ---- For commands ---- */
 
 struct shell *cheetah_session_shell(const struct cheetah_session *s);
-/* Logs to the error log, with process and user. */
+/* Writes to the error log, with the process and user of the client. */
 void cheetah_session_log(const struct cheetah_session *s, const char *what);
-/* Lines of output, and remarks. Both are escaped. */
+/* Write lines of output, and remarks. Both are escaped. */
 void cheetah_session_write_output(struct cheetah_session *s, mk_str lines);
 void cheetah_session_write_remark(struct cheetah_session *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /* Writes the last line of the response. */
@@ -48,8 +48,8 @@ void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag t
 /* Ends the session after the response. */
 void cheetah_session_close_later(struct cheetah_session *s);
 
-/* Defers the response. Returns a zeroed state of `size` bytes that lives until the response ends; NULL: out
- * of memory (reported). The token for queries is unpredictable. */
+/* Defers the response. Returns a zeroed state of `size` bytes that lives until the response ends, or NULL if
+ * out of memory, which is reported. The token for queries is unpredictable. */
 void *cheetah_session_defer_answer(struct cheetah_session *s, const struct cheetah_deferred_command *job,
                                    size_t size);
 void *cheetah_session_state(const struct cheetah_session *s);

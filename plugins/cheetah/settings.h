@@ -18,7 +18,7 @@ struct cheetah_group {
 };
 
 struct cheetah_settings {
-    bool is_server; /* always */
+    bool is_server; /* always true */
     mk_str path;    /* absolute, NUL-terminated */
     struct cheetah_group group;
     unsigned mode; /* 0: not set */
@@ -28,7 +28,8 @@ struct cheetah_settings {
 
 extern const struct mk_conf_table cheetah_table;
 
-/* Completes and validates the settings. -EINVAL: error, reported. `section`: for mk_config_error(). */
+/* Completes and validates the settings. Returns -EINVAL after a reported error. `section` is for
+ * mk_config_error(). */
 int cheetah_settings_read(struct mk_config *config, struct cheetah_settings *out, const void **section);
 
 #endif

@@ -13,7 +13,7 @@ enum { AGAIN_MS = 200, GROUPS_MAX = 65536 };
 
 /* ---- Permission ---- */
 
-/* If the buffer is too small, the kernel returns the required size. */
+/* Queries the size first: if the buffer is too small, the kernel returns the required size. */
 static bool has_group_besides(int fd, gid_t group)
 {
     socklen_t len = 0;
@@ -29,7 +29,7 @@ static bool has_group_besides(int fd, gid_t group)
     return found;
 }
 
-/* The socket's mode has the same effect, but an accidental change of the mode must not admit more users. */
+/* The socket's mode normally has the same effect, but changing it by mistake must not admit more users. */
 static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucred *who)
 {
     if (who->uid == 0 || who->uid == c->owner)
@@ -54,7 +54,7 @@ static void admit_client(struct shell *s, int fd)
     socklen_t len = sizeof who;
     char error[64];
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
-    if (who.pid == mk_worker_master(s->worker)) { /* a test whether a worker accepts */
+    if (who.pid == mk_worker_master(s->worker)) { /* the master only tests whether a worker accepts */
         close(fd);
         return;
     }
@@ -89,7 +89,7 @@ static void accept_clients(struct shell *s)
         else if (errno != EINTR && errno != ECONNABORTED)
             break;
     }
-    /* With edge-triggered events, no further event comes for pending connections. */
+    /* Events are edge-triggered, so there is no further event for pending connections. */
     mk_timer_set(&s->again, s->worker, AGAIN_MS);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shell of one configuration, and of one worker. */
+/* The types of the shell: its state for a configuration, and for a worker. */
 #ifndef CHEETAH_SHELL_TYPE_H
 #define CHEETAH_SHELL_TYPE_H
 
@@ -14,12 +14,12 @@ struct cheetah {
 
     /* The socket; see socket.h. */
     int fd;
-    pid_t master; /* the master that created it, and removes it */
+    pid_t master; /* the master, which has created the socket and will remove it */
     uid_t owner;
     gid_t group;
     dev_t dev;
     ino_t ino;
-    bool has_before; /* the previous one is kept until this configuration serves */
+    bool has_before; /* the previous socket is kept until this configuration serves */
 };
 
 struct cheetah_session;
@@ -28,10 +28,10 @@ struct shell {
     struct mk_worker *worker;
     struct cheetah *cheetah;
     struct mk_watcher *door;
-    struct mk_timer again; /* sessions wait for descriptors or memory */
+    struct mk_timer again; /* retries to accept sessions when descriptors or memory have run out */
     struct cheetah_session *sessions;
     void (*run)(struct cheetah_session *s, mk_str line); /* responds to a line, now or later */
-    int statm_fd;                                        /* memory of the process; -1: not readable */
+    int statm_fd;                                        /* /proc/self/statm; -1: not readable */
 };
 
 #endif

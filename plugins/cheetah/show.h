@@ -7,7 +7,7 @@
 
 enum { CHEETAH_TEXT_MAX = 4 << 20 };
 
-/* Prints the text, or an error, frees it and finishes the response. */
+/* Prints the text, or an error if memory ran out; frees the text, and finishes the response. */
 void cheetah_show_text(struct cheetah_session *s, struct mk_buf *text);
 
 void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json);

@@ -15,7 +15,7 @@ struct name {
     char path[NAME_MAX_LEN];
 };
 
-/* The temporary name during creation. */
+/* Returns the temporary name of the socket while it is created. */
 static struct name temporary_name(const struct cheetah *c)
 {
     struct name n;
@@ -23,7 +23,7 @@ static struct name temporary_name(const struct cheetah *c)
     return n;
 }
 
-/* The name of the previous one, until it is no longer needed. */
+/* Returns the name of the previous socket until it is no longer needed. */
 static struct name backup_name(const struct cheetah *c)
 {
     struct name n;
@@ -31,7 +31,7 @@ static struct name backup_name(const struct cheetah *c)
     return n;
 }
 
-/* Left behind by a dead master. Checks the type all the same. */
+/* Removes a file that a dead master has left behind, but only if it is a socket. */
 static void remove_leftover_file(const char *path)
 {
     struct stat st;
@@ -61,7 +61,7 @@ static int report_socket_error(struct mk_config *config, const struct cheetah *c
 
 /* ---- Folder ---- */
 
-/* A user who can write to the folder can replace the socket. */
+/* Rejects a world-writable folder, because any user could replace the socket in it. */
 static int check_socket_folder(struct mk_config *config, const struct cheetah *c)
 {
     mk_str path = c->settings.path;
@@ -88,8 +88,8 @@ static int check_socket_folder(struct mk_config *config, const struct cheetah *c
 
 enum socket_state { NOTHING, STALE, PREDECESSOR };
 
-/* The kernel names the process that listens on a socket. The master of the previous configuration is this
- * process, or, after an upgrade, its parent. */
+/* The kernel names the process that listens on a socket. If it is this process, or after an upgrade its
+ * parent, the socket belongs to the previous configuration. */
 static int find_listening_process(struct mk_config *config, const struct cheetah *c, int fd,
                                   enum socket_state *out)
 {
@@ -130,8 +130,8 @@ static int check_existing_path(struct mk_config *config, const struct cheetah *c
 
 /* ---- Creation ---- */
 
-/* Creates the socket with the right group: a process may be able to select its own groups, but not to change
- * those of files. */
+/* Creates the socket with the right group from the start: a process may be able to change its own group, but
+ * not the group of a file. */
 static int bind_with_group(int fd, const char *path, gid_t group)
 {
     struct sockaddr_un address = unix_address(path);
@@ -145,7 +145,7 @@ static int bind_with_group(int fd, const char *path, gid_t group)
     return e;
 }
 
-/* From now on, other users can connect. */
+/* Sets the group and the mode, after which other users can connect. */
 static int listen_and_chmod(struct cheetah *c, const char *path)
 {
     struct stat st;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The socket file. It appears complete, with its mode and group. A new configuration swaps it atomically, and
- * swaps it back if it is finally rejected. */
+/* The socket file, which appears with its final mode and group. A new configuration replaces it atomically,
+ * and restores the previous socket if the configuration is finally rejected. */
 #ifndef CHEETAH_SOCKET_H
 #define CHEETAH_SOCKET_H
 
 #include "shell_type.h"
 
-/* Master only. -EINVAL: error, reported. */
+/* Creates the socket. Only the master calls this. Returns -EINVAL after a reported error. */
 int cheetah_socket_open(struct mk_config *config, struct cheetah *c);
-/* In any process; only the one that created the file removes it, and only if it is still the same file. */
+/* Closes the socket in any process. Only the process that created the file removes it, and only if it is
+ * still the same file. */
 void cheetah_socket_close(struct cheetah *c);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { COLUMNS_MAX = MK_STAT_LABELS + MK_STAT_METRICS + 2, TEXT_WIDTH_MAX = 40, NUMBER_WIDTH = 8 };
 
-/* Text is left-aligned, numbers are right-aligned; the last column has no width. */
+/* Aligns text to the left and numbers to the right. The last column has no width. */
 static size_t collect_columns(const struct mk_stat_registry *r, unsigned table,
                               struct cheetah_column *columns, char names[COLUMNS_MAX][32], bool json)
 {

@@ -71,7 +71,7 @@ void cheetah_table_cell_null(struct cheetah_table_writer *s)
     write_cell(s, MK_STR("null"), MK_STR("-"));
 }
 
-/* Writes a number, in a different format for people. */
+/* Writes a number; `text` is its form for people. */
 static void write_number_cell(struct cheetah_table_writer *s, uint64_t n, const struct mk_buf *text)
 {
     char room[24];
@@ -96,7 +96,7 @@ static void append_json_string(struct mk_buf *out, mk_str text)
     mk_json_string(&w, text);
 }
 
-/* Escapes the text here: escaping the finished JSON later would damage it. */
+/* Escapes the text now, because escaping the finished JSON would damage it. */
 static void append_safe_json_string(struct mk_buf *out, mk_str text)
 {
     struct mk_buf safe = mk_buf_growing(CELL_MAX);

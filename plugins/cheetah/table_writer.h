@@ -20,24 +20,24 @@ struct cheetah_table_writer {
     bool json, has_rows;
 };
 
-/* Write header and footer. Rows that continue another worker's need neither: set has_rows. Cells come in
- * column order; the last one ends the row. */
+/* Write the header and the footer. If the rows continue those of another worker, set has_rows to omit both.
+ * Write cells in column order; the last cell ends the row. */
 void cheetah_table_writer_begin(struct cheetah_table_writer *s);
 void cheetah_table_writer_end(struct cheetah_table_writer *s);
 
 void cheetah_table_cell_null(struct cheetah_table_writer *s);
 void cheetah_table_cell_num(struct cheetah_table_writer *s, uint64_t n);
 void cheetah_table_cell_bool(struct cheetah_table_writer *s, bool yes);
-/* Escapes the text, whatever its source. */
+/* Writes a text, which it escapes whatever its source. */
 void cheetah_table_cell_text(struct cheetah_table_writer *s, mk_str text);
 void cheetah_table_cell_bytes(struct cheetah_table_writer *s, uint64_t bytes);
-/* Seconds since 1970. */
+/* Writes a time in seconds since 1970. */
 void cheetah_table_cell_time(struct cheetah_table_writer *s, int64_t time);
 void cheetah_table_cell_seconds(struct cheetah_table_writer *s, uint64_t seconds);
 void cheetah_table_cell_ms(struct cheetah_table_writer *s, uint64_t ms);
 void cheetah_table_cell_us(struct cheetah_table_writer *s, uint64_t us);
 
-/* "3d 4h 5m 6s" */
+/* Appends a duration such as "3d 4h 5m 6s". */
 void cheetah_append_duration(struct mk_buf *out, uint64_t seconds);
 
 #endif

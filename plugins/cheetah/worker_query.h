@@ -6,24 +6,25 @@
 #include "session.h"
 
 struct cheetah_worker_query {
-    /* Finishes the response; called when all workers have responded, or on timeout. */
+    /* Finishes the response. Called when all workers have responded, or on timeout. */
     void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g);
     enum cheetah_message_type question;
     bool json;
-    bool wants_level; /* ignores workers without that level */
+    bool wants_level; /* ignore workers that do not have that level yet */
     enum mk_log_level level;
     unsigned tries, n;
-    struct cheetah_worker_facts facts[]; /* per worker; process 0: no response yet */
+    struct cheetah_worker_facts facts[]; /* one for each worker; process is 0 if it has not responded */
 };
 
-/* NULL: out of memory (reported). The command may change the result before it returns. */
+/* Sends the query. Returns NULL if out of memory, which is reported. The command may change the result before
+ * it returns. */
 struct cheetah_worker_query *
 cheetah_worker_query_start(struct cheetah_session *s, enum cheetah_message_type question, bool json,
                            void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g));
 
-/* Number of workers without a response; adds a remark for each. */
+/* Returns the number of workers without a response; adds a remark for each. */
 unsigned cheetah_worker_query_n_missing(struct cheetah_session *s, const struct cheetah_worker_query *g);
-/* NULL: unknown process. */
+/* Returns NULL if the process is unknown. */
 const struct cheetah_worker_facts *cheetah_worker_query_find(const struct cheetah_worker_query *g,
                                                              int64_t process);
 
