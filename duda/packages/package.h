@@ -159,8 +159,8 @@ void package_worker_stop(struct mk_worker *w, void *data);
  * none, which is logged. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 
-/* A handler used a missing section: logs an error, once for each Name, and sets the reason for when the
- * handler returns -ENODEV, the result of package functions without a section. */
+/* A handler used a missing section: logs an error, once for each Name, and records the reason. It applies if
+ * the handler returns -ENODEV, the result of package functions without a section. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
 
 #endif

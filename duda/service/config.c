@@ -83,5 +83,5 @@ bool duda_secret(const struct mk_conf_ctx *conf_ctx, mk_str value, void *field)
         return read_secret_variable(conf_ctx, value, mk_str_skip(value, 4), field);
     if (mk_str_starts(value, MK_STR("file:")))
         return read_secret_file(conf_ctx, value, mk_str_skip(value, 5), field);
-    return false; /* the server logs what was expected */
+    return false; /* the server logs the expected syntax */
 }

@@ -113,8 +113,8 @@ static void append_backtrace(const struct duda_ctx *d, struct mk_buf *out, const
     append_frames(d, out, frames, n, duda_backtrace_stack_ptr(context));
 }
 
-/* The thread is blocked in a call. The end of its stack is unknown: only the return address nearest the
- * top is certain to belong to an active call: the one that the handler made. */
+/* The thread is blocked in a call. The end of its stack is unknown: only the return address nearest the top
+ * is certain to belong to an active call, the one that the handler made. */
 static const char *find_blocking_call(const struct duda_ctx *d)
 {
     void *frames[FRAMES];
@@ -155,7 +155,7 @@ static void write_crash_report(const char *what, const char *more, const void *c
 
 /* ---- For developers ---- */
 
-/* Prints the report at once, because the handler may never return, and instead of the report for the log. The
+/* Prints the report at once, because the handler may never return, and discards the report for the log. The
  * first address is the address of an instruction, not a return address. */
 static void print_report_to_developer(const struct duda_ctx *d, const char *what, void **frames, size_t n)
 {
@@ -219,7 +219,7 @@ static void append_memory_limit(char *more, size_t cap)
 static void on_crash_signal(int number, siginfo_t *info, void *context)
 {
     char more[192] = "";
-    int error = errno; /* of the last failed call before the signal */
+    int error = errno; /* error of the last failed call before the signal */
     bool faults = info->si_code > 0 && (number == SIGSEGV || number == SIGBUS);
     if (faults && is_stack_overflow(info->si_addr))
         snprintf(more, sizeof more, " because its stack is full: give the route a larger `.stack`");

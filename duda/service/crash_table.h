@@ -28,7 +28,7 @@ struct duda_route_slot {
 struct duda_crash_slot {
     _Atomic uint32_t runs; /* slot index of the route whose handler runs, plus 1; 0: none */
     _Atomic uint32_t len;  /* length of the report; 0: none */
-    _Atomic int64_t pid;   /* of the worker; 0: the slot is free */
+    _Atomic int64_t pid;   /* process ID of the worker; 0: the slot is free */
     char request[256];
     char report[DUDA_CRASH_REPORT_MAX];
 };

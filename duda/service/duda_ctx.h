@@ -17,11 +17,11 @@ struct duda_worker_ctx {
     struct mk_worker *worker;
     const struct duda_symbolizer_config *sources;
     struct duda_session_config *session_config;
-    const mk_str *scopes; /* of all services of the configuration */
+    const mk_str *scopes; /* scopes of all services of the configuration */
     size_t n_scopes;
     const struct duda_session_store *store;        /* default of all services; NULL: that of [SESSIONS] */
-    struct duda_service_session_store *own_stores; /* of services with their own store */
-    struct duda_stack_pool *stacks[9];             /* by size: 32 KB, 64 KB, ...; created on demand */
+    struct duda_service_session_store *own_stores; /* stores of services that have their own */
+    struct duda_stack_pool *stacks[9];             /* pools by size: 32 KB, 64 KB, ...; created on demand */
     struct duda_crash_table *crash_table;
     struct duda_crash_slot *crash_slot;
     struct mk_timer dead_worker_timer; /* checks for draining workers with the same number that have died */
@@ -32,8 +32,8 @@ struct duda_worker_ctx {
     uint64_t *said;                          /* counter of published messages */
     const struct duda_topic_relay *relay;    /* NULL: topics are local to this machine */
     struct duda_lock_table *locks;           /* NULL: none yet */
-    struct duda_symbolizer *symbolizer;      /* of crash reports being resolved; NULL: none */
-    struct duda_websocket_profile *profiles; /* of open WebSockets */
+    struct duda_symbolizer *symbolizer;      /* symbolizer of the current crash report; NULL: none */
+    struct duda_websocket_profile *profiles; /* profiles of open WebSockets */
     /* Handlers that no request event resumes, because the request is a tunnel or the client's buffer is full.
      * They resume at the end of the loop iteration. */
     struct duda_ctx *woken, *due;
@@ -81,7 +81,7 @@ struct duda_symbolizer_config;
 
 struct duda_route_entry;
 
-/* Why a function returned an error. */
+/* The reason why a function returned an error. */
 struct duda_reason {
     int error;
     char text[DUDA_REASON_MAX + 1];
@@ -126,15 +126,15 @@ struct duda_ctx {
     int ended;  /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
                 * cannot hold it: deadlines and draining workers also cancel handlers, some without a
                 * request */
-    int result; /* of the handler */
+    int result; /* result of the handler */
     const struct duda_route *answers; /* origin of the result: the handler, or a middleware before it */
-    int session_error;                /* why a session value could not be read; 0: no error */
+    int session_error;                /* error that prevented a session access; 0: none */
     struct duda_reason *reason;       /* NULL: no function has failed */
     unsigned refused;
     bool runs, woken;
     bool is_drained; /* the draining worker ended the event stream, and all of it was sent */
     bool is_refused; /* the response is an error that explains why the handler refused the request */
-    bool is_queued;  /* in the list of woken handlers */
+    bool is_queued;  /* the handler is in the list of woken handlers */
     bool gives_back; /* a cleanup that releases its locks is registered */
 
     struct duda_ctx_ref *ctx_ref;

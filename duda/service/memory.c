@@ -76,7 +76,7 @@ static bool may_cache_memory(void)
 
 /* ---- Handlers ---- */
 
-/* Free, or followed by a handler. */
+/* Memory for one handler: free, or in use. */
 struct duda_block {
     struct duda_block *next;
     size_t cap;
@@ -111,7 +111,7 @@ void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory)
 
 /* ---- Allocations of handlers ---- */
 
-/* Poisoned except for what duda_alloc() has handed out. */
+/* Bytes of a chunk are poisoned, except those that duda_alloc() has returned. */
 static struct duda_chunk *acquire_chunk(struct duda_worker_ctx *worker_ctx, size_t cap)
 {
     struct duda_chunk *c = cap == CHUNK ? worker_ctx->chunks : NULL;

@@ -53,7 +53,7 @@ mk_str duda_request_id(struct duda_ctx *d)
         return d->id;
     mk_str asked = duda_header_view(d, "X-Request-Id");
     unsigned char bits[8];
-    char *room = mk_request_alloc(d->request, 65); /* not in memory that duda_arena_rewind() frees */
+    char *room = mk_request_alloc(d->request, 65); /* duda_arena_rewind() must not free it */
     if (!room)
         return MK_STR("-");
     struct mk_buf id = mk_buf_fixed(room, 64);
@@ -68,7 +68,7 @@ mk_str duda_request_id(struct duda_ctx *d)
 
 void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
-    char room[DUDA_LOG_MAX - 128]; /* the request ID is shown whole */
+    char room[DUDA_LOG_MAX - 128]; /* leaves space for the request ID */
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     va_list args;
     va_start(args, fmt);

@@ -9,7 +9,7 @@ enum { TEXT = MK_ROUTER_PATTERN + 1, WHERE = 512 };
 struct duda_route_conflicts {
     struct duda_route_conflicts *next;
     const struct mk_vhost *host;
-    mk_str name; /* of DUDA_HOST(); empty: any */
+    mk_str name; /* name in DUDA_HOST(); empty: any host */
     struct mk_router *router;
 };
 

@@ -19,8 +19,8 @@ struct duda_route_entry {
     const struct duda_route *route;
     mk_str pattern;                      /* full pattern, with group prefixes */
     mk_str host;                         /* empty: any host */
-    struct duda_route_slot *route_slot;  /* in the crash table; may be NULL */
-    uint32_t series;                     /* its statistics; 0: none (too many routes) */
+    struct duda_route_slot *route_slot;  /* slot in the crash table; may be NULL */
+    uint32_t series;                     /* series of the statistics; 0: none (too many routes) */
     const struct duda_middleware *after; /* in call order */
     size_t n_before;
     const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */
@@ -32,8 +32,8 @@ struct duda_route_table;
 /* Lives as long as the configuration. NULL: an error, already reported. */
 struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service);
 
-/* The matching route. On 405, NULL: *router is the one whose match->allowed applies, or NULL if no route has
- * the path. */
+/* The matching route; NULL if none matches. *router is then the router whose match->allowed applies (405), or
+ * NULL if no route matches the path. */
 const struct duda_route_entry *duda_route_table_find(const struct duda_route_table *t, mk_str host,
                                                      mk_str method, mk_str path,
                                                      struct mk_router_match *match,

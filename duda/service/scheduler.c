@@ -86,7 +86,7 @@ static void free_fiber(struct duda_ctx *d)
 static bool resume_fiber(struct duda_ctx *d)
 {
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
-    struct duda_ctx *outer = worker_ctx->runs; /* an action of that handler has ended this request */
+    struct duda_ctx *outer = worker_ctx->runs; /* a handler whose action ends this request, or NULL */
     d->runs = true;
     worker_ctx->runs = d;
     duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->line->route_slot);
@@ -146,7 +146,7 @@ static void recycle_output_buf(struct duda_ctx *d)
     }
     spare->p = d->out.p;
     spare->cap = d->out.cap;
-    spare->max = d->out.max; /* otherwise it would be freed as a growing buffer */
+    spare->max = d->out.max; /* makes mk_buf_free() free it: 0 would mean a fixed buffer */
 }
 
 static uint64_t *route_cells(struct duda_worker_ctx *worker_ctx, uint32_t series)

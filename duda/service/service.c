@@ -97,7 +97,7 @@ static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct 
     static const char *const proven[] = {"duda_cookie_set_signed", "duda_cookie_set_encrypted",
                                          "duda_cookie_signed", "duda_cookie_encrypted"};
     if (duda_dynsym_calls_any(service, proven, MK_LEN(proven)))
-        (void)duda_session_config_load_crypto(duda->session_config); /* they report a missing OpenSSL */
+        (void)duda_session_config_load_crypto(duda->session_config); /* the calls report a missing OpenSSL */
 }
 
 /* Sets the namespace of the service's state. */

@@ -19,8 +19,8 @@ static int64_t session_now(const struct duda_session *s)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Checks eight bytes at once: the highest bit of each byte of a difference tells whether it reaches the
- * bound. */
+/* Checks eight bytes at once: in a difference, the highest bit of each byte tells whether that byte reaches
+ * the bound. */
 static bool are_hex(const char *eight)
 {
     uint64_t x;
@@ -88,7 +88,7 @@ static void write_session_cookie(void *ctx)
     char *buf = duda_session_record_buf(s);
     struct mk_buf data = mk_buf_fixed(buf, buf ? DUDA_SESSION_MAX : 0);
     s->writes_cookie = false;
-    if (!s->exists || is_revoked(s)) /* by another request, which has also told the client */
+    if (!s->exists || is_revoked(s)) /* another request has revoked it, and set the cookie */
         return;
     s->used = session_now(s);
     mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
@@ -130,7 +130,7 @@ static int load_session(struct duda_session *s)
     return e == -ENOENT ? 0 : e;
 }
 
-/* Even a request that changes nothing extends the session: early enough, but not every time. */
+/* A request that changes nothing also extends the session, but not every request writes to the store. */
 static int refresh_session(struct duda_session *s)
 {
     if (!s->exists || duda_session_is_in_memory(s->d) || duda_response_head_is_final(s->d) ||

@@ -16,11 +16,11 @@ struct duda_session_pair {
 struct duda_session {
     struct duda_ctx *d;
     bool exists, writes_cookie;
-    bool is_new;                   /* its ID was created in this request and is not in the store yet */
-    bool is_renewed;               /* its ID was regenerated, so the user has presumably logged in */
+    bool is_new;                   /* created in this request and not in the store yet */
+    bool is_renewed;               /* the ID was regenerated, so the user has presumably logged in */
     char id[DUDA_SESSION_ID_LEN];  /* session ID, as in the cookie */
     char key[DUDA_SESSION_ID_LEN]; /* key in the store: see duda_session_derive_key() */
-    unsigned char number[DUDA_REVOKED_SESSION_ID]; /* for sessions encrypted in their cookie */
+    unsigned char number[DUDA_REVOKED_SESSION_ID]; /* ID of a session in an encrypted cookie */
     int64_t began, used;
     struct duda_session_pair *pairs;
     size_t n, cap;

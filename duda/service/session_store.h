@@ -14,9 +14,9 @@ int64_t duda_session_write_interval_s(const struct duda_session_config *v);
 /* Seconds to keep the session; 0: it has expired. */
 uint32_t duda_session_ttl_s(const struct duda_session *s);
 bool duda_session_is_in_cookie(const struct duda_ctx *d);
-/* The configuration names a store that no package provides. */
+/* Does the configuration name a store that no package provides? */
 bool duda_session_has_no_store(const struct duda_ctx *d);
-/* The store notices every use of a session, so no write is needed to keep the session alive. */
+/* Is the store in memory? It notices every use of a session, so no write is needed to keep it alive. */
 bool duda_session_is_in_memory(const struct duda_ctx *d);
 
 /* Derives the store key from s->id. 0 or -ENOMEM. */

@@ -28,7 +28,7 @@ const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_s
     return NULL;
 }
 
-/* For a host pattern, the requested name comes first, which the client chooses. */
+/* For a host pattern, `host` is the requested name, which the client chooses, a space, and the pattern. */
 mk_str duda_share_state_host(const struct duda_share *share, mk_str host)
 {
     bool is_one = share && share->has_all_hosts;
@@ -131,7 +131,7 @@ void duda_shares_check(struct mk_config *config, const void *section, const stru
     for (size_t i = 0; i < shares->n; i++) {
         const struct duda_share *s = &shares->at[i];
         for (size_t k = 0; k < s->n_services; k++)
-            if (!list_contains(services, n, s->services[k])) { /* it may belong to another process group */
+            if (!list_contains(services, n, s->services[k])) { /* it may run in another process group */
                 mk_config_warn(config, section, "Share", "no service `%.*s` is loaded here",
                                MK_STR_ARG(s->services[k]));
                 mk_config_suggest(config, s->services[k], services, n);

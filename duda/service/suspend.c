@@ -39,7 +39,7 @@ void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const cha
 
 int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what)
 {
-    if (!d->fiber) /* in a deferred function of a terminated handler */
+    if (!d->fiber) /* called by a deferred function of a terminated handler */
         return d->ended;
     if (!d->ended && !(what == DUDA_SUSPEND_FOR_WAKE && d->woken)) {
         d->waits_for = what;
@@ -203,7 +203,7 @@ static void on_deadline(struct mk_timer *t)
 
 int duda_deadline(struct duda_ctx *d, uint32_t ms)
 {
-    int e = d->request ? mk_request_set_handler_timeout(d->request, 0) : 0; /* our own timeout applies */
+    int e = d->request ? mk_request_set_handler_timeout(d->request, 0) : 0; /* d->deadline applies instead */
     if (e)
         return e;
     mk_timer_stop(&d->deadline);

@@ -65,7 +65,7 @@ bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer
     if (!o)
         return false;
     memcpy(o->path, path, strlen(path) + 1);
-    o->name = file_base_name(mk_str_from_c(info.dli_fname)); /* as printed in reports */
+    o->name = file_base_name(mk_str_from_c(info.dli_fname)); /* the object's name, as in reports */
     o->next = sources->objects;
     sources->objects = o;
     return true;

@@ -15,7 +15,7 @@ struct duda_symbolizer_config {
     bool has_children;                      /* the server runs as processes, and workers may start others */
 };
 
-/* Called in load(): finds addr2line. False: not found; there is nothing more to set up. */
+/* Called in load(): finds addr2line. False: not found, so stacks are logged without source lines. */
 bool duda_symbolizer_find_program(struct mk_config *config, struct duda_symbolizer_config *sources);
 /* Resolves frames of the shared object that contains this address. False: no memory. */
 bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer_config *sources,

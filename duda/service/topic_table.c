@@ -12,7 +12,7 @@ struct duda_topic {
     uint64_t hash;
     struct duda_subscriber *members;
     size_t n;
-    bool is_told; /* kept while a message is delivered, even if all subscribers leave */
+    bool is_told; /* a delivery is in progress: kept even if all subscribers leave */
     size_t len;
     char name[];
 };

@@ -16,8 +16,8 @@ struct full_name {
 };
 _Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
 
-/* Does what duda_scope_add() does, faster, for each published message. Absent: the name is empty or too
- * long. */
+/* A faster duda_scope_add() for topics, because each published message needs it. Absent: the name is empty or
+ * too long. */
 static mk_str full_topic_name(mk_str scope, mk_str topic, struct full_name *full)
 {
     if (topic.len == 0 || topic.len > DUDA_TOPIC_NAME_MAX || scope.len > DUDA_SCOPE_MAX)

@@ -59,7 +59,7 @@ static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str 
     websocket_free(s);
 }
 
-/* The handler has returned. */
+/* Called when the handler has returned. */
 static void on_handler_end(void *ctx)
 {
     struct duda_websocket *s = ctx;
@@ -128,7 +128,7 @@ static void init_protocol_options(struct duda_websocket_profile *m)
     const struct duda_websocket_options *o = &m->options;
     m->wire = (struct mk_websocket_options){MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
     m->wire.subprotocols = o->subprotocols;
-    m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies with requests of any site */
+    m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies from any site */
     m->wire.message_max = o->message_max;
     m->wire.queue_max = o->queue_max;
     m->wire.ping_ms = o->ping_ms;
@@ -201,7 +201,7 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
         return e;
     }
     d->output = DUDA_OUTPUT_TUNNEL;
-    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* called at once: the WebSocket closes */
+    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* on_handler_end() ran at once and closed it */
         return e;
     s->mark = duda_arena_mark(d);
     *out = s;

@@ -26,7 +26,7 @@ struct duda_plugin_config {
     mk_str scopes[DUDA_SERVICES_MAX]; /* one per service */
     size_t n_services;
     struct duda_symbolizer_config sources;
-    struct duda_route_conflicts *routes; /* of services on the same virtual hosts */
+    struct duda_route_conflicts *routes; /* finds conflicts between services */
     bool is_checked;
 };
 

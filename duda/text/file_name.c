@@ -11,7 +11,7 @@ struct range {
     uint32_t first, last;
 };
 
-/* Blanks, invisible characters, bidirectional controls, and lookalikes of a dot or a slash. */
+/* Unsafe: blanks, invisible characters, bidirectional controls, and lookalikes of a dot or a slash. */
 static bool is_unsafe_code_point(uint32_t c)
 {
     static const struct range all[] = {
@@ -65,7 +65,7 @@ static mk_str strip_folders(mk_str name)
 void duda_file_name_clean(struct mk_buf *out, mk_str name)
 {
     size_t begin = out->len, used;
-    bool dot = true; /* no leading dot, and no two in a row */
+    bool dot = true; /* as after a dot: no leading dot, and no two in a row */
     for (name = strip_folders(name); name.len; name = mk_str_skip(name, used)) {
         mk_str c = next_clean_char(name, &used);
         bool is_dot = c.p[0] == '.';

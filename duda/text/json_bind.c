@@ -12,7 +12,7 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sh
 
 /* ---- Errors ---- */
 
-/* `address.lines[2]`: a name as in source code. */
+/* Appends the path as in source code: `address.lines[2]`. */
 static void append_field_path(struct mk_buf *out, const struct duda_field_path *where)
 {
     if (where->up)

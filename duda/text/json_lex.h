@@ -27,7 +27,7 @@ bool duda_json_expect_end(struct duda_json_cursor *c);
 char duda_json_peek_char(struct duda_json_cursor *c);
 /* Consumes the next character if it is `expected`. */
 bool duda_json_accept_char(struct duda_json_cursor *c, char expected);
-/* Does the same, but a different character is an error that says `what` was expected. */
+/* Like duda_json_accept_char(), but a different character is an error that says `what` was expected. */
 bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *what);
 /* Called after an element: true if another one follows, false at the end of the array or object, or on an
  * error. */
@@ -39,7 +39,7 @@ bool duda_json_count_element(struct duda_json_cursor *c);
 
 /* Each function consumes the token that its name states, starting at the next character. */
 bool duda_json_lex_string(struct duda_json_cursor *c, mk_str *out);
-/* Does the same for a service: copies the string if necessary, to terminate it with a NUL. */
+/* Like duda_json_lex_string(), for a service: copies the string if necessary, to terminate it with a NUL. */
 bool duda_json_lex_string_copy(struct duda_json_cursor *c, mk_str *out);
 /* A member name: a string without NUL. */
 bool duda_json_lex_name(struct duda_json_cursor *c, mk_str *out);

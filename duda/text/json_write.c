@@ -13,7 +13,7 @@ static void write_value(struct mk_json_writer *w, const struct duda_value *v, si
 /* Formatted field names, each with a preceding comma: prepared once for all elements of a list. */
 struct cached_names {
     char buf[240];
-    unsigned char at[17]; /* where they begin, and where the last one ends */
+    unsigned char at[17]; /* offset of each name, and the end of the last one */
 };
 
 /* False: too many names, or too long. */
@@ -38,7 +38,7 @@ static mk_str cached_name(const struct cached_names *cached_names, size_t i)
     return mk_str_of(cached_names->buf + from, cached_names->at[i + 1] - from);
 }
 
-/* Omits absent optional fields. Integers, the most common fields, become no value. */
+/* Omits absent optional fields. Integers, the most common fields, are written without a struct duda_value. */
 static void write_field(struct mk_json_writer *w, const struct duda_schema *shape, size_t i,
                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
@@ -72,7 +72,7 @@ static void write_struct(struct mk_json_writer *w, const struct duda_schema *sha
 
 /* ---- Lists and maps ---- */
 
-/* The shape of the elements, if there is more than one and they are structs. */
+/* The schema of the elements, if there are several and they are structs. */
 static const struct duda_schema *common_shape(const struct duda_value *v)
 {
     bool are_structs =

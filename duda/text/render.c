@@ -38,7 +38,7 @@ static int report_error(const struct rendering *r, const struct duda_template_no
 
 /* ---- Names ---- */
 
-/* A missing name is an error, or renders as empty, which can be reported. */
+/* A missing name is an error or, without `strict`, renders as empty text and is passed to on_missing(). */
 static int report_missing(const struct rendering *r, const struct duda_template_node *node, const char *what)
 {
     char buf[512];
@@ -65,7 +65,7 @@ static bool look_up_name(const struct frame *frame, mk_str name, struct duda_val
         frame = frame->up;
     if (!frame)
         return false;
-    while (name.p) { /* from here on, use that value or nothing */
+    while (name.p) { /* the rest of the name must be in that value */
         struct duda_value inside = *out;
         if (!duda_value_member(&inside, mk_str_cut(&name, '.'), out))
             return false;

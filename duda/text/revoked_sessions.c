@@ -72,7 +72,7 @@ static unsigned count_client_slots(const line words, uint64_t word, uint64_t ent
     return n;
 }
 
-/* Is it evicted before the other one? */
+/* Is the entry `word` evicted before the entry `other`? */
 static bool is_worth_less(const line words, uint64_t word, uint64_t other, uint64_t entry, int64_t now)
 {
     unsigned share = count_client_slots(words, word, entry, now),

@@ -32,7 +32,7 @@ void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
 /* May the list have this many elements? */
 bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n);
-/* Describes what an element must be, "an integer from 0 to 150", or, with `count`, the list: "a list of at
+/* Describes what an element must be, "an integer from 0 to 150", or, with `list`, the list: "a list of at
  * most 5 elements". */
 void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_field *m, bool list);
 

@@ -67,7 +67,7 @@ static struct locked_slot slot_lock(struct session_slot *p)
         uint32_t since = 0, now = clock_s();
         if (atomic_compare_exchange_strong(&p->slot_lock, &since, now))
             return (struct locked_slot){p, now};
-        bool is_stale = (int32_t)(now - since) > STALE_S; /* it may have been locked a second after `now` */
+        bool is_stale = (int32_t)(now - since) > STALE_S; /* `since` may be a second after `now` */
         if (is_stale && atomic_compare_exchange_strong(&p->slot_lock, &since, now))
             return (struct locked_slot){p, now};
         sched_yield();
@@ -75,7 +75,7 @@ static struct locked_slot slot_lock(struct session_slot *p)
     return (struct locked_slot){0};
 }
 
-/* If it took so long that another worker took over the lock, leaves the lock to that worker. */
+/* If another worker has meanwhile taken over the lock as stale, leaves the lock to that worker. */
 static void slot_unlock(struct locked_slot h)
 {
     atomic_compare_exchange_strong(&h.session_slot->slot_lock, &h.stamp, 0);

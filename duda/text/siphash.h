@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SipHash-2-4 with 128-bit output: a MAC which proves that the holder of the key wrote a record. Needs no
+/* SipHash-2-4 with 128-bit output: a MAC, which proves that the holder of the key wrote a record. Needs no
  * library. */
 #ifndef DUDA_TEXT_SIPHASH_H
 #define DUDA_TEXT_SIPHASH_H

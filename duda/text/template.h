@@ -18,8 +18,8 @@ struct duda_template_node {
     enum duda_template_node_kind kind;
     bool alone;    /* a partial alone on its line */
     mk_str text;   /* text, or the name in a tag */
-    mk_str indent; /* of such a partial */
-    size_t end;    /* of a section: index of the node after its last inner one */
+    mk_str indent; /* indentation of that partial */
+    size_t end;    /* for a section: index of the node after its last inner node */
     size_t at;     /* offset of the tag in the source */
 };
 

@@ -32,7 +32,7 @@ static void append_json_pointer(struct mk_buf *out, const struct duda_field_path
     size_t n = 0;
     for (const struct duda_field_path *w = where; w; w = w->up)
         n++;
-    for (; n > 0; n--) { /* from the outermost to the innermost; there are few */
+    for (; n > 0; n--) { /* from the outermost field to the innermost; there are few */
         const struct duda_field_path *w = where;
         for (size_t i = 1; i < n; i++)
             w = w->up;

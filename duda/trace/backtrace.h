@@ -26,7 +26,7 @@ const void *duda_backtrace_stack_ptr(const void *context);
 /* Fills `frames` with the interrupted instruction, then the return addresses, innermost first. Without unwind
  * tables, or after a call to an invalid address, it follows frame pointers. */
 size_t duda_backtrace_from_signal(const void *context, void **frames, size_t max);
-/* Does the same for the caller of this function, with return addresses only. */
+/* Fills `frames` for the caller of this function, with return addresses only. */
 size_t duda_backtrace_here(void **frames, size_t max);
 
 /* Scans the words in [from, to) for return addresses that follow a call instruction and that `is_wanted`

@@ -79,7 +79,7 @@ static double index_to_x(const struct frame *f, const struct duda_chart *chart, 
     return f->left + width * ((double)k + 0.5) / (double)f->n;
 }
 
-/* Short, and independent of the locale: printf uses its decimal point. */
+/* Formats a number briefly, with a decimal point in every locale: printf would use that of the locale. */
 static void add_number(struct mk_buf *out, double value)
 {
     char buf[48];

@@ -33,11 +33,11 @@ struct package_conn_ops {
     void (*connect)(struct package_conn *l);
     /* Frees the resources of the connection, in any state. */
     void (*close)(struct package_conn *l);
-    /* Each of these may be NULL. None may free the connection. */
+    /* Each of these callbacks may be NULL. None of them may free the connection. */
     void (*on_up)(struct package_conn *l);
     void (*on_down)(struct package_conn *l, int error); /* all sent requests have ended */
     void (*on_late)(struct package_conn *l); /* an attempt or a reply timed out: the connection closes next */
-    void (*send)(struct package_conn *l);    /* at the end of a loop iteration, while up: sends `waiting` */
+    void (*send)(struct package_conn *l);    /* at the end of an iteration, while up: sends `waiting` */
     /* Ends a request and returns it to the owner. An error comes with is_sent: may the server have received
      * it? */
     void (*finish)(struct package_conn *l, struct package_request *r, int error, bool is_sent);
@@ -47,17 +47,17 @@ struct package_conn {
     const struct package_conn_ops *ops;
     struct mk_worker *worker;
     mk_str name;   /* of the section */
-    mk_str server; /* for the log; empty: the section name suffices */
+    mk_str server; /* server in log messages; empty: the section name suffices */
     uint32_t timeout_ms;
     bool fails_fast; /* another server may take over: requests fail at once while attempts fail */
     bool stays_up;   /* reconnects even if no request waits */
 
     struct mk_sm state;                   /* an enum package_conn_state: package_conn_set_state() */
     uint64_t since_ms;                    /* start of the last attempt */
-    uint64_t retry_ms;                    /* no attempt before this time */
-    uint32_t backoff_ms;                  /* maximum delay after the last attempt; 0: it was up */
+    uint64_t retry_ms;                    /* no attempt starts before this time */
+    uint32_t backoff_ms;                  /* maximum delay after the last attempt; 0: it succeeded */
     uint64_t failing_ms;                  /* start of the outage, which is logged; 0: no outage */
-    struct package_request_queue waiting; /* for the connection, or for the end of the loop iteration */
+    struct package_request_queue waiting; /* waits for the connection, or for the end of the iteration */
     struct package_request_queue sent;    /* in reply order */
     struct mk_deferred *turn;
     struct mk_timer timer;
@@ -103,7 +103,7 @@ void package_conn_stay_up(struct package_conn *l);
 void package_conn_mark_ready(struct package_conn *l);
 /* Closes the connection, unless it is down, because of an error of the peer or the kernel. */
 void package_conn_fail(struct package_conn *l, int error, const char *reason);
-/* Does the same with a negated errno value of the connection itself. */
+/* Like package_conn_fail(), with a negated errno value of the connection itself. */
 void package_conn_fail_errno(struct package_conn *l, int e);
 
 /* ---- Errors ---- */
@@ -121,7 +121,7 @@ const char *package_conn_strerror(int e);
 void package_conn_set_error(struct package_conn *l, mk_str reason);
 /* Copies the error of another connection to the same server. */
 void package_conn_copy_error(struct package_conn *l, const struct package_conn *from);
-/* l->why without section and server. */
+/* The error l->why without section and server. */
 const char *package_conn_error_reason(const struct package_conn *l);
 
 /* ---- Requests ---- */

@@ -12,11 +12,12 @@ struct duda_hasher {
     EVP_MD_CTX *ctx;
 };
 
-/* Cached, because OpenSSL would look them up by name on each use. */
+/* The digests are cached, because OpenSSL would look them up by name on each use. */
 static EVP_MD *fetched[DUDA_SHA1 + 1];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Does not load OpenSSL's configuration file: the sandbox denies access, and it must not affect services. */
+/* Does not load OpenSSL's configuration file: the sandbox denies access, and the file must not affect
+ * services. */
 static void fetch_digests(void)
 {
     static const char *const names[] = {"SHA256", "SHA384", "SHA512", "SHA3-256", "SHA1"};

@@ -39,7 +39,7 @@ static int skip_cell_end(struct duda_csv *csv)
     return 1;
 }
 
-/* The cell is in the buffer; terminates it with a NUL, which does not count. */
+/* Terminates the cell in the buffer with a NUL, which the length excludes. */
 static int finish_cell(struct duda_csv *csv, mk_str *cell)
 {
     mk_buf_add_char(csv->buf, '\0');

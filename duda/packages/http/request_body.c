@@ -38,7 +38,7 @@ static int fail_stream(struct duda_http_stream *stream, int e, const char *messa
     return e;
 }
 
-/* Counted until the response begins. */
+/* Records the metrics of a streamed request: its time ends when the response begins. */
 static int record_result(struct duda_http_stream *stream, int e)
 {
     package_meter_end(package_meter(duda_worker(stream->d), stream->http), stream->output.begun, e);
@@ -108,13 +108,13 @@ int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
     struct package_call call;
     *response = (struct duda_http_response){.server = http->name};
     *out = NULL;
-    int e = package_call_begin(&call, d, NULL); /* the exchange is counted, until its response begins */
+    int e = package_call_begin(&call, d, NULL); /* record_result() counts the exchange */
     return package_call_end(&call, e ? e : open_exchange(d, http, request, length, response, out));
 }
 
 /* ---- Pieces ---- */
 
-/* Once the response has begun, the timeout of the exchange applies to it. */
+/* Once the response has begun, the timeout of the exchange limits it. */
 static int wait_writable(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;

@@ -253,7 +253,7 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
     return e;
 }
 
-/* Measures the complete response, including its body. */
+/* The metrics measure the complete response, including its body. */
 int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
                     const struct duda_http_request *request, struct duda_http_response *response)
 {

@@ -20,18 +20,18 @@ struct http_request_body {
 };
 
 struct duda_http_stream {
-    struct duda_wait wait; /* of the active call; must be first */
+    struct duda_wait wait; /* wait of the active call; must be first */
     struct duda_ctx *d;
     struct duda_http_client *http;
     struct mk_upstream_request *client;  /* NULL: the exchange has ended */
-    struct duda_http_response *response; /* of an exchange whose body is sent in pieces */
+    struct duda_http_response *response; /* response of an exchange whose body is sent in pieces */
     bool has_head;
-    int error;       /* why the exchange ended */
+    int error;       /* reason why the exchange ended */
     const char *why; /* error text; NULL: `client` has it */
     struct http_request_body output;
 };
 
-/* Ends with the handler. NULL: out of memory. */
+/* The stream ends with the handler. NULL: out of memory. */
 struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http);
 /* Starts the exchange. The body is that of the request, or comes from `source` if it is not NULL. */
 int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,

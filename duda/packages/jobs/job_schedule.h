@@ -15,7 +15,7 @@ struct job_schedule {
 
 /* NULL, or the error message. */
 const char *job_schedule_parse(struct job_schedule *s, mk_str text);
-/* The first time after `now`, in milliseconds since 1970; -1: never. */
+/* The first time after now_ms, in milliseconds since 1970; -1: never. */
 int64_t job_schedule_next(const struct job_schedule *s, int64_t now_ms);
 
 #endif

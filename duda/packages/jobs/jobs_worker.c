@@ -70,7 +70,7 @@ static bool wake_queue_runner(struct mk_worker *w, mk_str queue)
 void jobs_worker_notify(struct mk_worker *w, mk_str queue)
 {
     if (!wake_queue_runner(w, queue))
-        (void)mk_worker_send(w, self, MK_TO_ALL, queue); /* on failure, they poll */
+        (void)mk_worker_send(w, self, MK_TO_ALL, queue); /* on failure, the other workers poll */
 }
 
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue)

@@ -25,7 +25,7 @@ enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME_MAX };
 
 /* Runs one job at a time. */
 struct jobs_slot {
-    struct duda_wait wait; /* of the handler that takes jobs; must be first */
+    struct duda_wait wait; /* wait of the handler that takes jobs; must be first */
     struct jobs_runner *runner;
     struct duda_ctx *d;    /* handler that takes jobs; NULL: ended */
     struct duda_ctx *job;  /* handler that runs the job; NULL: idle */

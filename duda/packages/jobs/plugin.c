@@ -48,8 +48,8 @@ static int load(struct mk_config *config, void **data)
     return s ? 0 : -ENOMEM;
 }
 
-/* By now the packages have registered their stores. Without a configured store there may be none: that is
- * logged. */
+/* By now the packages have registered their stores. If `Store` is not set, the store "main" may be missing;
+ * the worker logs that. */
 static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     struct jobs_settings *s = data;

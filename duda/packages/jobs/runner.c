@@ -154,8 +154,8 @@ static uint64_t retry_backoff_ms(const struct duda_job_type *kind, unsigned trie
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-/* Uses the clock of the store, because the clocks of machines differ: a time that passed on one machine must
- * not come again on another. */
+/* Uses the clock of the store, because the clocks of machines differ: a scheduled time that has passed on one
+ * machine must not occur again on another. */
 static struct duda_jobs_due next_schedule_time(const struct jobs_runner *r, uint64_t now_ms)
 {
     int64_t next = job_schedule_next(&r->schedule, (int64_t)now_ms);
@@ -241,13 +241,13 @@ static int run_job(struct jobs_slot *t, struct taken *job)
     if (is_stale_schedule(t, job))
         return complete(t, job);
     job->is_scheduled = is_scheduled_id(job->job.id);
-    if (job->job.attempts > attempts && !job->is_scheduled) { /* no attempt has finished */
+    if (job->job.attempts > attempts && !job->is_scheduled) { /* the last attempt did not finish */
         t->result = -EOWNERDEAD;
         return complete(t, job);
     }
     int e = start_handler_task(t);
     if (e) {
-        t->result = e == -EAGAIN ? -EBUSY : e; /* its handler crashed too often recently */
+        t->result = e == -EAGAIN ? -EBUSY : e; /* the job's handler crashed too often recently */
         return complete(t, job);
     }
     e = wait_for_handler(t, job);
@@ -386,7 +386,7 @@ void jobs_runner_stop(struct jobs_runner *r)
     for (size_t i = 0; i < r->n; i++) {
         struct jobs_slot *t = &r->slots[i];
         if (t->job)
-            duda_task_cancel(t->job); /* it reads the data of the taking task */
+            duda_task_cancel(t->job); /* the job reads the data of the taking task */
         if (t->d)
             duda_task_cancel(t->d);
         mk_timer_stop(&t->timer);

@@ -20,7 +20,7 @@ struct duda_kv_op {
     enum duda_kv_op_type verb;
     mk_str key, value; /* allocated in the batch */
     uint64_t ttl_ms;
-    int64_t delta, *result; /* for INCR; *result is also in the batch */
+    int64_t delta, *result; /* for INCR; *result is memory in the batch */
     char *memory;           /* holds key and value */
 };
 
@@ -31,7 +31,7 @@ struct duda_kv_batch {
     struct duda_kv_op *ops;
     size_t n, cap, bytes;
     int64_t count;                           /* result of the last INCR */
-    int error;                               /* result of the commit, or why the batch is invalid */
+    int error;                               /* result of the commit, or the error of an invalid batch */
     void (*on_done)(struct duda_kv_batch *); /* called in the loop */
     void *ctx;
 };

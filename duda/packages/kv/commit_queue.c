@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One commit at a time: batches that arrive during a commit share the next one, and so its cost. */
+/* One commit at a time: batches that arrive during a commit share the next commit and its cost. */
 #include "commit_queue.h"
 
 #include <errno.h>

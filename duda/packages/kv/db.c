@@ -20,7 +20,7 @@ enum { READERS_MAX = 512, PURGED_AT_ONCE = 64, FILE_MODE = 0600, FULL = 1 << 20 
  * reset the locks. Worker threads share the instance of the first one, each with its own reader. */
 struct env {
     struct env *next;
-    dev_t device; /* of the folder */
+    dev_t device; /* device and inode identify the folder */
     ino_t inode;
     pid_t pid; /* detects a process forked later */
     unsigned users;
@@ -34,7 +34,7 @@ static pthread_mutex_t envs_lock = PTHREAD_MUTEX_INITIALIZER;
 struct duda_kv_db {
     struct duda_kv_tables tables;
     struct env *env;
-    MDB_txn *reader; /* of the reading thread; it holds no snapshot between calls */
+    MDB_txn *reader; /* transaction of the reading thread; holds no snapshot between calls */
 };
 
 static int open_tables(struct env *env)
@@ -205,7 +205,7 @@ static bool expectation_holds(const struct duda_kv_tables *tables, MDB_txn *txn,
     return op->value.p ? e == 0 && mk_str_eq(value, op->value) : e == -ENOENT;
 }
 
-/* *soft receives an error that changed nothing, the result of the batch; a returned error aborts the
+/* *soft receives the result of the batch: 0, or an error that changed nothing. A returned error aborts the
  * transaction. */
 static int apply_batch(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_batch *b,
                        uint64_t now_ms, int *soft)

@@ -190,7 +190,7 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
             return e ? e : -ENOENT;
-        if (i) /* the first one is fair; another worker has taken it */
+        if (i) /* another worker has taken the first one: picks at random */
             mk_random(&any, 1);
         e = dequeue_job(d, s, queue, l.keys[any % l.n], token, lease_ms, out);
         if (e != -ESTALE)

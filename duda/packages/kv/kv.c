@@ -69,7 +69,7 @@ struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv)
     return b;
 }
 
-/* The scope is added to its key at commit time: only then is the service known. */
+/* The commit adds the scope to the keys: only then is the service known. */
 static void batch_append(struct duda_kv_batch *b, struct duda_kv_op op)
 {
     if (b && op.key.len > DUDA_KV_KEY_MAX)

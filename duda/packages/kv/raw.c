@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads return at once, writes suspend the handler until their commit. */
+/* Reads return at once; writes suspend the handler until their commit. */
 #include "raw.h"
 
 #include <duda/memory.h>
@@ -66,7 +66,7 @@ struct scan {
     mk_str after;
     bool (*each)(void *ctx, mk_str key, mk_str value);
     void *ctx;
-    struct mk_buf texts; /* of an entry: copied, because strings in the file are not NUL-terminated */
+    struct mk_buf texts; /* copy of an entry, because strings in the file are not NUL-terminated */
 };
 
 static bool scan_callback(void *ctx, mk_str key, mk_str value)

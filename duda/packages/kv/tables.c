@@ -148,7 +148,7 @@ static int set_expiry(const struct duda_kv_tables *tables, MDB_txn *txn, const s
     *soft = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
     if (*soft)
         return 0;
-    /* A write may move what the transaction has read. */
+    /* A write may move data that the transaction has read. */
     struct mk_buf copy = mk_buf_growing(value.len);
     mk_buf_add(&copy, value);
     int rc = copy.failed ? ENOMEM

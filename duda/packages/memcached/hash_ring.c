@@ -5,7 +5,7 @@
 #include <monkey/text.h>
 #include <stdlib.h>
 
-/* Fixed, without a random key: all machines must find a key, after any restart. */
+/* The hash has a fixed key, not a random one: all machines must find a key, even after a restart. */
 static uint64_t hash(mk_str s)
 {
     static const struct mk_hash_key fixed = {0x6d656d6361636865, 0x72696e67};

@@ -20,7 +20,7 @@ enum memcached_status {
 
 struct memcached_reply {
     enum memcached_status word;
-    mk_str value; /* of VALUE, or an error message */
+    mk_str value; /* the value of VALUE, or an error message */
     uint64_t cas; /* 0: none */
 };
 

@@ -106,7 +106,7 @@ static bool is_socket_watched(const struct postgres_conn *c)
            theirs.st_dev == ours.st_dev;
 }
 
-/* libpq closes its socket whenever it likes. If another duplicate is open, the kernel would continue to
+/* libpq may close its socket at any time. If another duplicate is open, the kernel would continue to
  * report events for the closed descriptor, so we watch our own duplicate. */
 static bool watch_socket(struct postgres_conn *c, unsigned events)
 {

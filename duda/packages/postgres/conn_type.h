@@ -32,7 +32,7 @@ struct postgres_query {
                                                                      * query */
     void (*on_done)(void *ctx, const struct postgres_query *query); /* NULL: no handler waits for it */
     void *ctx;
-    bool is_query;     /* may be prepared and retried: see statement.h */
+    bool is_query;     /* the statement may be prepared and retried: see statement.h */
     bool is_abandoned; /* the handler no longer waits: the statement may be skipped */
     bool is_cancelled; /* a cancel request was sent for it */
     bool is_suspect;   /* a cancel request for another statement may have hit this one */
@@ -46,7 +46,7 @@ struct postgres_query {
     size_t n;
     const char **values;
     int *lengths, *formats;
-    PGresult *result; /* unless an error is set */
+    PGresult *result; /* the result, unless an error is set */
     int error;        /* the first error */
     char problem[300];
 };
@@ -67,10 +67,10 @@ struct postgres_conn {
     struct postgres_prepared_list prepared;
     struct postgres_cancel *cancel; /* cancel request in progress */
     bool retires;                   /* gets no more statements, and closes after the last one */
-    uint64_t retired_ms;            /* when it last retired because of a read-only server; 0: never */
+    uint64_t retired_ms;            /* time when a read-only server last made it retire; 0: never */
 
-    /* For the owner, beside its struct package_conn_ops. */
-    bool is_reserved; /* by a transaction or a COPY */
+    /* Members for the owner, in addition to its struct package_conn_ops. */
+    bool is_reserved; /* reserved by a transaction or a COPY */
     bool is_changed;  /* the reserving handler changed the session: it must not be reused */
     void *copying;    /* owner of the COPY; NULL: none, or no longer */
     void (*on_statement_done)(struct postgres_conn *c);                           /* a statement has ended */

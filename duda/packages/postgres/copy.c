@@ -68,7 +68,7 @@ static void free_copy(void *ctx)
     struct duda_postgres_copy *copy = ctx;
     if (is_active(copy))
         cancel_on_server(copy);
-    else if (!copy->is_over) /* its transaction has ended, or its start was cancelled */
+    else if (!copy->is_over) /* the transaction of the COPY has ended, or its start was cancelled */
         close_copy(copy, -ECANCELED);
     PQfreemem(copy->row);
     mk_buf_free(&copy->line);
@@ -219,12 +219,12 @@ static int begin_copy(struct duda_postgres_copy *copy)
         return close_copy(copy, set_error(copy, e, postgres_pool_error_text(copy->pool, e)));
     e = postgres_pool_query(copy->d, copy->pool, copy->conn, copy->result, settings);
     if (e && duda_cancelled(copy->d) &&
-        !copy->in_transaction) /* may have been applied: the session must not be reused */
+        !copy->in_transaction) /* the settings may have changed: the session must not be reused */
         package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was cancelled");
     return e ? close_copy(copy, e) : start_copy(copy);
 }
 
-/* Counted from here to its end, unlike other calls. */
+/* The metrics measure a COPY from here to its end, not each call. */
 static int open_copy(struct duda_ctx *d, struct postgres_pool *b, struct duda_sql_result *result,
                      const char *text, struct duda_postgres_copy **out)
 {

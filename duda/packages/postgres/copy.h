@@ -9,7 +9,7 @@
 struct duda_postgres_copy {
     struct duda_ctx *d;
     struct postgres_pool *pool;
-    struct postgres_conn *conn; /* see its `copying`: the connection may be gone */
+    struct postgres_conn *conn; /* valid only while conn->copying is this COPY: the connection may be gone */
     struct duda_sql_result *result;
     const char *text;
     uint64_t begun;

@@ -165,7 +165,8 @@ static bool start_next_step(struct postgres_migration *u, PGconn *pg)
     return u->at ? run_migration(u, pg) : PQsendQuery(pg, "COMMIT") == 1;
 }
 
-/* Handlers will use this session: files of pg_dump, for example, begin with SET. */
+/* Handlers will use this session, so settings of the migrations must not remain: files of pg_dump, for
+ * example, begin with SET. */
 static bool reset_session(struct postgres_migration *u, PGconn *pg)
 {
     u->step = POSTGRES_MIGRATION_RESET;

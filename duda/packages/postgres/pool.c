@@ -184,7 +184,7 @@ static void cancel_abandoned_queries(struct postgres_pool *b)
     b->cancel_ms = 0;
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_cancel_abandoned(&b->conns[i]);
-    schedule_cancel(b); /* retry what could not be cancelled */
+    schedule_cancel(b); /* retries statements that could not be cancelled */
 }
 
 static void on_due(struct mk_timer *t)
@@ -203,7 +203,7 @@ struct waiting {
     struct postgres_pool *pool;
     struct pending_query *all;
     size_t n, left;
-    int error; /* of the first failed statement */
+    int error; /* error of the first failed statement */
 };
 
 /* One of the statements. */
@@ -388,7 +388,7 @@ static void end(struct duda_sql_db *db, void *session, bool over)
     bool is_up = package_conn_is_in_state(&c->link, PACKAGE_CONN_READY),
          has_sent = is_up && c->link.sent.first;
     c->is_reserved = false;
-    if (has_sent) /* its handler was cancelled: the server must stop working on it */
+    if (has_sent) /* the handler was cancelled: the server must stop the statement */
         postgres_conn_cancel_running(c);
     if (has_sent || package_conn_is_in_state(&c->link, PACKAGE_CONN_EXCLUSIVE))
         package_conn_fail(&c->link, -ECANCELED, "a transaction was cancelled");

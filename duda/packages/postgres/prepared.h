@@ -22,7 +22,7 @@ struct postgres_prepared_list {
     uint64_t n_names;
     char prefix[20];   /* prefix of statement names: unique, because a pooler may map two connections to
                         * one session */
-    unsigned n_losses; /* how often the server has recently lost all prepared statements */
+    unsigned n_losses; /* number of times that the server recently lost all prepared statements */
     uint64_t lost_ms;
     bool is_off; /* disabled, because the server keeps losing prepared statements */
 };

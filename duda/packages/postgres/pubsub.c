@@ -28,7 +28,7 @@ struct listen_request {
 static void activate_sub(struct duda_postgres_sub *s)
 {
     s->is_active = true;
-    if (s->inbox.d) { /* from now on, no message is missed */
+    if (s->inbox.d) { /* a handler receives: from now on, it misses no message */
         s->inbox.was_reset = s->inbox.was_reset || s->was_active;
         s->was_active = true;
         package_message_queue_wake(&s->inbox);
@@ -88,7 +88,7 @@ static bool send_command(struct postgres_pubsub *h, const char *command, const c
     return true;
 }
 
-/* For all subscribers of this channel. */
+/* One LISTEN covers all subscribers of this channel. */
 static void send_listen(struct postgres_pubsub *h, const char *channel)
 {
     struct listen_request *listen_request = mk_mem_alloc(sizeof *listen_request);
@@ -104,8 +104,8 @@ static void send_listen(struct postgres_pubsub *h, const char *channel)
     package_conn_fail(&h->conn.link, -ENOMEM, "out of memory");
 }
 
-/* Fires when the connection was quiet for Timeout. While a statement is in flight, the connection has its own
- * timeout. */
+/* Fires when the connection has been idle for Timeout. While a statement is in flight, the connection has its
+ * own timeout. */
 static void set_timer(struct postgres_pubsub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.link.worker), due = h->heard_ms + h->conn.settings->timeout_ms;
@@ -213,7 +213,7 @@ static void on_due(struct mk_timer *t)
     if (!h->subs || !package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) || h->conn.link.sent.first)
         return;
     if (quiet_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
-        h->heard_ms += quiet_ms; /* if out of memory, it probes later */
+        h->heard_ms += quiet_ms; /* out of memory: probes later */
     set_timer(h);
 }
 

@@ -31,7 +31,7 @@ static int resolve_name(const char *name, struct addrinfo **found)
     int e = getaddrinfo(name, NULL, &hints, found);
     if (!e)
         return 0;
-    hints.ai_flags = 0; /* on a machine with only loopback addresses, AI_ADDRCONFIG would find none */
+    hints.ai_flags = 0; /* on a machine with only loopback addresses, AI_ADDRCONFIG would find no address */
     return getaddrinfo(name, NULL, &hints, found);
 }
 
@@ -54,7 +54,7 @@ static void resolve_host(struct postgres_lookup *l, const struct postgres_host *
     freeaddrinfo(found);
 }
 
-/* Runs in a thread if there are names. */
+/* Runs in a thread if there are host names to look up. */
 static void run_lookup(void *ctx)
 {
     struct postgres_lookup *l = ctx;

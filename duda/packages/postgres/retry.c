@@ -30,11 +30,12 @@ static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prep
             MK_STR_ARG(c->settings->name));
 }
 
-/* A failed transaction cannot retry without it: the statement is prepared again on its next use. */
+/* In a failed transaction, a statement cannot be retried without its prepared statement, which is prepared
+ * again on its next use. */
 static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     struct postgres_prepared *p = query->prepared;
-    if (query->prepares && !c->prepared_now) { /* it could not be prepared */
+    if (query->prepares && !c->prepared_now) { /* the statement could not be prepared */
         p->is_dead = true;
         query->repeats = is_sqlstate_class(state, "42P05");
     } else if (is_sqlstate_class(state, "26")) {

@@ -105,13 +105,13 @@ static void before_reply(struct redis_conn *c)
     c->parser.to = &batch->wait->replies[batch->wait->got];
 }
 
-/* A demoted master keeps its connections. Scripts and transactions quote its error in their own. */
+/* A demoted master keeps its connections. Scripts and transactions quote its error in their own error. */
 static bool is_readonly_error(const struct duda_redis_reply *reply)
 {
     static const mk_str text = MK_STR("READONLY You can't write against a read only");
     return reply->type == DUDA_REDIS_ERROR &&
            (memmem(reply->text.p, reply->text.len, text.p, text.len) ||
-            mk_str_starts(reply->text, MK_STR("UNBLOCKED force"))); /* of a blocking command */
+            mk_str_starts(reply->text, MK_STR("UNBLOCKED force"))); /* the error of a blocking command */
 }
 
 static void close_if_drained(struct redis_command_queue *q)

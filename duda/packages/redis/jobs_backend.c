@@ -114,7 +114,7 @@ static mk_str number(struct duda_ctx *d, uint64_t n)
     return duda_sprintf(d, "%llu", (unsigned long long)n);
 }
 
-/* Maps the reply of scripts that change something or not. */
+/* Maps the reply of a script: the number tells whether the script has changed anything. */
 static int script_result(int e, const struct duda_redis_reply *reply, int otherwise)
 {
     return e ? e : reply->type != DUDA_REDIS_NUMBER ? -EPROTO : reply->number ? 0 : otherwise;

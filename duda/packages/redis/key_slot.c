@@ -37,8 +37,8 @@ int redis_key_slot(mk_str key)
 
 enum kind {
     ONE,    /* at `at` */
-    EACH,   /* from `at` on, every `step`-th */
-    NUMBER, /* after `at`, which is the number of keys */
+    EACH,   /* every `step`-th argument, starting at `at` */
+    NUMBER, /* the keys follow their number, which is at `at` */
     BEHIND, /* the first half of the words after STREAMS */
     NONE
 };

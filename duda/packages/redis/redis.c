@@ -84,7 +84,7 @@ static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
         r->n_dedicated--;
         if (b->queue.conn.stream.link.since_ms > like->demoted_ms)
             return b;
-        redis_dedicated_conn_free(b); /* connected to the demoted server */
+        redis_dedicated_conn_free(b); /* it is connected to the demoted server */
         return acquire_dedicated(r, like);
     }
     struct redis_dedicated_conn *b = mk_mem_zalloc(1, sizeof *b);
@@ -143,7 +143,7 @@ static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct red
     return e;
 }
 
-/* The node is kept during the call, so that it can say why it failed. */
+/* The node is kept during the call, so that its error text can be read if the call fails. */
 static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_command_queue *q,
                        const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
 {

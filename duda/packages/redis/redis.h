@@ -21,7 +21,7 @@ struct redis_dedicated_conn {
 void redis_dedicated_conn_free(struct redis_dedicated_conn *b);
 
 struct duda_redis {
-    struct redis_command_queue queue; /* for a cluster: any node */
+    struct redis_command_queue queue; /* commands; in a cluster: to any node */
     struct redis_pubsub pubsub;
     struct duda_store shared;               /* this server as a store of duda/store.h */
     struct redis_cluster *cluster;          /* NULL: not a cluster */

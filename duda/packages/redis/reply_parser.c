@@ -11,7 +11,7 @@ enum {
     BLOCK = 4096 - 64,
     ALIGNED = _Alignof(max_align_t),
     IN_KEPT = 64 * 1024,
-    TAG = 4, /* of a verbatim string, such as "txt:" */
+    TAG = 4, /* length of the format prefix of a verbatim string, such as "txt:" */
 };
 
 /* Larger than any MaxReplySize. */
@@ -23,7 +23,7 @@ struct redis_block {
     _Alignas(max_align_t) char buf[];
 };
 
-/* ---- Its own memory ---- */
+/* ---- Memory of the parser ---- */
 
 static void *block_alloc(struct redis_reply_parser *p, size_t size)
 {
@@ -207,7 +207,7 @@ static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line
         return add_text_value(p, DUDA_REDIS_ERROR, line);
     case ':':
         return parse_integer(line, &n) ? add_number_value(p, n) : set_error(p, -EPROTO, "a number is none");
-    case ',': /* in the format of RESP2, or inf and nan */
+    case ',': /* a double: a number as in RESP2, or inf and nan */
         return contains_only(line, "0123456789+-.eEinfa") ? add_text_value(p, DUDA_REDIS_TEXT, line)
                                                           : set_error(p, -EPROTO, "a double is none");
     case '(':

@@ -13,7 +13,7 @@ enum { REDIS_DEPTH_MAX = 16 };
 
 /* A list that is being parsed. */
 struct redis_level {
-    struct duda_redis_reply *next; /* where the next member is stored */
+    struct duda_redis_reply *next; /* destination of the next member */
     size_t left;                   /* remaining members */
     bool is_attribute;             /* an attribute, which describes the next value */
 };
@@ -22,20 +22,20 @@ struct redis_level {
 struct redis_reply_parser {
     struct mk_buf in;
     size_t at;      /* offset of the unparsed bytes of `in` */
-    size_t scanned; /* no line ending before this offset in the line that begins at `at` */
+    size_t scanned; /* the line that begins at `at` has no line ending before this offset */
     /* Destination of the next reply. If d is NULL, the parser's own memory, valid until the next reply. */
     struct duda_ctx *d;
     struct duda_redis_reply *to;
     struct duda_redis_reply root, skipped; /* skipped: receives values that are not needed */
-    struct redis_block *blocks;            /* its own memory, most recent first */
+    struct redis_block *blocks;            /* memory of the parser, most recent first */
     struct redis_level levels[REDIS_DEPTH_MAX];
     unsigned depth;
     unsigned skips;        /* nesting depth of the attribute being skipped; 0: none */
     size_t list_max;       /* maximum number of members in all lists of a reply */
     size_t members;        /* members so far */
     bool is_push;          /* a push message, not a reply */
-    bool is_out_of_memory; /* of the handler: the reply was parsed, but not stored */
-    const char *why;       /* set after -EPROTO and -ENOMEM */
+    bool is_out_of_memory; /* the handler has no memory: the reply was parsed, but not stored */
+    const char *why;       /* error text after -EPROTO and -ENOMEM */
 };
 
 /* list_max is set, the rest is zero. */

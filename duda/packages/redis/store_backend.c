@@ -91,7 +91,7 @@ static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str valu
     int e = set_if(d, s, key, value, ttl_ms, MK_STR("NX"));
     if (e == -ENOLINK) {
         int failed = remove_value(d, s, key, value);
-        (void)failed; /* on failure, it expires */
+        (void)failed; /* on failure, the lock expires */
     }
     return e;
 }

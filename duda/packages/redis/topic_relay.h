@@ -8,7 +8,7 @@
 
 struct redis_topic_relay;
 
-/* NULL: no memory, or no Duda. */
+/* NULL: out of memory, or Duda does not run in this worker. */
 struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redis_command_queue *q,
                                                 struct redis_pubsub *h);
 /* Call it before the pubsub is freed. NULL is allowed. */

@@ -21,20 +21,20 @@ struct duda_smtp {
 
 struct smtp_session {
     struct package_stream stream; /* must be first: a connection is cast to its session */
-    struct duda_wait wait;        /* of its handler, begun by the owner */
+    struct duda_wait wait;        /* wait of the handler, begun by the owner */
     struct duda_ctx *d;
     struct duda_smtp *smtp;
     struct package_request step;     /* the step that the handler waits for */
-    int error;                       /* why the connection is down; 0: it is not */
+    int error;                       /* error that closed the connection; 0: none */
     struct mk_buf in, out;           /* unparsed input; the formatted message */
     struct mk_buf message;           /* the original message */
     struct smtp_extensions can;      /* announced by EHLO */
-    unsigned code;                   /* of the last reply; 0: none */
-    mk_str text;                     /* its text, valid until the handler returns */
-    struct smtp_extensions reply_as; /* that reply, parsed as a reply to EHLO */
+    unsigned code;                   /* code of the last reply; 0: none */
+    mk_str text;                     /* text of that reply, valid until the handler returns */
+    struct smtp_extensions reply_as; /* the same reply, parsed as a reply to EHLO */
 };
 
-/* Ends with the handler, or earlier with smtp_session_close(). NULL: out of memory. */
+/* The session ends with the handler, or earlier with smtp_session_close(). NULL: out of memory. */
 struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp);
 void smtp_session_close(struct smtp_session *session);
 int smtp_session_connect(struct smtp_session *session);

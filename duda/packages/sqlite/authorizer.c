@@ -32,7 +32,7 @@ static int authorize_pragma(struct sqlite_session *s, const char *pragma, const 
 {
     if (!value || is_allowed_pragma(pragma))
         return SQLITE_OK;
-    if (sqlite3_stricmp(pragma, "defer_foreign_keys") != 0) /* it is reset at the end of the transaction */
+    if (sqlite3_stricmp(pragma, "defer_foreign_keys") != 0) /* SQLite resets it after the transaction */
         return deny(s, changes);
     s->is_once = true;
     return s->use == SQLITE_USE_AUTOCOMMIT ? deny(s, belongs) : SQLITE_OK;

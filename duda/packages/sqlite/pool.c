@@ -187,7 +187,7 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
         return set_error(d, db, result, e);
     e = run_on_slot(d, slot, result, session ? SQLITE_USE_TRANSACTION : SQLITE_USE_AUTOCOMMIT,
                     mk_str_from_c(q->text), q->parameters, q->n);
-    if (!session && !slot->job) /* otherwise on_job_done() does it */
+    if (!session && !slot->job) /* otherwise on_job_done() releases the slot */
         release_slot(slot);
     return set_error(d, db, result, e);
 }

@@ -15,7 +15,7 @@ struct sqlite_slot {
     struct sqlite_session session; /* must be first */
     struct sqlite_pool *pool;
     struct sqlite_slot *next; /* next free slot */
-    struct sqlite_job *job;   /* running in a thread */
+    struct sqlite_job *job;   /* job that runs in a thread */
     bool in_transaction, ends;
 };
 

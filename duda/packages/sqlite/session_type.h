@@ -29,7 +29,7 @@ struct sqlite_cached_stmt {
 /* The context that decides which statements are allowed. */
 enum sqlite_use {
     SQLITE_USE_AUTOCOMMIT,  /* outside a handler's transaction: must leave no state in the session */
-    SQLITE_USE_TRANSACTION, /* in a handler's transaction */
+    SQLITE_USE_TRANSACTION, /* part of a handler's transaction */
     SQLITE_USE_INTERNAL,    /* BEGIN, COMMIT, ROLLBACK */
 };
 
@@ -40,11 +40,11 @@ struct sqlite_session {
     uint64_t n_used, due_ms;
     atomic_bool is_cancelled; /* set by the loop: interrupt the running statement */
     bool must_roll_back;      /* roll back before the next statement */
-    enum sqlite_use use;      /* of the running statement */
+    enum sqlite_use use;      /* context of the running statement */
     bool is_changed;          /* a transaction changed the session: reopen it afterwards */
-    bool is_once;             /* of the statement being prepared */
+    bool is_once;             /* `once` of the statement being prepared */
     bool is_vacuum;
-    const char *refusal; /* why the statement is forbidden */
+    const char *refusal; /* reason why the statement is forbidden */
     struct duda_sql_rows rows;
 };
 

@@ -12,10 +12,10 @@
 enum { STORE_WORKERS_MAX = 128, STORE_GENERATIONS = 4 };
 
 struct store_lock_waiters {
-    _Atomic uint32_t generation; /* of the latest configuration */
+    _Atomic uint32_t generation; /* generation of the latest configuration */
     _Atomic uint32_t n;          /* slots in use */
-    /* Until when (system clock, in milliseconds) a handler of that worker expects a notification. After that
-     * it polls. */
+    /* Per slot: the time (system clock, in milliseconds) until which a handler of the worker expects a
+     * notification. After that the handler polls. */
     _Atomic uint64_t until[STORE_WORKERS_MAX * STORE_GENERATIONS];
 };
 
@@ -23,7 +23,7 @@ struct store_lock_waiters {
 uint32_t store_lock_waiters_new_generation(struct store_lock_waiters *w);
 /* The slot of a worker. */
 uint32_t store_lock_waiters_slot(uint32_t generation, unsigned worker);
-/* A handler of the worker waits. */
+/* Records that a handler of the worker waits. */
 void store_lock_waiters_mark(struct store_lock_waiters *w, uint32_t slot, uint64_t until);
 /* Does a handler of any other slot wait? */
 bool store_lock_waiters_has_others(struct store_lock_waiters *w, uint32_t slot, uint64_t now);

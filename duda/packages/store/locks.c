@@ -64,7 +64,7 @@ static void remove_waiter(struct duda_wait *wait)
     mk_timer_stop(&w->timer);
 }
 
-/* Wakes one waiter per worker, the first. */
+/* Wakes the first waiter of this worker. */
 static void wake_first_waiter(struct store_worker *all, uint64_t lock)
 {
     for (struct store_waiter *w = all->waiters; w; w = w->next)
@@ -90,7 +90,7 @@ static void notify_unlock(struct store_worker *all, uint64_t lock)
         store_worker_broadcast(all, mk_str_of((const char *)&lock, sizeof lock));
 }
 
-/* A waiter that was notified while it tried tries again at once. */
+/* A waiter that was notified during its last attempt tries again at once. */
 static int wait_for_unlock(struct store_waiter *w, uint32_t ms)
 {
     store_lock_waiters_mark(w->all->waiting, w->all->slot, mk_clock_ms() + ms);
@@ -202,7 +202,7 @@ int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, 
     if (s->ops->rate_limit)
         return s->ops->rate_limit(d, s, full, max, window_ms);
     int e = s->ops->incr(d, s, full, 1, window_ms, &n);
-    if (e == -ENOLINK) /* it was counted, which suffices here */
+    if (e == -ENOLINK) /* the server has counted the use, which suffices here */
         e = 0;
     return e ? e : n > max ? -EDQUOT : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: the stores of a worker, and what all kinds of stores share. */
+/* The plugin: the stores of a worker, and the state that all kinds of stores share. */
 #include <duda/request.h>
 #include <duda/session.h>
 #include <errno.h>

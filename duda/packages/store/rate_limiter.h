@@ -18,7 +18,7 @@ struct store_rate_limiter {
     uint32_t n_lines; /* buckets per partition */
 };
 
-/* Takes zeroed memory of that size (64 KB or more), or memory already in use. 0 or a negated errno value.
+/* Takes zeroed memory of `size` bytes (64 KB or more), or memory already in use. 0 or a negated errno value.
  * Call it in one process, before others use the memory. */
 int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t size);
 /* Counts one use of the key. The window starts with the first use and ends at `expires` (milliseconds). 0;

@@ -21,7 +21,7 @@ struct store_worker *store_worker_get(const struct mk_worker *w)
 
 void store_worker_broadcast(struct store_worker *all, mk_str message)
 {
-    (void)mk_worker_send(all->worker, self, MK_TO_ALL, message); /* on failure, they poll */
+    (void)mk_worker_send(all->worker, self, MK_TO_ALL, message); /* on failure, the waiters poll */
 }
 
 /* ---- Choice of a store ---- */

@@ -19,16 +19,16 @@ struct store_waiter;
 struct store_worker {
     struct mk_worker *worker;
     struct store_lock_waiters *waiting;
-    uint32_t slot;                        /* slot of this worker in it */
+    uint32_t slot;                        /* slot of this worker in `waiting` */
     struct store_waiter *waiters, **last; /* waiters of this worker, in FIFO order */
     struct duda_store *first;             /* stores provided by sections */
     struct duda_store *sessions;          /* store of sessions; NULL: sessions are not in a store */
     struct store_table table, locks;      /* in memory: values; locks, which values cannot evict */
     struct store_rate_limiter counters;   /* of rate limits */
     struct duda_store memory;
-    unsigned char secret[DUDA_SESSION_SECRET_SIZE]; /* authenticates sessions, as far as known here */
+    unsigned char secret[DUDA_SESSION_SECRET_SIZE]; /* authenticates sessions; valid if has_secret */
     bool has_secret;
-    uint64_t *meter; /* of the store in memory */
+    uint64_t *meter; /* metrics of the store in memory */
 };
 
 /* Call it once, before the other functions: sets the plugin. */

@@ -11,9 +11,9 @@
 #include "shm_mutex.h"
 
 enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
-/* Limits the steps of the clock hand per call, besides what the value needs: scanning a whole partition would
- * take milliseconds in a large table, and clients can fill it with persistent entries. The next call
- * continues from there. */
+/* Limits the steps of the clock hand per call, in addition to those that the value needs: scanning a whole
+ * partition would take milliseconds in a large table, and clients can fill it with persistent entries. The
+ * next call continues from there. */
 enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
 /* In a large table, the share of a client is estimated from this many blocks. */
 enum { SHARE_SAMPLE = 1024 };
@@ -32,7 +32,7 @@ struct entry {
 
 /* Block numbers start at 1; 0 is none. */
 struct block {
-    uint32_t next; /* of the entry, or of the free list */
+    uint32_t next; /* next block of the entry, or of the free list */
     uint32_t state;
     _Alignas(struct entry) char room[BLOCK - 8];
 };
@@ -54,7 +54,7 @@ struct view {
     mk_str key;
     uint64_t now;
     bool gives_way;
-    uint32_t owner; /* of a new entry */
+    uint32_t owner; /* owner of a new entry */
 };
 
 static struct store_part *part_at(const struct store_table *t, size_t i)

@@ -18,14 +18,14 @@ struct store_table {
     bool gives_way;    /* as a last resort, evicts persistent entries: the first to expire */
 };
 
-/* Takes zeroed memory of that size (1 MB or more), or memory already in use. 0 or a negated errno value. Call
- * it in one process, before others use the memory. */
+/* Takes zeroed memory of `size` bytes (1 MB or more), or memory already in use. 0 or a negated errno value.
+ * Call it in one process, before others use the memory. */
 int store_table_init(struct store_table *t, void *memory, size_t size);
 
 /* Times are milliseconds of one clock; an entry lives until `expires` (0: until it is evicted). Results: 0,
  * -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: too long; -ENOSPC: the entries that one call examines may not
  * be evicted; -EBUSY: another process holds a partition for too long. */
-/* `room` returns a buffer of the requested size, or NULL: -ENOMEM. */
+/* alloc() returns a buffer of the requested size, or NULL: -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value);
 /* Sets a value that may be evicted. */
@@ -38,8 +38,8 @@ enum { STORE_SHORT_KEY = 16 };
 void store_table_hash_key(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY]);
 /* Adds a persistent entry; -EEXIST if the key exists. */
 int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
-/* Does the same for a client, whose entries may take half of the memory: -EDQUOT. `owner`: 0, or the result
- * of store_table_client_id(). */
+/* Like store_table_add(), for a client, whose entries may take half of the memory: otherwise -EDQUOT.
+ * `owner`: 0, or the result of store_table_client_id(). */
 int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_str key, mk_str value,
                                uint64_t now, uint64_t expires);
 /* A hash of the client address; not 0. */

@@ -13,7 +13,7 @@
 MK_PLUGIN_DECLARE(duda_subprocess);
 
 struct duda_subprocess {
-    struct duda_wait wait; /* of the active call; must be first */
+    struct duda_wait wait; /* wait of the active call; must be first */
     struct duda_ctx *d;
     struct mk_subprocess *process; /* NULL: exited or killed */
     struct mk_timer timer;
@@ -24,7 +24,7 @@ struct duda_subprocess {
     uint64_t begun_us;
     bool is_counted;
     bool ended;
-    int status;  /* after the exit: as in waitpid(2); negative: why it could not start */
+    int status;  /* after the exit: as in waitpid(2); negative: the error that prevented the start */
     int failure; /* 0, or the error that all calls return from now on */
 };
 

@@ -130,7 +130,7 @@ static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t
 {
     ssize_t n;
     do {
-        size_t room = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more byte is too many */
+        size_t room = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more detects excess */
         if (!mk_buf_reserve(out, room))
             return -ENOMEM;
         n = duda_process_read(c, out->p + out->len, room);
