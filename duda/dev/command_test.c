@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command_test.h"
 
-#include "config_quote.h"
 #include "options.h"
 #include "process.h"
 #include "sanitizer.h"
+#include "server_config.h"
 #include "source_set.h"
 #include "stderr_reader.h"
 #include "symbolize.h"
@@ -113,10 +113,10 @@ static bool start_tester(struct test_job *test_job, struct dev_process *c)
     char path[3 * PATH_MAX], root[3 * PATH_MAX] = "";
     struct mk_buf load = mk_buf_fixed(path, sizeof path - 1), html = mk_buf_fixed(root, sizeof root - 1);
     struct dev_argv words;
-    dev_config_quote_path(&load, test_job->source_set.at[0]->built.object);
+    dev_server_config_quote_path(&load, test_job->source_set.at[0]->built.object);
     path[load.len] = '\0';
     if (test_job->source_set.html[0])
-        dev_config_quote_text(&html, test_job->source_set.html);
+        dev_server_config_quote(&html, test_job->source_set.html);
     root[html.len] = '\0';
     dev_argv_init(&words);
     dev_sanitizer_add_preload(&words, dev_source_set_sanitizer(&test_job->source_set));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front_hook.h"
 
-#include "allowed_hosts.h"
 #include "error_reason.h"
 #include "ipc_protocol.h"
+#include "server_config.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -156,7 +156,7 @@ enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct
                                           struct mk_response *response)
 {
     struct ipc_call *c = mk_request_attached(request, &key);
-    if (!c && !dev_allowed_hosts_contain(mk_request_host(request), g->names))
+    if (!c && !dev_server_config_allows_host(g->names, mk_request_host(request)))
         return refuse_host_name(response);
     if (!c && mk_str_eq(mk_request_path(request), MK_STR(DEV_EVENTS_PATH)))
         return stream_events(g, request, response);

@@ -1,15 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server_config.h"
 
+#include <monkey/addr.h>
+
 #include "config_include.h"
-#include "config_quote.h"
+
+/* ---- Quoting ---- */
+
+/* `$${` escapes `${`. */
+static void append_escaped_char(struct mk_buf *out, const char *at)
+{
+    if (at[0] == '$' && at[1] == '{')
+        mk_buf_add_char(out, '$');
+    mk_buf_add_char(out, *at);
+}
+
+void dev_server_config_quote(struct mk_buf *out, const char *text)
+{
+    mk_buf_add_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            mk_buf_add_char(out, '\\');
+        append_escaped_char(out, text);
+    }
+    mk_buf_add_char(out, '"');
+}
+
+void dev_server_config_quote_path(struct mk_buf *out, const char *path)
+{
+    for (; *path; path++)
+        append_escaped_char(out, path);
+}
 
 /* ---- The front server ---- */
 
 static void append_quoted_key(struct mk_buf *out, const char *key, const char *text)
 {
     mk_buf_addf(out, "    %s ", key);
-    dev_config_quote_text(out, text);
+    dev_server_config_quote(out, text);
     mk_buf_add_char(out, '\n');
 }
 
@@ -31,6 +59,31 @@ void dev_server_config_write_front(struct mk_buf *out, const char *folder, const
                 "read_timeout=off tunnel=off "
                 "max_tries=1\n",
                 folder, folder);
+}
+
+static bool host_list_contains(mk_str names, mk_str host)
+{
+    while (names.len) {
+        size_t n = 0;
+        while (n < names.len && names.p[n] != ',' && names.p[n] != ' ')
+            n++;
+        if (n && mk_str_eq_nocase(host, mk_str_first(names, n)))
+            return true;
+        names = mk_str_skip(names, n < names.len ? n + 1 : n);
+    }
+    return false;
+}
+
+bool dev_server_config_allows_host(mk_str names, mk_str host)
+{
+    static const mk_str local = MK_STR_INIT("localhost"), below = MK_STR_INIT(".localhost");
+    struct mk_addr address;
+    if (mk_str_ends(host, MK_STR("."))) /* trailing dot of a fully qualified name */
+        host = mk_str_first(host, host.len - 1);
+    size_t from = host.len > below.len ? host.len - below.len : host.len;
+    return host.len == 0 || mk_str_eq_nocase(host, local) ||
+           mk_str_eq_nocase(mk_str_skip(host, from), below) || mk_addr_parse(host, &address) ||
+           host_list_contains(names, host);
 }
 
 /* ---- The back server ---- */
@@ -64,7 +117,7 @@ void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_se
         if (!*object)
             continue;
         mk_buf_add(out, MK_STR("    Load "));
-        dev_config_quote_path(out, object);
+        dev_server_config_quote_path(out, object);
         mk_buf_add_char(out, '\n');
     }
     mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
@@ -72,7 +125,7 @@ void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_se
         mk_buf_add(out, MK_STR("[HOST]\n"));
     if (extra) {
         mk_buf_add(out, MK_STR("@INCLUDE "));
-        dev_config_quote_path(out, extra);
+        dev_server_config_quote_path(out, extra);
         mk_buf_add_char(out, '\n');
     }
     if (u->is_folder)

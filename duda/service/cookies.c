@@ -58,7 +58,7 @@ mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name)
     mk_str host = mk_request_vhost_name(d->request), scope = duda_scope(d);
     if (!host.p)
         return MK_STR_NULL;
-    host = duda_share_state_host(d->owner ? d->owner->share : NULL, host);
+    host = duda_scope_state_host(d->owner ? d->owner->share : NULL, host);
     return duda_sprintf(d, "%.*s\n%.*s\n%.*s", MK_STR_ARG(name), MK_STR_ARG(scope), MK_STR_ARG(host));
 }
 

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "service/crash_table.h"
+#include "service/memory.h"
 #include "service/route_table.h"
 #include "trace/backtrace.h"
-#include "trace/memory_limit.h"
 
 enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4, TOLD = 12 << 10 };
 

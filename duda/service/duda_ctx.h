@@ -155,4 +155,13 @@ struct duda_ctx {
     size_t n_params;
 };
 
+/* The raw header in the request, not NUL-terminated. Absent only if the header is missing: allocates
+ * nothing. */
+mk_str duda_header_view(const struct duda_ctx *d, const char *name);
+/* Longer messages are truncated. */
+enum { DUDA_LOG_MAX = 1024 };
+/* Logs to the virtual host of the request or, without a request, to the server log. */
+void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
+
 #endif

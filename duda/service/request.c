@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accessors of the request. */
-#include <errno.h>
-#include <stdio.h>
 
-#include "service/suspend.h"
+#include "service/duda_ctx.h"
+
+struct mk_request *duda_request(const struct duda_ctx *d)
+{
+    return d->request;
+}
+
+struct mk_response *duda_response(const struct duda_ctx *d)
+{
+    return d->response;
+}
+
+struct mk_worker *duda_worker(const struct duda_ctx *d)
+{
+    return d->worker_ctx->worker;
+}
 
 /* The server's string is a slice of the raw request headers: other headers, such as Cookie and Authorization,
  * follow it. A copy is therefore needed to add the NUL. */
@@ -64,19 +77,6 @@ mk_str duda_request_id(struct duda_ctx *d)
         mk_hex_encode(&id, mk_str_of((char *)bits, sizeof bits));
     room[id.len] = '\0';
     return d->id = mk_buf_str(&id);
-}
-
-void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
-{
-    char room[DUDA_LOG_MAX - 128]; /* leaves space for the request ID */
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(room, sizeof room, fmt, args);
-    va_end(args);
-    text.len = n < 0 ? 0 : (size_t)n < sizeof room ? (size_t)n : sizeof room - 1;
-    duda_log_plain(d, level, "%.*s (%s %s)", MK_STR_ARG(mk_buf_str(&text)), d->request ? "request" : "job",
-                   duda_request_id(d).p);
 }
 
 /* ---- Parameters ---- */
@@ -144,48 +144,4 @@ bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out)
 {
     mk_str value = duda_query(d, name);
     return !value.p || parse_int(value, out);
-}
-
-/* ---- Body ---- */
-
-ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap)
-{
-    for (;;) {
-        if (d->ended)
-            return duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
-        if (!d->request)
-            return 0;
-        ssize_t n = mk_request_read(d->request, room, cap);
-        if (n != -EAGAIN)
-            return n == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : n;
-        int e = duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
-        if (e)
-            return e;
-    }
-}
-
-static int read_body_into(struct duda_ctx *d, struct mk_buf *all, size_t max)
-{
-    ssize_t n;
-    do {
-        if (!mk_buf_reserve(all, 4096))
-            return all->len >= max ? -EMSGSIZE : -ENOMEM;
-        n = duda_read(d, all->p + all->len, all->cap - all->len);
-        if (n > 0)
-            all->len += (size_t)n;
-    } while (n > 0 && all->len <= max);
-    return all->len > max ? -EMSGSIZE : (int)n;
-}
-
-int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out)
-{
-    int64_t length = d->request ? mk_request_length(d->request) : 0;
-    if (length > 0 && (uint64_t)length > max)
-        return -EMSGSIZE;
-    struct duda_scratch_buf all;
-    int e = duda_scratch_buf_begin(d, &all, max + (8 << 10));
-    e = e ? e : read_body_into(d, &all.buf, max);
-    *out = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&all.buf));
-    duda_wait_end(&all.wait);
-    return !e && !out->p ? -ENOMEM : e;
 }

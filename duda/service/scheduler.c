@@ -13,7 +13,6 @@
 #include "service/suspend.h"
 #include "service/terminated.h"
 #include "service/worker_ctx.h"
-#include "trace/memory_limit.h"
 
 enum {
     STACK = 64 << 10,

@@ -105,7 +105,7 @@ static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config
                              const struct duda_service *service, struct duda_service_ref *owner)
 {
     mk_str name = mk_str_from_c(service->name);
-    if (!duda_share_is_valid_name(name)) {
+    if (!duda_scope_is_valid_name(name)) {
         mk_config_error(config, NULL, NULL,
                         "the service `%s` needs a name of 1 to %d letters, digits, `-` and `_`",
                         service->name, DUDA_SCOPE_MAX);

@@ -4,9 +4,9 @@
 #define DUDA_SERVICE_SESSION_CONFIG_H
 
 #include "seal/cookie_crypto.h"
-#include "text/revoked_sessions.h"
-#include "text/session_rate.h"
-#include "text/session_shm.h"
+#include "service/revoked_sessions.h"
+#include "service/session_rate.h"
+#include "service/session_shm.h"
 
 enum { DUDA_SESSION_KEYS_MAX = 8 };
 

@@ -6,8 +6,8 @@
 #include <duda/session.h>
 
 #include "service/duda_ctx.h"
-#include "text/revoked_sessions.h"
-#include "text/siphash.h"
+#include "service/revoked_sessions.h"
+#include "service/siphash.h"
 
 struct duda_session_pair {
     mk_str name, value;

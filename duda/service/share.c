@@ -3,15 +3,6 @@
 
 #include <duda/scope.h>
 
-bool duda_share_is_valid_name(mk_str name)
-{
-    size_t i = 0;
-    while (i < name.len && (mk_char_is_alpha(name.p[i]) || mk_char_is_digit(name.p[i]) || name.p[i] == '-' ||
-                            name.p[i] == '_'))
-        i++;
-    return i == name.len && i > 0 && i <= DUDA_SCOPE_MAX;
-}
-
 static bool list_contains(const mk_str *list, size_t n, mk_str word)
 {
     size_t i = 0;
@@ -28,17 +19,6 @@ const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_s
     return NULL;
 }
 
-/* For a host pattern, `host` is the requested name, which the client chooses, a space, and the pattern. */
-mk_str duda_share_state_host(const struct duda_share *share, mk_str host)
-{
-    bool is_one = share && share->has_all_hosts;
-    mk_str id = host;
-    mk_str_cut(&id, ' ');
-    for (size_t i = 0; share && i < share->n_hosts; i++)
-        is_one = is_one || mk_str_eq_nocase(share->hosts[i], host) || mk_str_eq_nocase(share->hosts[i], id);
-    return is_one ? MK_STR("\1") : host; /* not a valid host name */
-}
-
 /* ---- Parsing ---- */
 
 static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *error)
@@ -52,7 +32,7 @@ static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, co
 static bool parse_share_name(const struct mk_conf_ctx *conf_ctx, const struct duda_shares *known, mk_str word,
                              struct duda_share *share)
 {
-    if (!duda_share_is_valid_name(word))
+    if (!duda_scope_is_valid_name(word))
         return report_bad_share(conf_ctx, word, "the name has 1 to 48 letters, digits, `-` and `_`");
     for (size_t i = 0; i < known->n; i++)
         if (mk_str_eq(known->at[i].name, word))

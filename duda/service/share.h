@@ -22,13 +22,13 @@ bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *s
 bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out);
 
 /* Letters, digits, `-` and `_`, within the maximum length. */
-bool duda_share_is_valid_name(mk_str name);
+bool duda_scope_is_valid_name(mk_str name);
 /* NULL: the service shares nothing. */
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service);
 /* Called when all services are known: reports unknown names, and a scope named like another service. */
 void duda_shares_check(struct mk_config *config, const void *section, const struct duda_shares *shares,
                        const mk_str *services, size_t n);
 /* The host name under which the state of that host is stored; `share` may be NULL. */
-mk_str duda_share_state_host(const struct duda_share *share, mk_str host);
+mk_str duda_scope_state_host(const struct duda_share *share, mk_str host);
 
 #endif

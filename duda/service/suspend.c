@@ -3,39 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 
 #include "service/route_table.h"
-
-struct mk_request *duda_request(const struct duda_ctx *d)
-{
-    return d->request;
-}
-
-struct mk_response *duda_response(const struct duda_ctx *d)
-{
-    return d->response;
-}
-
-struct mk_worker *duda_worker(const struct duda_ctx *d)
-{
-    return d->worker_ctx->worker;
-}
-
-void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
-{
-    char room[DUDA_LOG_MAX];
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(room, sizeof room, fmt, args);
-    va_end(args);
-    if (n < 0)
-        return;
-    if (d->request)
-        mk_request_log(d->request, level, "%s", room);
-    else
-        mk_worker_log(d->worker_ctx->worker, level, "%s", room);
-}
 
 int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what)
 {
@@ -209,6 +178,6 @@ int duda_deadline(struct duda_ctx *d, uint32_t ms)
     mk_timer_stop(&d->deadline);
     mk_timer_init(&d->deadline, on_deadline);
     if (ms)
-        mk_timer_set(&d->deadline, duda_worker(d), ms);
+        mk_timer_set(&d->deadline, d->worker_ctx->worker, ms);
     return 0;
 }

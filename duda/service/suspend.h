@@ -10,14 +10,6 @@ enum { DUDA_REFUSALS_MAX = 1000 }; /* maximum number of waits a handler may atte
 /* Called in the handler: suspends it until one of these events or duda_wake(). 0, or the error that cancelled
  * it. */
 int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what);
-/* The raw header in the request, not NUL-terminated. Absent only if the header is missing: allocates
- * nothing. */
-mk_str duda_header_view(const struct duda_ctx *d, const char *name);
-/* Longer messages are truncated. */
-enum { DUDA_LOG_MAX = 1024 };
-/* Logs to the virtual host of the request or, without a request, to the server log. */
-void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
-    MK_API_PRINTF(3, 4);
 /* Cancels the handler: its waits return the error from now on. The first cancellation wins. Returns the error
  * that waits return. */
 int duda_suspend_cancel(struct duda_ctx *d, int error);

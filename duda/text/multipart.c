@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "text/part_header.h"
+#include "text/multipart_header.h"
 
 enum {
     PARTS_DEFAULT = 256,
@@ -177,7 +177,7 @@ static int parse_part_head(struct duda_multipart *m)
         return fail_with_reason(m, -EFBIG,
                                 "there are more than `.parts` of its struct duda_multipart_limits");
     struct duda_part part;
-    int e = duda_part_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->why);
+    int e = duda_multipart_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->why);
     if (!e) {
         m->why = NULL;
         e = m->ops->part(m->ctx, &part);

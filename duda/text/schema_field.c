@@ -250,8 +250,7 @@ static struct duda_value string_value(const struct duda_schema_field *m, const v
     return v;
 }
 
-/* The value of one list element, or of the field itself if it is not a list. */
-static struct duda_value field_value_at(const struct duda_schema_field *m, const void *at)
+struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at)
 {
     bool truth;
     double number;
@@ -281,7 +280,7 @@ struct duda_value duda_schema_field_value(const struct duda_schema_field *m, con
         return duda_value_null();
     const char *at = (const char *)base + m->offset;
     if (!m->is_list)
-        return field_value_at(m, at);
+        return duda_schema_field_value_at(m, at);
     struct duda_value v = duda_value_null();
     v.kind = DUDA_VALUE_STRUCTS;
     memcpy(&v.of.in.object, at, sizeof v.of.in.object);
@@ -289,52 +288,4 @@ struct duda_value duda_schema_field_value(const struct duda_schema_field *m, con
     v.of.in.field = m;
     v.of.in.schema = m->schema;
     return v;
-}
-
-bool duda_value_is_list(const struct duda_value *v)
-{
-    return v->kind == DUDA_VALUE_LIST || v->kind == DUDA_VALUE_STRUCTS;
-}
-
-struct duda_value duda_value_item(const struct duda_value *list, size_t i)
-{
-    if (!duda_value_is_list(list) || i >= list->n)
-        return duda_value_null();
-    if (list->kind == DUDA_VALUE_LIST)
-        return list->of.list[i];
-    const struct duda_schema_field *m = list->of.in.field;
-    const char *at = (const char *)list->of.in.object;
-    return m ? field_value_at(m, at + i * m->size)
-             : duda_value_struct(list->of.in.schema, at + i * list->of.in.schema->size);
-}
-
-bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_value *out)
-{
-    if (v->kind == DUDA_VALUE_STRUCT) {
-        size_t i = duda_schema_field_find(v->of.in.schema, name);
-        if (i != MK_STR_NONE)
-            *out = duda_schema_field_value(&v->of.in.schema->fields[i], v->of.in.object);
-        return i != MK_STR_NONE;
-    }
-    for (size_t i = 0; v->kind == DUDA_VALUE_MAP && i < v->n; i++)
-        if (mk_str_eq(mk_str_from_c(v->of.map[i].name), name)) {
-            *out = v->of.map[i].value;
-            return true;
-        }
-    return false;
-}
-
-bool duda_value_member_at(const struct duda_value *v, size_t i, const char **name, struct duda_value *out)
-{
-    if (v->kind == DUDA_VALUE_STRUCT && i < v->of.in.schema->n) {
-        const struct duda_schema_field *m = &v->of.in.schema->fields[i];
-        *name = duda_schema_field_name(m);
-        *out = duda_schema_field_value(m, v->of.in.object);
-        return true;
-    }
-    if (v->kind != DUDA_VALUE_MAP || i >= v->n)
-        return false;
-    *name = v->of.map[i].name;
-    *out = v->of.map[i].value;
-    return true;
 }

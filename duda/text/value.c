@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/value.h>
-#include <locale.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "text/schema_field.h"
 
@@ -57,68 +54,50 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
     }
 }
 
-/* ---- Numbers ---- */
-
-void duda_number_write(struct mk_buf *out, double n)
+bool duda_value_is_list(const struct duda_value *v)
 {
-    struct mk_json_writer w = mk_json_writer_to(out);
-    mk_json_double(&w, n);
+    return v->kind == DUDA_VALUE_LIST || v->kind == DUDA_VALUE_STRUCTS;
 }
 
-static size_t digits_len(mk_str s)
+struct duda_value duda_value_item(const struct duda_value *list, size_t i)
 {
-    size_t n = 0;
-    while (n < s.len && mk_char_is_digit(s.p[n]))
-        n++;
-    return n;
+    if (!duda_value_is_list(list) || i >= list->n)
+        return duda_value_null();
+    if (list->kind == DUDA_VALUE_LIST)
+        return list->of.list[i];
+    const struct duda_schema_field *m = list->of.in.field;
+    const char *at = (const char *)list->of.in.object;
+    return m ? duda_schema_field_value_at(m, at + i * m->size)
+             : duda_value_struct(list->of.in.schema, at + i * list->of.in.schema->size);
 }
 
-size_t duda_number_len(mk_str s, bool *is_integer)
+bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_value *out)
 {
-    size_t at = s.len && s.p[0] == '-';
-    size_t n = digits_len(mk_str_skip(s, at));
-    if (n == 0 || (n > 1 && s.p[at] == '0'))
-        return 0;
-    at += n;
-    *is_integer = true;
-    if (at < s.len && s.p[at] == '.') {
-        n = digits_len(mk_str_skip(s, at + 1));
-        if (n == 0)
-            return 0;
-        *is_integer = false;
-        at += 1 + n;
+    if (v->kind == DUDA_VALUE_STRUCT) {
+        size_t i = duda_schema_field_find(v->of.in.schema, name);
+        if (i != MK_STR_NONE)
+            *out = duda_schema_field_value(&v->of.in.schema->fields[i], v->of.in.object);
+        return i != MK_STR_NONE;
     }
-    if (at < s.len && (s.p[at] == 'e' || s.p[at] == 'E')) {
-        at += at + 1 < s.len && (s.p[at + 1] == '+' || s.p[at + 1] == '-') ? 2 : 1;
-        n = digits_len(mk_str_skip(s, at));
-        if (n == 0)
-            return 0;
-        *is_integer = false;
-        at += n;
+    for (size_t i = 0; v->kind == DUDA_VALUE_MAP && i < v->n; i++)
+        if (mk_str_eq(mk_str_from_c(v->of.map[i].name), name)) {
+            *out = v->of.map[i].value;
+            return true;
+        }
+    return false;
+}
+
+bool duda_value_member_at(const struct duda_value *v, size_t i, const char **name, struct duda_value *out)
+{
+    if (v->kind == DUDA_VALUE_STRUCT && i < v->of.in.schema->n) {
+        const struct duda_schema_field *m = &v->of.in.schema->fields[i];
+        *name = duda_schema_field_name(m);
+        *out = duda_schema_field_value(m, v->of.in.object);
+        return true;
     }
-    return at;
-}
-
-bool duda_integer_parse(mk_str s, struct duda_integer *out)
-{
-    out->is_negative = s.len && s.p[0] == '-';
-    return mk_num_parse(mk_str_skip(s, out->is_negative), &out->amount);
-}
-
-/* Longer numbers are accepted, but digits beyond the precision of a double do not justify a larger buffer. */
-enum { NUMBER_TEXT_MAX = 256 };
-
-bool duda_number_parse(mk_str s, double *out)
-{
-    char text[NUMBER_TEXT_MAX + 1];
-    bool is_integer;
-    if (s.len == 0 || s.len > NUMBER_TEXT_MAX || duda_number_len(s, &is_integer) != s.len)
+    if (v->kind != DUDA_VALUE_MAP || i >= v->n)
         return false;
-    memcpy(text, s.p, s.len);
-    text[s.len] = '\0';
-    char *point = strchr(text, '.');
-    if (point && *localeconv()->decimal_point)
-        *point = *localeconv()->decimal_point;
-    *out = strtod(text, NULL);
-    return isfinite(*out);
+    *name = v->of.map[i].name;
+    *out = v->of.map[i].value;
+    return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of duda-dev: sources, make rules, compiler messages, crash reports, patterns, names. */
-#include "allowed_hosts.h"
 #include "compile.h"
 #include "crash.h"
 #include "error_page.h"
 #include "introspect.h"
+#include "server_config.h"
 #include "symbolize.h"
 
 #include "base/assert.h"
@@ -49,7 +49,7 @@ static void check_lines(mk_str text)
             MK_ASSERT(is_within(f.object, line) && is_within(f.symbol, line));
         if (dev_symbolize_parse_location(line, &path, &row))
             MK_ASSERT(row > 0 && is_within(path, line));
-        (void)dev_allowed_hosts_contain(line, line);
+        (void)dev_server_config_allows_host(line, line);
     }
 }
 

@@ -19,7 +19,7 @@ FOLDERS = ("duda/service", "duda/text", "duda/seal", "duda/packages")
 PROBE = "duda_touch_of_a_source"  # of variable size, see duda/service.h
 # Functions that run on other stacks: those of the event loop, of startup, and of the crash report.
 ELSEWHERE = {
-    "duda/packages/conn/package_stream.c": "the event loop",
+    "duda/packages/common/package_stream.c": "the event loop",
     "duda/service/crash_report.c": "the crash report has its own stack",
     "duda/service/session_config.c": "startup",
     "duda/service/symbolizer.c": "the event loop",

@@ -6,7 +6,7 @@
 #include <monkey/text.h>
 
 #include "client.h"
-#include "package.h"
+#include "common/package.h"
 
 #define AT(member) MK_CONF_AT(struct duda_http_client, member)
 

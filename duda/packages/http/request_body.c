@@ -4,7 +4,7 @@
 #include <duda/request.h>
 #include <errno.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "stream.h"
 
 static ssize_t pull(void *ctx, char *buf, size_t cap)

@@ -6,8 +6,8 @@
 #include <monkey/http.h>
 #include <monkey/mem.h>
 
-#include "conn/package_conn.h"
-#include "package.h"
+#include "common/package.h"
+#include "common/package_conn.h"
 #include "stream.h"
 
 enum { READ_ROOM = 16 * 1024 };

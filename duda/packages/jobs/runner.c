@@ -8,8 +8,8 @@
 #include <monkey/mem.h>
 #include <monkey/text.h>
 
+#include "common/package.h"
 #include "jobs_worker.h"
-#include "package.h"
 
 enum {
     LOOK_MS = 1000,

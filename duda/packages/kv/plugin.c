@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commit_queue.h"
-#include "package.h"
+#include "common/package.h"
 #include "store_backend.h"
 
 #define AT(member) MK_CONF_AT(struct duda_kv_settings, member)

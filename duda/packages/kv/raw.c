@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "commit_queue.h"
-#include "package.h"
+#include "common/package.h"
 
 /* ---- Reading ---- */
 

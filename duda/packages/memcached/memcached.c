@@ -9,7 +9,7 @@
 #include <monkey/mem.h>
 
 #include "command.h"
-#include "package.h"
+#include "common/package.h"
 
 enum { COMMAND_MAX = 4096 };
 
@@ -27,7 +27,7 @@ struct pending_call {
     int error;
 };
 
-static const struct memcached_server *key_server(const struct duda_memcached *m, mk_str key)
+static const struct memcached_conn *key_server(const struct duda_memcached *m, mk_str key)
 {
     return &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, key)];
 }
@@ -71,13 +71,13 @@ static int send_command(struct duda_memcached *m, struct call_group *a, struct p
     struct memcached_call *job = mk_mem_zalloc(1, sizeof *job);
     if (!job)
         return -ENOMEM;
-    struct memcached_server *s =
+    struct memcached_conn *s =
         &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, c->key)];
     job->bytes = mk_buf_growing(c->value.len + COMMAND_MAX);
     memcached_command_format(&job->bytes, c, mk_worker_now(s->stream.link.worker));
     job->on_reply = on_reply;
     job->ctx = q;
-    int e = job->bytes.failed ? -ENOMEM : memcached_server_send(s, job);
+    int e = job->bytes.failed ? -ENOMEM : memcached_conn_send(s, job);
     if (e) {
         memcached_call_free(job);
         return e;

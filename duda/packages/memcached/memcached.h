@@ -3,12 +3,12 @@
 #ifndef DUDA_MEMCACHED_MEMCACHED_H
 #define DUDA_MEMCACHED_MEMCACHED_H
 
+#include "conn.h"
 #include "hash_ring.h"
-#include "server.h"
 
 struct duda_memcached {
     const struct memcached_settings *settings;
-    struct memcached_server *servers;
+    struct memcached_conn *servers;
 };
 
 #endif

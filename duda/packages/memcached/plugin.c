@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
+#include "common/package.h"
 #include "memcached.h"
-#include "package.h"
 
 #define AT(member) MK_CONF_AT(struct memcached_settings, member)
 
@@ -85,7 +85,7 @@ static int open_servers(void *one, struct mk_worker *w, const void *settings)
     m->settings = settings;
     m->servers = mk_mem_zalloc(m->settings->n, sizeof *m->servers);
     for (unsigned i = 0; m->servers && i < m->settings->n && !e; i++)
-        e = memcached_server_open(&m->servers[i], w, m->settings, m->settings->upstreams[i]);
+        e = memcached_conn_open(&m->servers[i], w, m->settings, m->settings->upstreams[i]);
     return m->servers ? e : -ENOMEM;
 }
 
@@ -93,7 +93,7 @@ static void close_servers(void *one)
 {
     struct duda_memcached *m = one;
     for (unsigned i = 0; m->servers && i < m->settings->n; i++)
-        memcached_server_close(&m->servers[i]);
+        memcached_conn_close(&m->servers[i]);
     mk_mem_free(m->servers);
 }
 

@@ -7,7 +7,7 @@
 #include <libpq-fe.h>
 
 #include "cancel.h"
-#include "conn/package_conn.h"
+#include "common/package_conn.h"
 #include "migrate.h"
 #include "prepared.h"
 #include "resolver.h"

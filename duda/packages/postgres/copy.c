@@ -9,7 +9,7 @@
 #include <monkey/mem.h>
 #include <poll.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "result.h"
 
 /* libpq sends when it has a BLOCK of messages, each with a HEAD. */

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
+#include "common/package.h"
 #include "conninfo.h"
-#include "package.h"
 #include "pool.h"
 
 #define AT(member) MK_CONF_AT(struct postgres_settings, member)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "result.h"
 
 enum { CANCEL_AFTER_MS = 100, DEPTH_MAX = 64 };

@@ -3,8 +3,8 @@
 #ifndef DUDA_POSTGRES_POOL_H
 #define DUDA_POSTGRES_POOL_H
 
+#include "common/package_wait_queue.h"
 #include "pubsub.h"
-#include "wait_queue/wait_queue.h"
 
 struct postgres_pool {
     struct duda_sql_db sql; /* must be first */

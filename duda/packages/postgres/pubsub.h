@@ -5,8 +5,8 @@
 
 #include <duda/postgres.h>
 
+#include "common/package_message_queue.h"
 #include "conn.h"
-#include "message_queue/message_queue.h"
 
 struct duda_postgres_sub {
     struct duda_postgres_sub *next, **link;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "pool.h"
 
 static void free_sub(void *ctx)

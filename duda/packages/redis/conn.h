@@ -4,7 +4,7 @@
 #ifndef DUDA_REDIS_CONN_H
 #define DUDA_REDIS_CONN_H
 
-#include "conn/package_stream.h"
+#include "common/package_stream.h"
 #include "reply_parser.h"
 
 struct redis_settings {

@@ -7,7 +7,7 @@
 #include <monkey/plugin.h>
 #include <monkey/text.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "redis.h"
 #include "store_backend.h"
 

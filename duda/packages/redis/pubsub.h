@@ -5,8 +5,8 @@
 
 #include <duda/redis.h>
 
+#include "common/package_message_queue.h"
 #include "conn.h"
-#include "message_queue/message_queue.h"
 
 struct duda_redis_sub {
     struct duda_redis_sub *next, **link;

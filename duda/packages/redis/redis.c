@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "common/package.h"
 #include "key_slot.h"
-#include "package.h"
 
 enum { SHOWN_MAX = 60, DEDICATED_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKED_MAX = 2 };
 

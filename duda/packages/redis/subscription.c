@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "common/package.h"
 #include "key_slot.h"
-#include "package.h"
 #include "redis.h"
 
 static void free_sub(void *ctx)

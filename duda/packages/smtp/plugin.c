@@ -7,7 +7,7 @@
 #include <monkey/text.h>
 #include <unistd.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "session.h"
 
 #define AT(member) MK_CONF_AT(struct duda_smtp, member)

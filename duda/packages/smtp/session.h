@@ -6,7 +6,7 @@
 #include <duda/smtp.h>
 #include <duda/wait.h>
 
-#include "conn/package_stream.h"
+#include "common/package_stream.h"
 #include "protocol.h"
 
 struct duda_smtp {

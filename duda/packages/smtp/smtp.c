@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <monkey/text.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "session.h"
 
 /* duda_mail_write() encodes this many bytes as one line. */

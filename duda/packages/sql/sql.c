@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "transactions.h"
 
 MK_PLUGIN_DECLARE(duda_sql_db);

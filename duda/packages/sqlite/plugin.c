@@ -5,7 +5,7 @@
 #include <monkey/plugin.h>
 #include <sys/stat.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "pool.h"
 
 #define AT(member) MK_CONF_AT(struct sqlite_settings, member)

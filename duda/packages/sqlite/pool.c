@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "package.h"
+#include "common/package.h"
 
 /* A copy of the handler's request: the handler may be gone before the thread starts. */
 struct sqlite_job {

@@ -5,8 +5,8 @@
 
 #include <monkey/worker.h>
 
+#include "common/package_wait_queue.h"
 #include "session.h"
-#include "wait_queue/wait_queue.h"
 
 struct sqlite_pool;
 

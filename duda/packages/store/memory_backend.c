@@ -4,7 +4,7 @@
 #include <duda/request.h>
 #include <errno.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "store.h"
 
 static uint64_t expiry_time(uint64_t ttl_ms)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stores of a worker, and the calls that each backend implements. */
 #include "store.h"
-#include "package.h"
+#include "common/package.h"
 
 #include <duda/request.h>
 #include <errno.h>

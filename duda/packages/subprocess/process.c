@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "package.h"
+#include "common/package.h"
 
 enum { ERRORS_MAX = 16 << 10, PIPE = 64 << 10, PIECE = 1024 };
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "package.h"
+#include "common/package.h"
 #include "process.h"
 
 enum { PIECE = 4096, DISCARDED = 1024 };

@@ -15,7 +15,6 @@
 #include "service/suspend.h"
 #include "service/terminated.h"
 #include "service/worker_ctx.h"
-#include "trace/memory_limit.h"
 #include "unit/test.h"
 
 /* ---- Fake server ---- */
@@ -182,9 +181,10 @@ void mk_deferred_free(struct mk_deferred *t)
 
 /* ---- Fakes of other Duda files ---- */
 
-void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+mk_str duda_request_id(struct duda_ctx *d)
 {
-    (void)d, (void)level, (void)fmt;
+    (void)d;
+    return MK_STR("1");
 }
 
 void duda_memory_limit_format(char *room, size_t cap)

@@ -41,6 +41,12 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     (void)w, (void)level, (void)fmt;
 }
 
+mk_str duda_request_id(struct duda_ctx *self)
+{
+    (void)self;
+    return MK_STR("1");
+}
+
 int64_t mk_worker_now(const struct mk_worker *w)
 {
     (void)w;

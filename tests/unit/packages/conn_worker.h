@@ -3,7 +3,7 @@
 #ifndef MK_UNIT_PACKS_LINK_WORKER_H
 #define MK_UNIT_PACKS_LINK_WORKER_H
 
-#include <conn/package_conn.h>
+#include <common/package_conn.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <string.h>

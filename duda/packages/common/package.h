@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Common code of packages with configuration sections: sections with a Name and a location, and the
+ * per-worker instance of each. Compiled into each package; knows none of them. */
+#ifndef DUDA_COMMON_PACKAGE_H
+#define DUDA_COMMON_PACKAGE_H
+
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/clock.h>
+#include <monkey/meter.h>
+#include <monkey/plugin.h>
+#include <monkey/worker.h>
+
+/* Must be the first member of the settings of a section. */
+struct package_settings {
+    mk_str name, place;
+    uint32_t meter; /* set when the section is read */
+};
+
+/* This worker's metrics of the calls to a section. */
+static inline uint64_t *package_meter(const struct mk_worker *w, const void *settings)
+{
+    return mk_worker_cells(w, ((const struct package_settings *)settings)->meter);
+}
+
+/* Starts to measure a call; pass the result to package_meter_end(). */
+static inline uint64_t package_meter_begin(uint64_t *p)
+{
+    mk_meter_begin(p);
+    return mk_clock_us();
+}
+
+/* A missing or changed entry is a regular result, not a failure. */
+static inline bool package_meter_is_failure(int e)
+{
+    return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
+}
+
+static inline void package_meter_end(uint64_t *p, uint64_t begun, int e)
+{
+    mk_meter_end(p, mk_clock_us() - begun, package_meter_is_failure(e));
+}
+
+/* A call of a handler into a package: one wait, counted as one call. A cancelled handler starts no call, so
+ * no call acquires a connection or memory that would not be released. */
+struct package_call {
+    struct duda_wait wait; /* must be first */
+    uint64_t *meter;
+    uint64_t begun;
+    int result;
+};
+
+void package_call_record(struct duda_wait *w);
+
+/* 0, or the error that cancelled the handler. Not counted if `meter` is NULL. */
+static inline int package_call_begin(struct package_call *c, struct duda_ctx *d, uint64_t *meter)
+{
+    int e = duda_wait_begin(d, &c->wait, package_call_record);
+    if (e)
+        return e;
+    c->meter = meter;
+    c->result = -ECANCELED; /* if it does not finish */
+    c->begun = meter ? package_meter_begin(meter) : 0;
+    return 0;
+}
+
+/* Ends the call and returns `result`. Does nothing else if the call did not begin. */
+static inline int package_call_end(struct package_call *c, int result)
+{
+    c->result = result;
+    duda_wait_end(&c->wait);
+    return result;
+}
+
+/* clang-format off */
+/* The key `Name` of such a struct. */
+#define PACKAGE_NAME_KEY                                                                                        \
+    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .default_value = "main",            \
+     .min = 1, .max = 63, .help = "What services call it, if there are several."}
+/* clang-format on */
+
+enum { PACKAGE_SECTIONS_MAX = 64 };
+
+struct package_type;
+
+/* The sections of a configuration, in order. */
+struct package_sections {
+    const struct package_type *kind;
+    void *v[PACKAGE_SECTIONS_MAX];
+    size_t n;
+};
+
+struct package_type {
+    const struct mk_plugin *plugin;
+    const struct mk_conf_table *table;
+    const char *name;  /* name of the package: "kv" */
+    const char *place; /* a key that every section must have */
+    size_t max;        /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
+    /* Validates the other keys of a section. False: invalid; already reported. */
+    bool (*check_section)(struct mk_config *config, const struct package_sections *before, void *settings);
+    /* Registers the Name of a valid section with other plugins; may be NULL. */
+    void (*declare)(struct mk_config *config, const void *settings, mk_str name);
+    size_t size; /* size of the per-worker instance, initially zeroed */
+    /* Opens an instance. 0 or a negated errno value; -EEXIST: a section of another type already has the name.
+     * NULL: the instance is a copy of the settings. */
+    int (*open)(void *one, struct mk_worker *w, const void *settings);
+    /* Also called if open() failed; may be NULL. */
+    void (*close)(void *one);
+};
+
+/* The sections of the package `id`, with the keys in `keys`: `settings` is the settings struct, `in_worker`
+ * the per-worker struct, `about` the help text. The other arguments are members of struct package_type. */
+#define PACKAGE_TYPE(id, section_name, settings, in_worker, about, ...)                                      \
+    MK_PLUGIN_DECLARE(duda_##id);                                                                            \
+    static const struct mk_conf_table table = {                                                              \
+        .section = section_name,                                                                             \
+        .keys = keys,                                                                                        \
+        .n = MK_LEN(keys),                                                                                   \
+        .repeatable = true,                                                                                  \
+        .help = about,                                                                                       \
+        .size = sizeof(settings),                                                                            \
+        .scope = MK_CONF_SERVER,                                                                             \
+    };                                                                                                       \
+    static const struct package_type kind = {.plugin = &MK_PLUGIN_OF(duda_##id),                             \
+                                             .table = &table,                                                \
+                                             .name = #id,                                                    \
+                                             .size = sizeof(in_worker),                                      \
+                                             __VA_ARGS__}
+
+#define PACKAGE_NEEDS(...)                                                                                   \
+    (const char *const[])                                                                                    \
+    {                                                                                                        \
+        __VA_ARGS__, NULL                                                                                    \
+    }
+
+/* Its plugin, with that help text; the other arguments are members of struct mk_plugin. */
+#define PACKAGE_PLUGIN(id, about, ...)                                                                       \
+    static int load(struct mk_config *config, void **data)                                                   \
+    {                                                                                                        \
+        return package_load(&kind, config, data);                                                            \
+    }                                                                                                        \
+    MK_PLUGIN(duda_##id) = {                                                                                 \
+        MK_PLUGIN_HEAD,                                                                                      \
+        .name = "duda-" #id,                                                                                 \
+        .version = MK_VERSION,                                                                               \
+        .help = about,                                                                                       \
+        .sections = (const struct mk_conf_table *const[]){&table, NULL},                                     \
+        .load = load,                                                                                        \
+        .worker_start = package_worker_start,                                                                \
+        .worker_stop = package_worker_stop,                                                                  \
+        __VA_ARGS__,                                                                                         \
+    }
+
+/* Hooks of the plugin: load() calls the first one. */
+int package_load(const struct package_type *kind, struct mk_config *config, void **data);
+int package_worker_start(struct mk_worker *w, void *data);
+void package_worker_stop(struct mk_worker *w, void *data);
+/* This worker's instance of the section with that Name; NULL selects the first. Returns NULL if there is
+ * none, which is logged. */
+void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
+
+/* A handler used a missing section: logs an error, once for each Name, and records the reason. It applies if
+ * the handler returns -ENODEV, the result of package functions without a section. */
+void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
+
+#endif

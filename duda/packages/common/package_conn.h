@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection to a server that reconnects when it is lost: its state, its backoff, log messages about an
+ * outage, errors for handlers, and the requests in flight. The owner transports the bytes: package_stream.h
+ * uses the plugin `upstream`, other owners use a client library. Compiled into each package that uses it. */
+#ifndef DUDA_PACKAGES_COMMON_PACKAGE_CONN_H
+#define DUDA_PACKAGES_COMMON_PACKAGE_CONN_H
+
+#include <errno.h>
+#include <monkey/buf.h>
+#include <monkey/sm.h>
+#include <monkey/worker.h>
+
+#include "package_request_queue.h"
+
+/* Do not compare these by order: use package_conn_is_opening() and package_conn_is_ready(). */
+enum package_conn_state {
+    PACKAGE_CONN_DOWN,
+    PACKAGE_CONN_RESOLVING, /* looks up the server */
+    PACKAGE_CONN_CONNECTING,
+    PACKAGE_CONN_HANDSHAKE, /* connected, not ready yet: authenticates, checks the server */
+    PACKAGE_CONN_READY,
+    PACKAGE_CONN_EXCLUSIVE /* up, and reserved for one handler */
+};
+
+enum { PACKAGE_CONN_ERROR_MAX = 512 };
+
+struct package_conn;
+
+struct package_conn_ops {
+    const char *section; /* name in the log: "REDIS" */
+    /* Starts an attempt: moves to RESOLVING or CONNECTING, and later to UP with package_conn_mark_ready().
+     * May fail at once. */
+    void (*connect)(struct package_conn *l);
+    /* Frees the resources of the connection, in any state. */
+    void (*close)(struct package_conn *l);
+    /* Each of these callbacks may be NULL. None of them may free the connection. */
+    void (*on_up)(struct package_conn *l);
+    void (*on_down)(struct package_conn *l, int error); /* all sent requests have ended */
+    void (*on_late)(struct package_conn *l); /* an attempt or a reply timed out: the connection closes next */
+    void (*send)(struct package_conn *l);    /* at the end of an iteration, while up: sends `waiting` */
+    /* Ends a request and returns it to the owner. An error comes with is_sent: may the server have received
+     * it? */
+    void (*finish)(struct package_conn *l, struct package_request *r, int error, bool is_sent);
+};
+
+struct package_conn {
+    const struct package_conn_ops *ops;
+    struct mk_worker *worker;
+    mk_str name;   /* of the section */
+    mk_str server; /* server in log messages; empty: the section name suffices */
+    uint32_t timeout_ms;
+    bool fails_fast; /* another server may take over: requests fail at once while attempts fail */
+    bool stays_up;   /* reconnects even if no request waits */
+
+    struct mk_sm state;                   /* an enum package_conn_state: package_conn_set_state() */
+    uint64_t since_ms;                    /* start of the last attempt */
+    uint64_t retry_ms;                    /* no attempt starts before this time */
+    uint32_t backoff_ms;                  /* maximum delay after the last attempt; 0: it succeeded */
+    uint64_t failing_ms;                  /* start of the outage, which is logged; 0: no outage */
+    struct package_request_queue waiting; /* waits for the connection, or for the end of the iteration */
+    struct package_request_queue sent;    /* in reply order */
+    struct mk_deferred *turn;
+    struct mk_timer timer;
+    uint64_t timer_ms; /* 0: not set */
+    size_t reason_at;  /* offset of the reason in `why` */
+    char why
+        [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: no error */
+};
+
+/* `l` must be zeroed. 0 or -ENOMEM; call package_conn_fini() in both cases. */
+int package_conn_init(struct package_conn *l, struct mk_worker *w, const struct package_conn_ops *ops,
+                      mk_str name, uint32_t timeout_ms);
+/* Ends all requests with -ECANCELED. Does nothing if the connection was never initialized. */
+void package_conn_fini(struct package_conn *l);
+
+/* ---- States ---- */
+
+static inline bool package_conn_is_in_state(const struct package_conn *l, enum package_conn_state state)
+{
+    return l->state.state == state;
+}
+void package_conn_set_state(struct package_conn *l, enum package_conn_state to);
+/* An attempt is in progress. */
+bool package_conn_is_opening(const struct package_conn *l);
+/* UP or EXCLUSIVE. */
+bool package_conn_is_ready(const struct package_conn *l);
+/* The last attempts failed: the log shows an outage. */
+static inline bool package_conn_is_failing(const struct package_conn *l)
+{
+    return l->failing_ms;
+}
+/* Attempts have failed for at least Timeout. */
+bool package_conn_is_unavailable(const struct package_conn *l);
+
+/* Starts an attempt if the connection is down and the backoff has passed. Handlers call
+ * package_conn_stay_up() or package_conn_enqueue() instead, which defer it to the end of the loop iteration:
+ * connecting with a library or TLS needs more stack than a handler has. */
+void package_conn_open(struct package_conn *l);
+/* Connects at the end of the loop iteration, and reconnects whenever the connection is lost, until stays_up
+ * is cleared. */
+void package_conn_stay_up(struct package_conn *l);
+/* The attempt has succeeded. */
+void package_conn_mark_ready(struct package_conn *l);
+/* Closes the connection, unless it is down, because of an error of the peer or the kernel. */
+void package_conn_fail(struct package_conn *l, int error, const char *reason);
+/* Like package_conn_fail(), with a negated errno value of the connection itself. */
+void package_conn_fail_errno(struct package_conn *l, int e);
+
+/* ---- Errors ---- */
+
+/* Maps an error of connect() to a result that handlers may return. -ENOENT, for a missing socket path, would
+ * become 404; -EACCES and -EPERM, for a socket that we may not use, would become 403. */
+static inline int package_conn_map_errno(int e)
+{
+    return e == -ENOENT ? -ECONNREFUSED : e == -EACCES || e == -EPERM ? -ENOKEY : e;
+}
+
+/* The message for an errno value of a connection. */
+const char *package_conn_strerror(int e);
+/* Sets l->why. */
+void package_conn_set_error(struct package_conn *l, mk_str reason);
+/* Copies the error of another connection to the same server. */
+void package_conn_copy_error(struct package_conn *l, const struct package_conn *from);
+/* The error l->why without section and server. */
+const char *package_conn_error_reason(const struct package_conn *l);
+
+/* ---- Requests ---- */
+
+/* Is there capacity for another request, with at most `max` in flight? 0, -EBUSY, or -ECONNREFUSED if the
+ * server is unavailable. */
+int package_conn_check_capacity(const struct package_conn *l, size_t max);
+/* Appends to `waiting`. The caller has set due_ms. */
+void package_conn_enqueue(struct package_conn *l, struct package_request *r);
+/* Appends to `sent`, for owners that send at once. */
+void package_conn_add_sent(struct package_conn *l, struct package_request *r);
+/* Ends the first request of `sent`. */
+void package_conn_finish_first_sent(struct package_conn *l, int error);
+/* Call it when the first request of `sent` is due earlier than before. */
+void package_conn_set_timer(struct package_conn *l);
+
+#endif

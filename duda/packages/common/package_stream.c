@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/package_stream.h"
+
+#include <errno.h>
+
+enum { READ_ROOM = 16 * 1024, OUT_MAX = 256 << 20, OUT_KEPT = 256 << 10 };
+
+void package_stream_init(struct package_stream *s, const struct package_stream_ops *ops,
+                         struct mk_upstream *upstream)
+{
+    s->ops = ops;
+    s->upstream = upstream;
+    s->out = mk_buf_growing(OUT_MAX);
+}
+
+void package_stream_close(struct package_conn *l)
+{
+    struct package_stream *s = (struct package_stream *)l;
+    mk_upstream_conn_release(s->conn, MK_UPSTREAM_CONN_CLOSE);
+    s->conn = NULL;
+    mk_buf_free(&s->out);
+}
+
+ssize_t package_stream_write(struct package_stream *s, mk_str bytes)
+{
+    ssize_t n = mk_upstream_conn_write(s->conn, bytes, false);
+    if (n >= 0 || n == -EAGAIN)
+        return n;
+    package_conn_fail_errno(&s->link, (int)n);
+    return package_conn_map_errno((int)n);
+}
+
+ssize_t package_stream_read(struct package_stream *s, char *buf, size_t cap)
+{
+    ssize_t n = mk_upstream_conn_read(s->conn, buf, cap);
+    if (n > 0 || n == -EAGAIN)
+        return n;
+    if (n == 0) {
+        package_conn_fail(&s->link, -ECONNRESET, "the server has closed the connection");
+        return -ECONNRESET;
+    }
+    package_conn_fail_errno(&s->link, (int)n);
+    return package_conn_map_errno((int)n);
+}
+
+void package_stream_flush(struct package_stream *s)
+{
+    if (s->out.failed) {
+        package_conn_fail(&s->link, -ENOMEM, "out of memory for commands");
+        return;
+    }
+    while (s->conn && s->out.len) {
+        ssize_t n = package_stream_write(s, mk_buf_str(&s->out));
+        if (n < 0)
+            return;
+        mk_buf_consume(&s->out, (size_t)n);
+    }
+    if (s->out.cap > OUT_KEPT)
+        mk_buf_free(&s->out);
+}
+
+/* A read that did not fill the buffer got everything, except with TLS, which returns one record at a time,
+ * and at the end of the stream, which triggers no further event. */
+static bool may_be_more(const struct package_stream *s, unsigned which, size_t n)
+{
+    return n == READ_ROOM || which & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(s->upstream);
+}
+
+/* The callback may close the connection, or open another one. */
+static void read_available(struct package_stream *s, unsigned which)
+{
+    const struct mk_upstream_conn *conn = s->conn;
+    char buf[READ_ROOM];
+    for (bool more = true;
+         more && conn && s->conn == conn && !package_conn_is_in_state(&s->link, PACKAGE_CONN_CONNECTING);) {
+        ssize_t n = package_stream_read(s, buf, sizeof buf);
+        if (n < 0)
+            return;
+        more = may_be_more(s, which, (size_t)n);
+        s->ops->on_bytes(s, mk_str_of(buf, (size_t)n));
+    }
+}
+
+static void handle_events(struct package_stream *s, unsigned which)
+{
+    if (package_conn_is_in_state(&s->link, PACKAGE_CONN_CONNECTING)) {
+        int e = mk_upstream_conn_state(s->conn);
+        if (e == -EAGAIN)
+            return;
+        if (e) {
+            package_conn_fail_errno(&s->link, e);
+            return;
+        }
+        s->ops->on_connected(s);
+    }
+    if (!s->ops->on_bytes) {
+        s->ops->on_ready(s);
+        return;
+    }
+    package_stream_flush(s);
+    read_available(s, which);
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    handle_events(ctx, which);
+}
+
+void package_stream_connect(struct package_conn *l)
+{
+    struct package_stream *s = (struct package_stream *)l;
+    const struct mk_upstream_conn_options options = {.server = -1, .fresh = true, .address = s->to};
+    package_conn_set_state(l, PACKAGE_CONN_CONNECTING);
+    s->conn = mk_upstream_conn_acquire(l->worker, s->upstream, &options, on_ready, s);
+    if (s->conn)
+        handle_events(s, MK_ENDED);
+    else
+        package_conn_fail_errno(l, -ENOMEM);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that wait for a scarce resource, such as a connection: served in FIFO order. */
+#ifndef DUDA_PACKAGES_PACKAGE_WAIT_QUEUE_H
+#define DUDA_PACKAGES_PACKAGE_WAIT_QUEUE_H
+
+#include <duda/wait.h>
+
+struct package_waiter;
+
+struct package_wait_queue {
+    struct package_waiter *first, **last;
+    unsigned n;
+};
+
+void package_wait_queue_init(struct package_wait_queue *all);
+/* Suspends the handler until it receives a resource: 0, the error of package_wait_queue_fail_all(), or the
+ * error of a cancelled wait. A handler that received a resource owns it, even if it is cancelled at the same
+ * time. */
+int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, void **out);
+/* Hands the resource to the first waiting handler. False: none waits. */
+bool package_wait_queue_hand_over(struct package_wait_queue *all, void *one);
+/* Ends all waits with the error. */
+void package_wait_queue_fail_all(struct package_wait_queue *all, int error);
+
+#endif

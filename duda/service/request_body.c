@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the request body. */
+#include <errno.h>
+
+#include "service/suspend.h"
+
+ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap)
+{
+    for (;;) {
+        if (d->ended)
+            return duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
+        if (!d->request)
+            return 0;
+        ssize_t n = mk_request_read(d->request, room, cap);
+        if (n != -EAGAIN)
+            return n == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : n;
+        int e = duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
+        if (e)
+            return e;
+    }
+}
+
+static int read_body_into(struct duda_ctx *d, struct mk_buf *all, size_t max)
+{
+    ssize_t n;
+    do {
+        if (!mk_buf_reserve(all, 4096))
+            return all->len >= max ? -EMSGSIZE : -ENOMEM;
+        n = duda_read(d, all->p + all->len, all->cap - all->len);
+        if (n > 0)
+            all->len += (size_t)n;
+    } while (n > 0 && all->len <= max);
+    return all->len > max ? -EMSGSIZE : (int)n;
+}
+
+int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out)
+{
+    int64_t length = d->request ? mk_request_length(d->request) : 0;
+    if (length > 0 && (uint64_t)length > max)
+        return -EMSGSIZE;
+    struct duda_scratch_buf all;
+    int e = duda_scratch_buf_begin(d, &all, max + (8 << 10));
+    e = e ? e : read_body_into(d, &all.buf, max);
+    *out = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&all.buf));
+    duda_wait_end(&all.wait);
+    return !e && !out->p ? -ENOMEM : e;
+}

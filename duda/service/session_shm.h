@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions in memory shared by all workers. Independent of requests. A worker may die at any instruction. */
+#ifndef DUDA_SERVICE_SESSION_SHM_H
+#define DUDA_SERVICE_SESSION_SHM_H
+
+#include <duda/session.h>
+#include <monkey/addr.h>
+
+enum { DUDA_SESSION_SHM_ID = DUDA_SESSION_ID_LEN / 2 };
+
+struct duda_session_shm_memory;
+
+/* One process's view of the shared memory: writes of other processes cannot enlarge it. */
+struct duda_session_shm {
+    struct duda_session_shm_memory *memory;
+    size_t n_sets;
+};
+
+/* The size in bytes for `n` sessions, rounded up. */
+size_t duda_session_shm_size(size_t n);
+/* Takes zeroed memory of duda_session_shm_size() bytes, or memory already in use. Called in the master,
+ * before workers start. */
+void duda_session_shm_init(struct duda_session_shm *v, void *memory, size_t n);
+
+/* All times are in seconds. load() extends the life of the session that it finds to `idle` seconds from
+ * now. */
+bool duda_session_shm_load(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
+                           int64_t now, uint32_t idle, struct mk_buf *out);
+/* The client that owns a session: decides which session is evicted when there are too many. */
+struct duda_session_shm_client {
+    uint64_t address; /* hash of the client address: see duda_session_shm_hash_client() */
+    bool is_known;    /* the session was regenerated: the user has logged in */
+};
+
+/* Hashes the address prefix that counts as one client: see mk_addr_client(). */
+uint64_t duda_session_shm_hash_client(const struct duda_session_shm *v, const struct mk_addr *client);
+/* Adds a new session, whose ID no other worker knows. If its bucket is full, one session is evicted: those
+ * of unauthenticated users before authenticated ones; then one of the address with the most sessions in
+ * this bucket, including the new one; then one whose client never returned; then the one that expires
+ * first. False: the data does not fit, or the slot for it is locked. */
+bool duda_session_shm_insert(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
+                             mk_str data, const struct duda_session_shm_client *visitor, int64_t now,
+                             uint32_t seconds);
+/* Updates an existing session; a session that another request deleted is not recreated. False: not found, or
+ * the data does not fit. */
+bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
+                              mk_str data, const struct duda_session_shm_client *visitor, int64_t now,
+                              uint32_t seconds);
+/* False: not found. */
+bool duda_session_shm_delete(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID]);
+
+#endif

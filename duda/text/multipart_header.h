@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The headers of one part of multipart/form-data. */
+#ifndef DUDA_TEXT_MULTIPART_HEADER_H
+#define DUDA_TEXT_MULTIPART_HEADER_H
+
+#include <duda/multipart.h>
+
+/* Parses header lines that each end with CR LF. The texts of *out are slices of `head`, in which quoted
+ * strings are unescaped in place. 0, -EBADMSG, or -EFBIG if a name exceeds `name_max` bytes; then *error names
+ * the violated rule. */
+int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *out, const char **error);
+
+#endif

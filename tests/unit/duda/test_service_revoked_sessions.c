@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/revoked_sessions.h"
+
+#include <stdlib.h>
+
+#include "unit/test.h"
+
+enum { NOW = 1795600000, HOUR = 3600 };
+
+static struct duda_revoked_sessions *table;
+
+static int start(void **state)
+{
+    (void)state;
+    table = calloc(1, sizeof *table);
+    duda_revoked_sessions_init(table);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    free(table);
+    return 0;
+}
+
+static const unsigned char *number(unsigned i)
+{
+    static unsigned char n[DUDA_REVOKED_SESSION_ID];
+    memcpy(n, &i, sizeof i);
+    return n;
+}
+
+static struct mk_addr client(unsigned i)
+{
+    struct mk_addr peer = {0};
+    memcpy(peer.ip, &i, sizeof i);
+    return peer;
+}
+
+/* Revokes the session of a logged-in user from this address. */
+static void add_from(unsigned address, const unsigned char *n, int64_t until)
+{
+    struct mk_addr peer = client(address);
+    duda_revoked_sessions_add(table, n, &(struct duda_revoked_session_client){&peer, true}, NOW, until);
+}
+
+static void add_unknown_from(unsigned address, const unsigned char *n, int64_t until)
+{
+    struct mk_addr peer = client(address);
+    duda_revoked_sessions_add(table, n, &(struct duda_revoked_session_client){&peer, false}, NOW, until);
+}
+
+static void add(const unsigned char *n, int64_t now, int64_t until)
+{
+    struct mk_addr peer = client(1);
+    duda_revoked_sessions_add(table, n, &(struct duda_revoked_session_client){&peer, true}, now, until);
+}
+
+static unsigned count_known(unsigned first, unsigned end)
+{
+    unsigned n = 0;
+    for (unsigned i = first; i < end; i++)
+        n += duda_revoked_sessions_contain(table, number(i), NOW);
+    return n;
+}
+
+static void revoked_session_is_found_until_expiry(void **state)
+{
+    (void)state;
+    assert_false(duda_revoked_sessions_contain(table, number(1), NOW));
+    add(number(1), NOW, NOW + HOUR);
+    assert_true(duda_revoked_sessions_contain(table, number(1), NOW));
+    assert_true(duda_revoked_sessions_contain(table, number(1), NOW + HOUR));
+    assert_false(duda_revoked_sessions_contain(table, number(1), NOW + HOUR + 60));
+    assert_false(duda_revoked_sessions_contain(table, number(2), NOW));
+    add(number(3), NOW, NOW); /* has expired already */
+    assert_false(duda_revoked_sessions_contain(table, number(3), NOW));
+}
+
+static void revoked_session_added_again_keeps_one_entry_and_later_expiry(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 100; i++)
+        add(number(1), NOW, NOW + HOUR + i * 60);
+    assert_true(duda_revoked_sessions_contain(table, number(1), NOW + 2 * HOUR));
+    unsigned n = 0;
+    for (size_t i = 0; i < DUDA_REVOKED_SESSIONS_LINES; i++)
+        for (size_t k = 0; k < DUDA_REVOKED_SESSIONS_SLOTS; k++)
+            n += table->lines[i].slots[k] != 0;
+    assert_int_equal(n, 1);
+}
+
+static void revoked_sessions_full_table_evicts_expired_first(void **state)
+{
+    unsigned lost = 0;
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++)
+        add(number(i), NOW, NOW + 10 * HOUR);
+    for (unsigned i = 1000; i < 200000; i++)
+        add(number(i), NOW, NOW + HOUR);
+    for (unsigned i = 0; i < 1000; i++)
+        lost += !duda_revoked_sessions_contain(table, number(i), NOW);
+    assert_int_equal(lost, 0);
+    assert_true(duda_revoked_sessions_contain(table, number(199999), NOW));
+}
+
+static void revoked_sessions_flooding_client_evicts_its_own(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++)
+        add_from(i, number(i), NOW + HOUR);
+    for (unsigned i = 1000; i < 200000; i++)
+        add_from(1000, number(i), NOW + 2 * HOUR);
+    assert_true(count_known(0, 1000) > 990); /* a client is identified by only twelve bits */
+}
+
+/* A session ID is identified by 31 bits: false matches are rare. */
+static void revoked_sessions_anonymous_does_not_evict_logged_in(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 200000; i++) /* fills all buckets with entries of logged-in users */
+        add_from(i, number(i), NOW + HOUR);
+    unsigned n = count_known(0, 200000);
+    assert_in_range(n, DUDA_REVOKED_SESSIONS_LINES * DUDA_REVOKED_SESSIONS_SLOTS - 100,
+                    DUDA_REVOKED_SESSIONS_LINES * DUDA_REVOKED_SESSIONS_SLOTS + 4);
+    for (unsigned i = 200000; i < 230000; i++)
+        add_unknown_from(i, number(i), NOW + 2 * HOUR);
+    assert_int_equal(count_known(0, 200000), n);
+    assert_true(count_known(200000, 230000) < 50); /* a bucket that is not full has space */
+}
+
+static void revoked_sessions_logged_in_evicts_anonymous(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 200000; i++)
+        add_unknown_from(i, number(i), NOW + 2 * HOUR);
+    for (unsigned i = 200000; i < 201000; i++)
+        add_from(i, number(i), NOW + HOUR);
+    assert_int_equal(count_known(200000, 201000), 1000);
+}
+
+/* Entries of others have expired: the client has the bucket for itself. */
+static void revoked_sessions_expired_entries_do_not_count(void **state)
+{
+    struct mk_addr peer = client(1);
+    (void)state;
+    for (unsigned i = 0; i < 200000; i++)
+        add_from(2, number(i), NOW + HOUR);
+    for (unsigned i = 200000; i < 240000; i++)
+        duda_revoked_sessions_add(table, number(i), &(struct duda_revoked_session_client){&peer, false},
+                                  NOW + 2 * HOUR, NOW + 3 * HOUR);
+    unsigned n = 0;
+    for (unsigned i = 200000; i < 240000; i++)
+        n += duda_revoked_sessions_contain(table, number(i), NOW + 2 * HOUR);
+    assert_true(n > 36000);
+}
+
+/* Minutes have 20 bits. */
+static void revoked_sessions_survive_wraparound_of_minutes(void **state)
+{
+    const int64_t wrap = INT64_C(29) * (1 << 20) * 60;
+    (void)state;
+    add(number(1), wrap - HOUR, wrap + HOUR);
+    assert_true(duda_revoked_sessions_contain(table, number(1), wrap - HOUR));
+    assert_true(duda_revoked_sessions_contain(table, number(1), wrap + HOUR));
+    assert_false(duda_revoked_sessions_contain(table, number(1), wrap + 2 * HOUR));
+}
+
+static void revoked_sessions_init_keeps_key(void **state)
+{
+    (void)state;
+    add(number(1), NOW, NOW + HOUR);
+    duda_revoked_sessions_init(table);
+    assert_true(duda_revoked_sessions_contain(table, number(1), NOW));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(revoked_session_is_found_until_expiry, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_session_added_again_keeps_one_entry_and_later_expiry, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_full_table_evicts_expired_first, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_flooding_client_evicts_its_own, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_anonymous_does_not_evict_logged_in, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_logged_in_evicts_anonymous, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_expired_entries_do_not_count, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_survive_wraparound_of_minutes, start, stop),
+        cmocka_unit_test_setup_teardown(revoked_sessions_init_keeps_key, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

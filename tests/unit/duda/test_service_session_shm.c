@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions in shared memory: their expiry, and the state that a dying worker leaves. */
+#include "service/session_shm.h"
+
+#include <stdlib.h>
+
+#include "unit/meanwhile.h"
+#include "unit/test.h"
+
+enum { N = 64, NOW = 1000 };
+
+static struct duda_session_shm vault;
+static char room[DUDA_SESSION_MAX];
+static struct mk_buf found;
+
+static const struct duda_session_shm_client anybody;
+
+static int start(void **state)
+{
+    (void)state;
+    duda_session_shm_init(&vault, calloc(1, duda_session_shm_size(N)), N);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    free(vault.memory);
+    return 0;
+}
+
+static const unsigned char *id_of(unsigned n)
+{
+    static unsigned char ids[2][DUDA_SESSION_SHM_ID]; /* two IDs are valid at a time */
+    static unsigned turn;
+    unsigned char *id = ids[turn++ % 2];
+    memset(id, 1, DUDA_SESSION_SHM_ID);
+    memcpy(id, &n, sizeof n);
+    return id;
+}
+
+static bool load(unsigned n, int64_t now, uint32_t idle)
+{
+    found = mk_buf_fixed(room, sizeof room);
+    return duda_session_shm_load(&vault, id_of(n), now, idle, &found);
+}
+
+static void session_shm_insert_replace_delete(void **state)
+{
+    (void)state;
+    assert_false(load(1, NOW, 10));
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&vault, id_of(2), MK_STR("two"), &anybody, NOW, 10));
+    assert_true(load(1, NOW + 9, 10));
+    assert_str(mk_buf_str(&found), "one");
+    assert_true(duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
+    assert_true(load(1, NOW, 10));
+    assert_str(mk_buf_str(&found), "uno");
+    assert_true(duda_session_shm_delete(&vault, id_of(1)));
+    assert_false(duda_session_shm_delete(&vault, id_of(1)));
+    assert_false(load(1, NOW, 10));
+    assert_true(load(2, NOW, 10));
+    assert_false(duda_session_shm_insert(&vault, id_of(3), MK_STR(""), &anybody, NOW, 10));
+    assert_false(
+        duda_session_shm_insert(&vault, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
+}
+
+static void session_shm_idle_session_expires(void **state)
+{
+    (void)state;
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(load(1, NOW + 9, 10));  /* extends its life to 19 */
+    assert_true(load(1, NOW + 18, 10)); /* to 28 */
+    assert_false(load(1, NOW + 28, 10));
+    assert_false(load(1, NOW, 10)); /* it stays expired */
+}
+
+static void session_shm_full_set_evicts_oldest(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20 * N; i++) {
+        assert_true(duda_session_shm_insert(&vault, id_of(i), MK_STR("x"), &anybody, NOW + i, 100000));
+        assert_true(load(i, NOW + i, 100000));
+    }
+    unsigned alive = 0;
+    for (unsigned i = 0; i < 20 * N; i++)
+        alive += load(i, NOW, 100000);
+    assert_int_equal(alive, N);
+}
+
+/* Session numbers that map to the set of number 0. */
+static unsigned in_set(unsigned i)
+{
+    return i * (N / 8);
+}
+
+static void save_of(unsigned i, uint64_t address, bool is_known, int64_t now)
+{
+    const struct duda_session_shm_client visitor = {address, is_known};
+    assert_true(duda_session_shm_insert(&vault, id_of(in_set(i)), MK_STR("x"), &visitor, now, 100000));
+}
+
+static unsigned count_alive(unsigned from, unsigned to)
+{
+    unsigned n = 0;
+    for (unsigned i = from; i < to; i++)
+        n += load(in_set(i), NOW, 100000);
+    return n;
+}
+
+static void session_shm_full_set_evicts_anonymous_first(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        save_of(i, i, true, NOW + i);
+    for (unsigned i = 4; i < 200; i++)
+        save_of(i, i, false, NOW + i);
+    assert_int_equal(count_alive(0, 4), 4);
+    assert_int_equal(count_alive(196, 200), 4);
+}
+
+static void session_shm_full_set_evicts_from_address_with_most(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 7; i++)
+        save_of(i, i, false, NOW);
+    for (unsigned i = 7; i < 200; i++)
+        save_of(i, 99, false, NOW + i);
+    assert_int_equal(count_alive(0, 7), 7);
+    assert_int_equal(count_alive(7, 200), 1);
+    save_of(200, 100, false, NOW + 300); /* a session from another address evicts the oldest */
+    assert_int_equal(count_alive(0, 7), 6);
+}
+
+static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        save_of(i, 99, false, NOW + i);
+    assert_int_equal(count_alive(0, 4), 4); /* the clients return */
+    for (unsigned i = 4; i < 200; i++)
+        save_of(i, 99, false, NOW + 1000 + i);
+    assert_int_equal(count_alive(0, 4), 4);
+    assert_int_equal(count_alive(4, 200), 4);
+    save_of(200, 7, false, NOW + 300); /* a session from another address gets a slot, */
+    for (unsigned i = 201; i < 300; i++)
+        save_of(i, 99, false, NOW + 1000 + i);
+    assert_true(load(in_set(200), NOW, 100000)); /* which returning clients do not take */
+}
+
+static void session_shm_replace_marks_logged_in(void **state)
+{
+    const struct duda_session_shm_client known = {1, true};
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        save_of(i, i, false, NOW + i);
+    assert_true(duda_session_shm_replace(&vault, id_of(in_set(0)), MK_STR("x"), &known, NOW, 100000));
+    save_of(8, 8, false, NOW + 10);
+    assert_true(load(in_set(0), NOW, 100000));
+    assert_false(load(in_set(1), NOW, 100000));
+}
+
+static void session_shm_hashes_of_clients_differ(void **state)
+{
+    const struct mk_addr a = {.ip = {1}}, b = {.ip = {2}};
+    (void)state;
+    assert_true(duda_session_shm_hash_client(&vault, &a) == duda_session_shm_hash_client(&vault, &a));
+    assert_true(duda_session_shm_hash_client(&vault, &a) != duda_session_shm_hash_client(&vault, &b));
+}
+
+/* A torn write of a dying worker is not a session. */
+static void session_shm_torn_session_is_not_found(void **state)
+{
+    (void)state;
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
+    char *bytes = (char *)vault.memory, *data = memmem(bytes, duda_session_shm_size(N), "a session", 9);
+    assert_non_null(data);
+    data[2] = 'X';
+    assert_false(load(1, NOW, 10));
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
+    assert_true(load(1, NOW, 10));
+}
+
+/* A request was waiting while another one deleted the session. */
+static void session_shm_deleted_session_does_not_return(void **state)
+{
+    (void)state;
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_false(
+        duda_session_shm_replace(&vault, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
+    assert_true(duda_session_shm_delete(&vault, id_of(1)));
+    assert_false(duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
+    assert_false(load(1, NOW, 10));
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_false(
+        duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW + 10, 10)); /* expired */
+    assert_false(load(1, NOW, 10));
+}
+
+static void save_another(void)
+{
+    assert_true(duda_session_shm_insert(&vault, id_of(2 * N), MK_STR("the other"), &anybody, NOW, 10));
+}
+
+/* Both may have chosen the same slot. */
+static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
+{
+    (void)state;
+    meanwhile_clock = save_another;
+    assert_true(duda_session_shm_insert(&vault, id_of(N), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(load(N, NOW, 10));
+    assert_true(load(2 * N, NOW, 10));
+    assert_str(mk_buf_str(&found), "the other");
+}
+
+/* Returns the first word of a slot; the session ID follows 48 bytes later. */
+static _Atomic uint32_t *lock_of(const unsigned char *id)
+{
+    char *bytes = (char *)vault.memory,
+         *at = memmem(bytes, duda_session_shm_size(N), id, DUDA_SESSION_SHM_ID);
+    assert_non_null(at);
+    return (_Atomic uint32_t *)(void *)(at - 48);
+}
+
+enum { LOCKED_BY_ANOTHER = 0x7fffffff };
+
+static void take_the_lock(void)
+{
+    *lock_of(id_of(1)) = LOCKED_BY_ANOTHER;
+}
+
+/* The first worker was suspended for so long that another one took over its lock. */
+static void session_shm_lock_is_released_only_by_its_holder(void **state)
+{
+    (void)state;
+    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_int_equal(*lock_of(id_of(1)), 0);
+    meanwhile_hash = take_the_lock;
+    assert_true(load(1, NOW, 10));
+    assert_int_equal(*lock_of(id_of(1)), LOCKED_BY_ANOTHER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(session_shm_insert_replace_delete, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_idle_session_expires, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_oldest, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_anonymous_first, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_from_address_with_most, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_unreturned_clients_first, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_replace_marks_logged_in, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_hashes_of_clients_differ, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_torn_session_is_not_found, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_deleted_session_does_not_return, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_simultaneous_inserts_get_separate_slots, start, stop),
+        cmocka_unit_test_setup_teardown(session_shm_lock_is_released_only_by_its_holder, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
