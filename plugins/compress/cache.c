@@ -8,10 +8,10 @@ enum { BUCKETS = 1024, FIRST_CAP = 4096 };
 
 struct cached {
     struct cache *cache;
-    struct cached *next;            /* next in its bucket */
-    struct cached *older, *younger; /* while it is listed */
+    struct cached *next;            /* next entry in the bucket */
+    struct cached *older, *younger; /* neighbors in the list, while the entry is listed */
     uint64_t hash;
-    unsigned refs; /* the list holds one of them */
+    unsigned refs; /* number of references, including that of the list */
     struct cache_key key;
     char *content;
     size_t len, cap;
@@ -20,7 +20,7 @@ struct cached {
 
 struct cache {
     uint64_t size, used;
-    uint64_t seed; /* users who can create files must not be able to fill one bucket */
+    uint64_t seed; /* secret, so that users who can create files cannot fill a single bucket */
     struct cached *oldest, *youngest;
     struct cached *buckets[BUCKETS];
 };
@@ -55,7 +55,7 @@ void compress_cached_release(void *cached)
     mk_mem_free(e);
 }
 
-/* Removing a copy that a response is still sending would free nothing. */
+/* Evicts only copies that no response is sending: removing any other copy would not free its memory. */
 static bool evict_for(struct cache *c, uint64_t more)
 {
     if (more > c->size)
@@ -137,7 +137,7 @@ struct cached *compress_cache_acquire(struct cache *c, const struct cache_key *k
     e->refs++;
     remove_entry(e);
     if (is_same_version(&e->key.file, &key->file)) {
-        insert_entry(e); /* now the most recent */
+        insert_entry(e); /* moves it to the end of the list, as the most recently used entry */
         return e;
     }
     compress_cached_release(e);

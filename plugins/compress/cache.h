@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache of one worker's compressed files, in memory. Its total size, including copies being made, is limited;
- * the least recently used copy is evicted. */
+/* A worker's cache of compressed files, in memory. Its total size, which includes unfinished copies, is
+ * limited; the least recently used copy is evicted. */
 #ifndef COMPRESS_CACHE_H
 #define COMPRESS_CACHE_H
 
@@ -14,23 +14,23 @@ struct cache_key {
     unsigned coding;
 };
 
-/* NULL when out of memory. */
+/* Returns NULL if out of memory. */
 struct cache *compress_cache_new(uint64_t size) MK_API_MUST_USE;
-/* There must be no references left. Accepts NULL. */
+/* Call this when no references are left. Accepts NULL. */
 void compress_cache_free(struct cache *c);
 
-/* A reference to the copy of this version of the file, to be released with compress_cached_release(); NULL:
- * none. Removes a copy of an older version. */
+/* Returns a reference to the copy of this version of the file, to be released with compress_cached_release(),
+ * or NULL if there is none. Removes a copy of an older version. */
 struct cached *compress_cache_acquire(struct cache *c, const struct cache_key *key) MK_API_MUST_USE;
 mk_str compress_cached_body(const struct cached *e);
 void compress_cached_release(void *cached);
 
-/* To create a copy: begin, append, commit; release it to cancel. NULL and false: the cache is full, or the
- * copy would exceed `max` bytes. */
+/* These functions create a copy: begin, append, commit; release it to cancel. They return NULL and false if
+ * the cache is full or the copy would exceed `max` bytes. */
 struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_key *key,
                                           uint64_t max) MK_API_MUST_USE;
 bool compress_cached_append(struct cached *e, mk_str bytes) MK_API_MUST_USE;
-/* The copy is complete: adds it to the cache. Releases the caller's reference. */
+/* Adds the complete copy to the cache. Releases the caller's reference. */
 void compress_cached_commit(struct cached *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content coding interface. One file per library. */
+/* The interface of content codings. Each library has its own file. */
 #ifndef COMPRESS_CODER_H
 #define COMPRESS_CODER_H
 
@@ -10,34 +10,34 @@
 enum coding { CODING_ZSTD, CODING_BROTLI, CODING_GZIP, CODINGS };
 
 enum coder_op {
-    CODER_RUN,   /* consume input, output what is ready */
-    CODER_FLUSH, /* output everything that results from the consumed input */
+    CODER_RUN,   /* consume input, and write the output that is ready */
+    CODER_FLUSH, /* write all output that results from the consumed input */
     CODER_END,
 };
 
 struct coder_io {
     const char *in;
-    size_t in_len; /* not consumed yet */
+    size_t in_len; /* input that was not consumed yet */
     char *out;
     size_t out_len, out_cap;
 };
 
 struct coder_ops {
     const char *name; /* as in Content-Encoding */
-    /* NULL: not available in this build. Returns a new coder; NULL: out of memory. */
+    /* Returns a new coder, or NULL if out of memory. The pointer is NULL if this build lacks the coding. */
     void *(*open)(unsigned level);
-    /* Prepares for new content of `length` bytes, or -1. False: the coder cannot be used. */
+    /* Prepares for new content of `length` bytes; -1: unknown. Returns false if the coder cannot be used. */
     bool (*begin)(void *coder, int64_t length);
-    /* Compresses as much input as possible. *done: all input was consumed and `op` is finished; otherwise
-     * call again with more space and the same `op`. False: failed. */
+    /* Compresses as much input as possible. *done is true if all input was consumed and `op` is finished;
+     * otherwise call it again with more space and the same `op`. Returns false on failure. */
     bool (*run)(void *coder, struct coder_io *io, enum coder_op op, bool *done);
     void (*close)(void *coder);
-    bool is_reusable; /* begin() may be called again after the end */
+    bool is_reusable; /* begin() may be called again after CODER_END */
 };
 
 extern const struct coder_ops compress_gzip, compress_brotli, compress_zstd;
 
-/* All coders. */
+/* The coders of all codings. */
 extern const struct coder_ops *const compress_coders[CODINGS];
 
 #endif

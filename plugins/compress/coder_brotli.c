@@ -6,8 +6,8 @@
 #include "heap.h"
 
 enum {
-    /* A larger window makes the tables grow out of proportion. With this one a stream uses 1.0 MB up to
-     * level 3, 1.9 MB up to level 8, and 2.6 MB with level 9. */
+    /* With a larger window, the tables grow out of proportion. With this window, a stream uses 1.0 MB up to
+     * level 3, 1.9 MB up to level 8, and 2.6 MB at level 9. */
     WINDOW_BITS = 16,
     ROOM = 4 << 20,
 };

@@ -5,7 +5,7 @@
 
 #include "coder.h"
 
-/* 264 KB for each stream: a window of 32 KB, twice, and the tables of memory level 8. */
+/* A stream uses 264 KB: two windows of 32 KB, and the tables of memory level 8. */
 enum { WINDOW_BITS = 15, GZIP_WRAPPER = 16, MEMORY_LEVEL = 8 };
 
 static void *alloc_for_zlib(void *ctx, unsigned n, unsigned size)

@@ -3,7 +3,7 @@
 
 #include "coder.h"
 
-/* 1.3 MB for each stream at every level. Clients need not accept a window above 8 MB (RFC 9659). */
+/* A stream uses 1.3 MB at every level. Clients need not accept a window above 8 MB (RFC 9659). */
 enum { WINDOW_LOG = 17, HASH_LOG = 16, CHAIN_LOG = 16 };
 
 static bool set_zstd_parameter(ZSTD_CCtx *z, ZSTD_cParameter parameter, int value)

@@ -8,18 +8,18 @@
 
 MK_PLUGIN_DECLARE(compress);
 
-/* Per configuration. */
+/* The data of a configuration. */
 struct compress {
     unsigned n_pools;
 };
 
-/* Per worker: a pool for each section. */
+/* The data of a worker: a pool for each section. */
 struct pools {
     size_t n;
     struct pool v[];
 };
 
-/* Per response. */
+/* The decision about a response. */
 struct job {
     const struct settings *settings;
     struct mk_request *request;
@@ -30,7 +30,7 @@ struct job {
 
 /* ---- Fields ---- */
 
-/* All members in one line: some caches ignore a second Vary line. */
+/* Combines all members in one line, because some caches ignore a second Vary line. */
 static int add_vary(struct mk_response *response)
 {
     char buf[1024];
@@ -50,7 +50,7 @@ static int add_vary(struct mk_response *response)
     return mk_response_set_header(response, MK_STR("Vary"), mk_buf_str(&all));
 }
 
-/* The bytes differ, but the content is equivalent (RFC 9110, section 8.8.1). */
+/* A weak tag means that the bytes differ but the content is equivalent (RFC 9110, section 8.8.1). */
 static int weaken_etag(struct mk_response *response, mk_str etag)
 {
     char buf[512];
@@ -64,7 +64,7 @@ static int weaken_etag(struct mk_response *response, mk_str etag)
     return mk_response_set_header(response, MK_STR("ETag"), mk_buf_str(&weak));
 }
 
-/* Sets the headers of the compressed response. 0, or -ENOMEM. */
+/* Sets the headers of the compressed response. Returns 0 or -ENOMEM. */
 static int set_coding_headers(const struct job *j)
 {
     int e = weaken_etag(j->response, j->facts.etag);
@@ -81,7 +81,7 @@ static void remove_coding_header(const struct job *j)
     (void)mk_response_remove_header(j->response, MK_STR("Content-Encoding"));
 }
 
-/* The client has the compressed representation: the 304 repeats its tag. */
+/* If the client has the compressed representation, the 304 must repeat its weak tag. */
 static void weaken_etag_of_304(const struct job *j)
 {
     mk_str known = mk_request_header(j->request, MK_STR("If-None-Match")), one;
@@ -247,7 +247,8 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_mem_free(pools);
 }
 
-/* After plugins that set headers, which affect the decision; before limits, which counts the bytes sent. */
+/* Runs after plugins that set headers, which affect the decision, and before limits, which counts sent
+ * bytes. */
 MK_PLUGIN(compress) = {
     MK_PLUGIN_HEAD,
     .name = "compress",

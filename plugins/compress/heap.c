@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A block: a unit with the number of units that follow, and those units. */
+/* A block begins with a unit that contains the number of the units that follow. */
 struct unit {
     alignas(max_align_t) size_t n;
     bool used;

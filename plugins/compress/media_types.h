@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* List of media types: "text/html", "text/" and a star, or "application/" and a star and "+json". */
+/* Lists of media types: "text/html", "text/" and a star, or "application/" and a star and "+json". */
 #ifndef COMPRESS_MEDIA_TYPES_H
 #define COMPRESS_MEDIA_TYPES_H
 
 #include <monkey/config.h>
 
-/* Types that compress well and are not compressed already. */
+/* The types that compress well and are not already compressed. */
 #define COMPRESS_TYPES                                                                                       \
     "text/* application/json application/*+json application/javascript application/x-javascript "            \
     "application/xml "                                                                                       \
@@ -24,7 +24,7 @@ struct media_types {
 bool compress_media_types_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool compress_media_types_show(const void *field, size_t i, struct mk_buf *out);
 
-/* `type` as in Content-Type; ignores its parameters. */
+/* `type` is the value of a Content-Type header; its parameters are ignored. */
 bool compress_media_types_contain(const struct media_types *t, mk_str type);
 
 #endif

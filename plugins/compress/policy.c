@@ -57,7 +57,7 @@ static bool is_path_skipped(const struct settings *s, mk_str path)
     return false;
 }
 
-/* A 304 has no type: take that of the file, or that of a page for a folder. */
+/* A 304 has no type: uses the type of the file, or that of a page for a folder. */
 static bool is_type_compressible(const struct settings *s, const struct mk_request *request,
                                  const struct response_info *f)
 {
@@ -67,7 +67,7 @@ static bool is_type_compressible(const struct settings *s, const struct mk_reque
     return type.p && compress_media_types_contain(&s->types, type);
 }
 
-/* The length of a 206 or 304 is not that of the whole body. */
+/* Ignores the length of a 206 or 304, which is not that of the whole body. */
 static bool is_long_enough(const struct settings *s, const struct mk_response *response,
                            const struct response_info *f)
 {
@@ -85,9 +85,9 @@ bool compress_policy_is_worthwhile(const struct settings *s, const struct mk_req
 
 /* ---- The client ---- */
 
-/* BREACH: an attacker who makes a browser send requests with chosen text, and sees the length of the
- * responses, can infer what else they contain if both are compressed together. Only modern browsers send the
- * headers that reveal such requests; clicks are too few for the attack. */
+/* BREACH: an attacker makes a browser send requests with chosen text, and sees the length of the responses.
+ * If a response contains both this text and a secret, its compressed length reveals the secret. Only modern
+ * browsers send the headers that identify such requests; user clicks are too rare for the attack. */
 bool compress_policy_is_breach_safe(const struct settings *s, const struct mk_request *request,
                                     const struct mk_response *response)
 {

@@ -8,24 +8,24 @@
 
 #include "settings.h"
 
-/* Properties of a response that affect the decision. Valid until the response changes. */
+/* The properties of a response that affect the decision. They are valid until the response changes. */
 struct response_info {
     unsigned status;
     mk_str type, etag;
-    bool is_coded, is_part;    /* already compressed; partial, or with a digest */
-    bool no_transform, is_own; /* Cache-Control: no-transform; private */
+    bool is_coded, is_part;    /* it is already compressed; it is partial or has a digest */
+    bool no_transform, is_own; /* Cache-Control contains no-transform; it contains private */
     bool varies;               /* Vary lists Accept-Encoding already */
 };
 
 void compress_policy_read_response(struct response_info *f, const struct mk_response *response);
 
-/* Is compression worthwhile for this response? */
+/* Returns whether compression is worthwhile for this response. */
 bool compress_policy_is_worthwhile(const struct settings *s, const struct mk_request *request,
                                    const struct mk_response *response, const struct response_info *f);
-/* Is compression safe for this client? Not if an attacker could infer the body from its length (BREACH). */
+/* Returns false if an attacker could infer the body from its compressed length (BREACH). */
 bool compress_policy_is_breach_safe(const struct settings *s, const struct mk_request *request,
                                     const struct mk_response *response);
-/* The coding that the client prefers; CODINGS: none. */
+/* Returns the coding that the client prefers; CODINGS if it accepts none. */
 enum coding compress_policy_choose_coding(const struct settings *s, const struct mk_request *request);
 
 #endif

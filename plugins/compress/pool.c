@@ -5,14 +5,14 @@
 
 enum {
     QUIET_MS = 2000, /* delay between the end of a stream and returning memory to the system */
-    MANY = 4,        /* concurrent streams: with fewer it is not worthwhile */
+    MANY = 4,        /* memory is returned when the number of streams has dropped by this much */
 };
 
 /* ---- Memory ---- */
 
 #ifdef __GLIBC__
-/* Libraries allocate blocks of all sizes, and glibc keeps megabytes of them: it raises its thresholds as
- * large blocks come and go. */
+/* Libraries allocate blocks of all sizes, and glibc keeps megabytes of free memory, because it raises its
+ * thresholds when large blocks are freed. */
 static void trim_heap(void)
 {
     (void)malloc_trim(0);

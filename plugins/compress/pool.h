@@ -11,23 +11,23 @@
 struct pool {
     const struct settings *settings;
     struct mk_worker *worker;
-    unsigned n_streams, most; /* current number; maximum since the pool last freed memory */
+    unsigned n_streams, most; /* current number of streams; its maximum since memory was last returned */
     struct mk_timer quiet;
-    struct cache *cache; /* NULL: off, or not used yet */
+    struct cache *cache; /* NULL: the cache is off or was not used yet */
     void *idle[CODINGS]; /* at most one idle coder of each kind */
 };
 
-/* Initialises a zeroed pool. */
+/* Initializes a zeroed pool. */
 void compress_pool_init(struct pool *p, struct mk_worker *w);
 void compress_pool_fini(struct pool *p);
 
-/* False when `MaxStreams` streams are open. */
+/* Returns false if `MaxStreams` streams are open. */
 bool compress_pool_has_stream_slot(const struct pool *p);
 /* Call once when a stream begins, and once when it ends. */
 void compress_pool_add_stream(struct pool *p);
 void compress_pool_remove_stream(struct pool *p);
 
-/* A coder for `length` bytes or MK_LENGTH_UNKNOWN. NULL when out of memory. */
+/* Returns a coder for `length` bytes or MK_LENGTH_UNKNOWN; NULL if out of memory. */
 void *compress_pool_acquire_coder(struct pool *p, enum coding coding, int64_t length) MK_API_MUST_USE;
 /* Accepts NULL. */
 void compress_pool_release_coder(struct pool *p, enum coding coding, void *coder);

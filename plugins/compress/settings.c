@@ -42,7 +42,7 @@ static bool parse_codings(const struct mk_conf_ctx *ctx, mk_str value, void *fie
     return true;
 }
 
-/* The default: all codings of this build. */
+/* Shows the default, which is all codings of this build, if the key is not set. */
 static bool show_codings(const void *field, size_t i, struct mk_buf *out)
 {
     const struct codings *c = field;

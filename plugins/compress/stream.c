@@ -5,7 +5,7 @@
 #include <monkey/mem.h>
 
 enum {
-    ROOM = 16 * 1024,  /* size of the buffer for input not compressed yet */
+    ROOM = 16 * 1024,  /* size of the buffer for uncompressed input */
     PIECE = 64 * 1024, /* input bytes before the stream yields to other connections: a few milliseconds at
                         * most */
 };
@@ -15,10 +15,10 @@ struct stream {
     struct mk_request *request;
     enum coding coding;
     void *coder;
-    struct cached *copy; /* copy for the cache; NULL: the output is not cached */
+    struct cached *copy; /* cache entry that gets a copy of the output; NULL: none */
     enum coder_op op;
     bool holds_back; /* the coder has consumed input that a flush would output */
-    bool tired;      /* has compressed a PIECE, and yields to other connections */
+    bool tired;      /* the stream has compressed a PIECE, and yields to other connections */
     bool ended;
     const char *at; /* next input byte in `room` */
     size_t left;
@@ -76,7 +76,7 @@ static void close_stream(void *ctx)
 
 /* ---- Compressing ---- */
 
-/* Reads more input. 1: there is something to do; 0: not now. */
+/* Reads more input. Returns 1 if the coder has work to do, 0 if no input is available at the moment. */
 static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t *budget)
 {
     if (*budget == 0) {
@@ -89,14 +89,14 @@ static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t
     if (n < 0 && n != -EAGAIN)
         return n;
     if (n <= 0)
-        s->op = n ? CODER_FLUSH : CODER_END; /* the source waits: sends what is compressed so far */
+        s->op = n ? CODER_FLUSH : CODER_END; /* flushes if the source has to wait for more data */
     s->at = s->room;
     s->left = n > 0 ? (size_t)n : 0;
     *budget -= s->left;
     return 1;
 }
 
-/* 1: there may be more to do; 0: not now. */
+/* Returns 1 if the coder may have more work to do, else 0. */
 static ssize_t run_coder(struct stream *s, struct coder_io *io)
 {
     bool done = false;

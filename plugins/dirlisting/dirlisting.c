@@ -12,7 +12,7 @@ MK_PLUGIN_DECLARE(dirlisting);
 static const char *const order_words[] = {"asc", "desc", NULL};
 static const char *const theme_words[] = {"guineo", "plain", NULL};
 static const struct format *const formats[] = {&dirlisting_format_html, &dirlisting_format_json,
-                                               &dirlisting_format_text}; /* in the order of preference */
+                                               &dirlisting_format_text}; /* in order of preference */
 
 enum { N_FORMATS = MK_LEN(formats) };
 
@@ -148,7 +148,7 @@ static enum mk_verdict respond_errno(struct mk_request *request, struct mk_respo
     case -ENOENT:
     case -ENOTDIR:
     case -ENAMETOOLONG:
-        mk_response_set_status(response, 404); /* unless another handler responds */
+        mk_response_set_status(response, 404); /* used unless another handler responds */
         return MK_NEXT;
     default:
         mk_request_log(request, MK_LOG_ERROR, "cannot open the folder: %s", strerror(-e));
@@ -156,7 +156,7 @@ static enum mk_verdict respond_errno(struct mk_request *request, struct mk_respo
     }
 }
 
-/* Relative links in a list need a path that ends with a slash. */
+/* Redirects to the path with a slash at the end, because links in a listing are relative. */
 static enum mk_verdict redirect_to_slash(struct mk_request *request, struct mk_response *response)
 {
     mk_str path = mk_request_path(request), query = mk_request_query(request);
@@ -205,7 +205,8 @@ static enum mk_verdict respond_with_listing(struct mk_request *request, struct m
     return MK_DONE;
 }
 
-/* As for files: a segment that begins with a dot, except /.well-known (RFC 8615). */
+/* Uses the same rule as for files: segments that begin with a dot are hidden, except /.well-known (RFC
+ * 8615). */
 static bool has_hidden_segment(mk_str path)
 {
     if (mk_str_starts(path, MK_STR("/.well-known/")))

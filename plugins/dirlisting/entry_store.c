@@ -57,7 +57,7 @@ bool dirlisting_entry_store_prepare(struct store *s)
     return s->sorted != NULL;
 }
 
-/* Case matters only between names that are otherwise equal. */
+/* Ignores case, except between names that are otherwise equal. */
 static int compare_names(const struct item *a, const struct item *b)
 {
     size_t common = a->len < b->len ? a->len : b->len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries to be sorted, stored compactly. */
+/* Stores entries compactly and sorts them. */
 #ifndef DIRLISTING_ENTRY_STORE_H
 #define DIRLISTING_ENTRY_STORE_H
 
@@ -17,15 +17,15 @@ struct store_block;
 
 struct store {
     struct store_block *blocks;
-    const struct item **sorted; /* capacity for all entries, after dirlisting_entry_store_prepare() */
+    const struct item **sorted; /* has space for all entries after dirlisting_entry_store_prepare() */
     size_t n, n_max;
     size_t memory, memory_max;
 };
 
-/* False: too many entries, too much memory, or out of memory. */
+/* Returns false if a limit on entries or memory is reached, or if memory has run out. */
 bool dirlisting_entry_store_add(struct store *s, const struct entry *e);
 bool dirlisting_entry_store_prepare(struct store *s);
-/* Sorts `sorted`. */
+/* Fills and sorts `sorted`. */
 void dirlisting_entry_store_sort(struct store *s, enum sort_key key, bool down);
 void dirlisting_entry_store_get(const struct store *s, size_t i, struct entry *e);
 void dirlisting_entry_store_free(struct store *s);

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's directory record; glibc and musl have no common name for it. */
+/* The kernel's directory entry, for which glibc and musl have no common type. */
 struct record {
     uint64_t ino;
     int64_t off;
@@ -23,8 +23,8 @@ static bool should_list_name(const struct folder *f, mk_str name)
     return f->shows_dot_files && !mk_str_eq(name, MK_STR(".")) && !mk_str_eq(name, MK_STR(".."));
 }
 
-/* Only what the server could serve: no sockets, pipes or devices. An entry that stat() cannot read has just
- * been removed, or could not be opened either. */
+/* Returns false for entries that the server could not serve: sockets, pipes and devices. If fstatat() fails,
+ * the entry was just removed, or the server could not open it either. */
 static bool stat_entry(struct folder *f, const char *name, struct entry *e)
 {
     struct stat st;

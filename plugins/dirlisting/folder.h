@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a folder in pieces: the result of one getdents64(), with the status of each entry. */
+/* Reads a folder in blocks. A block is the result of one call of getdents64(), with the status of each
+ * entry. */
 #ifndef DIRLISTING_FOLDER_H
 #define DIRLISTING_FOLDER_H
 
@@ -7,13 +8,13 @@
 #include <stdalign.h>
 
 enum entry_kind {
-    ENTRY_FOLDER, /* before files, in every order */
+    ENTRY_FOLDER, /* folders come before files in every order */
     ENTRY_FILE,
-    ENTRY_LINK, /* link whose target is not resolved yet */
+    ENTRY_LINK, /* a link whose target is not resolved yet */
 };
 
 struct entry {
-    mk_str name; /* in `records`, valid until the next piece */
+    mk_str name; /* in `records`, valid until the next read */
     int64_t size, mtime;
     enum entry_kind kind;
 };
@@ -24,15 +25,15 @@ struct folder {
     int fd;
     bool shows_dot_files;
     bool ended;
-    int error; /* a negated errno value: reading failed */
+    int error; /* negated errno value if reading failed */
     unsigned n;
     struct entry entries[FOLDER_PIECE];
     alignas(8) char records[FOLDER_RECORDS];
 };
 
-/* Reads the next piece; it may have no entries although others follow. May wait for a disk. */
+/* Reads the next block. It may contain no entries although more blocks follow. May wait for a disk. */
 void dirlisting_folder_read(struct folder *f);
-/* Starts over. */
+/* Starts again at the first entry. */
 void dirlisting_folder_rewind(struct folder *f);
 
 #endif

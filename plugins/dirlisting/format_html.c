@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page without scripts: links sort the columns, and a style sheet defines the theme. */
+/* The HTML format: a page without scripts. Links sort the columns, and a style sheet defines the theme. */
 #include <monkey/text.h>
 
 #include "listing.h"
 
-enum { CRUMBS_MAX = 16 }; /* the last folders of a path that are links */
+enum { CRUMBS_MAX = 16 }; /* only this many folders at the end of a path become links */
 
 static void write_text(struct mk_buf *out, mk_str name)
 {
@@ -27,7 +27,7 @@ static void write_parent_path(struct mk_buf *out, size_t levels)
     mk_buf_add(out, levels ? MK_STR("\">") : MK_STR("./\" aria-current=\"page\">"));
 }
 
-/* Links to all parent folders; relative, so they work behind any prefix of a proxy. */
+/* Writes links to all parent folders. They are relative, so that they work if a proxy adds a prefix. */
 static void write_breadcrumbs(const struct listing *l, struct mk_buf *out)
 {
     size_t levels = count_segments(l->path);
@@ -55,7 +55,7 @@ static void write_sort_query(const struct listing *l, struct mk_buf *out, enum s
         mk_buf_add(out, MK_STR("&amp;format=html"));
 }
 
-/* A column header: a link that sorts by it, or reverses the order. */
+/* Writes a column header: a link that sorts by the column, or reverses the order. */
 static void write_column_header(const struct listing *l, struct mk_buf *out, enum sort_key key,
                                 const char *name)
 {
@@ -102,7 +102,7 @@ static void write_head(const struct listing *l, struct mk_buf *out)
                 "<tr><td class=\"name up\"><a href=\"../\">Parent folder</a></td><td></td><td></td></tr>\n"));
 }
 
-/* The class of the icon before the name. */
+/* Returns the CSS class of the icon before the name. */
 static const char *entry_class(const struct listing *l, const struct entry *e)
 {
     static const struct {
@@ -128,7 +128,7 @@ static const char *entry_class(const struct listing *l, const struct entry *e)
     return "file";
 }
 
-/* "1.5 KB" */
+/* Writes a size such as "1.5 KB". */
 static void write_size_with_unit(struct mk_buf *out, uint64_t size)
 {
     static const char units[] = "KMGTPE";

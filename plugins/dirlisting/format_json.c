@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* {"path": ..., "sort": ..., "order": ..., "entries": [{"name": ..., "url": ..., "type": ..., ...}, ...]} */
+/* The JSON format: {"path": ..., "sort": ..., "order": ..., "entries": [{"name": ..., "url": ..., ...},
+ * ...]} */
 #include <monkey/json.h>
 #include <monkey/text.h>
 
@@ -24,7 +25,7 @@ static void write_entry(const struct listing *l, const struct entry *e, struct m
     mk_json_newline(&w);
     mk_json_begin_object(&w);
     mk_json_string(mk_json_key(&w, "name"), e->name);
-    mk_json_begin_string(mk_json_key(&w, "url")); /* the exact bytes of the name */
+    mk_json_begin_string(mk_json_key(&w, "url")); /* the URL encodes the exact bytes of the name */
     mk_url_escape(out, e->name);
     if (is_folder)
         mk_buf_add_char(out, '/');

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 enum {
-    OUT_MAX = 256 * 1024, /* for a head with a very long path */
-    OUT_WANTED = 4096,    /* amount to collect before sending */
-    TURN_MAX = 32,        /* the loop opens links, so only a few at a time */
+    OUT_MAX = 256 * 1024, /* enough for a head with a very long path */
+    OUT_WANTED = 4096,    /* bytes to collect before sending */
+    TURN_MAX = 32,        /* links that one read resolves, because opening them blocks the loop */
 };
 
 const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
@@ -60,7 +60,7 @@ static void on_thread_done(void *ctx)
         mk_request_resume(l->request);
 }
 
-/* -EAGAIN: a thread is reading; 0: done at once, because no thread was available. */
+/* Returns -EAGAIN while a thread reads; 0 if the read is done, because no thread was available. */
 static int offload_reading(struct listing *l)
 {
     l->at = 0;
@@ -68,7 +68,7 @@ static int offload_reading(struct listing *l)
     if (mk_worker_offload(l->worker, read_and_sort_in_thread, on_thread_done, l) == 0)
         return -EAGAIN;
     l->running = false;
-    l->turn = TURN_MAX; /* enough for this read */
+    l->turn = TURN_MAX; /* makes the caller yield after this blocking read */
     read_and_sort_in_thread(l);
     return 0;
 }
@@ -83,7 +83,7 @@ static bool is_name_hidden(const struct listing *l, mk_str name)
     return false;
 }
 
-/* Shows a link as its target, if clients may request that; otherwise omits it. */
+/* Replaces a link by its target. Returns false if clients may not request the target. */
 static bool resolve_link(struct listing *l, struct entry *e)
 {
     char buf[8192];
@@ -105,7 +105,8 @@ static bool resolve_link(struct listing *l, struct entry *e)
     return true;
 }
 
-/* The next entry of the folder: 1; 0 at the end; -EAGAIN: later. */
+/* Gets the next entry of the folder. Returns 1, 0 at the end, or -EAGAIN if the entry is not available
+ * yet. */
 static int next_folder_entry(struct listing *l, struct entry *e)
 {
     for (;;) {
@@ -136,7 +137,7 @@ static int next_entry(struct listing *l, struct entry *e)
     return 1;
 }
 
-/* The folder is too large: start over, in the order of the file system. */
+/* Starts again in the order of the file system, because the folder is too large to be sorted. */
 static void restart_unsorted(struct listing *l)
 {
     free_sort_store(l);
@@ -146,7 +147,8 @@ static void restart_unsorted(struct listing *l)
     l->step = STEP_HEAD;
 }
 
-/* Listings that a worker sorts at the same time share a limit. Without an entry: room to sort. */
+/* Stores an entry or, if `e` is NULL, allocates memory for sorting. All listings of a worker share a
+ * limit. */
 static bool store_entry(struct listing *l, const struct entry *e)
 {
     size_t others = *l->shared - l->store.memory, max = l->settings->sort_memory;
@@ -196,7 +198,7 @@ static int write_entries(struct listing *l)
     return 0;
 }
 
-/* Continues until something is written, or an error. */
+/* Runs the current step. The caller repeats it until there is output or an error. */
 static int run_step(struct listing *l)
 {
     if (l->running)
@@ -204,7 +206,7 @@ static int run_step(struct listing *l)
     switch (l->step) {
     case STEP_COLLECT:
         return collect_entries(l);
-    case STEP_SORT: /* done */
+    case STEP_SORT: /* the thread has finished sorting */
         l->step = STEP_HEAD;
         return 0;
     case STEP_HEAD:
@@ -236,7 +238,7 @@ static size_t copy_output(struct listing *l, char *buf, size_t cap)
     return left.len;
 }
 
-/* A truncated entry must not look complete to a client. */
+/* Discards buffered output, because a client must not take a truncated entry for a complete one. */
 static int set_error(struct listing *l, int e)
 {
     l->error = e;
@@ -274,7 +276,7 @@ static ssize_t read_listing(void *ctx, char *buf, size_t cap)
 static void close_listing(void *ctx)
 {
     struct listing *l = ctx;
-    *l->shared -= l->store.memory; /* here, because the worker may be gone when the listing is freed */
+    *l->shared -= l->store.memory; /* not in free_listing(), which may run after the worker was freed */
     l->closed = true;
     if (!l->running)
         free_listing(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A listing that is being sent to a client. */
+/* A listing while it is sent to a client. */
 #ifndef DIRLISTING_LISTING_H
 #define DIRLISTING_LISTING_H
 
@@ -19,10 +19,10 @@ struct settings {
     struct mk_conf_words hide;
 };
 
-/* The request of the client. */
+/* The options that the client has requested. */
 struct listing_options {
     const struct format *format;
-    bool format_is_asked; /* named in the query */
+    bool format_is_asked; /* the query names the format */
     enum sort_key sort;
     bool down;
 };
@@ -33,26 +33,26 @@ struct listing {
     struct mk_request *request;
     struct mk_worker *worker;
     const struct settings *settings;
-    size_t *shared; /* memory for entries of all listings of this worker */
+    size_t *shared; /* memory used for the entries of all listings of this worker */
     mk_str path;    /* ends with '/' */
     struct listing_options wish;
     enum step step;
     bool running;  /* a thread uses folder and store */
-    bool closed;   /* the request is gone */
-    bool is_large; /* too large to sort */
-    unsigned turn; /* links resolved in this read */
+    bool closed;   /* the request has ended */
+    bool is_large; /* the folder is too large to be sorted */
+    unsigned turn; /* number of links that this read has resolved */
     int error;
-    size_t at;                     /* in the piece, or in the sorted entries */
-    uint64_t n_shown, bytes_shown; /* of files */
+    size_t at;                     /* index of the next entry, in the folder's block or in the store */
+    uint64_t n_shown, bytes_shown; /* number of entries shown, and total size of the files */
     struct mk_buf out;
-    size_t sent; /* of `out` */
+    size_t sent; /* bytes of `out` that were sent */
     struct store store;
     struct folder folder;
 };
 
-/* A format. */
+/* A format of listings. */
 struct format {
-    const char *word; /* ?format= */
+    const char *word; /* value of the query parameter `format` */
     mk_str type;
     mk_str content_type;
     void (*write_head)(const struct listing *l, struct mk_buf *out);
@@ -64,7 +64,7 @@ extern const struct format dirlisting_format_html, dirlisting_format_json, dirli
 extern const mk_str dirlisting_theme_guineo, dirlisting_theme_plain; /* style sheets */
 extern const char *const dirlisting_sort_words[];
 
-/* The actual order of the entries. */
+/* Returns the actual order of the entries. */
 enum sort_key dirlisting_listing_sort_key(const struct listing *l);
 
 extern const struct mk_body_source_ops dirlisting_source;
@@ -72,9 +72,10 @@ extern const struct mk_body_source_ops dirlisting_source;
 struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
                                        size_t *shared, const struct listing_options *wish);
 
-/* "2026-01-31T12:00:00Z", or "2026-01-31<span> 12:00</span>"; nothing for a time without a date. */
+/* Writes "2026-01-31T12:00:00Z" or, for HTML, "2026-01-31<span> 12:00</span>"; nothing if the time has no
+ * date. */
 void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html);
-/* A name for display: bytes that are not text, and characters that affect other text, become \xHH. */
+/* Writes a name for display. Bytes that are not text, and characters that affect other text, become \xHH. */
 void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct mk_buf *out, mk_str part));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Style sheets and icons, inside each page, so that browsers request nothing else. */
+/* The style sheets and icons. They are part of each page, so that browsers send no further requests. */
 #include "listing.h"
 
 #define ICON     "url(\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'>"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts that all formats share. */
+/* Functions that all formats share. */
 #include <monkey/text.h>
 #include <time.h>
 
@@ -18,7 +18,7 @@ void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html)
         mk_buf_addf(out, "T%02d:%02d:%02dZ", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* The first character of s and its length in bytes; 0: not UTF-8 (RFC 3629). */
+/* Decodes the first character. Returns its length in bytes, or 0 if `s` is not UTF-8 (RFC 3629). */
 static size_t utf8_decode(mk_str s, uint32_t *c)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -40,7 +40,7 @@ static size_t utf8_decode(mk_str s, uint32_t *c)
     return *c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000) ? 0 : len;
 }
 
-/* Rejects control characters, and invisible ones that reorder or break the text around them. */
+/* Rejects control characters, and invisible characters that reorder or break the text around them. */
 static bool is_visible(uint32_t c)
 {
     static const uint32_t ranges[][2] = {

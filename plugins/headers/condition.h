@@ -8,7 +8,7 @@
 
 #include "response_facts.h"
 
-/* All conditions that are set must hold. */
+/* The conditions of a rule. The rule applies if all conditions that are set are true. */
 struct condition {
     struct mk_pattern path;
     mk_str type; /* absent: any; "image/": all image types */
@@ -18,14 +18,14 @@ struct condition {
 
 enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
 
-/* Parses a condition. CONDITION_WRONG: invalid, reported. */
+/* Parses a condition. Returns CONDITION_WRONG after a reported error. */
 enum condition_word headers_condition_parse(const struct mk_conf_ctx *ctx, mk_str word, struct condition *c);
-/* The same for a media type without `type:`. False: not a media type (not reported). */
+/* Parses a media type without `type:`. Returns false if it is not a media type, without a report. */
 bool headers_condition_parse_type(mk_str word, struct condition *c);
 
 bool headers_condition_matches(const struct condition *c, struct response_facts *facts);
 
-/* "90", "90s", "5m", "12h", "30d", "2w", "1y" in seconds; false for anything else. */
+/* Parses "90", "90s", "5m", "12h", "30d", "2w" or "1y" to seconds. Returns false for anything else. */
 bool headers_parse_duration(mk_str word, uint64_t *seconds);
 
 #endif

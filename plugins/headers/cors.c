@@ -9,7 +9,7 @@ static const struct cors_rule *find_rule_for_path(const struct cors *cors, mk_st
     return NULL;
 }
 
-/* Labels of a host's name, and nothing that could end it. */
+/* Returns whether the text consists of labels of a host name, and of no character that could end the name. */
 static bool are_host_labels(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -83,7 +83,7 @@ static void add_cors_headers(const struct cors_rule *r, struct response_facts *f
     add_header_if_set(f, MK_STR("Access-Control-Max-Age"), r->max_age);
 }
 
-/* Two CORS policies would conflict: the rule overrides the application's headers. */
+/* Removes the application's CORS headers, because two CORS policies would conflict. */
 static void remove_app_cors_headers(struct response_facts *f)
 {
     headers_response_remove(f, MK_STR("Access-Control-Allow-Origin"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cors [PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials] */
+/* Parses Cors [PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]. */
 #include "cors.h"
 
 static bool is_host_char(char c)
@@ -7,7 +7,7 @@ static bool is_host_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("-._~:[]", c));
 }
 
-/* scheme://host[:port] and nothing else; a `*` is allowed only as the first label. */
+/* Accepts only scheme://host[:port]; a `*` is allowed only as the first label. */
 static bool split_origin(mk_str word, struct cors_origin *origin)
 {
     mk_str host = word, scheme = mk_str_cut(&host, ':');

@@ -59,7 +59,7 @@ bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)
     return i < list->n;
 }
 
-/* Caches do not store errors and temporary responses; a response with Cache-Control already has a policy. */
+/* Excludes errors and temporary responses, which caches do not store, and responses with a Cache-Control. */
 static bool is_cacheable(struct response_facts *f)
 {
     switch (f->status) {

@@ -8,7 +8,7 @@
 struct expiry {
     struct condition when;
     uint32_t seconds;
-    bool off; /* not configured */
+    bool off; /* matching responses get no headers */
     mk_str cache_control;
     mk_str written;
 };

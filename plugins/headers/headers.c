@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Response headers: rules, Expires, CORS, and security headers. */
+/* Changes response headers: rules, Expires, CORS, and security headers. */
 #include <monkey/plugin.h>
 
 #include "cors.h"

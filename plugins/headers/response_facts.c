@@ -12,7 +12,7 @@ void headers_response_facts_init(struct response_facts *f, struct mk_request *re
     f->status = mk_response_status(response);
 }
 
-/* A 304 has no type: it is that of the file, or of a page for a folder. */
+/* A 304 has no type: uses the type of the file, or that of a page for a folder. */
 static mk_str determine_media_type(const struct response_facts *f)
 {
     mk_str type = mk_response_header(f->response, MK_STR("Content-Type"));
@@ -28,13 +28,13 @@ mk_str headers_response_facts_type(struct response_facts *f)
 {
     if (!f->type.p) {
         mk_str type = mk_str_first(determine_media_type(f), TYPE_MAX);
-        memcpy(f->type_room, type.p, type.len); /* a rule may remove it from the response */
+        memcpy(f->type_room, type.p, type.len); /* copied, because a rule may remove the header */
         f->type = mk_str_of(f->type_room, type.len);
     }
     return f->type;
 }
 
-/* Case-insensitive. */
+/* Returns the name's bit in the bitmap. Ignores case. */
 static uint64_t name_bit(mk_str name)
 {
     if (name.len == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A response to which rules are applied, with cached properties. */
+/* The properties of a response to which rules are applied. */
 #ifndef HEADERS_RESPONSE_FACTS_H
 #define HEADERS_RESPONSE_FACTS_H
 
@@ -8,13 +8,13 @@
 
 enum { TYPE_MAX = 127 }; /* RFC 6838, section 4.2 */
 
-/* Path, type and status are those before any rule; functions compute rarely needed ones. */
+/* Path, type and status are those before any rule. Functions compute and cache rarely needed properties. */
 struct response_facts {
     struct mk_request *request;
     struct mk_response *response;
     mk_str path;
-    mk_str type;    /* absent: not looked up yet */
-    uint64_t names; /* Bloom-style bitmap of header names: a superset */
+    mk_str type;    /* absent: not determined yet */
+    uint64_t names; /* bitmap of header names, as in a Bloom filter: it may contain other names */
     bool knows_names;
     unsigned status;
     char type_room[TYPE_MAX];
@@ -22,12 +22,12 @@ struct response_facts {
 
 void headers_response_facts_init(struct response_facts *f, struct mk_request *request,
                                  struct mk_response *response);
-/* The media type; of a 304, that of the corresponding 200. */
+/* Returns the media type; for a 304, that of the corresponding 200. */
 mk_str headers_response_facts_type(struct response_facts *f);
 
-/* Does the response have that header? Usually not, which the bitmap shows at once. */
+/* Returns whether the response has that header. If not, as is usual, the bitmap shows it at once. */
 bool headers_response_has(struct response_facts *f, mk_str name);
-/* Name and value live at least as long as the request. */
+/* Adds a header. Its name and value must live at least as long as the request. */
 void headers_response_add(struct response_facts *f, mk_str name, mk_str value);
 void headers_response_remove(struct response_facts *f, mk_str name);
 

@@ -13,7 +13,7 @@ bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind)
     return false;
 }
 
-/* Written by the server itself, based on the connection and the body. */
+/* Returns whether the server writes the header itself, based on the connection and the body. */
 static bool is_server_header(mk_str name)
 {
     static const mk_str names[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Transfer-Encoding"),
@@ -44,7 +44,7 @@ static bool check_header_name(const struct mk_conf_ctx *ctx, mk_str name)
     return false;
 }
 
-/* Parses the conditions and the name after them. */
+/* Parses the conditions and the header name after them. */
 static bool parse_conditions_and_name(const struct mk_conf_ctx *ctx, mk_str *rest, struct rule *rule)
 {
     mk_str word;
@@ -77,7 +77,7 @@ static bool parse_variables(const struct mk_conf_ctx *ctx, struct rule *rule)
     return rule->template != NULL;
 }
 
-/* The rest of the line, or a quoted string. */
+/* Parses the value: the rest of the line, or a quoted string. */
 static bool parse_value(const struct mk_conf_ctx *ctx, mk_str rest, struct rule *rule)
 {
     mk_str whole = mk_str_trim(rest);
@@ -132,7 +132,7 @@ bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key,
     return true;
 }
 
-/* Out of memory: the header is omitted. */
+/* Adds the header. Omits it if out of memory. */
 static void add_rule_header(struct response_facts *facts, const struct rule *r)
 {
     mk_str value = r->template ? mk_format_expand(r->template, facts->request) : r->value;
@@ -146,7 +146,7 @@ void headers_rules_apply(const struct rules *rules, struct response_facts *facts
         if (!headers_condition_matches(&r->when, facts))
             continue;
         if (r->is_type)
-            (void)headers_response_facts_type(facts); /* while the response still has it */
+            (void)headers_response_facts_type(facts); /* cached while the response still has the header */
         if (r->kind != RULE_ADD)
             headers_response_remove(facts, r->name);
         if (r->kind != RULE_REMOVE)

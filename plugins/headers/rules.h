@@ -12,10 +12,10 @@ enum rule_kind { RULE_ADD, RULE_SET, RULE_REMOVE };
 struct rule {
     enum rule_kind kind;
     struct condition when;
-    bool is_type; /* about Content-Type, which conditions use */
+    bool is_type; /* the rule changes Content-Type, which conditions use */
     mk_str name, value;
-    const struct mk_format *template; /* of the value; NULL: no variables */
-    mk_str written;                   /* for `monkey -T` */
+    const struct mk_format *template; /* template of the value; NULL: it has no variables */
+    mk_str written;                   /* the rule as configured, for `monkey -T` */
 };
 
 struct rules {

@@ -9,7 +9,7 @@ struct field {
 #define FIELD(name, value) {MK_STR_INIT(name), MK_STR_INIT(value)}
 /* clang-format on */
 
-/* Safe for ordinary sites. */
+/* Headers that are safe for ordinary sites. */
 static const struct field on[] = {
     FIELD("X-Content-Type-Options", "nosniff"),
     FIELD("X-Frame-Options", "SAMEORIGIN"),
@@ -17,7 +17,7 @@ static const struct field on[] = {
     FIELD("Content-Security-Policy", "frame-ancestors 'self'"),
 };
 
-/* For sites that load all resources from their own origin and use no device features. */
+/* Headers for sites that load all resources from their own origin and use no device features. */
 static const struct field strict[] = {
     FIELD("X-Content-Type-Options", "nosniff"),
     FIELD("X-Frame-Options", "DENY"),
@@ -31,7 +31,7 @@ static const struct field strict[] = {
     FIELD("Cross-Origin-Resource-Policy", "same-origin"),
 };
 
-/* Valid only over TLS (RFC 6797, section 7.2). */
+/* This header is sent only over TLS (RFC 6797, section 7.2). */
 static const struct field transport = FIELD("Strict-Transport-Security", "max-age=31536000");
 
 static void add_if_missing(struct response_facts *f, const struct field *field)
