@@ -247,7 +247,7 @@ static void remove_unused_socket(const struct dev_servers *s)
         (void)unlink(path);
 }
 
-/* Prints the output of services during startup, among the lines of the server. */
+/* Prints the output of services during startup, which is mixed with the lines of the server. */
 static void print_startup_output(struct dev_process *c, mk_str text)
 {
     while (text.len) {

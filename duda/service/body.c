@@ -20,7 +20,7 @@ int duda_send_json(struct duda_ctx *d, struct duda_value value)
         return e;
     size_t before = d->out.len;
     duda_json_write(&d->out, &value);
-    if (d->out.failed) /* a part of it is invalid JSON */
+    if (d->out.failed) /* the incomplete text is invalid JSON */
         d->out.len = before;
     return duda_response_end_append(d);
 }

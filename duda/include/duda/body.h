@@ -39,7 +39,7 @@ MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 
 /** Reads the query into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other result
- * from the handler: problem details with status 400 that list each error, 413, or 503. */
+ * from the handler: the client gets problem details with status 400 that list each error, 413, or 503. */
 MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 
 /** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the handler
@@ -48,8 +48,8 @@ MK_API int duda_send_json(struct duda_ctx *d, struct duda_value value);
 MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, const void *object);
 
 /**
- * Sends an error response: replaces the response with problem details (RFC 9457, formerly 7807): `status`
- * (400 to 599) and a sentence for the developer of the client. Return its result from the handler.
+ * Sends an error response: problem details (RFC 9457, formerly 7807) with `status` (400 to 599) and a
+ * sentence for the developer of the client replace the response. Return its result from the handler.
  *
  *     return duda_problem(d, 409, "the name %s is taken", name);
  */

@@ -12,7 +12,7 @@ extern "C" {
 /** The type of a chart. */
 enum duda_chart_kind { DUDA_CHART_LINES, DUDA_CHART_BARS };
 
-/** Limits: number of data series, and of values in each. */
+/** Limits: number of data series, and of values in each series. */
 enum { DUDA_CHART_ROWS_MAX = 16, DUDA_CHART_POINTS_MAX = 100000 };
 
 /** A data series; NAN leaves a gap. */

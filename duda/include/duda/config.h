@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /**
- * The settings of the service: the struct filled from its configuration section, or one with the defaults;
- * NULL for a service without a section. Name the table that describes the section before the first #include
- * (see monkey/config.h for tables; the scope is MK_CONF_SERVER):
+ * Returns the settings of the service: a struct filled from its configuration section, or with the defaults
+ * if the section is missing; NULL if the service declares no section. Before the first #include, name the
+ * table that describes the section (see monkey/config.h for tables; the scope is MK_CONF_SERVER):
  *
  *     #define DUDA_SETTINGS shop_table
  *     #include <duda.h>

@@ -25,7 +25,7 @@ struct duda_cookie {
     mk_str domain;    /**< absent: this host only, which is the safest */
     enum duda_same_site same_site;
     bool script_readable; /**< scripts may read the cookie: no HttpOnly */
-    bool insecure;        /**< also send over plain HTTP a cookie that was set over TLS: no Secure */
+    bool insecure;        /**< browsers also send the cookie over plain HTTP: no Secure */
 };
 
 /** Maximum size of name, value and attributes together; browsers reject larger cookies. */

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * For files, mail and other servers. The plugin `compress` compresses HTTP responses without any code. All
+ * Use these functions for files, mail and other servers; the plugin `compress` compresses HTTP responses. All
  * functions in this file are thread-safe. Process large data in a thread (duda_offload()): compressing a
  * megabyte takes about 20 ms.
  */

@@ -127,18 +127,18 @@ MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
                            struct duda_http_stream **out) MK_API_MUST_USE;
 /**
  * Sends a piece of the body. Waits while 32 KB are buffered and the server accepts no more, so a body of any
- * length takes little memory; the server has Timeout to accept more. Returns 0: the piece is queued, and the
- * caller need not keep it. Returns 1: the server has already responded and needs no more data; call
+ * length takes little memory; the server must accept more within Timeout. Returns 0: the piece is queued, and
+ * the caller need not keep it. Returns 1: the server has already responded and needs no more data; call
  * duda_http_end(), which skips the rest, and check the status. Other results are the errors of
  * duda_http_fetch(), which end the stream, or -EINVAL: the body exceeds `length`.
  *
  * An idempotent request can be retried as long as the buffered 32 KB hold the whole body.
  *
- * With both_ways the result is 1 only if the server accepts no more data. Alternate between writing and
- * reading: a server that waits for its response to be read also stops reading, which ends in -ETIMEDOUT.
+ * With full_duplex, the result is 1 only if the server accepts no more data. Alternate between writing and
+ * reading: a server whose response is not read also stops reading, and the call returns -ETIMEDOUT.
  */
 MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str data) MK_API_MUST_USE;
-/** With both_ways: waits for the response headers before the end of the request body. */
+/** With full_duplex: waits for the response headers before the end of the request body. */
 MK_API int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
 /** Ends the request body and waits for the response headers, unless they have already arrived; read the
  * response with duda_http_read(). Returns errors as above, or -EBADMSG: the body is shorter than `length`. A

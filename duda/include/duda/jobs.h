@@ -21,9 +21,9 @@ extern "C" {
  *         Folder /var/lib/shop
  *
  * Delivery is at least once: a job survives the crash of the worker that runs it. Other workers take the job
- * over when the worker has not renewed its lease for the time in `Lease` of [JOBS]. A job may therefore run
- * twice, or twice at the same time if its handler blocks the event loop for longer than the Lease. Make
- * handlers idempotent.
+ * over when the worker has not renewed its lease within `Lease` of [JOBS]. A job may therefore run twice, or
+ * twice at the same time if its handler blocks the event loop for longer than `Lease`. Make handlers
+ * idempotent.
  */
 
 /** Limits: bytes of a type name, of a payload, and of a unique key; number of failed jobs listed. */

@@ -47,11 +47,11 @@ struct duda_postgres_sub;
 MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, mk_str channel,
                                    struct duda_postgres_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call, for at most `timeout_ms` milliseconds (0:
- * no limit), then returns -EAGAIN. -ECONNRESET: the connection was lost and is being restored; messages sent
- * in the meantime are lost. -EOVERFLOW: messages were dropped because more than DUDA_POSTGRES_MESSAGES_MAX
- * were queued. After both errors, read the tables again and continue receiving. -EINVAL: the subscription has
- * ended.
+ * Waits for the next message, which is valid until the next call. -EAGAIN: no message arrived within
+ * `timeout_ms` milliseconds (0: no limit). -ECONNRESET: the connection was lost and is being restored;
+ * messages sent in the meantime are lost. -EOVERFLOW: messages were dropped because more than
+ * DUDA_POSTGRES_MESSAGES_MAX were queued. After either error, read the tables again and continue receiving.
+ * -EINVAL: the subscription has ended.
  */
 MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t timeout_ms,
                                  mk_str *text) MK_API_MUST_USE;
@@ -131,9 +131,9 @@ MK_API int duda_postgres_copy_write(struct duda_ctx *d, struct duda_postgres_cop
 MK_API int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                            const struct duda_sql_value *values, size_t n) MK_API_MUST_USE;
 /**
- * TO STDOUT: reads the next row, in the format of the COPY and with its line ending; valid until the next
- * call. The row after the last one is absent, and the COPY has then ended. Data is read from the server only
- * on demand, so a slow client slows down the server instead of filling memory.
+ * TO STDOUT: reads the next row, in the format of the COPY and with its line ending. The row is valid until
+ * the next call. After the last row, *row is absent, and the COPY has ended. Data is read from the server
+ * only on demand, so a slow client slows down the server instead of filling memory.
  *
  *     int e = duda_postgres_copy(d, db, &result, "COPY goods TO STDOUT (FORMAT csv, HEADER)", &copy);
  *     while (!e && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)

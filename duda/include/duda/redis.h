@@ -167,10 +167,10 @@ struct duda_redis_sub;
 MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str channel,
                                 struct duda_redis_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call, for at most `timeout_ms` milliseconds (0:
- * no limit), then returns -EAGAIN. -EOVERFLOW: messages were dropped because more than
- * DUDA_REDIS_MESSAGES_MAX were queued; -ECONNRESET: the connection was lost, and messages may also be lost.
- * After both errors, continue receiving: the subscription stays, and is renewed when the server returns. To
+ * Waits for the next message, which is valid until the next call. -EAGAIN: no message arrived within
+ * `timeout_ms` milliseconds (0: no limit). -EOVERFLOW: messages were dropped because more than
+ * DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages may also be lost.
+ * After either error, continue receiving: the subscription stays, and is renewed when the server returns. To
  * publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
  */
 MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t timeout_ms,

@@ -171,9 +171,9 @@ enum { DUDA_NEXT = 0x4e455854 };
  * without writing a response is an error, so a function that returns true or false cannot open the route by
  * mistake; for a predicate use DUDA_REQUIRE().
  *
- * DUDA_AFTER(): the function always runs, the last entry first. It reads the result with duda_result() and
- * may change it with duda_set_result(); its own return value is ignored. It cannot change a response that has
- * started.
+ * DUDA_AFTER(): the function always runs; several run in reverse order of their entries. It reads the result
+ * with duda_result() and may change it with duda_set_result(); its own return value is ignored. It cannot
+ * change a response that has started.
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
@@ -221,8 +221,8 @@ enum { DUDA_NEXT = 0x4e455854 };
  * DUDA_SERVICE(), adds a probe: a function with a large frame, which Duda calls when it loads the service.
  * Duda refuses a service whose probe skips pages.
  *
- * You need not write anything for this. Clang lacks the option on some processors; the only protection there
- * is the guard region of one megabyte.
+ * You need not write anything for this. Clang lacks the option on some processors; on these, the guard region
+ * of one megabyte is the only protection.
  */
 struct duda_probe {
     void (*touch)(size_t size);

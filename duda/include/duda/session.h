@@ -38,7 +38,7 @@ MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_
  * of both kinds. They are bound to their name, to the service and its virtual host (duda/scope.h explains how
  * to share them), and to the keys of the server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or
  * else a key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if
- * Monkey was built without OpenSSL; otherwise as duda_cookie_set().
+ * Monkey was built without OpenSSL, or a result of duda_cookie_set().
  */
 MK_API int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
 MK_API int duda_cookie_set_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;

@@ -57,8 +57,8 @@ MK_API int duda_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str k
 /** Sets a value only if none exists; otherwise -EEXIST. */
 MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes a value if it equals `value`; otherwise, even if there is none, -ESTALE. If `value` is absent,
- * deletes any value, and returns 0 even if there was none. */
+/** Deletes a value if it equals `value`; otherwise, also if there is no value, returns -ESTALE. If `value` is
+ * absent, deletes any value, and returns 0 even if there was none. */
 MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key,
                                 mk_str value) MK_API_MUST_USE;
 /** Adds to a number; a new number starts at 0 and gets this time to live. *sum is the result. */

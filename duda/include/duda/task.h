@@ -48,8 +48,8 @@ struct duda_task {
  */
 MK_API int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task,
                            struct duda_ctx **out) MK_API_MUST_USE;
-/** In a DUDA_START() function, and in package functions that it calls: the service, to pass as the owner of
- * tasks that are spawned later. Valid for the lifetime of the worker. NULL elsewhere. */
+/** Returns the service whose DUDA_START() function is running, to pass it as the owner of tasks that are
+ * spawned later. Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);
 /** The `ctx` of the task; NULL in request handlers. */
 MK_API void *duda_task_context(const struct duda_ctx *d);

@@ -28,8 +28,8 @@ enum { DUDA_TEMPLATE_DEPTH_MAX = 32 };
 
 /**
  * Compiles a template. The text is copied; `name` is used in messages. Returns NULL if the template is
- * malformed or memory is exhausted; *error then has the error and its location: "people.html, line 3, column
- * 5: the section `people` is not closed".
+ * malformed or memory is exhausted; *error then describes the error and its location: "people.html, line 3,
+ * column 5: the section `people` is not closed".
  *
  *     struct duda_template *t = duda_template_new(MK_STR("Hello {{name}}"), "hello", &error);
  */

@@ -109,7 +109,7 @@ mk_str duda_mime_parameter(const struct duda_mime *mime, mk_str name, struct mk_
     while (duda_mime_next(&rest, buf, &one, &value)) {
         if (mk_str_eq_nocase(one, name))
             return value;
-        buf->len = begin; /* belongs to another parameter */
+        buf->len = begin; /* discards the value of another parameter */
     }
     return MK_STR_NULL;
 }

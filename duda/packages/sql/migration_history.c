@@ -21,7 +21,7 @@ static const struct duda_sql_migration *find_migration(const struct duda_sql_mig
     return all;
 }
 
-/* Rows of a table without services are ours if our files cover all of them. */
+/* Rows that name no service belong to this service if its files cover all of them. */
 static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
     bool has_any = false;

@@ -21,7 +21,7 @@ struct sqlite_settings {
 };
 
 struct sqlite_cached_stmt {
-    sqlite3_stmt *stmt; /* SQLite holds its text */
+    sqlite3_stmt *stmt; /* SQLite keeps the text of the statement */
     uint64_t used;
     bool once; /* context-dependent permissions: authorized again on each use */
 };

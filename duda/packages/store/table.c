@@ -366,7 +366,7 @@ static uint32_t alloc_blocks(const struct view *v, size_t n)
     return first;
 }
 
-/* Replaces the old entry, which stays on failure; 0: none. */
+/* Writes a new entry in place of `old` (0: none), which stays on failure. */
 static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_t expires, bool stays)
 {
     size_t n = blocks_needed(v->key.len, value.len);
