@@ -2,7 +2,7 @@
 """The local CA that `monkey --https` creates, in a state folder of the test.
 
     state = State(tmp_path / "state")
-    run("authority", environment=state.environment)
+    run("ca", environment=state.environment)
     state.leaf.not_valid_after_utc
     state.replace_leaf(since=70)            issued 70 days ago
 """
@@ -53,7 +53,7 @@ class State:
     def __init__(self, folder):
         self.folder = folder
         self.environment = {"MONKEY_STATE": str(folder)}
-        self.key, self.authority_file = folder / "authority.key", folder / "authority.crt"
+        self.key, self.authority_file = folder / "ca.key", folder / "ca.crt"
         self.leaf_file = folder / "server.pem"
 
     @property

@@ -45,8 +45,8 @@ static int run_routes(int argc, char **argv)
 {
     struct dev_options order = {
         .usage = "usage: monkey routes SOURCE.c\n",
-        .help = "Lists the routes of a service: methods, path, handler, place in the source, "
-                "what it does.\n\n  -h, --help  this text\n",
+        .help = "Lists the routes of a service: method, path, handler, source location and "
+                "summary.\n\n  -h, --help  print this help and exit\n",
         .words_min = 1,
         .words_max = 1};
     struct dev_introspection d;
@@ -69,7 +69,7 @@ const struct mk_command dev_command_routes = {
     .run = run_routes,
 };
 
-/* ---- HTML page ---- */
+/* ---- HTML page and OpenAPI document ---- */
 
 /* JSON inside a script element: no string may end the element. */
 static void append_script_json(struct mk_buf *out, mk_str json)
@@ -97,51 +97,71 @@ static void write_doc_page(const struct dev_introspection *d, mk_str json, struc
     mk_buf_add(out, MK_STR("</script>\n</html>\n"));
 }
 
-static int write_doc_output(const char *path, const struct mk_buf *text)
+static int write_output(const char *command, const char *path, const struct mk_buf *text)
 {
     FILE *f = text->failed ? NULL : path ? fopen(path, "we") : stdout;
     if (!f)
-        return dev_print_error(DEV_EXIT_FAILED, "doc", path, "it cannot be written");
+        return dev_print_error(DEV_EXIT_FAILED, command, path, "cannot be written");
     bool ok = fwrite(text->p, 1, text->len, f) == text->len;
     ok = (path ? fclose(f) : fflush(f)) == 0 && ok;
-    return ok ? DEV_EXIT_OK : dev_print_error(DEV_EXIT_FAILED, "doc", path, "it cannot be written");
+    return ok ? DEV_EXIT_OK : dev_print_error(DEV_EXIT_FAILED, command, path, "cannot be written");
 }
 
-static int run_doc(int argc, char **argv)
+/* `doc` and `openapi`: the page contains the OpenAPI document. */
+static int write_api(struct dev_options *o, const char *command, bool is_page, int argc, char **argv)
 {
     const char *output = NULL;
-    bool is_json = false;
-    const struct dev_option options[] = {{'o', "output", &output, NULL}, {'j', "json", NULL, &is_json}};
-    struct dev_options order = {.usage = "usage: monkey doc [-j] [-o FILE] SOURCE.c\n",
-                                .help = "Writes a page about the routes of a service, on which they can be "
-                                        "tried. `monkey run` shows it at "
-                                        "" DEV_DOC_PATH ".\n\n"
-                                        "  -j, --json         OpenAPI 3.1 in place of the page\n"
-                                        "  -o, --output FILE  where to; standard output if it is not said\n"
-                                        "  -h, --help         this text\n",
-                                .options = options,
-                                .n_options = MK_LEN(options),
-                                .words_min = 1,
-                                .words_max = 1};
+    const struct dev_option options[] = {{'o', "output", &output, NULL}};
     struct mk_buf json = mk_buf_growing(TEXT_MAX), page = mk_buf_growing(2 * TEXT_MAX);
     struct dev_introspection d;
     int code;
-    if (!dev_options_parse(&order, argc, argv, &code))
+    o->options = options;
+    o->n_options = MK_LEN(options);
+    o->words_min = o->words_max = 1;
+    if (!dev_options_parse(o, argc, argv, &code))
         return code;
-    if (!dev_introspect_load(&d, "doc", order.words[0]))
+    if (!dev_introspect_load(&d, command, o->words[0]))
         return DEV_EXIT_FAILED;
     dev_openapi_write(&d, &json);
-    write_doc_page(&d, mk_buf_str(&json), &page);
-    code = write_doc_output(output, is_json ? &json : &page);
+    if (is_page)
+        write_doc_page(&d, mk_buf_str(&json), &page);
+    code = write_output(command, output, is_page ? &page : &json);
     mk_buf_free(&json);
     mk_buf_free(&page);
     dev_introspect_free(&d);
     return code;
 }
 
+static int run_doc(int argc, char **argv)
+{
+    struct dev_options o = {
+        .usage = "usage: monkey doc [-o FILE] SOURCE.c\n",
+        .help = "Writes an HTML page that documents the routes of a service, with forms to try them. "
+                "`monkey run`\nserves it at " DEV_DOC_PATH ".\n\n"
+                "  -o, --output FILE  write to FILE instead of standard output\n"
+                "  -h, --help         print this help and exit\n"};
+    return write_api(&o, "doc", true, argc, argv);
+}
+
 const struct mk_command dev_command_doc = {
     .name = "doc",
     .args = "SOURCE.c",
-    .help = "Write a page about a service's routes, or OpenAPI.",
+    .help = "Write an HTML page that documents the routes of a service.",
     .run = run_doc,
+};
+
+static int run_openapi(int argc, char **argv)
+{
+    struct dev_options o = {.usage = "usage: monkey openapi [-o FILE] SOURCE.c\n",
+                            .help = "Writes the OpenAPI 3.1 document of a service, as JSON.\n\n"
+                                    "  -o, --output FILE  write to FILE instead of standard output\n"
+                                    "  -h, --help         print this help and exit\n"};
+    return write_api(&o, "openapi", false, argc, argv);
+}
+
+const struct mk_command dev_command_openapi = {
+    .name = "openapi",
+    .args = "SOURCE.c",
+    .help = "Write the OpenAPI document of a service.",
+    .run = run_openapi,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey routes` and `monkey doc`: show the routes of a service as a list, an HTML page or OpenAPI. */
+/* `monkey routes`, `monkey doc` and `monkey openapi`: write the routes of a service as a list, an HTML page or an
+ * OpenAPI document. */
 #ifndef DUDA_DEV_COMMAND_ROUTES_H
 #define DUDA_DEV_COMMAND_ROUTES_H
 
@@ -9,5 +10,6 @@
 
 extern const struct mk_command dev_command_routes;
 extern const struct mk_command dev_command_doc;
+extern const struct mk_command dev_command_openapi;
 
 #endif

@@ -127,13 +127,9 @@ static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str m
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const struct mk_command *const verbs[] = {&dev_command_run,
-                                                 &dev_command_new,
-                                                 &dev_command_test,
-                                                 &dev_command_routes,
-                                                 &dev_command_doc,
-                                                 &dev_command_build,
-                                                 NULL};
+static const struct mk_command *const verbs[] = {
+    &dev_command_run, &dev_command_new,     &dev_command_test,  &dev_command_routes,
+    &dev_command_doc, &dev_command_openapi, &dev_command_build, NULL};
 
 MK_PLUGIN(duda_dev) = {
     MK_PLUGIN_HEAD,

@@ -12,15 +12,15 @@ _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 
 #define TO(state) MK_SM_TO(MK_CONN_##state)
 
 static const struct mk_sm_states states = {
-    MK_SM_STATE(MK_CONN_IDLE, "idle", TO(HEAD) | TO(DISPATCH) | TO(SECURE) | TO(MULTI) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_HEAD, "head", TO(DISPATCH) | TO(MULTI) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_IDLE, "idle", TO(HEAD) | TO(DISPATCH) | TO(TLS) | TO(HTTP2) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_HEAD, "head", TO(DISPATCH) | TO(HTTP2) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_DISPATCH, "dispatch", TO(SEND) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_SEND, "send", TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_DRAIN, "drain", TO(IDLE) | TO(LINGER) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_LINGER, "linger", TO(DEAD)),
-    MK_SM_STATE(MK_CONN_SECURE, "secure", TO(IDLE) | TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_TLS, "tls", TO(IDLE) | TO(LINGER) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_TUNNEL, "tunnel", TO(LINGER) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_MULTI, "multi", TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_HTTP2, "http2", TO(LINGER) | TO(DEAD)),
     MK_SM_STATE(MK_CONN_DEAD, "dead", 0),
 };
 
@@ -28,7 +28,7 @@ static const char *conn_invariant_error(const void *owner)
 {
     const struct mk_conn *c = owner;
     bool has_none =
-        c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD || c->state.state == MK_CONN_SECURE;
+        c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD || c->state.state == MK_CONN_TLS;
     return has_none && c->h1 ? "it has no request" : NULL;
 }
 

@@ -27,9 +27,9 @@ enum mk_conn_state {
     MK_CONN_SEND,     /* the response is being sent */
     MK_CONN_DRAIN,    /* response sent, discarding the rest of the request body */
     MK_CONN_LINGER,   /* all data sent; waiting for the peer to read it */
-    MK_CONN_SECURE,   /* TLS handshake */
+    MK_CONN_TLS,      /* TLS handshake */
     MK_CONN_TUNNEL,   /* another protocol has replaced HTTP/1 */
-    MK_CONN_MULTI,    /* HTTP/2: streams have their own states */
+    MK_CONN_HTTP2,    /* HTTP/2: streams have their own states */
     MK_CONN_DEAD,     /* closed; freed at the end of the loop iteration */
     MK_CONN_STATES
 };
@@ -101,7 +101,7 @@ struct mk_conn {
     struct mk_stream stream;
     union {
         struct mk_h1 *h1; /* the request in MK_CONN_DISPATCH and later; NULL between requests */
-        struct mk_h2 *h2; /* in MK_CONN_MULTI, and while lingering afterwards */
+        struct mk_h2 *h2; /* in MK_CONN_HTTP2, and while lingering afterwards */
     };
     struct mk_loop_task task; /* frees or resumes the connection */
     struct mk_timer timer;

@@ -317,8 +317,8 @@ static bool step(struct mk_conn *c)
         return mk_conn_discard_input(c);
     case MK_CONN_TUNNEL:
         return run_tunnel(c);
-    case MK_CONN_SECURE:
-    case MK_CONN_MULTI:
+    case MK_CONN_TLS:
+    case MK_CONN_HTTP2:
     case MK_CONN_DEAD:
     case MK_CONN_STATES:
         break;

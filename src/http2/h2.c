@@ -138,7 +138,7 @@ static void set_connection_clock(struct mk_conn *c, enum mk_conn_timeout clock)
  * streams. */
 static const struct mk_request_limits *limits(const struct mk_conn *c)
 {
-    const struct mk_h2 *h2 = c->state.state == MK_CONN_MULTI ? c->h2 : NULL;
+    const struct mk_h2 *h2 = c->state.state == MK_CONN_HTTP2 ? c->h2 : NULL;
     const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
     if (h2 && !h2->n_streams)
         return easiest ? mk_conn_rate_more_lenient(easiest, &c->service->limits->request) : NULL;
@@ -191,7 +191,7 @@ static void finish_iteration(struct mk_conn *c)
 
 static void leave_connection(struct mk_conn *c)
 {
-    if (c->state.state == MK_CONN_MULTI)
+    if (c->state.state == MK_CONN_HTTP2)
         finish_iteration(c);
     mk_buf_clear(&c->service->out);
     mk_conn_end_serving(c);
@@ -217,7 +217,7 @@ void mk_h2_serve(struct mk_conn *c)
 {
     struct mk_h2 *h2 = new_h2_connection(c);
     c->ops = &mk_h2_ops;
-    mk_conn_set_state(c, MK_CONN_MULTI);
+    mk_conn_set_state(c, MK_CONN_HTTP2);
     c->h2 = h2;
     if (!h2) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");
@@ -232,7 +232,7 @@ void mk_h2_serve(struct mk_conn *c)
 static void advance(struct mk_conn *c)
 {
     mk_conn_begin_serving(c);
-    if (c->state.state == MK_CONN_MULTI) {
+    if (c->state.state == MK_CONN_HTTP2) {
         serve_connection(c);
         return;
     }
@@ -266,14 +266,14 @@ static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 
 static void on_close(struct mk_conn *c, enum mk_outcome ending)
 {
-    if (c->state.state != MK_CONN_MULTI || !c->h2)
+    if (c->state.state != MK_CONN_HTTP2 || !c->h2)
         return;
     free_h2_connection(c, ending);
 }
 
 static void on_drain(struct mk_conn *c)
 {
-    if (c->state.state != MK_CONN_MULTI)
+    if (c->state.state != MK_CONN_HTTP2)
         return;
     mk_conn_begin_serving(c);
     mk_h2_write_goaway_warning(c->h2);
@@ -283,7 +283,7 @@ static void on_drain(struct mk_conn *c)
 /* Every response ends with an explicit flag. */
 static bool may_close_without_reset(const struct mk_conn *c)
 {
-    return c->state.state == MK_CONN_MULTI;
+    return c->state.state == MK_CONN_HTTP2;
 }
 
 /* The protocol may have changed since mk_conn_resume(). */

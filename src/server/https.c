@@ -65,7 +65,7 @@ bool mk_https_init(struct mk_https *h, const struct mk_arguments *a)
     bool ok = collect_listens(h, a);
     if (!ok)
         mk_buf_add(&error, MK_STR("out of memory\n"));
-    ok = ok && mk_local_ca_ensure(h->extra, MK_LOCAL_CA_WAIT_MS, &h->arena, &h->authority, &error);
+    ok = ok && mk_local_ca_ensure(h->extra, MK_LOCAL_CA_WAIT_MS, &h->arena, &h->ca, &error);
     if (ok)
         return true;
     (void)print_error(&error);
@@ -81,7 +81,7 @@ void mk_https_fini(struct mk_https *h)
 void mk_https_write_config(const struct mk_https *h, struct mk_buf *out)
 {
     struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
-    mk_conf_words_quote_text(&quoted, mk_str_from_c(h->authority.leaf));
+    mk_conf_words_quote_text(&quoted, mk_str_from_c(h->ca.leaf));
     mk_conf_print_entry(MK_STR("Certificate"), mk_buf_str(&quoted), out);
     if (quoted.failed)
         out->failed = true;
@@ -102,7 +102,7 @@ void mk_https_renew(struct mk_https *h, struct mk_log *log)
     if (!ok && !h->failed)
         mk_log_warn(log, "cannot renew the certificate: %.*s", MK_STR_ARG(first));
     if (ok && now.is_new)
-        mk_log_warn(log, "created a new authority, which every device must trust again: SHA-256 %s",
+        mk_log_warn(log, "created a new CA, which every device must trust again: SHA-256 %s",
                     now.facts.fingerprint);
     if (ok && now.issued_why)
         mk_log_info(log, "issued a new certificate for HTTPS: %s", now.issued_why);
@@ -116,32 +116,31 @@ static void write_uncertified_names(const struct mk_local_ca *a, struct mk_buf *
 {
     for (size_t i = 0; i < a->foreign.n; i++)
         mk_buf_addf(out, "%s%s",
-                    i ? ", "
-                      : "Its authority was created for another name of this machine and cannot certify ",
+                    i ? ", " : "Its CA was created for another name of this machine and cannot certify ",
                     a->foreign.at[i]);
     if (a->foreign.n)
-        mk_buf_addf(out, ":\nto create another one, delete %s/authority.key\n", a->folder);
+        mk_buf_addf(out, ":\nto create a new CA, delete %s/ca.key\n", a->folder);
 }
 
 void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out)
 {
-    const struct mk_local_ca *a = &h->authority;
+    const struct mk_local_ca *a = &h->ca;
     if (a->is_new) {
-        mk_buf_add(
-            out,
-            MK_STR("A private authority of this machine, created just now, issued the certificate. Browsers "
-                   "warn\nuntil you make them trust that authority, here and on other devices:\n"));
+        mk_buf_add(out, MK_STR("The certificate is from a private CA, which was just created for this "
+                               "machine. Browsers warn\n"
+                               "until you make them trust this CA, here and on other devices:\n"));
         mk_local_ca_write_trust_help(a, out);
     } else {
-        mk_buf_addf(out,
-                    "Issued by the authority: %s, SHA-256 %s\nTo trust it: curl --cacert %s, and `monkey "
-                    "authority` for browsers.\n",
-                    a->facts.name, a->facts.fingerprint, a->certificate);
+        mk_buf_addf(
+            out,
+            "Issued by the CA: %s, SHA-256 %s\nTo trust it: curl --cacert %s; for browsers, see `monkey "
+            "ca`.\n",
+            a->facts.name, a->facts.fingerprint, a->certificate);
     }
     write_uncertified_names(a, out);
 }
 
-int mk_https_show_authority(void)
+int mk_https_show_ca(void)
 {
     char buf[WHY_MAX], text_room[4 * WHY_MAX];
     struct mk_buf error = mk_buf_fixed(buf, sizeof buf), text = mk_buf_fixed(text_room, sizeof text_room);

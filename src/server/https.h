@@ -9,7 +9,7 @@
 
 struct mk_https {
     struct mk_arena arena;
-    struct mk_local_ca authority;
+    struct mk_local_ca ca;
     const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* as in a configuration; NULL-terminated */
     const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* their addresses */
     bool failed;                                     /* the last check failed */
@@ -27,6 +27,6 @@ void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out);
 void mk_https_renew(struct mk_https *h, struct mk_log *log);
 
 /* Command: shows where the CA is, and how to trust it. Returns the exit code. */
-int mk_https_show_authority(void);
+int mk_https_show_ca(void);
 
 #endif

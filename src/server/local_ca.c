@@ -14,15 +14,15 @@
 #include "os/fd.h"
 #include "os/state_dir.h"
 
-#define KEY         "authority.key" /* key and certificate in one file, so that they always match */
-#define CERTIFICATE "authority.crt"
+#define KEY         "ca.key" /* key and certificate in one file, so that they always match */
+#define CERTIFICATE "ca.crt"
 
 enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX = 64 * 1024 };
 
 /* A check of the folder, from opening to closing it. */
 struct ca_check {
     const struct mk_tls_local_ca_ops *ops;
-    struct mk_tls_local_ca *authority;
+    struct mk_tls_local_ca *ca;
     struct mk_local_ca *out;
     struct mk_arena *arena;
     struct mk_local_names names;
@@ -39,13 +39,12 @@ static bool report_ca_error(const struct ca_check *l, const char *name, const ch
 }
 
 #define ANEW                                                                                                 \
-    "  Delete it to create a new authority; every device that trusts the old one must then trust the new "   \
-    "one.\n"
+    "  Delete it to create a new CA; every device that trusts the old one must then trust the new one.\n"
 #define ELSEWHERE                                                                                            \
-    "  This folder is for the authority and its certificates. To use another one, set MONKEY_STATE=/path "   \
-    "in the environment.\n"
+    "  This folder is for the CA and its certificates. To use another one, set MONKEY_STATE=/path in "       \
+    "the environment.\n"
 
-/* ---- The authority ---- */
+/* ---- The CA ---- */
 
 /* Each user of a machine has a separate CA. */
 static mk_str ca_subject_name(struct ca_check *l)
@@ -62,7 +61,7 @@ static bool create_ca(struct ca_check *l, struct mk_buf *pem)
     const struct mk_tls_names names = {l->names.at, l->names.n};
     mk_err e = l->ops->make(ca_subject_name(l), &names, l->now, pem);
     if (e)
-        return report_ca_error(l, KEY, "the TLS library could not create a new authority", "");
+        return report_ca_error(l, KEY, "the TLS library cannot create a new CA", "");
     e = mk_state_dir_write(l->dir, KEY, SECRET, mk_buf_str(pem));
     l->out->is_new = !e;
     return !e || report_ca_error(l, KEY, mk_err_text(e), ELSEWHERE);
@@ -75,11 +74,10 @@ static bool check_ca_validity(struct ca_check *l)
     struct tm tm;
     if (l->now < l->out->facts.until)
         return l->now >= l->out->facts.since ||
-               report_ca_error(l, KEY, "this authority is not valid yet: is the clock of this machine right?",
-                               "");
+               report_ca_error(l, KEY, "the CA is not valid yet: check the clock of this machine", "");
     if (gmtime_r(&until, &tm))
         strftime(day, sizeof day, " on %Y-%m-%d", &tm);
-    snprintf(text, sizeof text, "this authority expired%s", day);
+    snprintf(text, sizeof text, "the CA expired%s", day);
     return report_ca_error(l, KEY, text, ANEW);
 }
 
@@ -90,12 +88,12 @@ static bool open_ca(struct ca_check *l)
     const char *error = NULL;
     mk_err e = mk_state_dir_read(l->dir, KEY, true, &pem, &error);
     bool ok = !e || (e == -ENOENT ? create_ca(l, &pem) : report_ca_error(l, KEY, error, ANEW));
-    if (ok && l->ops->open(mk_buf_str(&pem), &l->authority, &error))
+    if (ok && l->ops->open(mk_buf_str(&pem), &l->ca, &error))
         ok = report_ca_error(l, KEY, error, ANEW);
     explicit_bzero(buf, sizeof buf);
     if (!ok)
         return false;
-    l->ops->facts(l->authority, &l->out->facts);
+    l->ops->facts(l->ca, &l->out->facts);
     return check_ca_validity(l);
 }
 
@@ -106,8 +104,8 @@ static bool ensure_ca_certificate(struct ca_check *l)
     char buf[FILE_MAX], old_room[FILE_MAX];
     struct mk_buf pem = mk_buf_fixed(buf, sizeof buf), old = mk_buf_fixed(old_room, sizeof old_room);
     const char *error;
-    if (l->ops->certificate(l->authority, &pem))
-        return report_ca_error(l, CERTIFICATE, "the TLS library could not write it", "");
+    if (l->ops->certificate(l->ca, &pem))
+        return report_ca_error(l, CERTIFICATE, "the TLS library cannot write it", "");
     if (!mk_state_dir_read(l->dir, CERTIFICATE, false, &old, &error) &&
         mk_str_eq(mk_buf_str(&old), mk_buf_str(&pem)))
         return true;
@@ -121,19 +119,18 @@ static bool split_certifiable_names(struct ca_check *l)
     struct mk_local_names all = l->names;
     l->names.n = l->out->foreign.n = 0;
     for (size_t i = 0; i < all.n; i++) {
-        bool ours = l->ops->may(l->authority, all.at[i]);
+        bool ours = l->ops->may(l->ca, all.at[i]);
         struct mk_local_names *list = ours ? &l->names : &l->out->foreign;
         list->at[list->n++] = all.at[i];
     }
-    return l->names.n > 0 ||
-           report_ca_error(l, KEY, "this authority cannot certify any name of this machine", ANEW);
+    return l->names.n > 0 || report_ca_error(l, KEY, "the CA cannot certify any name of this machine", ANEW);
 }
 
 static bool issue(struct ca_check *l, const struct mk_tls_names *names, struct mk_buf *pem)
 {
     mk_buf_clear(pem);
-    if (l->ops->issue(l->authority, names, l->now, pem))
-        return report_ca_error(l, l->leaf_name, "the TLS library could not issue it", "");
+    if (l->ops->issue(l->ca, names, l->now, pem))
+        return report_ca_error(l, l->leaf_name, "the TLS library cannot issue it", "");
     mk_err e = mk_state_dir_write(l->dir, l->leaf_name, SECRET, mk_buf_str(pem));
     return !e || report_ca_error(l, l->leaf_name, mk_err_text(e), ELSEWHERE);
 }
@@ -147,7 +144,7 @@ static bool ensure_leaf(struct ca_check *l)
     /* On any error, a new one can be issued. */
     mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &error);
     if (!e)
-        error = l->ops->is_due(l->authority, mk_buf_str(&pem), &names, l->now);
+        error = l->ops->is_due(l->ca, mk_buf_str(&pem), &names, l->now);
     l->out->issued_why = error;
     bool ok = !error || issue(l, &names, &pem);
     explicit_bzero(buf, sizeof buf);
@@ -187,7 +184,8 @@ static bool open_state_folder(struct ca_check *l, unsigned wait_ms)
     if (e)
         return report_ca_error(l, "", error, ELSEWHERE);
     e = mk_state_dir_lock(l->dir, wait_ms);
-    return !e || report_ca_error(l, "", e == -EBUSY ? "another monkey is using it" : mk_err_text(e), "");
+    return !e ||
+           report_ca_error(l, "", e == -EBUSY ? "another Monkey process is using it" : mk_err_text(e), "");
 }
 
 static bool ca_check(struct ca_check *l, const char *const *extra, unsigned wait_ms)
@@ -217,7 +215,7 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
     }
     l.ops = tls->authority;
     bool ok = ca_check(&l, extra, wait_ms);
-    l.ops->close(l.authority);
+    l.ops->close(l.ca);
     mk_fd_close(&l.dir);
     return ok;
 }

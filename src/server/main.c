@@ -296,8 +296,8 @@ static int run_arguments(const struct mk_arguments *a, char **argv)
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
         return MK_EXIT_USAGE;
     }
-    if (a->verb && strcmp(a->verb->name, "authority") == 0)
-        return mk_https_show_authority();
+    if (a->verb && strcmp(a->verb->name, "ca") == 0)
+        return mk_https_show_ca();
     if (a->verb && a->verb->n_args == 0 && !a->config && !a->folder) {
         mk_cli_plugins_write_all(&text);
         return print_and_free_text(&text);

@@ -13,7 +13,7 @@ const struct mk_option mk_options[] = {
      "Listen there instead of on the configured addresses; may be repeated."},
     {PUBLIC, "public", MK_ARG_NONE, NULL, "Serve a folder to other machines as well, not only to this one."},
     {HTTPS, "https", MK_ARG_NONE, NULL,
-     "Serve a folder over HTTPS, with a private authority of this machine."},
+     "Serve a folder over HTTPS, with a certificate from a private CA of this machine."},
     {'w', "workers", MK_ARG_WORD, "N", "Run N worker processes."},
     {'c', "config", MK_ARG_FILE, "FILE|FOLDER",
      "Serve a configuration: a file, or a folder with a monkey.conf."},
@@ -34,7 +34,7 @@ const struct mk_cli_command mk_options_commands[] = {
      "Show what would answer a request, and why: listener, host, route, file, response.", 2},
     {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
     {"help", "[COMMAND]", "Print this help, or that of a command.", 0},
-    {"authority", "", "Show how to make browsers trust --https; creates the authority if there is none.", 0},
+    {"ca", "", "Show how to make browsers trust the CA of --https; create it if it does not exist.", 0},
 };
 const size_t mk_options_commands_n = MK_LEN(mk_options_commands);
 

@@ -171,7 +171,7 @@ static mk_err clear_openssl_errors(mk_err e)
     return e;
 }
 
-/* ---- Making an authority ---- */
+/* ---- Creating a CA ---- */
 
 static bool set_subject(X509 *x, mk_str host_name)
 {
@@ -182,8 +182,8 @@ static bool set_subject(X509 *x, mk_str host_name)
     for (size_t i = 0; i < host_name.len && b.len < b.cap; i++)
         mk_buf_add_char(&b, host_name.p[i] > ' ' && host_name.p[i] < 0x7f ? host_name.p[i] : '?');
     const unsigned char *p = (const unsigned char *)text;
-    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
-                                      (const unsigned char *)"Monkey local authority", -1, -1, 0) == 1 &&
+    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"Monkey local CA", -1,
+                                      -1, 0) == 1 &&
            X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, p, (int)b.len, -1, 0) == 1 &&
            X509_set_issuer_name(x, name) == 1;
 }
@@ -229,9 +229,9 @@ static const char *check_ca(X509 *x, const EVP_PKEY *key)
     if (X509_check_private_key(x, key) != 1)
         return "its key does not match its certificate";
     if (X509_check_ca(x) != 1 || !(usage & KU_KEY_CERT_SIGN))
-        return "its certificate is not an authority's";
+        return "its certificate is not that of a CA";
     if (X509_self_signed(x, 1) != 1)
-        return "its certificate is signed by another authority";
+        return "its certificate is signed by another CA";
     return NULL;
 }
 
@@ -366,7 +366,7 @@ static const char *leaf_renewal_by_time(const X509 *x, int64_t now)
             until = asn1_time_seconds(X509_get0_notAfter(x));
     if (now < since)
         return "it is not valid yet";
-    return now >= since + (until - since) / 3 * 2 ? "two thirds of its lifetime are over" : NULL;
+    return now >= since + (until - since) / 3 * 2 ? "two thirds of its lifetime have passed" : NULL;
 }
 
 static const char *leaf_renewal_reason(const struct mk_tls_local_ca *a, X509 *x, const EVP_PKEY *key,
@@ -375,10 +375,10 @@ static const char *leaf_renewal_reason(const struct mk_tls_local_ca *a, X509 *x,
     if (!x || !key || X509_check_private_key(x, key) != 1)
         return "it is unreadable";
     if (X509_check_issued(a->certificate, x) != X509_V_OK || X509_verify(x, a->key) != 1)
-        return "another authority issued it";
+        return "it is from another CA";
     for (size_t i = 0; i < names->n; i++)
         if (!certificate_has_name(x, names->at[i]))
-            return "the machine has a new name or address";
+            return "this machine has a new name or address";
     return leaf_renewal_by_time(x, now);
 }
 

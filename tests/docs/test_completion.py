@@ -50,7 +50,7 @@ def test_completion_offers_all_options(here):
     (["--p"], {"--port", "--public", "--print", "--pid-file"}),
     (["-D", "--w"], {"--workers"}),
     (["--nope"], set()),
-    ([""], {"authority", "build", "doc", "explain", "help", "new", "passwd", "plugins", "routes", "run", "shell", "test", "public", "pictures",
+    ([""], {"build", "ca", "doc", "explain", "help", "new", "openapi", "passwd", "plugins", "routes", "run", "shell", "test", "public", "pictures",
             "explored"}),
     (["p"], {"passwd", "plugins", "public", "pictures"}),
     (["exp"], {"explain", "explored"}),

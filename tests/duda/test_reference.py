@@ -19,7 +19,7 @@ def test_reference_sections_have_examples():
     assert {"DUDA", "SESSIONS", "KV", "REDIS", "SQLITE", "POSTGRES", "HTTP_CLIENT"} <= set(re.findall(r"^```\n\[PLUGINS\]\n    Load  duda.*\n\n\[(\w+)\]", PAGE, re.MULTILINE))
 
 
-@pytest.mark.parametrize("verb", ["run", "new", "test", "routes", "doc", "build"])
+@pytest.mark.parametrize("verb", ["run", "new", "test", "routes", "doc", "openapi", "build"])
 def test_man_page_lists_options_and_renders(run, verb):
     page = PAGES / f"monkey-{verb}.1"
     if not page.exists():

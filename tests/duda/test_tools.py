@@ -227,7 +227,7 @@ def test_routes_lists_all_routes(call, odd):
 
 
 def test_openapi_describes_all_routes(call, odd, tmp_path):
-    done = call("doc", "-j", "-o", tmp_path / "odd.json", odd)
+    done = call("openapi", "-o", tmp_path / "odd.json", odd)
     assert done.code == 0, done
     api = json.loads((tmp_path / "odd.json").read_text())
     assert {path: sorted(ops) for path, ops in api["paths"].items()} == {
@@ -298,7 +298,7 @@ DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .responses =
 
 def test_openapi_describes_schemas(call, monkey, tmp_path):
     (tmp_path / "shaped.c").write_text(SHAPED)
-    done = call("doc", "-j", "shaped.c")
+    done = call("openapi", "shaped.c")
     assert done.code == 0 and "warning" not in done.err, done
     api = json.loads(done.out)
     check_openapi(api)
@@ -337,13 +337,13 @@ def test_operation_ids_are_stable(call, tmp_path):
     """Operation IDs are the names of handlers and do not depend on other routes, so that generated clients keep their
     function names."""
     (tmp_path / "shaped.c").write_text(SHAPED)
-    before = operation_ids(json.loads(call("doc", "-j", "shaped.c").out))
+    before = operation_ids(json.loads(call("openapi", "shaped.c").out))
     assert before[("get", "/ask")] == "ask" and before[("post", "/take")] == "take" and before[("get", "/in/x")] == "ask-get-in-x"
     assert len(set(before.values())) == len(before)
     more = SHAPED.replace("DUDA_SERVICE(shaped, ", 'static int first(struct duda_ctx *d) { return ask(d); }\n'
                           'DUDA_SERVICE(shaped, DUDA_ROUTE("GET,POST", "/first/:id", first, "Before all others."), ')
     (tmp_path / "shaped.c").write_text(more)
-    api = json.loads(call("doc", "-j", "shaped.c").out)
+    api = json.loads(call("openapi", "shaped.c").out)
     check_openapi(api)
     after = operation_ids(api)
     assert {key: after[key] for key in before} == before
@@ -361,7 +361,7 @@ static const struct duda_schema other = DUDA_SCHEMA(struct node, members, .allow
 static int give(struct duda_ctx *d) { return duda_puts(d, "x"); }
 DUDA_SERVICE(tree, DUDA_GET("/", give, "Gives.", .response_body = &node), DUDA_GET("/other", give, "Gives.", .response_body = &other));
 """)
-    api = json.loads(call("doc", "-j", "tree.c").out)
+    api = json.loads(call("openapi", "tree.c").out)
     check_openapi(api)
     schemas = api["components"]["schemas"]
     assert list(schemas) == ["Problem", "node", "node_2"]

@@ -228,7 +228,7 @@ static void run_tasks(const struct mk_conn *c)
         MK_ASSERT(++steps < STEPS_MAX);
     }
     check_at_rest(c);
-    if (!peer.closed && c->state.state == MK_CONN_MULTI)
+    if (!peer.closed && c->state.state == MK_CONN_HTTP2)
         check_h2(c);
 }
 

@@ -30,8 +30,8 @@ def state(tmp_path):
 
 @pytest.fixture
 def authority(run, state):
-    """Runs `monkey authority`."""
-    return lambda **how: run("authority", **{"environment": state.environment} | how)
+    """Runs `monkey ca`."""
+    return lambda **how: run("ca", **{"environment": state.environment} | how)
 
 
 def mode(path):
@@ -80,7 +80,7 @@ def test_authority_key_is_private_regardless_of_umask(authority, state):
     assert (mode(state.folder), mode(state.key), mode(state.leaf_file)) == (0o700, 0o600, 0o600)
     assert mode(state.authority_file) == 0o644
     assert "PRIVATE" not in state.authority_file.read_text()
-    assert sorted(p.name for p in state.folder.iterdir()) == ["authority.crt", "authority.key", "server.pem"]
+    assert sorted(p.name for p in state.folder.iterdir()) == ["ca.crt", "ca.key", "server.pem"]
 
 
 def test_authority_creates_missing_parent_folders(authority, tmp_path):
@@ -145,19 +145,19 @@ def test_authority_key_cannot_sign_for_other_names(authority, state):
 
 def test_authority_uses_state_directory_of_service(run, tmp_path):
     folder = State(tmp_path / "one")
-    done = run("authority", environment={"STATE_DIRECTORY": f"{folder.folder}:{tmp_path}/two", "MONKEY_STATE": ""})
+    done = run("ca", environment={"STATE_DIRECTORY": f"{folder.folder}:{tmp_path}/two", "MONKEY_STATE": ""})
     assert done.out.splitlines()[0] == str(folder.authority_file)
 
 
 @pytest.fixture
 def as_nobody(run):
-    """Runs `monkey authority` as a user with a home, from a copy of the program that this user can reach."""
+    """Runs `monkey ca` as a user with a home, from a copy of the program that this user can reach."""
     if subprocess.run([PROGRAM, "-v"], user=65534, capture_output=True, check=False).returncode:
         pytest.skip("others cannot run the program here")
     with TemporaryDirectory(dir="/tmp") as home:
         os.chown(home, 65534, 65534)
         nothing = {"MONKEY_STATE": "", "STATE_DIRECTORY": "", "HOME": home, "XDG_STATE_HOME": ""}
-        yield home, lambda **more: run("authority", environment=nothing | more, user=65534, group=65534,
+        yield home, lambda **more: run("ca", environment=nothing | more, user=65534, group=65534,
                                        extra_groups=[], folder=home)
 
 
@@ -165,9 +165,9 @@ def as_nobody(run):
 def test_authority_uses_home_of_user(as_nobody):
     home, authority = as_nobody
     done = authority()
-    assert done.out.splitlines()[:1] == [f"{home}/.local/state/monkey/authority.crt"], done
+    assert done.out.splitlines()[:1] == [f"{home}/.local/state/monkey/ca.crt"], done
     assert "(nobody)" in done.out
-    assert authority(XDG_STATE_HOME=f"{home}/xdg").out.splitlines()[:1] == [f"{home}/xdg/monkey/authority.crt"]
+    assert authority(XDG_STATE_HOME=f"{home}/xdg").out.splitlines()[:1] == [f"{home}/xdg/monkey/ca.crt"]
     assert authority(XDG_STATE_HOME="xdg").out == done.out, "which must be ignored"
 
 
@@ -243,9 +243,9 @@ def test_authority_certificate_is_recreated_from_key(authority, state):
 
 def test_authority_ignores_leftovers_of_killed_process(authority, state):
     state.folder.mkdir(mode=0o700)
-    (state.folder / ".authority.key.new").write_text("half a k")
+    (state.folder / ".ca.key.new").write_text("half a k")
     assert authority().code == FINE
-    assert not (state.folder / ".authority.key.new").exists()
+    assert not (state.folder / ".ca.key.new").exists()
 
 
 # Symbolic links and races
@@ -286,7 +286,7 @@ def test_authority_created_concurrently_is_one(authority, state):
     assert [d.code for d in done] == [FINE] * 12, done
     assert {d.out for d in done} == {done[0].out} and f"SHA-256 {state.fingerprint}\n" in done[0].out
     assert verify(state).returncode == 0
-    assert sorted(p.name for p in state.folder.iterdir()) == ["authority.crt", "authority.key", "server.pem"]
+    assert sorted(p.name for p in state.folder.iterdir()) == ["ca.crt", "ca.key", "server.pem"]
 
 
 # Invalid authorities
@@ -307,7 +307,7 @@ def test_authority_with_unreadable_key_is_refused(authority, state, text):
 
 def test_authority_without_ca_flag_is_refused(authority, state):
     state.replace_authority(ca=False)
-    check_refused(authority(), state.key, "its certificate is not an authority's")
+    check_refused(authority(), state.key, "its certificate is not that of a CA")
 
 
 def test_authority_with_mismatched_key_is_refused(authority, state):
@@ -317,13 +317,13 @@ def test_authority_with_mismatched_key_is_refused(authority, state):
 
 def test_authority_that_has_expired_is_refused(authority, state):
     made = state.replace_authority(since=3651, days=3650)
-    check_refused(authority(), state.key, f"this authority expired on {made.not_valid_after_utc:%Y-%m-%d}")
+    check_refused(authority(), state.key, f"the CA expired on {made.not_valid_after_utc:%Y-%m-%d}")
 
 
 def test_authority_that_is_not_yet_valid_is_refused(authority, state):
     state.replace_authority(since=-2)
     done = authority()
-    assert done.code == FAILED and "is not valid yet: is the clock of this machine right?" in done.err
+    assert done.code == FAILED and "is not valid yet: check the clock of this machine" in done.err
 
 
 def test_authority_of_foreign_origin_is_accepted_if_valid(authority, state):
@@ -377,15 +377,15 @@ def test_leaf_path_that_is_a_folder_is_an_error(authority, state):
 
 
 def test_authority_extra_arguments_are_usage_errors(run, state):
-    assert run("authority", "now", environment=state.environment).code == USAGE
+    assert run("ca", "now", environment=state.environment).code == USAGE
 
 
 # Changing host names
 
 def as_host(name, state):
-    """Runs `monkey authority` on a machine with this host name."""
+    """Runs `monkey ca` on a machine with this host name."""
     code = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
-    done = subprocess.run(["unshare", "-u", sys.executable, "-c", code, name, PROGRAM, "authority"], check=False,
+    done = subprocess.run(["unshare", "-u", sys.executable, "-c", code, name, PROGRAM, "ca"], check=False,
                           env=os.environ | ENVIRONMENT | state.environment, capture_output=True, text=True)
     if "unshare" in done.stderr:
         pytest.skip("no namespaces here")

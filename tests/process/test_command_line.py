@@ -235,7 +235,7 @@ def test_help_option_lists_every_option(run, option):
     (["explain", "GET"], "usage: monkey"),
     (["explain", "GET", "/", "/"], "usage: monkey"),
     ([*["-p", "1"] * 17, "."], "too many -p"),
-    (["-t", "authority"], "-t, -T, -D and -I do not go with the command authority"),
+    (["-t", "ca"], "-t, -T, -D and -I do not go with the command ca"),
     (["-D", "-c", "x", "explain", "GET", "/"], "-t, -T, -D and -I do not go with the command explain"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_wrong_usage_exits_with_message(run, args, says):
@@ -244,7 +244,7 @@ def test_wrong_usage_exits_with_message(run, args, says):
     assert says in done.err
 
 
-@pytest.mark.parametrize("word", ["run", "new", "test", "routes", "doc", "build", "passwd", "shell", "explain", "plugins", "authority", "help"])
+@pytest.mark.parametrize("word", ["run", "new", "test", "routes", "doc", "openapi", "build", "passwd", "shell", "explain", "plugins", "ca", "help"])
 def test_command_wins_over_folder_of_the_same_name(run, tmp_path, word):
     """Most C projects have a folder build/ or test/: serve it as ./build, because the bare word is a command."""
     for name in (word, "folder"):
@@ -298,7 +298,7 @@ def test_file_instead_of_folder_is_rejected(run, site, tmp_path):
 
 def test_help_lists_commands_of_plugins(run):
     done = run("-h")
-    for name in ("explain METHOD URL", "plugins", "authority", "passwd FILE USER", "shell "):
+    for name in ("explain METHOD URL", "plugins", "ca", "passwd FILE USER", "shell "):
         assert re.search(rf"^  monkey {name}.*(\n {{36}})?\w", done.out, re.MULTILINE), (name, done.out)
 
 

@@ -77,7 +77,7 @@ def test_https_second_start_uses_the_same_authority(serve, state):
     serve().stop()
     fingerprint, leaf = state.fingerprint, state.leaf
     server = serve()
-    assert f"SHA-256 {fingerprint}\n" in server.out.text and "monkey authority" in server.out.text
+    assert f"SHA-256 {fingerprint}\n" in server.out.text and "monkey ca" in server.out.text
     assert f"--cacert {state.authority_file}" in server.out.text and "add-trusted-cert" not in server.out.text
     assert shown(server.addresses[0]) == leaf == state.leaf
     server.stop()
@@ -268,7 +268,7 @@ def test_authority_that_is_missing_is_recreated_and_reported(serve, state):
     old = state.fingerprint
     state.key.unlink()
     server.tell(signal.SIGHUP)
-    server.err.wait_for("created a new authority, which every device must trust again: SHA-256 ([0-9A-F:]+)")
+    server.err.wait_for("created a new CA, which every device must trust again: SHA-256 ([0-9A-F:]+)")
     assert state.fingerprint != old and state.fingerprint in server.err.text
     wait_until(lambda: shown(server.addresses[0]) == state.leaf, "the server presents it")
     assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
@@ -280,7 +280,7 @@ def test_leaf_that_cannot_be_renewed_is_logged_once_and_stays(serve, state):
     state.key.chmod(0o644)
     for _ in range(2):
         server.tell(signal.SIGHUP)
-        server.err.wait_for(r"cannot renew the certificate: .*authority\.key: other users may read it")
+        server.err.wait_for(r"cannot renew the certificate: .*ca\.key: other users may read it")
     assert shown(server.addresses[0]) == old
     state.key.chmod(0o600)
     server.stop()

@@ -144,7 +144,7 @@ static const char man_tail[] =
     "$XDG_STATE_HOME/monkey\n.TQ\n"
     ".I ~/.local/state/monkey\nThe first that applies (the third for root, the last two for other users) "
     "contains the authority of\n"
-    "\\fB\\-\\-https\\fR: \\fIauthority.key\\fR, its certificate \\fIauthority.crt\\fR, and the certificates "
+    "\\fB\\-\\-https\\fR: \\fIca.key\\fR, its certificate \\fIca.crt\\fR, and the certificates "
     "it "
     "issued.\n";
 
@@ -272,7 +272,7 @@ static void append_man_examples(struct mk_buf *out, const char *verb)
         {"test", "monkey test -i test.conf shop_test.c"},
         {"routes", "monkey routes shop.c"},
         {"doc", "monkey doc -o shop.html shop.c"},
-        {"doc", "monkey doc -j -o openapi.json shop.c"},
+        {"openapi", "monkey openapi -o openapi.json shop.c"},
         {"build", "monkey build -o /usr/local/lib/shop.so shop.c"},
     };
     mk_buf_add(out, MK_STR(".SH EXAMPLES\n.nf\n"));

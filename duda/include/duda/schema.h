@@ -65,7 +65,7 @@ struct duda_schema_field {
  *     static const struct duda_schema person_schema = DUDA_SCHEMA(struct person, person_members);
  */
 struct duda_schema {
-    const char *name; /**< type name for `monkey doc`, "struct person"; may be NULL */
+    const char *name; /**< type name in OpenAPI, "struct person"; may be NULL */
     size_t size;      /**< size of the struct */
     const struct duda_schema_field *fields;
     size_t n; /**< at most DUDA_SCHEMA_FIELDS_MAX */

@@ -90,9 +90,9 @@ struct duda_route {
     size_t stack;                    /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
     uint32_t deadline_ms;            /**< calls duda_deadline() at the start; 0: none */
     const struct duda_route *routes; /**< routes of a group */
-    /** Documentation of the route for `monkey doc`, given by name after the summary. It has no effect on
-     * requests: `DUDA_POST("/items", create, "Creates an item.", .request_body = &item_schema, .response_body
-     * = &item_schema, .responses = "201 409")` */
+    /** Documentation of the route for `monkey doc` and `monkey openapi`, given by name after the summary. It
+     * has no effect on requests: `DUDA_POST("/items", create, "Creates an item.", .request_body =
+     * &item_schema, .response_body = &item_schema, .responses = "201 409")` */
     const struct duda_schema *query;         /**< query parameters: see duda_bind_query() */
     const struct duda_schema *request_body;  /**< JSON request body: see duda_bind_json() */
     const struct duda_schema *form;          /**< form request body: see duda_bind_form() */

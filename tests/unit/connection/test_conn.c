@@ -63,15 +63,15 @@ static struct mk_conn *open_conn(int *client)
 static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&mk_conn_machine, "idle: head, dispatch, secure, multi, dead\n"
-                                     "head: dispatch, multi, dead\n"
+    machine_expect(&mk_conn_machine, "idle: head, dispatch, tls, http2, dead\n"
+                                     "head: dispatch, http2, dead\n"
                                      "dispatch: send, dead\n"
                                      "send: idle, drain, linger, tunnel, dead\n"
                                      "drain: idle, linger, dead\n"
                                      "linger: dead\n"
-                                     "secure: idle, linger, dead\n"
+                                     "tls: idle, linger, dead\n"
                                      "tunnel: linger, dead\n"
-                                     "multi: linger, dead\n"
+                                     "http2: linger, dead\n"
                                      "dead\n");
 }
 

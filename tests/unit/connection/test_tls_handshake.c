@@ -76,7 +76,7 @@ static void tls_handshake_starts_after_first_complete_record(void **state)
 {
     (void)state;
     open_with(MK_STR("\x16\x03"));
-    talk_expect_state(&t, MK_CONN_SECURE);
+    talk_expect_state(&t, MK_CONN_TLS);
     talk_say_bytes(&t, MK_STR("\x01\x00\x05hel"));
     talk_on(&t);
     assert_int_equal(tls.n_opened, 0);
@@ -91,7 +91,7 @@ static void tls_handshake_may_wait(void **state)
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    talk_expect_state(&t, MK_CONN_SECURE);
+    talk_expect_state(&t, MK_CONN_TLS);
     assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
     tls.answers = 0;
     talk_say(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");

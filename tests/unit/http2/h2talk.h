@@ -85,7 +85,7 @@ static inline void h2talk_open(struct h2talk *h)
     talk_open(&h->talk, "");
     h2_say_hello(&h->client, &h->say);
     h2talk_on(h);
-    talk_expect_state(&h->talk, MK_CONN_MULTI);
+    talk_expect_state(&h->talk, MK_CONN_HTTP2);
     assert_int_equal(h->client.n_settings, 1);
     assert_int_equal(h->client.n_pending, 0);
 }
@@ -182,7 +182,7 @@ static inline void h2talk_expect_failed(struct h2talk *h, enum mk_h2_error error
 /* Expects an open connection without streams. */
 static inline void h2talk_expect_idle(struct h2talk *h)
 {
-    talk_expect_state(&h->talk, MK_CONN_MULTI);
+    talk_expect_state(&h->talk, MK_CONN_HTTP2);
     assert_false(h->talk.ended || h->talk.reset);
     assert_int_equal(h->talk.conn->h2->n_streams, 0);
     assert_int_equal(h->client.n_goaways, 0);

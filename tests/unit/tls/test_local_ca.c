@@ -142,7 +142,7 @@ static void local_ca_leaf_of_other_authority_does_not_verify(void **state)
     struct mk_tls_local_ca *other = open_again(mk_buf_str(&pem));
     assert_int_equal(ops->issue(other, &box, NOW, &leaf), 0);
     assert_int_not_equal(verify(&leaf, "box", false, NOW), X509_V_OK);
-    assert_string_equal(ops->is_due(f.a, mk_buf_str(&leaf), &box, NOW), "another authority issued it");
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&leaf), &box, NOW), "it is from another CA");
     ops->close(other);
 }
 
@@ -305,7 +305,7 @@ static void local_ca_leaf_is_due_at_two_thirds_of_lifetime(void **state)
 {
     (void)state;
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW + 60 * DAY),
-                        "two thirds of its lifetime are over");
+                        "two thirds of its lifetime have passed");
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW - DAY), "it is not valid yet");
 }
 
@@ -314,9 +314,9 @@ static void local_ca_leaf_is_due_after_new_name(void **state)
     (void)state;
     const char *const names[] = {"box", "10.9.9.9"}, *const hosts[] = {"new.local"};
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &(struct mk_tls_names){names, 2}, NOW),
-                        "the machine has a new name or address");
+                        "this machine has a new name or address");
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &(struct mk_tls_names){hosts, 1}, NOW),
-                        "the machine has a new name or address");
+                        "this machine has a new name or address");
 }
 
 static void local_ca_unreadable_leaf_is_due(void **state)
@@ -364,7 +364,7 @@ static void local_ca_invalid_authority_is_rejected(void **state)
     assert_refused(mk_str_skip(pem, end_of_key), "it contains no readable private key");
     assert_refused(mk_str_first(pem, end_of_key), "it contains no readable certificate");
     assert_refused(mk_str_first(pem, pem.len - 40), "it contains no readable certificate");
-    assert_refused(mk_buf_str(&f.leaf), "its certificate is not an authority's");
+    assert_refused(mk_buf_str(&f.leaf), "its certificate is not that of a CA");
 }
 
 static void local_ca_mismatched_key_is_rejected(void **state)
