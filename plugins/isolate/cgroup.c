@@ -61,7 +61,7 @@ static bool has_word(const char *text, const char *word)
 
 /* ---- Finding the cgroup ---- */
 
-/* "DEVICE PATH cgroup2 ..." */
+/* Parses lines of /proc/PID/mounts: "DEVICE PATH cgroup2 ...". */
 static bool find_cgroup_mount(const char *proc, char *out, size_t size)
 {
     char path[PATH_MAX], line[TEXT_MAX], type[64], where[PATH_MAX];
@@ -92,7 +92,7 @@ bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
         return set_error(error, "this process has no control group of version 2", "");
     own[strcspn(own, "\n")] = '\0';
     size_t len = strlen(own), end = sizeof part - 1;
-    if (len >= end && strcmp(own + len - end, part) == 0) /* the server has moved there */
+    if (len >= end && strcmp(own + len - end, part) == 0) /* the server has moved into its subgroup */
         own[len - end] = '\0';
     (void)snprintf(out->own, sizeof out->own, "%s", strcmp(own, "/") == 0 ? "" : own);
     return true;
@@ -111,11 +111,11 @@ static pid_t parent_of(pid_t pid)
     int parent = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     const char *behind =
-        read_text(path, text) ? strrchr(text, ')') : NULL; /* the name may contain anything */
+        read_text(path, text) ? strrchr(text, ')') : NULL; /* the process name may contain any byte */
     return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Is the process a descendant of this one? */
+/* Returns whether the process is this one or a descendant of it. */
 static bool is_child_of_ours(pid_t pid)
 {
     const pid_t self = getpid();
@@ -131,7 +131,7 @@ static bool move_process(const char *to, pid_t pid)
     return write_text(to, text) || errno == ESRCH;
 }
 
-/* Number of our processes in the list, all moved; -1: one cannot be moved. */
+/* Moves our processes in the list. Returns their number, or -1 if a process cannot be moved. */
 static int move_own_processes(const char *from, const char *to, bool *has_others)
 {
     char text[TEXT_MAX], *end;
@@ -143,7 +143,7 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
         long pid = strtol(at, &end, 10);
         if (end == at)
             break;
-        if (!is_child_of_ours((pid_t)pid)) /* may have exited: then it is not in the next round's list */
+        if (!is_child_of_ours((pid_t)pid)) /* if it has just exited, the next round's list lacks it */
             *has_others = true;
         else if (!move_process(to, (pid_t)pid))
             return -1;
@@ -153,8 +153,8 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
     return n;
 }
 
-/* The kernel allows no cgroup except the root to have both processes and limited children. So all existing
- * processes leave: supervisors of other services and, after a reload, the workers. */
+/* Except for the root, the kernel does not allow a cgroup to have both processes and limited children. So all
+ * existing processes move: the supervisors of other services and, after a reload, the workers. */
 static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *error)
 {
     char to[PATH_MAX], from[PATH_MAX];
@@ -167,7 +167,7 @@ static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *error)
     own_cgroup_path(p, "server/cgroup.procs", to);
     own_cgroup_path(p, "cgroup.procs", from);
     int n = move_process(to, getpid()) ? 1 : -1;
-    for (int i = 0; i < ROUNDS && n > 0; i++) /* they may start others in the meantime */
+    for (int i = 0; i < ROUNDS && n > 0; i++) /* processes may start others in the meantime */
         n = move_own_processes(from, to, &has_others);
     if (n < 0)
         return set_error(error, "cannot write", to);

@@ -19,11 +19,11 @@ enum { SAID_MAX = 16 * 1024, CHECK_MS = 20000 };
 
 extern char **environ;
 
-/* The check loads the service, so it gets no more of the environment than the group. */
+/* The check loads the service, so it gets the same environment as the group. */
 static void exec_config_check(const struct isolate_group *group, pid_t parent)
 {
     char **environment = isolate_environment_build(group, environ, NULL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user resets it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* set here, because a change of user resets it */
     if (environment && getppid() == parent)
         isolate_process_exec(true, 3, environment);
 }
@@ -45,7 +45,7 @@ static _Noreturn void run_child(const struct isolate_group *group, int config_fd
     _exit(127);
 }
 
-/* Reads its output to the end. False: timeout. */
+/* Reads the output of the check to the end. Returns false on timeout. */
 static bool read_output(int from, struct mk_buf *said)
 {
     char buf[4096];
@@ -62,7 +62,7 @@ static bool read_output(int from, struct mk_buf *said)
     return n == 0;
 }
 
-/* Kills the check with its subprocesses if `kills` is set. *status is from waitpid(2). */
+/* Waits for the check, and if `kills` is set, kills it with its subprocesses. *status is from waitpid(2). */
 static void reap_check(pid_t pid, bool kills, int *status)
 {
     if (kills)
@@ -95,7 +95,7 @@ static int run_check_process(const struct isolate_group *group, int config_fd, s
     return e;
 }
 
-/* Positions in generated text mean nothing to the reader. */
+/* Removes a position in the generated file, which would mean nothing to the reader. */
 static mk_str strip_file_position(mk_str line)
 {
     static const char mark[] = "error: ";
@@ -104,7 +104,7 @@ static mk_str strip_file_position(mk_str line)
     return found && is_ours ? mk_str_skip(line, (size_t)(found - line.p) + sizeof mark - 1) : line;
 }
 
-/* Source lines and markers are indented. */
+/* Reports the errors in the output. Skips source lines and markers, which are indented, and warnings. */
 static void report_output(struct mk_config *config, const struct isolate_group *group,
                           const struct mk_buf *said)
 {
@@ -131,7 +131,7 @@ bool isolate_config_check(struct mk_config *config, const struct isolate_group *
     struct mk_buf said = mk_buf_growing(SAID_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
     int e =
-        fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* serves nothing: any folder will do */
+        fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* the check serves no files from "/" */
     if (!e)
         e = run_check_process(group, fd, &said, &status);
     if (e)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "environment.h"
 
-enum { DERIVED_MAX = 64 * 1024, KEY_MIN = 32 /* Duda rejects shorter ones */ };
+enum { DERIVED_MAX = 64 * 1024, KEY_MIN = 32 /* Duda rejects shorter keys */ };
 
-/* Variables used by programs of all kinds. A final `_` matches every name with this prefix. */
+/* Variables that programs of all kinds use. A name that ends with `_` stands for all names with this
+ * prefix. */
 static const char *const passed[] = {
     "PATH",         "HOME",         "LANG",         "LANGUAGE",      "LC_",
     "TZ",           "TMPDIR",       "SSL_CERT_DIR", "SSL_CERT_FILE", /* OpenSSL */
     "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
-/* Variables of a service manager for the front server, and ours for the group. */
+/* Variables that a service manager sets for the front server, and variables that we set for the group. */
 static const char *const taken[] = {"LISTEN_", "MONKEY_", "NOTIFY_SOCKET", "WATCHDOG_"};
 
 static bool is_name_in_list(mk_str name, const char *const *list, size_t n)
@@ -39,7 +40,8 @@ static bool is_configured(const struct isolate_settings *s, mk_str name)
 
 /* ---- Keys ---- */
 
-/* A key that is too short stays short, so that Duda rejects it; but the group does not learn it. */
+/* A key that is too short is replaced by an equally short text: Duda rejects it, but does not learn the
+ * key. */
 static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
 {
     char derived[32];
@@ -53,8 +55,7 @@ static void append_derived_key(struct mk_buf *out, mk_str key, mk_str purpose)
     mk_buf_add_char(out, ' ');
 }
 
-/* Builds "DUDA_KEYS=..." of the group. The keys of the server or of other groups cannot be derived from
- * it. */
+/* Builds "DUDA_KEYS=..." for the group. It does not reveal the keys of the server or of other groups. */
 static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
 {
     char buf[128];
@@ -80,7 +81,7 @@ static size_t count_lines(char *const *lines)
     return n;
 }
 
-/* The line for the group; NULL: none. */
+/* Returns the line that the group gets; NULL: none. */
 static char *choose_line(const struct isolate_group *g, char *line)
 {
     mk_str value = mk_str_from_c(line), name = mk_str_cut(&value, '=');

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment of a group: the necessary part of the server's, which may contain secrets of others. */
+/* The environment of a group. It is only the necessary part of the server's environment, which may contain
+ * secrets of other services. */
 #ifndef ISOLATE_ENVIRONMENT_H
 #define ISOLATE_ENVIRONMENT_H
 
 #include "group_type.h"
 
-/* Duda's cookie keys: each group gets its own, derived from the server's. */
+/* Duda's cookie keys. Each group gets its own keys, derived from the server's. */
 #define ISOLATE_KEYS "DUDA_KEYS"
 
-/* Does the variable have this form, without being one that this plugin sets? */
+/* Returns whether the name is valid and not that of a variable that this plugin sets. */
 bool isolate_environment_may_inherit(mk_str name);
-/* For execve(2), from `all`, followed by `ours`. Never freed. NULL: out of memory. */
+/* Builds an environment for execve(2) from `all`, followed by `ours`. It is never freed. Returns NULL if out
+ * of memory. */
 char **isolate_environment_build(const struct isolate_group *group, char *const *all, char *const *ours);
 
 #endif

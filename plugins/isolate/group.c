@@ -26,7 +26,7 @@ static bool report_error(struct mk_config *c, const struct isolate_settings *s, 
 
 /* ---- Names ---- */
 
-/* "shop" of "/srv/shop/monkey-shop.so" */
+/* Returns "shop" for "/srv/shop/monkey-shop.so". */
 static mk_str default_name(mk_str service)
 {
     mk_str name = service, rest = service;
@@ -131,7 +131,7 @@ static bool set_user(struct mk_config *c, struct isolate_group *g)
 
 /* ---- The record ---- */
 
-/* Socket paths must be short. */
+/* Ignores long paths, because socket paths must be short. */
 static const char *runtime_base_folder(bool is_for_others)
 {
     static const char *const names[] = {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"};
@@ -144,7 +144,7 @@ static const char *runtime_base_folder(bool is_for_others)
     return access("/run", W_OK | X_OK) == 0 ? "/run" : "/tmp";
 }
 
-/* A random name, so that other users cannot create it first. */
+/* Chooses a random name, so that other users cannot create the folder first. */
 static bool choose_folder_and_socket(struct mk_config *c, struct isolate_record *r, const char *name)
 {
     uint64_t number;
@@ -178,7 +178,7 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     return g->part;
 }
 
-/* The configuration may be checked on a different machine from the one that will use it. */
+/* Only warns, because the configuration may be meant for a different machine from the one that checks it. */
 static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
     struct isolate_cgroup_path place;

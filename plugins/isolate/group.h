@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds a group from its section. */
+/* Creates a group from its section. */
 #ifndef ISOLATE_GROUP_H
 #define ISOLATE_GROUP_H
 
 #include "group_type.h"
 
-/* Parses and validates the section. NULL: error, reported. */
+/* Parses and validates the section. Returns NULL after a reported error. */
 struct isolate_group *isolate_group_new(struct mk_config *config, const struct isolate_settings *settings);
-/* A route mounts the group. False: out of memory. */
+/* Records a route to the group. Returns false if out of memory. */
 bool isolate_group_mount(struct mk_config *config, struct isolate_group *group, mk_str pattern);
 #endif

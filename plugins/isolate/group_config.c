@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 256 * 1024 };
 
-/* Appends the rest of a line, in which only references are special. */
+/* Appends the rest of a line, in which only references to variables need escaping. */
 static void append_value(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -18,7 +18,7 @@ static void append_value(struct mk_buf *out, mk_str text)
     mk_buf_add_char(out, '\n');
 }
 
-/* The service has the same spool as when loaded directly. */
+/* Gives the service the same spool that it would have if the server had loaded it. */
 static void append_spool(const struct isolate_group *group, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("    SpoolFolder "));
@@ -29,7 +29,7 @@ static void append_spool(const struct isolate_group *group, struct mk_buf *out)
         mk_buf_add(out, MK_STR("    SpoolMax unlimited\n"));
 }
 
-/* The front server has its own limits, and handles slow clients. */
+/* Disables limits, because the front server has its own limits and handles slow clients. */
 static void append_server_section(const struct isolate_settings *s, struct mk_buf *out)
 {
     mk_buf_addf(

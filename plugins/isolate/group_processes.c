@@ -19,7 +19,7 @@
 
 enum {
     RELOAD_MS = 60000,
-    FIRST_MS = 10000, /* then the server serves without it */
+    FIRST_MS = 10000, /* after this time the server starts without the group */
     END_MS = 5000,
     STOP_MS = 5000,
     FILE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
@@ -27,7 +27,7 @@ enum {
 
 /* ---- State in the master ---- */
 
-/* Workers of the group can write to the scoreboard but not truncate it, which would crash its readers. */
+/* Seals the scoreboard: workers of the group can write to it, but truncating it would crash its readers. */
 static int open_scoreboard(struct isolate_record *r)
 {
     r->board_fd = memfd_create("isolate-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -50,7 +50,7 @@ static int open_memfds(struct isolate_record *r)
     return open_scoreboard(r);
 }
 
-/* Running processes continue. */
+/* Closes the record's descriptors. Running processes continue. */
 static void close_record_fds(struct isolate_record *r)
 {
     isolate_record_close_private_fds(r);
@@ -98,11 +98,11 @@ static bool has_supervisor(const struct isolate_record *r)
     if (r->control_fd < 0)
         return false;
     while ((n = recv(r->control_fd, &old, sizeof old, MSG_DONTWAIT)) > 0)
-        continue; /* a late reply: its caller has timed out */
+        continue; /* discards a late reply, whose caller has timed out */
     return n < 0 && errno == EAGAIN;
 }
 
-/* A file used only for locks. */
+/* Opens a file that is used only for locks. */
 static int open_presence_file(void)
 {
     int fd = memfd_create("isolate-presence", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -111,7 +111,7 @@ static int open_presence_file(void)
     return fd;
 }
 
-/* A descriptor through which the group cannot change its configuration. */
+/* Returns a descriptor through which the group cannot change its configuration. */
 static int reopen_read_only(int fd)
 {
     char path[32];
@@ -131,7 +131,7 @@ static int fork_supervisor(const struct isolate_group *g, const int fds[ISOLATE_
     if (pid < 0)
         return -errno;
     if (r->control_fd >= 0)
-        close(r->control_fd); /* the previous supervisor exits when the workers that know it have exited */
+        close(r->control_fd); /* the previous supervisor exits when the workers that use it have exited */
     if (r->presence_fd >= 0)
         close(r->presence_fd);
     r->control_fd = control;
@@ -139,7 +139,7 @@ static int fork_supervisor(const struct isolate_group *g, const int fds[ISOLATE_
     return 0;
 }
 
-/* False: the group's limits could not be applied, which was logged or reported. */
+/* Returns false if the group's limits could not be applied, which was logged or reported. */
 static bool open_cgroup(const struct isolate_group *g, int *fd)
 {
     struct isolate_cgroup_path place;
@@ -154,7 +154,7 @@ static bool open_cgroup(const struct isolate_group *g, int *fd)
     return *fd >= 0;
 }
 
-/* The descriptors are copies, since a child closes those of the record. */
+/* Passes copies of the descriptors, because a child closes those of the record. */
 static int start_supervisor(const struct isolate_group *g)
 {
     const struct isolate_record *r = g->record;
@@ -186,7 +186,7 @@ static void send_command(const struct isolate_record *r, enum isolate_command wh
 
 /* ---- Starting ---- */
 
-/* The hash only detects whether the names have changed. */
+/* The hash serves only to detect changed names. */
 static uint64_t hash_names(const struct mk_conf_words *names)
 {
     struct mk_hash_key key = {0};
@@ -203,8 +203,8 @@ static void format_fixed_settings(const struct isolate_group *g, char out[ISOLAT
                    (unsigned long long)s->limits.memory, (unsigned long long)hash_names(&s->env), g->log);
 }
 
-/* A service that cannot serve yet must not prevent the server from starting, but a group that served before
- * continues unchanged. */
+/* Reports a warning if the group has never served, because the server must start without it. Otherwise
+ * reports an error, and the group keeps its previous configuration. */
 static int report_not_serving(struct mk_config *c, const struct isolate_group *g, bool is_late)
 {
     if (g->wait.has_served && is_late)
@@ -225,7 +225,7 @@ static int report_not_serving(struct mk_config *c, const struct isolate_group *g
     return g->wait.has_served ? -ETIMEDOUT : 0;
 }
 
-/* The supervisor has confirmed that the group's server runs; but do its workers? */
+/* Checks that the workers serve, after the supervisor has confirmed that the group's server runs. */
 static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
 {
     struct isolate_scoreboard *scoreboard = g->record->scoreboard;
@@ -236,7 +236,7 @@ static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
                : report_not_serving(c, g, false);
 }
 
-/* Polled: the master does other work in between. */
+/* The master polls this function, and does other work in between. */
 static int is_group_ready(struct mk_config *config, void *data)
 {
     struct isolate_group *g = data;
@@ -268,7 +268,7 @@ static int write_config_file(const struct isolate_group *g)
                : -ENAMETOOLONG;
 }
 
-/* Applies the current configuration. */
+/* Applies the configuration of `g` to the group's processes. */
 static int apply_group_config(struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
@@ -308,8 +308,9 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
 
 /* ---- Ending ---- */
 
-/* The configuration was abandoned: processes started from now on get the previous one. Processes with other
- * limits must be restarted; running ones still have the previous configuration, or return to it. */
+/* Returns to the previous configuration after this one was abandoned. Processes that start from now on get
+ * it. If the limits differ, processes must be restarted; otherwise running processes still have it, or return
+ * to it. */
 static void restore_previous_config(const struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
@@ -340,7 +341,7 @@ bool isolate_group_release(struct isolate_group *g)
     return true;
 }
 
-/* Waits until its end of the socket is closed. */
+/* Waits until the supervisor has closed its end of the socket, for at most `ms`. */
 static bool supervisor_ends_within(const struct isolate_record *r, int ms)
 {
     struct isolate_supervisor_reply answer;
@@ -354,14 +355,14 @@ void isolate_group_close(struct isolate_group *g, bool waits)
 {
     struct isolate_record *r = g->record;
     waits = waits &&
-            !isolate_record_has_live_workers(r->presence_fd); /* the plugin may have been removed, not the
-                                                               * server */
+            !isolate_record_has_live_workers(r->presence_fd); /* only the plugin may have been removed, while
+                                                               * the server still runs */
     if (waits && !supervisor_ends_within(r, END_MS)) {
         send_command(r, ISOLATE_STOP);
         (void)supervisor_ends_within(r, STOP_MS);
     }
     if (waits || !has_supervisor(r))
-        isolate_runtime_dir_remove(r); /* otherwise the supervisor does, when old workers no longer need it */
+        isolate_runtime_dir_remove(r); /* otherwise the supervisor does so when no old worker needs it */
     close_record_fds(r);
     isolate_record_free_if_unused(r);
 }

@@ -18,7 +18,8 @@ void isolate_record_close_private_fds(struct isolate_record *r)
     }
 }
 
-/* A process that can write a group's configuration controls what runs as its user. */
+/* Children must not have these descriptors: a process that can write a group's configuration determines which
+ * code runs as the group's user. */
 static void close_fds_in_child(void)
 {
     for (struct isolate_record *r = all; r; r = r->next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group: one service of the configuration, and the processes that serve it. Types only. */
+/* Types for a group, which is one service of the configuration with the processes that serve it. */
 #ifndef ISOLATE_GROUP_TYPE_H
 #define ISOLATE_GROUP_TYPE_H
 
@@ -16,20 +16,20 @@ enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 192, ISOLATE_FOLDER_MAX = 64, 
 struct isolate_record {
     struct isolate_record *next;
     char name[ISOLATE_NAME_MAX + 1];
-    char folder[ISOLATE_FOLDER_MAX]; /* of the socket; private to this server */
+    char folder[ISOLATE_FOLDER_MAX]; /* folder of the socket; private to this server */
     char socket[ISOLATE_SOCKET_MAX];
-    uid_t uid; /* user of the public workers, which owns folder and socket */
+    uid_t uid; /* user of the public workers, who owns the socket */
     gid_t gid;
     pid_t master;              /* the process that holds these descriptors; 0: nothing was started yet */
-    int control_fd, listen_fd; /* -1: none. These four are closed in every child */
+    int control_fd, listen_fd; /* -1: none. Every child closes these and the next two descriptors */
     int board_fd, config_fd;   /* memory files */
-    int presence_fd;           /* another one: live public workers hold locks on it */
+    int presence_fd;           /* memory file on which live public workers hold locks */
     struct isolate_scoreboard *scoreboard;
-    unsigned char secret[ISOLATE_SECRET]; /* of the scoreboard, which the group can write to */
-    unsigned configs;                     /* configurations that name the group */
-    unsigned users;                       /* active configurations */
+    unsigned char secret[ISOLATE_SECRET]; /* trusted copy: the group can overwrite that of the scoreboard */
+    unsigned configs;                     /* number of configurations that name the group */
+    unsigned users;                       /* number of those that are active */
     char shell[ISOLATE_SHELL_MAX];        /* settings that cannot change while the processes run */
-    struct isolate_group *latest;         /* whose configuration the processes have or will get */
+    struct isolate_group *latest;         /* its configuration is the one that the processes have or get */
 };
 
 /* A [ROUTES] pattern that is mapped to the group. */
@@ -42,7 +42,7 @@ struct isolate_mount {
 struct isolate_wait {
     uint64_t version;
     int64_t end_ms;
-    bool has_served; /* an earlier configuration was served */
+    bool has_served; /* the group has already served an earlier configuration */
     bool is_answered;
 };
 
@@ -51,24 +51,24 @@ struct isolate_group {
     struct isolate_group *next;
     const struct isolate_settings *settings;
     const char *name; /* name of the service */
-    mk_str service;   /* as in `Load` */
-    mk_str *include;  /* absolute paths, settings->include.n of them */
+    mk_str service;   /* name or path, as in `Load` */
+    mk_str *include;  /* settings->include.n absolute paths */
     mk_str spool_folder;
     uint64_t spool_max; /* 0: unlimited */
-    bool has_user;      /* a user other than the master's */
-    uid_t uid;          /* and group */
+    bool has_user;      /* the group's user is not the master's */
+    uid_t uid;          /* user ID and group ID of the processes */
     gid_t gid;
-    const char *user_name; /* for its supplementary groups; NULL: only a number is known */
-    const char *log;       /* the server's log when the group is started */
+    const char *user_name; /* name for looking up supplementary groups; NULL: only a number is known */
+    const char *log;       /* the server's log at the time when the group is started */
     bool log_has_priorities;
     struct isolate_mount *mounts;
     struct isolate_record *record;
     struct mk_local_backend *part;
-    struct isolate_group *before; /* the latest group when this was started; NULL: none in use */
-    struct mk_config *config;     /* during startup: for error reports */
+    struct isolate_group *before; /* `latest` before this group was started; NULL: none in use */
+    struct mk_config *config;     /* for error reports during startup, else NULL */
     struct isolate_wait wait;
     bool is_used; /* this configuration is counted in record->users */
-    bool is_over; /* it was the last active one */
+    bool is_over; /* this configuration was the last active one */
 };
 
 #endif

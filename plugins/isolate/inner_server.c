@@ -15,8 +15,8 @@ struct isolate_inner_server {
     struct isolate_scoreboard *scoreboard;
     int board_fd;
     uint64_t version;
-    unsigned char secret[ISOLATE_SECRET]; /* copied from the scoreboard before a service ran */
-    bool has_told;                        /* a request without proof was logged in this process */
+    unsigned char secret[ISOLATE_SECRET]; /* copied from the scoreboard before the service could run */
+    bool has_told;                        /* this process has logged a request without a signature */
 };
 
 static void unmap_scoreboard(void *scoreboard)
@@ -32,7 +32,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     if (!variable.p)
         return 0;
     struct isolate_inner_server *inside = mk_config_alloc(config, sizeof *inside);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user can neither read the secret nor attach */
     if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
         return inside ? -EINVAL : -ENOMEM;
     void *scoreboard = mmap(NULL, sizeof *inside->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
@@ -65,7 +65,8 @@ void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_
 
 /* ---- Requests ---- */
 
-/* Programs of the same user can connect as well: CGI scripts, other groups, and subprocesses of services. */
+/* Rejects other programs of the same user, which can also connect: CGI scripts, other groups, and
+ * subprocesses of services. */
 static enum mk_verdict reject_foreign_sender(struct mk_request *request, struct mk_response *response,
                                              struct isolate_inner_server *inside)
 {
@@ -99,7 +100,7 @@ struct worker {
     struct isolate_scoreboard *scoreboard;
 };
 
-/* The loop runs: every plugin has started. */
+/* Called when the loop runs, and thus every plugin has started. */
 static void mark_worker_up(void *ctx)
 {
     struct worker *w = ctx;
@@ -111,7 +112,7 @@ static void mark_worker_up(void *ctx)
 int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
                                const struct mk_plugin *plugin)
 {
-    /* The descriptors are for the master of the group: a worker may be compromised. */
+    /* Only the master of the group may use these descriptors, because a worker may be compromised. */
     close(inside->board_fd);
     close(ISOLATE_CONFIG_FD);
     struct worker *w = mk_mem_alloc(sizeof *w);
@@ -123,7 +124,8 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     return w->slot ? mk_worker_post(worker, mark_worker_up, w) : -ENOSPC;
 }
 
-/* This worker no longer accepts connections: another worker takes the queued requests. */
+/* Marks this worker as not serving, because it no longer accepts connections. Another worker takes the queued
+ * requests. */
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
 {
     struct worker *w = mk_worker_data(worker, plugin);

@@ -15,7 +15,7 @@ enum { LOOK_MS = 500 };
 struct isolate {
     struct isolate_inner_server *inside; /* NULL: this is the front server */
     struct isolate_group *groups;
-    pid_t master; /* 0: never used */
+    pid_t master; /* 0: the configuration was never used */
 };
 
 /* ---- Configuration ---- */
@@ -48,7 +48,7 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
     return ok;
 }
 
-/* User of the group; *is_of_workers: it is the public workers' user. */
+/* Returns the user of the group; *is_of_workers tells whether it is the public workers' user. */
 static uid_t group_user(const struct mk_config *config, const struct isolate_group *g, bool *is_of_workers)
 {
     uid_t workers = geteuid();
@@ -59,7 +59,7 @@ static uid_t group_user(const struct mk_config *config, const struct isolate_gro
     return own;
 }
 
-/* Services of the same user can read each other's files and, without a sandbox, each other's memory. */
+/* Warns of a shared user, because its services can read each other's files and, without a sandbox, memory. */
 static void warn_of_shared_users(struct mk_config *config, const struct isolate *all)
 {
     bool is_of_workers, other;
@@ -108,7 +108,7 @@ static bool bind_group_handler(const struct mk_conf_ctx *conf, mk_str words, voi
     if (!mk_conf_ctx_word(conf, &words, &name))
         return false;
     if (!all)
-        return true; /* some [ISOLATE] is invalid, reported */
+        return true; /* an [ISOLATE] section is invalid, which was reported */
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (mk_str_eq(mk_str_from_c(g->name), name)) {
             *data = g;
@@ -138,7 +138,8 @@ static enum mk_verdict respond_503(struct mk_request *request, struct mk_respons
     return MK_ERROR;
 }
 
-/* A request received while no worker serves: waits in the socket's queue, but not forever. */
+/* A request that arrived while no worker serves. It waits in the socket's queue, but only for a limited
+ * time. */
 struct wait_for_group {
     struct mk_request *request;
     struct isolate_scoreboard *scoreboard;
@@ -192,7 +193,8 @@ static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_re
     return mk_local_backend_handle(request, response, g->part);
 }
 
-/* The group decides, since its routes may have limits of their own; it knows the limit of this host. */
+/* Leaves the limit to the group, which knows that of this host, because its routes may have their own
+ * limits. */
 static uint64_t body_max(struct mk_request *request, void *data)
 {
     (void)request, (void)data;
@@ -210,7 +212,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     return isolate_inner_server_check_sender(request, response, data);
 }
 
-/* A service without a route runs first, as when loaded directly. */
+/* A service without a route handles requests first, as it would if the server had loaded it. */
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
@@ -227,14 +229,15 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 
 /* ---- Lifetime ---- */
 
-static unsigned users; /* active configurations of this server */
+static unsigned users; /* number of active configurations of this server */
 
 /* Public workers know the secrets of the groups, so other programs of their user, such as CGI scripts, must
- * not read their memory. They inherit this before they change their user. Without root, master, workers and
- * their subprocesses have the same user: then only the sandbox separates them. */
+ * not be able to read their memory. Workers inherit the protection before they change their user. Without
+ * root, the master, the workers and their subprocesses have the same user: then only the sandbox separates
+ * them. */
 static void disable_ptrace(const struct isolate *all)
 {
-#ifndef __SANITIZE_ADDRESS__ /* which attaches to its own process */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer attaches to its own process */
     if (all->groups && geteuid() == 0)
         (void)prctl(PR_SET_DUMPABLE, 0);
 #else

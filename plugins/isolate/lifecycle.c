@@ -9,7 +9,7 @@ enum {
     YOUNG_MS = 1000,
     PAUSE_MS = 100,
     PAUSE_MAX_MS = 10000,
-    DRAIN_MS = 70000 /* the group itself exits after its DrainTimeout */
+    DRAIN_MS = 70000 /* longer than the DrainTimeout after which the group itself exits */
 };
 
 /* ---- States ---- */
@@ -40,7 +40,7 @@ static const char *state_invariant(const void *owner)
     return l->state.state == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
 }
 
-/* A group that starts or serves has a configuration: a reload during its start has begun. */
+/* A starting process already reads the new configuration, so a reload during a start has begun. */
 static const char *pending_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
@@ -66,7 +66,7 @@ static void set_pending(struct isolate_lifecycle *l, enum isolate_pending to)
 
 /* ---- Time ---- */
 
-/* UINT64_MAX: never. */
+/* Returns when the next action is due; UINT64_MAX: never. */
 static uint64_t next_due_ms(const struct isolate_lifecycle *l)
 {
     switch ((enum isolate_state)l->state.state) {
@@ -111,7 +111,7 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
         l->start_ms = now_ms + PAUSE_MAX_MS;
 }
 
-/* A killed process may have sent READY=1 before its end. */
+/* READY=1 may come from a process that was killed in the meantime, so the state is checked. */
 bool isolate_lifecycle_ready(struct isolate_lifecycle *l)
 {
     if (l->state.state == ISOLATE_STARTING)
@@ -157,7 +157,7 @@ int isolate_lifecycle_reload(struct isolate_lifecycle *l)
         set_pending(l, ISOLATE_PENDING_RELOAD);
         return SIGHUP;
     }
-    set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN); /* a starting process has that configuration */
+    set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN); /* the next process starts with the new configuration */
     l->start_ms = 0;
     if (l->state.state != ISOLATE_STARTING)
         return 0;
@@ -165,7 +165,7 @@ int isolate_lifecycle_reload(struct isolate_lifecycle *l)
     return SIGKILL;
 }
 
-/* A process that does not serve yet has nothing to finish, and may hang. */
+/* A process that does not serve yet is killed, because it has nothing to finish and may hang. */
 int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, int signal)
 {
     enum isolate_state from = (enum isolate_state)l->state.state;

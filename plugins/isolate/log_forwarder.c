@@ -12,7 +12,7 @@
 
 enum {
     REST_MAX = 16 * 1024,
-    OUT_MAX = 4 << 20 /* worst case: empty lines, each with its prefix */,
+    OUT_MAX = 4 << 20 /* enough for the worst case of empty lines, each with a prefix */,
     LINE = 1024
 };
 
@@ -27,8 +27,8 @@ void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *nam
         openlog("monkey", LOG_PID, LOG_DAEMON);
 }
 
-/* Reopened each time: the file may have been renamed. The server created it, in a place where others cannot
- * replace it. */
+/* Opens the file each time, because it may have been renamed. The server has created it in a folder where
+ * other users cannot replace it. */
 static int open_log_file(const struct isolate_log_forwarder *l)
 {
     struct stat st;
@@ -44,7 +44,7 @@ static void write_to_log(const struct isolate_log_forwarder *l, mk_str text)
 {
     int fd = l->to_file ? open_log_file(l) : STDERR_FILENO;
     while (l->to_syslog && text.len) {
-        mk_str line = mk_str_cut(&text, '\n'); /* "<6>..." */
+        mk_str line = mk_str_cut(&text, '\n'); /* begins with a priority such as "<6>" */
         syslog(line.p[1] - '0', "%.*s", MK_STR_ARG(mk_str_skip(line, 3)));
     }
     while (fd >= 0 && text.len) {
@@ -62,7 +62,7 @@ static void write_to_log(const struct isolate_log_forwarder *l, mk_str text)
 /* A log line of the group's server: "TIME [level] PID: message". */
 struct parsed_line {
     const char *level;
-    int pid; /* 0: the supervisor */
+    int pid; /* 0: the line gets the supervisor's pid */
     mk_str message;
 };
 
@@ -82,7 +82,8 @@ static const char *parse_level(mk_str *rest)
     return NULL;
 }
 
-/* A process of the group, possibly dead: no line may claim the pid of another process. */
+/* Returns whether the pid is that of a process of the group, possibly a dead one. No line may claim the pid
+ * of another process. */
 static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
 {
     if (pid == 0 || pid > INT32_MAX)
@@ -91,7 +92,7 @@ static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
     return group < 0 ? errno == ESRCH : l->group && group == l->group;
 }
 
-/* A service can imitate log lines of another server: its times are ignored, and only its own pids are
+/* A service can imitate log lines of another server, so the times are ignored, and only pids of the group are
  * accepted. */
 static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, mk_str line)
 {
@@ -112,7 +113,7 @@ static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, 
     return found;
 }
 
-/* Length of the UTF-8 character at the beginning; 0: invalid. */
+/* Returns the length of the UTF-8 character at the beginning; 0 if it is invalid. */
 static size_t character_len(mk_str text)
 {
     unsigned char lead = (unsigned char)text.p[0], low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -127,7 +128,7 @@ static size_t character_len(mk_str text)
     return n;
 }
 
-/* Terminals interpret C0, DEL and C1 (U+0080 to U+009F). */
+/* Matches C0, DEL and C1 (U+0080 to U+009F), which terminals interpret. */
 static bool is_control(mk_str character)
 {
     unsigned char c = (unsigned char)character.p[0];
@@ -158,7 +159,7 @@ static int syslog_priority(const char *level)
     return priorities[i];
 }
 
-/* Syslog and the journal add the time, and the supervisor's pid to every line. */
+/* Omits the time and the supervisor's pid, which syslog and the journal add to every line. */
 static void append_short_prefix(const struct isolate_log_forwarder *l, struct mk_buf *out, const char *level,
                                 int pid)
 {
@@ -197,7 +198,7 @@ static void finish_line(struct isolate_log_forwarder *l, struct mk_buf *out)
     mk_buf_clear(&l->rest);
 }
 
-/* A longer line is split: text from a client must not hide the lines that follow. */
+/* Splits an overlong line, because text from a client must not hide the lines that follow. */
 static void buffer_partial_line(struct isolate_log_forwarder *l, struct mk_buf *out, mk_str text)
 {
     while (text.len) {

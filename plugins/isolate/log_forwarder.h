@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forwards a group's output to the error log, with time and service name. Standard error of a service is
- * untrusted. */
+/* Forwards a group's output to the error log, with the time and the service's name. The standard error of a
+ * service is untrusted. */
 #ifndef ISOLATE_LOG_FORWARDER_H
 #define ISOLATE_LOG_FORWARDER_H
 
@@ -12,7 +12,7 @@ struct isolate_log_forwarder {
     const char *log; /* see mk_config_error_log() */
     bool to_file, to_syslog;
     bool has_priorities; /* see mk_config_error_log_has_priorities() */
-    pid_t group;         /* process group whose members may identify themselves in their lines; 0: none */
+    pid_t group;         /* process group whose members may write their pids into lines; 0: none */
     struct mk_buf rest;  /* incomplete last line */
 };
 
@@ -20,9 +20,9 @@ void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *nam
                                 bool has_priorities);
 /* Appends output of the group. Writes a line when it is complete or reaches 16 KB. */
 void isolate_log_forwarder_append(struct isolate_log_forwarder *l, mk_str text);
-/* End of output: writes the incomplete last line. */
+/* Writes the incomplete last line at the end of the output. */
 void isolate_log_forwarder_flush(struct isolate_log_forwarder *l);
-/* Logs a line of our own. */
+/* Logs a message of the supervisor itself. */
 void isolate_log_forwarder_printf(struct isolate_log_forwarder *l, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

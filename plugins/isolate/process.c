@@ -21,7 +21,7 @@ int64_t isolate_process_now_ms(void)
     return (int64_t)mk_clock_ms();
 }
 
-/* Is the function at `address` in the main program? */
+/* Returns whether the function at `address` is in the main program. */
 static int is_address_in_program(struct dl_phdr_info *program, size_t size, void *address)
 {
     (void)size;
@@ -53,7 +53,7 @@ bool isolate_process_keep_fds(const int *fds, int n)
             return false;
     if (syscall(SYS_close_range, (unsigned)(3 + n), ~0U, 0U) == 0)
         return true;
-    int end = (int)sysconf(_SC_OPEN_MAX); /* Linux before 5.9 */
+    int end = (int)sysconf(_SC_OPEN_MAX); /* for Linux before 5.9, which lacks close_range() */
     for (int fd = 3 + n; fd < end; fd++)
         close(fd);
     return true;
@@ -84,7 +84,8 @@ int isolate_process_confine(const struct isolate_group *group, uint64_t memory)
     return e ? e : switch_user(group);
 }
 
-/* By its own path, which is more informative in process lists, unless the file was replaced. */
+/* Executes the program by its path, which is more informative in process lists, unless the file was
+ * replaced. */
 static void exec_monkey(char **argv, char **environment)
 {
     char path[4096];

@@ -18,8 +18,8 @@ bool isolate_runtime_dir_empty_root(const struct isolate_record *r, char root[IS
     return snprintf(root, ISOLATE_ROOT_MAX, "%s/none", r->folder) < ISOLATE_ROOT_MAX;
 }
 
-/* If the server was started by root, the folder belongs to root: otherwise another process of the workers'
- * user, such as a CGI script, could replace the group's socket with its own and receive its requests. */
+/* If root has started the server, the folder belongs to root. Otherwise another process of the workers' user,
+ * such as a CGI script, could replace the group's socket with its own and receive the group's requests. */
 static int make_folders(const struct isolate_record *r)
 {
     char root[ISOLATE_ROOT_MAX];
@@ -28,8 +28,8 @@ static int make_folders(const struct isolate_record *r)
     return ok ? 0 : -errno;
 }
 
-/* As the user of the workers, who own the socket: the master may be unable to change its owner, even as root.
- * Its group admits this process, and no other of that user. */
+/* Binds the socket as the workers' user, who must own it: the master may be unable to change the owner later,
+ * even as root. The folder's group gives access to this process and to no other process of that user. */
 static bool bind_as_user(const struct isolate_record *r, int fd)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -50,7 +50,7 @@ static bool bind_as_user(const struct isolate_record *r, int fd)
     return ok;
 }
 
-/* Only the public workers can connect. */
+/* Opens the socket, to which only the public workers can connect. */
 static int open_socket(struct isolate_record *r)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -62,7 +62,7 @@ static int open_socket(struct isolate_record *r)
     return e;
 }
 
-/* Removes what earlier servers have left next to our folder. */
+/* Removes folders that earlier servers have left next to our folder. */
 static void remove_stale(const struct isolate_record *r)
 {
     char base[ISOLATE_FOLDER_MAX];

@@ -12,7 +12,8 @@ static bool is_process_alive(int32_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
 }
 
-/* The pid of a process is stored negated while it takes the slot, so that two cannot take the same. */
+/* While a process takes a slot, its negated pid is stored there, so that two processes cannot take one
+ * slot. */
 static bool is_slot_taken(int32_t pid)
 {
     return is_process_alive(pid < 0 ? -pid : pid);
@@ -34,7 +35,7 @@ struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *
     return NULL;
 }
 
-/* `version` 0: any. */
+/* `version` is 0 for any version. */
 static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t version, bool up)
 {
     for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {

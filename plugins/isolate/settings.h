@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of [ISOLATE]. */
+/* The settings of [ISOLATE]. */
 #ifndef ISOLATE_SETTINGS_H
 #define ISOLATE_SETTINGS_H
 
@@ -13,7 +13,7 @@ struct isolate_settings {
     mk_str spool_folder; /* empty: the server's */
     mk_str user, group;
     uint64_t memory;                     /* bytes per process; 0: no limit */
-    struct isolate_cgroup_limits limits; /* total of all processes */
+    struct isolate_cgroup_limits limits; /* limits for all processes together */
     uint32_t nice, workers;
     uint32_t handler_ms;
     bool sandbox;

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Another server may be about to listen in a newer one. */
+/* Younger folders are kept, because another server may be about to listen there. */
 enum { YOUNG_S = 10 };
 
 static bool is_runtime_dir_name(const char *name)
@@ -26,7 +26,7 @@ static bool is_runtime_dir_name(const char *name)
            strspn(number, "0123456789abcdef") == 16;
 }
 
-/* Other users may have folders there as well. */
+/* Checks the owner, because other users may also have folders there, and the age. */
 static bool is_owned_and_old(int folder)
 {
     struct stat st;
@@ -41,7 +41,7 @@ static bool is_socket(int folder, const char *name)
     return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* True only if the kernel refuses the connection. */
+/* Returns true only if the kernel refuses the connection. */
 static bool is_socket_dead(int folder, const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -54,7 +54,7 @@ static bool is_socket_dead(int folder, const char *name)
     return refused;
 }
 
-/* The first socket in it; a group has one. False: none. */
+/* Finds the first socket in the folder; a group has only one. Returns false if there is none. */
 static bool find_socket(int folder, char name[NAME_MAX + 1])
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -30,7 +30,7 @@ struct supervisor {
     struct isolate_log_forwarder lines;
     int control, signals, ready, said; /* `ready`: socket for the readiness messages of the group's server */
     char ready_name[108];
-    pid_t pid; /* of that server; 0: none */
+    pid_t pid; /* pid of the group's server; 0: none */
     struct isolate_lifecycle life;
     uint64_t first_ms;
     bool settled; /* the master has detached from its terminal, or never will */
@@ -49,7 +49,7 @@ static void reply_to_master(struct supervisor *k, bool serves)
         (void)!send(k->control, &a, sizeof a, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* 0: no signal. Signals the whole process group. */
+/* Sends SIGKILL to the whole process group, any other signal to the group's server. 0 sends no signal. */
 static void signal_group(const struct supervisor *k, int signal)
 {
     if (k->pid && signal)
@@ -58,7 +58,7 @@ static void signal_group(const struct supervisor *k, int signal)
 
 /* ---- Starting the server of the group ---- */
 
-/* In the abstract namespace: the group's user needs no writable folder. `name` follows the NUL. */
+/* The address is in the abstract namespace, so that the group's user needs no writable folder. */
 static socklen_t notify_socket_address(const struct isolate_record *r, struct sockaddr_un *to)
 {
     *to = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -67,7 +67,7 @@ static socklen_t notify_socket_address(const struct isolate_record *r, struct so
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)(n > 0 ? n : 0));
 }
 
-/* Other processes can write to the socket as well, so the sender is checked. */
+/* Receives the credentials of senders, because other processes can also write to the socket. */
 static int open_notify_socket(const struct isolate_record *r)
 {
     struct sockaddr_un at;
@@ -110,8 +110,8 @@ static _Noreturn void exec_group_server(struct supervisor *k, int out, pid_t par
     int e = isolate_process_confine(g, g->settings->memory);
     if (e)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
-    (void)setpgid(0, 0);                    /* its workers exit with it in any case */
-    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* a change of user resets it */
+    (void)setpgid(0, 0);                    /* a process group, which can be killed as a whole */
+    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* set here, because a change of user resets it */
     char **environment = build_environment(k);
     if (!ok || e || !environment || getppid() != parent)
         _exit(127);
@@ -153,7 +153,7 @@ static void start_group_server(struct supervisor *k)
 
 /* ---- Events ---- */
 
-/* At most one pipe buffer at a time: a group that never stops writing must not block commands. */
+/* Reads at most one pipe buffer at a time, so that a group that never stops writing cannot block commands. */
 static void forward_output(struct supervisor *k)
 {
     char buf[4096];
@@ -228,7 +228,7 @@ static void read_commands(struct supervisor *k)
     }
     if (n != 0)
         return;
-    k->control = -1; /* the master has exited, or has another supervisor */
+    k->control = -1; /* the master has exited or has another supervisor */
     if (k->life.stay == ISOLATE_STAYS)
         k->life.stay = ISOLATE_LEAVES;
 }
@@ -269,7 +269,7 @@ static void reap_children(struct supervisor *k)
 
 /* ---- Its life ---- */
 
-/* A daemon's master detaches from its terminal some time after it has started us. */
+/* The master of a daemon detaches from its terminal some time after it has started the supervisor. */
 static void detach_from_terminal(struct supervisor *k, uint64_t now)
 {
     char path[40], leads_to[32];
@@ -284,7 +284,7 @@ static void detach_from_terminal(struct supervisor *k, uint64_t now)
     k->settled = k->settled || now > k->first_ms + SETTLED_MS;
 }
 
-/* Exits of workers, and a master's detaching, send no event to the supervisor. */
+/* Polls, because the supervisor gets no event when a worker exits or the master detaches. */
 static int poll_timeout_ms(const struct supervisor *k)
 {
     uint64_t left = isolate_lifecycle_timeout_ms(&k->life, now_ms());
@@ -292,7 +292,7 @@ static int poll_timeout_ms(const struct supervisor *k)
     return (int)(left > most ? most : left);
 }
 
-/* The server's startup hangs; the server's own log names the worker. */
+/* Kills a server that hangs at startup. The server's own log names the worker. */
 static void kill_hung_start(struct supervisor *k)
 {
     isolate_log_forwarder_printf(&k->lines, "error",
@@ -363,7 +363,7 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
     const struct isolate_record *r = group->record;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct supervisor k = {.first_ms = now_ms(), .group = group, .control = ISOLATE_CONTROL_FD, .said = -1};
-    (void)setpgid(0, 0); /* signals of a terminal are for the master */
+    (void)setpgid(0, 0); /* signals from a terminal are meant only for the master */
     (void)prctl(PR_SET_NAME, "monkey: keeper");
     (void)dup2(null, STDIN_FILENO);
     (void)dup2(null, STDOUT_FILENO);

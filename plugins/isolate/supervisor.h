@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Supervisor process of a group: starts its server, restarts it after a crash, and forwards its output. */
+/* The supervisor process of a group starts its server, restarts it after a crash, and forwards its output. */
 #ifndef ISOLATE_SUPERVISOR_H
 #define ISOLATE_SUPERVISOR_H
 
 #include "group_type.h"
 #include "lifecycle.h"
 
-/* Confirmation to the master that the group has executed a command. */
+/* Confirms to the master that the group has executed a command. */
 struct isolate_supervisor_reply {
     char order;
     bool serves;
@@ -15,7 +15,7 @@ struct isolate_supervisor_reply {
 enum { ISOLATE_SUPERVISOR_FDS = 6 };
 
 /* Runs the supervisor in a child of the master; its descriptors start at ISOLATE_LISTEN_FD (process.h). After
- * the master's death, the supervisor exits when all processes holding presence locks have exited. */
+ * the master's death, the supervisor exits when all processes that hold presence locks have exited. */
 _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
                                       const int fds[ISOLATE_SUPERVISOR_FDS]);
 
