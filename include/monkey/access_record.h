@@ -37,7 +37,7 @@ MK_API unsigned mk_access_record_status(const struct mk_access_record *r);
 MK_API enum mk_outcome mk_access_record_outcome(const struct mk_access_record *r);
 /** Bytes sent after the response head, including transfer coding. */
 MK_API uint64_t mk_access_record_sent(const struct mk_access_record *r);
-/** Microseconds from the end of the request head until now. */
+/** Microseconds since the end of the request head. */
 MK_API uint64_t mk_access_record_duration_us(const struct mk_access_record *r);
 /** A response header; absent if there is no such header or no response. */
 MK_API mk_str mk_access_record_header(const struct mk_access_record *r, mk_str name);

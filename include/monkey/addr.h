@@ -30,7 +30,7 @@ MK_API void mk_addr_client(const struct mk_addr *p, struct mk_addr *out);
 /** A network: all addresses that share the first `bits` bits. */
 struct mk_network {
     uint8_t ip[16];
-    uint8_t bits;    /**< prefix length out of 128; for IPv4, 96 more than the written length */
+    uint8_t bits;    /**< prefix length, 0 to 128; for IPv4, the prefix length as written plus 96 */
     uint8_t is_unix; /**< 1: all Unix socket peers */
     uint8_t is_all;  /**< 1: every peer; the other members are ignored */
 };

@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /**
- * Callbacks that produce a body while it is sent. The server requests the next piece only when the client has
- * room for it, which provides the back-pressure.
+ * Callbacks that produce a body while it is sent. The server requests the next piece only when the client can
+ * receive it, which provides back-pressure.
  */
 struct mk_body_source_ops {
     /**

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /**
- * A buffer for text: either one that grows on the heap, or a fixed array of the caller.
+ * A buffer for text: either one that grows on the heap, or a fixed array that the caller owns.
  *
  * Overflow is sticky: after the first append that does not fit (or cannot be allocated), nothing more is
  * written. You therefore need to check `failed` only once, at the end.

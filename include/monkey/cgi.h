@@ -20,7 +20,8 @@ struct mk_cgi_options {
     mk_str path_translated; /**< PATH_TRANSLATED: path_info as a file name; absent: not set */
     int64_t length;         /**< length of the request body, or MK_LENGTH_UNKNOWN */
     bool authorization;     /**< pass the Authorization header, for scripts that check passwords themselves */
-    bool underscores;       /**< pass headers with underscores, which programs may confuse with others */
+    bool underscores;       /**< pass headers with underscores, which programs may confuse with other
+                                 headers */
     bool forwarded;         /**< pass Forwarded and related headers of the client or of a proxy in front */
     const struct mk_header *overrides; /**< variables from the configuration; they override others */
     size_t n_overrides;
@@ -47,7 +48,7 @@ struct mk_cgi_head {
     mk_str location;        /**< the Location header; absent: none */
     bool is_local_redirect; /**< only a Location, which is a path on this server (section 6.2.2) */
     const char *error;      /**< static text: "a line without a colon"; NULL: no error */
-    mk_str error_line;      /**< the line in error; absent: no particular line */
+    mk_str error_line;      /**< the invalid line; absent: the error concerns no particular line */
 };
 
 /** Returns the length of the head at the beginning of `text`, including the empty line that ends it; 0
@@ -66,8 +67,8 @@ MK_API bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text);
 /** Returns the next header to pass to the client; *rest is initially the complete head. Skips Status,
  * Content-Length, and headers that only the server may set, such as Date. Returns false at the end. */
 MK_API bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value);
-/** Parses the status line of a script that writes a complete HTTP response (section 5). Returns 1 and a
- * status of at least 100; 0 if the line is incomplete; -1 if it is not a status line. */
+/** Parses the status line of a script that writes a complete HTTP response (section 5). Returns 1 and sets
+ * *status, which is at least 100; 0 if the line is incomplete; -1 if it is not a status line. */
 MK_API int mk_cgi_head_status_line(mk_str text, unsigned *status);
 
 /** Splits the standard error output of a script into log lines. Set the first four members, and zero
@@ -75,7 +76,7 @@ MK_API int mk_cgi_head_status_line(mk_str text, unsigned *status);
 struct mk_cgi_stderr {
     void (*on_line)(void *ctx, mk_str line);
     void *ctx;
-    uint64_t remaining;        /**< remaining bytes to log; further output is discarded */
+    uint64_t remaining;        /**< remaining bytes to log; output beyond them is discarded */
     const char *limit_message; /**< the line to log when `remaining` reaches 0 */
     uint32_t len;
     char line[800]; /**< longer lines are truncated */

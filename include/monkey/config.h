@@ -43,8 +43,8 @@ struct mk_logfile;
 enum mk_conf_type {
     MK_CONF_BOOL,   /**< bool */
     MK_CONF_NUM,    /**< an unsigned integer of 1, 2, 4 or 8 bytes */
-    MK_CONF_SIZE,   /**< the same, in bytes */
-    MK_CONF_TIME,   /**< the same, in milliseconds */
+    MK_CONF_SIZE,   /**< an unsigned integer as above, in bytes */
+    MK_CONF_TIME,   /**< an unsigned integer as above, in milliseconds */
     MK_CONF_TEXT,   /**< mk_str, NUL-terminated */
     MK_CONF_WORDS,  /**< struct mk_conf_words; a repeated key appends */
     MK_CONF_ENUM,   /**< an enum or unsigned integer: the index of the choice */
@@ -58,15 +58,15 @@ enum mk_conf_flags {
                                    repeated) */
     MK_CONF_REQUIRED = 2,     /**< the section must contain the key */
     MK_CONF_MAY_BE_EMPTY = 4, /**< `Key` and `Key ""` are valid: TEXT, WORDS and CUSTOM only */
-    MK_CONF_DEPRECATED = 8,   /**< works, with a warning that names alias_of if there is one */
+    MK_CONF_DEPRECATED = 8,   /**< still accepted, with a warning that names alias_of if it is set */
     MK_CONF_IGNORED = 16 /**< obsolete, without effect: a warning is logged and the value is not parsed */
 };
 
 /** Where a plugin section may appear. */
 enum mk_conf_scope {
     MK_CONF_SERVER, /**< anywhere: it applies to the whole server */
-    /** below a [HOST], for that virtual host; above the first [HOST], for all virtual hosts without
-     * their own */
+    /** below a [HOST], for that virtual host; above the first [HOST], for all virtual hosts without a section
+     * of their own */
     MK_CONF_VHOST
 };
 
@@ -104,14 +104,14 @@ MK_API void *mk_conf_ctx_out(const struct mk_conf_ctx *ctx);
  * for sections and handlers of the server itself.
  */
 MK_API struct mk_config *mk_conf_ctx_config(const struct mk_conf_ctx *ctx);
-/** Allocates zeroed memory that lives as long as the configuration. Returns NULL if out of memory,
- * which has then been reported. */
+/** Allocates zeroed memory that lives as long as the configuration. Returns NULL, and reports the error, if
+ * out of memory. */
 MK_API void *mk_conf_ctx_alloc(const struct mk_conf_ctx *ctx, size_t size);
 /**
  * Appends a copy of `item` to a dynamic array, in memory that lives as long as the configuration. Only this
  * function may grow the array. `vector` is the address of a pointer to the elements, initially NULL; `n`
- * counts the elements, and `size` is the size of each in bytes. Returns false if out of memory, which has
- * then been reported.
+ * counts the elements, and `size` is the size of each in bytes. Returns false, and reports the error, if out
+ * of memory.
  *
  *     if (!mk_conf_ctx_append(ctx, &settings->names, &settings->n_names, &word, sizeof word))
  *         return false;
@@ -157,10 +157,10 @@ struct mk_conf_key {
     const char *name;
     enum mk_conf_type type;
     unsigned flags;             /**< enum mk_conf_flags */
-    size_t offset, size;        /**< of the member: set by MK_CONF_AT */
-    uint64_t min, max;          /**< range of the value (NUM, SIZE, TIME) or its length (TEXT); WORDS: max
-                                     is the maximum number of words. A max of 0 allows whatever fits in the
-                                     member */
+    size_t offset, size;        /**< position and size of the member: set by MK_CONF_AT */
+    uint64_t min, max;          /**< range of the value (NUM, SIZE, TIME) or of its length (TEXT); WORDS: max
+                                     is the maximum number of words. A max of 0 allows every value that fits
+                                     in the member */
     uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
     const char *zero_word;      /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
     const char *const *choices; /**< ENUM: the words, ended by NULL; case-insensitive */
@@ -181,15 +181,15 @@ struct mk_conf_table {
     const char *section;
     const struct mk_conf_key *keys;
     size_t n;
-    /** Each section of this name fills its own struct. Otherwise a virtual host has one such section:
-     * further sections with rules (`entry`) or repeatable keys add to it. */
+    /** True: each section of this name fills its own struct. False: a virtual host has one section of this
+     * name, which later sections with rules (`entry`) or repeatable keys extend. */
     bool repeatable;
     const char *help;
     /** For sections whose keys are patterns, codes, names or rules: receives, in order, the entries
      * that match no key above. NULL: such entries are errors. */
     mk_conf_entry_fn *entry;
     mk_conf_show_entry_fn *show_entry;
-    const char *entry_syntax; /**< syntax of such an entry: "pattern handler [words...]" */
+    const char *entry_syntax; /**< syntax of a free-form entry: "pattern handler [words...]" */
     const char *entry_help;
     size_t size; /**< size of the struct that a section fills; 0 in the server's own tables */
     enum mk_conf_scope scope;
@@ -206,24 +206,24 @@ struct mk_conf_table {
 MK_API void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after);
 /**
  * Returns the effective settings: those of the first section of this table or, if there is none, a struct
- * with the default of every key. NULL if out of memory, which has then been reported.
+ * with the default of every key. Returns NULL, and reports the error, if out of memory.
  */
 MK_API void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table);
-/** Returns a new struct with the default of every key, regardless of the sections. NULL if out of
- * memory, which has then been reported. */
+/** Returns a new struct with the default of every key, regardless of the sections. Returns NULL, and reports
+ * the error, if out of memory. */
 MK_API void *mk_config_defaults(struct mk_config *c, const struct mk_conf_table *table);
 /**
- * Returns the data that load() of that plugin has set for this configuration. Functions that a plugin exports
- * to other plugins use it (see `needs` in monkey/plugin.h). NULL if the plugin is not loaded, or not yet.
+ * Returns the data that load() of `plugin` has set for this configuration. Functions that a plugin exports to
+ * other plugins use it (see `needs` in monkey/plugin.h). NULL if the plugin is not loaded, or not loaded yet.
  */
 MK_API void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin);
 
-/** Allocates zeroed memory that lives as long as the configuration. Returns NULL if out of memory,
- * which has then been reported. */
+/** Allocates zeroed memory that lives as long as the configuration. Returns NULL, and reports the error, if
+ * out of memory. */
 MK_API void *mk_config_alloc(struct mk_config *c, size_t size);
-/** Creates a set of networks for mk_network_set_next(), which lives as long as the configuration.
- * `numbers` holds one number per network, and duplicates are allowed; if `numbers` is NULL, each network
- * has its index. Returns NULL if out of memory, which has then been reported. */
+/** Creates a set of networks for mk_network_set_next(), which lives as long as the configuration. `numbers`
+ * holds one number per network, and duplicates are allowed; if `numbers` is NULL, the number of each network
+ * is its index. Returns NULL, and reports the error, if out of memory. */
 MK_API struct mk_network_set *mk_config_network_set(struct mk_config *c, const struct mk_network *v,
                                                     const uint32_t *numbers, size_t n);
 MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
@@ -258,11 +258,12 @@ MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str pa
 /**
  * Returns zeroed, page-aligned memory that all workers share, including those of later configurations: the
  * same name and size yield the same memory for the lifetime of the master. Access it with C11 atomics,
- * because a worker may die at any instruction. Returns NULL if out of memory (reported). `name` has at most
- * 63 bytes; start it with the name of your plugin.
+ * because a worker may die at any instruction. Returns NULL, and reports the error, if out of memory. `name`
+ * has at most 63 bytes; start it with the name of your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
-/** The statistics of the server: see mk_stat_define(). NULL if out of memory (reported). */
+/** The statistics of the server: see mk_stat_define(). Returns NULL, and reports the error, if out of
+ * memory. */
 MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *c);
 /**
  * Returns a descriptor that all workers inherit, including those of later configurations: the one that make()
@@ -273,8 +274,8 @@ MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *c);
 MK_API int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void)) MK_API_MUST_USE;
 /**
  * Returns a random key for mk_hash() that is private to this server. The same purpose yields the same key in
- * all of its processes, across reloads and binary upgrades. Returns 0 or -ENOMEM (reported). Start `purpose`
- * with the name of your plugin.
+ * all of its processes, across reloads and binary upgrades. Returns 0, or -ENOMEM after reporting the error.
+ * Start `purpose` with the name of your plugin.
  */
 MK_API int mk_config_hash_key(struct mk_config *c, const char *purpose,
                               struct mk_hash_key *out) MK_API_MUST_USE;
@@ -297,10 +298,10 @@ MK_API mk_str mk_config_error_log(const struct mk_config *c);
 MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
 
 /**
- * In master_start(): delays the workers of this configuration until `ready` returns 0. The master calls
- * `ready` about 30 times a second while it returns -EAGAIN, and does its other work in between, so `ready`
- * must not block. Any other value is an error and rejects the configuration; report it as in load(). `ready`
- * is no longer called after unload(). Returns false if out of memory (reported).
+ * In master_start(): delays the start of the workers of this configuration until `ready` returns 0. The
+ * master calls `ready` about 30 times a second while it returns -EAGAIN, and does its other work in between,
+ * so `ready` must not block. Any other value is an error and rejects the configuration; report it as in
+ * load(). `ready` is no longer called after unload(). Returns false, and reports the error, if out of memory.
  */
 MK_API bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data),
                                  void *data);
@@ -308,14 +309,13 @@ MK_API bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_con
  * checks that are slow or may hang, because this process is serving requests. */
 MK_API bool mk_config_was_validated(const struct mk_config *c);
 
-/** Only in host(): declares that the plugin writes the access log of this virtual host. Its requests
- * are then omitted from the AccessLog files of [SERVER], [HOST] and [LOCATION]. */
+/** Only in host(): declares that the plugin writes the access log of this virtual host. Requests for this
+ * host are then omitted from the AccessLog files of [SERVER], [HOST] and [LOCATION]. */
 MK_API void mk_config_replace_access_log(struct mk_config *c);
 
-/** Only in host(): adds a route after the configured ones. On a virtual host without [ROUTES], the
- * route comes before the static files, unless it matches every path: then it comes after them. `pattern`
- * (valid for mk_pattern_set(); otherwise an error is reported) and `data` live as long as the
- * configuration. */
+/** Only in host(): adds a route after the configured ones. On a virtual host without [ROUTES], the route
+ * comes before the static files, or after them if it matches every path. A `pattern` that mk_pattern_set()
+ * rejects is reported as an error. `pattern` and `data` must live as long as the configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
 /** Adds a route before the configured ones, but after the `Redirect` of the virtual host. The handler
@@ -326,8 +326,8 @@ MK_API void mk_config_prepend_route(struct mk_config *c, mk_str pattern, const s
 /** Enables mk_subprocess_start(): each worker gets a spawner process. */
 MK_API void mk_config_enable_subprocesses(struct mk_config *c);
 
-/** Returns the user of the workers and of their subprocesses, which must own the files that they write.
- * Returns false if they run as the user of the server. */
+/** Returns the user that workers and their subprocesses run as, for changing the owner of files that they
+ * write. Returns false if they run as the user of the server. */
 MK_API bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid);
 
 /** Allows workers to read this file or folder despite the sandbox. */

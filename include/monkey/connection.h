@@ -16,12 +16,12 @@ struct mk_conn;
 
 /** The address of the client. */
 MK_API const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c);
-/** Replaces the peer address with the client that the proxy forwards for. Limits, logs and plugins then
- * see that client. Returns 0; -EDQUOT if the client has too many open connections (the hook should return
- * MK_ERROR); or -ENOMEM. */
+/** Replaces the address of the proxy with that of the client for which it forwards. Limits, logs and plugins
+ * then see that client. Returns 0; -EDQUOT if the client has too many open connections (the hook should
+ * return MK_ERROR); or -ENOMEM. */
 MK_API int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer);
-/** Declares that the client uses TLS to the proxy that forwards for it: the scheme of all requests is
- * then "https". */
+/** Declares that the client uses TLS on its connection to the proxy: the scheme of all requests is then
+ * "https". */
 MK_API void mk_conn_set_secure(struct mk_conn *c);
 /** The bytes received but not yet consumed. The hook runs right after the connection was accepted, so there
  * are none at first. If the hook returns MK_WAIT, the server reads input and calls the hook again as more

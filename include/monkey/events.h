@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /*
- * These functions belong to the plugin `websocket`; <monkey/websocket.h> shows how to use them. As with
+ * These functions belong to the plugin `websocket`; <monkey/websocket.h> shows how to declare that. As with
  * WebSockets, call them only in the worker that serves the stream. None of them invokes a callback before it
  * returns.
  */

@@ -12,9 +12,9 @@ extern "C" {
 /** The input of a filter: the response body, or the output of the previous filter. */
 struct mk_filter_next;
 
-/** Reads input with the return values of `read` in monkey/body_source.h: a number of bytes, 0 at the end,
- * -EAGAIN if no data is available yet (also return -EAGAIN: the source resumes the request), or another
- * error, which you pass on. */
+/** Reads input. Returns the same values as `read` in monkey/body_source.h: a number of bytes, 0 at the end,
+ * -EAGAIN if no data is available yet (then return -EAGAIN as well: the source resumes the request), or
+ * another error, which you pass on. */
 MK_API ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size_t cap);
 
 /**

@@ -11,7 +11,7 @@ extern "C" {
 
 /** The request methods of RFC 9110, section 9.3, and PATCH (RFC 5789). */
 enum mk_method {
-    MK_METHOD_UNKNOWN, /**< a valid token that is none of the following */
+    MK_METHOD_UNKNOWN, /**< a valid token that is none of these methods */
     MK_METHOD_GET,
     MK_METHOD_HEAD,
     MK_METHOD_POST,

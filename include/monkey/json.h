@@ -11,8 +11,8 @@ extern "C" {
 
 /**
  * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates nothing of its
- * own, and needs no cleanup. Nesting may be of any depth. The caller ends what it begins, and writes a key
- * before each value in an object.
+ * own, and needs no cleanup. The nesting depth is not limited. The caller ends what it begins, and writes a
+ * key before each value in an object.
  *
  *     struct mk_json_writer w = mk_json_writer_to(&buf);
  *     mk_json_begin_object(&w);

@@ -75,12 +75,12 @@ struct mk_command {
  * all workers share). A crash in a hook ends its worker; the master starts another one.
  */
 struct mk_plugin {
-    unsigned abi; /**< MK_PLUGIN_HEAD sets these two members: */
-    size_t size;  /**< the server verifies what the plugin was built with */
+    unsigned abi; /**< ABI version that the plugin was built with; set by MK_PLUGIN_HEAD */
+    size_t size;  /**< size of this struct in the plugin; set by MK_PLUGIN_HEAD */
 
     const char *name;     /**< as in `Load NAME`: lower case, digits, `-` */
     const char *version;  /**< version of the plugin */
-    const char *help;     /**< one line: what it is for */
+    const char *help;     /**< one line: the purpose of the plugin */
     const char *replaces; /**< the Monkey 1 plugin of another name that it replaces; NULL: none */
     unsigned priority;    /**< enum mk_priority, or any value between; 0 is MK_PRIORITY_NORMAL */
 
@@ -145,8 +145,8 @@ struct mk_plugin {
      * existing ones are closed and no reference (mk_worker_ref()) is held, or when `DrainTimeout` expires.
      * Start no new background work. Not called if a worker stops immediately. */
     void (*worker_drain)(struct mk_worker *worker, void *data);
-    /** Called when another worker process has exited, for any reason, so that plugins can reclaim what
-     * it held in shared memory. All workers receive the call, including those of other configurations:
+    /** Called when another worker process has exited, for any reason, so that plugins can reclaim resources
+     * that it held in shared memory. All workers receive the call, including those of other configurations:
      * soon after the exit, and never before it. */
     void (*on_worker_exit)(struct mk_worker *worker, void *data);
 };

@@ -81,7 +81,7 @@ static inline unsigned mk_regex_groups(const struct mk_regex *r)
     return r->ops->groups(r);
 }
 
-/** The number of the group with that name; 0 if there is none. */
+/** The number of the group with that name; 0 if there is no such group. */
 static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
 {
     return r->ops->group(r, name);
@@ -89,7 +89,8 @@ static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
 
 /**
  * Searches the text for the pattern, at any position. `out` may be NULL; it is set if the text matches. The
- * search is bounded, and clients choose the text: treat MK_REGEX_LIMIT as the safe result for your purpose.
+ * search is bounded, and a client may choose a text that exceeds the bound: treat MK_REGEX_LIMIT as the
+ * result that is safe for your purpose.
  */
 static inline enum mk_regex_result mk_regex_match(const struct mk_regex *r, mk_str text,
                                                   struct mk_regex_captures *out)

@@ -134,9 +134,9 @@ MK_API mk_str mk_request_query(const struct mk_request *r);
 /** The host that the client requested, without port; absent in HTTP/1.0 without Host. */
 MK_API mk_str mk_request_host(const struct mk_request *r);
 
-/** The value of the first header of that name, which is case-insensitive; absent if there is none.
- * After a handler has called mk_request_rewrite(), the request has no body and no headers that describe it
- * (RFC 9110, section 15.4). */
+/** The value of the first header with that name (case-insensitive); absent if there is none. After a handler
+ * has called mk_request_rewrite(), the request has no body and no headers that describe it (RFC 9110, section
+ * 15.4). */
 MK_API mk_str mk_request_header(const struct mk_request *r, mk_str name);
 
 /** Returns the i-th header, from 0, in the order received; its name and value live as long as the
@@ -182,7 +182,8 @@ MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *r);
  * stable across reloads, and on other machines with the same configuration. Absent if out of memory.
  */
 MK_API mk_str mk_request_vhost_name(struct mk_request *r);
-/** Sets that name as reported by a server in front of this one. The name is copied. Returns 0 or -ENOMEM. */
+/** Sets the name of the virtual host as reported by a server in front of this one. The name is copied.
+ * Returns 0 or -ENOMEM. */
 MK_API int mk_request_set_vhost_name(struct mk_request *r, mk_str name);
 /** The pattern of the matched route, as written in [ROUTES]. */
 MK_API mk_str mk_request_route(const struct mk_request *r);
@@ -230,8 +231,8 @@ MK_API int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_fi
  * root, as found by mk_request_stat(), and that ends with `extension` unless that is empty. *info receives
  * the rest of the path. A path that leads through any other file matches no script, so that nothing else is
  * ever executed. A hidden file is not a script unless hidden files are served. Returns 0, or the status for
- * the response: 404 if there is no script. *name is then the path that was looked up, or absent if no part
- * has that extension.
+ * the response: 404 if there is no script. *name is then the path that was looked up, or absent if no leading
+ * part ends with `extension`.
  *
  *     mk_str script, info;
  *     unsigned status = mk_request_find_script(request, MK_STR(".lua"), &script, &info);
@@ -262,7 +263,7 @@ MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const 
  */
 MK_API struct mk_request *mk_request_log_copy(const struct mk_request *r) MK_API_MUST_USE;
 MK_API void mk_request_log_copy_free(struct mk_request *copy);
-/** For `monkey explain`: describes a step that affected the result. Has no effect on a request from a
+/** For `monkey explain`: describes a step that affected the response. Has no effect on a request from a
  * client. */
 MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
@@ -275,8 +276,8 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
  *
  * Returns the number of bytes written to `buf` (`cap` is at least 1), or 0 at the end of the body. Returns
  * -EAGAIN if no data has arrived yet: return MK_WAIT from the handler, or -EAGAIN from the body source, which
- * is then called again when there is more. Errors are -EMSGSIZE if the body exceeds the limit (respond with
- * 413), -EBADMSG if it is malformed (400), and -ECONNRESET if the client disconnected.
+ * is then called again when more data arrives. Errors are -EMSGSIZE if the body exceeds the limit (respond
+ * with 413), -EBADMSG if it is malformed (400), and -ECONNRESET if the client disconnected.
  *
  * The server reads from the client only what you request here. The first call sends the `100 Continue` that a
  * client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).
@@ -292,9 +293,9 @@ MK_API ssize_t mk_request_read(struct mk_request *r, char *buf, size_t cap);
 
 /**
  * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0.
- * mk_request_trailer() returns the value of the first trailer of that name, which is case-insensitive; absent
- * if there is none. mk_request_trailer_at() returns false if `i` is out of range. Fields that would change
- * the meaning of the request (Content-Length, Authorization, ...) are dropped.
+ * mk_request_trailer() returns the value of the first trailer with that name (case-insensitive); absent if
+ * there is none. mk_request_trailer_at() returns false if `i` is out of range. Fields that would change the
+ * meaning of the request (Content-Length, Authorization, ...) are dropped.
  */
 MK_API mk_str mk_request_trailer(const struct mk_request *r, mk_str name);
 MK_API bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
@@ -332,7 +333,7 @@ MK_API int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms);
  * (mk_handler.body_max), which also overrides this one. UINT64_MAX: no limit. Returns -EMSGSIZE if the body
  * is longer; respond with 413. */
 MK_API int mk_request_set_body_max(struct mk_request *r, uint64_t bytes);
-/** The effective limit of the request body; UINT64_MAX: none. */
+/** The effective limit of the request body; UINT64_MAX: no limit. */
 MK_API uint64_t mk_request_body_max(struct mk_request *r);
 
 /** Allocates `size` bytes that live as long as the request, aligned for any type. Returns NULL if out

@@ -51,15 +51,15 @@ MK_API int mk_response_fail(struct mk_response *r, unsigned status);
  */
 MK_API int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value);
 
-/** Adds a header without copying or validating it. Both strings must outlive the request, the name must
- * be a token, and the value must not contain control characters. For headers from a configuration, which
- * are validated when it is loaded. */
+/** Adds a header without copying or validating it. Both strings must outlive the request, the name must be a
+ * token, and the value must not contain control characters. Use it for headers from the configuration, which
+ * are validated when the configuration is loaded. */
 MK_API int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value);
 /**
  * Adds headers that also exist as text: "Name: value" and CRLF for each, as sent in HTTP/1. Nothing is copied
  * or validated: the strings must outlive the request, and meet the conditions of
- * mk_response_add_header_nocopy(). Returns 0, -ENOMEM or -EALREADY. For responses from another server: see
- * mk_upstream_request_headers().
+ * mk_response_add_header_nocopy(). Returns 0, -ENOMEM or -EALREADY. Use it to forward the response of another
+ * server: see mk_upstream_request_headers().
  */
 MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *headers,
                                    size_t n);
@@ -95,8 +95,9 @@ MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str va
 /**
  * Sends an interim response, status 102 to 199 (RFC 9110, section 15.2), before the final one. It contains
  * only the given headers: those of the response are kept for its own head. You may send several until that
- * head is sent. Call it from on_request or a handler of the request. It is sent immediately if that function
- * returns MK_WAIT, and otherwise with the head. The server sends 100 automatically: see mk_request_read().
+ * head is sent. Call it from on_request or a handler of the request. The interim response is sent immediately
+ * if that function returns MK_WAIT, and otherwise with the head. The server sends 100 automatically: see
+ * mk_request_read().
  *
  * Returns 0; -EINVAL for another status, or a header that mk_response_add_header() rejects; -EALREADY;
  * -EOPNOTSUPP if the client does not support interim responses (HTTP/1.0); or -EAGAIN if the client cannot
@@ -147,8 +148,8 @@ MK_API int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (
 /**
  * Sends `length` bytes of an open file, starting at `offset`, as the body. The response takes ownership of
  * the descriptor, even if this function fails. The kernel sends the bytes directly where possible. If the
- * file shrinks while it is being sent, the server closes the connection. Returns 0; -EINVAL (invalid descriptor or range); -ENOMEM; or
- * -EALREADY.
+ * file shrinks while the server sends it, the server closes the connection. Returns 0; -EINVAL (invalid
+ * descriptor or range); -ENOMEM; or -EALREADY.
  */
 MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length);
 
@@ -179,7 +180,7 @@ MK_API bool mk_response_will_send_body(const struct mk_request *request, const s
  * is known when the request ends: in close() of a body source or filter, in on_done, and in functions
  * registered with mk_request_add_cleanup().
  *
- * The question is whether the client received all that it should: the result is true for HEAD, for 304, and
+ * The result tells whether the client received everything that it should: it is true for HEAD, for 304, and
  * for a filter that needed less, even if the source was pulled for only part of its body or not at all. It is
  * false if the client disconnected or reset its stream, if an error occurred, and for a source that is closed
  * because another body replaces its own.

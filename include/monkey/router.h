@@ -52,7 +52,8 @@ struct mk_router_param {
 struct mk_router_match {
     void *data;   /**< data of the route; NULL if none matches */
     size_t route; /**< index of the route, in the order of mk_router_add() calls; SIZE_MAX if none matches */
-    uint64_t allowed; /**< if no route matches: the methods of the path; see mk_router_allow() */
+    uint64_t allowed; /**< if no route matches: the methods that have a route for the path; see
+                           mk_router_allow() */
     size_t n;
     struct mk_router_param params[MK_ROUTER_PARAMS]; /**< n parameters, from left to right */
 };
@@ -72,7 +73,8 @@ enum mk_router_result {
  *     GET,POST /users/:id/notes   two methods; one segment of any text
  *     /about                      any method
  *
- * A last segment of a star and a name, such as `*path`, matches the rest of the path, whatever it is.
+ * If the last segment is a star and a name, such as `*path`, it matches the rest of the path, whatever that
+ * is.
  *
  * A pattern is compared with the decoded path (mk_request_path()), segment by segment and byte by byte; a
  * trailing slash is significant. In a pattern, `%3A` and `%2A` are a literal colon and star at the start of a

@@ -68,14 +68,15 @@ struct mk_server_options {
  * neither this nor an earlier release, or if `plugin_folder` is empty or too long. */
 MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) MK_API_MUST_USE;
 
-/** Returns the error messages of the last function that failed: one or more lines, the last without a
- * line ending. Empty if nothing failed, but a started configuration may have warnings. Valid until the
- * next call for this server. For NULL, it reports an out-of-memory error. */
+/** Returns the error messages of the last function that failed: one or more lines, the last without a line
+ * ending. Empty if no function failed; after a successful start, it holds the warnings about the
+ * configuration, if any. Valid until the next call for this server. For NULL, it reports an out-of-memory
+ * error. */
 MK_API const char *mk_server_error(const struct mk_server *s);
 
 /**
- * Replaces the heap of all servers in the program: resize(old, size) works like realloc(3), where `old` may
- * be NULL and `size` is never 0; give_back(p) works like free(3). Both must be thread-safe. Call it once,
+ * Replaces the heap of all servers in the program: realloc_fn(old, size) works like realloc(3), where `old`
+ * may be NULL and `size` is never 0; free_fn(p) works like free(3). Both must be thread-safe. Call it once,
  * before any other function of the library; otherwise it returns -EBUSY. Other libraries (OpenSSL, nghttp2)
  * keep their own allocators.
  */
@@ -85,14 +86,15 @@ MK_API int mk_mem_use(void *(*realloc_fn)(void *old, size_t size), void (*free_f
 
 /**
  * Loads a configuration file, or the monkey.conf in a folder, when the server starts. [SERVER] keys that you
- * set with functions override those of the file; other sections are added to it. Call it at most once.
+ * set with functions override those of the file; other sections are added to those of the file. Call it at
+ * most once.
  */
 MK_API int mk_server_load_config(struct mk_server *s, const char *file_or_folder);
 
 /**
  * Adds a configuration line: a key and value in a section. Sections of a virtual host, including [HOST],
- * refer to the host added last; if there is none, a first host is added. `${NAME}` is expanded as in the
- * file.
+ * refer to the host added last; if there is none, the function adds a host first. `${NAME}` is expanded as in
+ * the file.
  *
  *     mk_server_set(s, "SERVER", "KeepAliveTimeout", "5s");
  *     mk_server_set(s, "PLUGINS", "Load", "compress");
@@ -102,8 +104,8 @@ MK_API int mk_server_load_config(struct mk_server *s, const char *file_or_folder
  */
 MK_API int mk_server_set(struct mk_server *s, const char *section, const char *key, const char *value);
 
-/** Starts a further section of that name, for repeatable sections such as [LOCATION] and some plugin
- * sections. Subsequent lines belong to it. */
+/** Starts another section with that name, for repeatable sections such as [LOCATION] and some plugin
+ * sections. Subsequent lines belong to the new section. */
 MK_API int mk_server_add_section(struct mk_server *s, const char *section);
 
 /**
@@ -113,11 +115,11 @@ MK_API int mk_server_add_section(struct mk_server *s, const char *section);
 MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root);
 
 /**
- * Adds a certificate from memory, for TLS listeners: to the host added last, or to all hosts without their
- * own if none was added. `certificate` holds the host's certificate, followed by its chain; `key` holds its
- * private key, without a password; NULL: `certificate` also contains it. Both are PEM texts, which the
- * function checks before it returns. It keeps no copy of them: erase the key afterwards. A host may have one
- * certificate for each type of key (RSA, ECDSA, Ed25519).
+ * Adds a certificate from memory, for TLS listeners: to the host added last, or, if no host was added, to all
+ * hosts without a certificate of their own. `certificate` holds the host's certificate, followed by its
+ * chain; `key` holds its private key, without a password; NULL: `certificate` also contains it. Both are PEM
+ * texts, which the function checks before it returns. It keeps no copy of them: erase the key afterwards. A
+ * host may have one certificate for each type of key (RSA, ECDSA, Ed25519).
  *
  * Returns 0; -EINVAL if the PEM data is invalid or the key belongs to another certificate; -ENOTSUP if the
  * library was built without TLS; -ENOMEM or -EBUSY. An expired certificate only causes a warning: see
@@ -130,8 +132,8 @@ MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const cha
  */
 MK_API int mk_server_add_certificate(struct mk_server *s, const char *certificate, const char *key);
 
-/** Loads a plugin of the program, whose struct must outlive the server. You may add the same plugin
- * again. Returns -EINVAL if another plugin has its name. Load plugins that come with Monkey by name:
+/** Loads a plugin of the program, whose struct must outlive the server. You may add the same plugin again.
+ * Returns -EINVAL if another plugin has the same name. Load plugins that come with Monkey by name:
  * mk_server_set(s, "PLUGINS", "Load", "compress"). */
 MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin);
 
@@ -158,7 +160,7 @@ MK_API int mk_server_set_accept_filter(struct mk_server *s,
 typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_response *response, void *data);
 
 /**
- * Adds a route, `METHODS PATTERN` as in <monkey/router.h>, to the host added last, or to all hosts if none
+ * Adds a route, `METHODS PATTERN` as in <monkey/router.h>, to the host added last, or to all hosts if no host
  * was added. These routes precede [ROUTES] and files. Without methods, the handler receives all methods.
  * Returns -EEXIST if the route already exists.
  *
@@ -176,13 +178,14 @@ struct mk_memory_file {
 };
 
 /**
- * Serves n files from memory, which are not copied, for GET and HEAD, as routes of the host added last, or of
- * all hosts if none was added. The server computes the ETag of each, evaluates conditions (If-None-Match) and
- * ranges, and sends the compressed variant that the client prefers. `size` is sizeof(struct mk_memory_file).
+ * Serves n files from memory, without copying them, for GET and HEAD. They become routes of the host added
+ * last, or of all hosts if no host was added. The server computes the ETag of each file, evaluates conditions
+ * (If-None-Match) and ranges, and sends the compressed variant that the client prefers. `size` is
+ * sizeof(struct mk_memory_file).
  *
  * Returns 0; -EINVAL if a path does not begin with a slash or contains a character that a route would
  * interpret, or if the type or `size` is invalid; -EEXIST if the path already has a route; -ENAMETOOLONG;
- * -ENOMEM; or -EBUSY. On error, the files before the failing one stay added.
+ * -ENOMEM; or -EBUSY. On error, the files before the invalid one remain added.
  *
  *     static const struct mk_memory_file files[] = {
  *         {.path = "/index.html", .content = MK_STR_INIT("<script src=app.js></script>")},
@@ -217,8 +220,8 @@ MK_API int mk_server_address(const struct mk_server *s, size_t i, char *buf, siz
 /** Runs the server in the calling thread until it is stopped. */
 MK_API int mk_server_run(struct mk_server *s);
 
-/** Runs the server in `threads` of its own threads (1 to 512), which share the configuration. Returns when
- * all of them serve requests, or with an error when none does. */
+/** Starts `threads` threads (1 to 512), which run the server and share the configuration. Returns when all of
+ * them serve requests, or with an error when none of them does. */
 MK_API int mk_server_start(struct mk_server *s, unsigned threads);
 
 /**
@@ -236,9 +239,9 @@ MK_API int mk_server_step(struct mk_server *s);
 /**
  * Runs fn(worker, ctx) once in the loop of each worker, in its thread, for example to send an event to all
  * clients, or to change data of which each worker has its own copy. Calls from one thread run in order.
- * done(ctx) runs when all of them have returned, in the thread that finishes last, which may be the calling
- * one; it may free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server until
- * mk_server_free().
+ * done(ctx) runs when all calls of fn have returned, in the thread that finishes last, which may be the
+ * calling one; it may free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server
+ * until mk_server_free().
  *
  * Returns 0 if at least one worker will call fn, even if the server stops before that; stopping workers are
  * skipped. On error, neither function is called: -ESHUTDOWN (the server is not running), -ENOMEM, -EINVAL.
@@ -270,7 +273,7 @@ MK_API void mk_server_stop(struct mk_server *s, uint32_t drain_ms);
 MK_API int mk_server_wait(struct mk_server *s);
 
 /**
- * Stops the server immediately, waits for it, and frees everything. Call it in the thread of
+ * Stops the server immediately, waits for its threads, and frees everything. Call it in the thread of
  * mk_server_step(), if you use that. A call from a handler or callback of the server is only reported to
  * on_log, and frees nothing. NULL is allowed.
  */

@@ -22,7 +22,7 @@ extern "C" {
 #define MK_SM_CHECKS 1
 #endif
 
-/** A state that may follow. */
+/** The bit of a successor state, for MK_SM_STATE(). */
 #define MK_SM_TO(state) (1u << (state))
 
 /** The maximum number of states of a machine. */
@@ -48,8 +48,8 @@ struct mk_sm_machine {
     const char *(*invariant)(const void *owner);
 };
 
-/** The state of an object, in one byte. Only mk_sm_init() and mk_sm_move() write `is`. A zeroed struct
- * is in state 0. */
+/** The state of an object, in one byte. Only mk_sm_init() and mk_sm_move() write it. A zeroed struct is in
+ * state 0. */
 struct mk_sm {
     uint8_t state; /**< read-only */
 };

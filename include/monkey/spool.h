@@ -28,7 +28,7 @@ struct mk_spool;
  * fit in memory fails with -EOPNOTSUPP. In bind(), it also compares `MaxBodySize` of the virtual host with
  * `SpoolMax`. */
 MK_API void mk_config_enable_body_spool(struct mk_config *config);
-/** The absolute path of `SpoolFolder`, NUL-terminated; absent if out of memory, which is reported. */
+/** The absolute path of `SpoolFolder`, NUL-terminated. Reports the error, and is absent, if out of memory. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 /** `SpoolMax` in bytes; 0: unlimited. */
 MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
@@ -37,12 +37,12 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  * Receives the request body. Call it from the handler, and return MK_WAIT each time it returns -EAGAIN. It
  * returns 0 when the body is complete; *out then lives as long as the request, or until mk_spool_free().
  *
- * `max` limits the body in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than `max`,
- * or than the half of `SpoolMax` that one client may use (logged); -EMSGSIZE: longer than `MaxBodySize`;
- * -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk (or its quota,
- * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half that one client address may use, is
- * exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
- * mk_spool_status() maps each error to a status.
+ * `max` limits the body in addition to `MaxBodySize`; 0: no additional limit. Errors: -EFBIG: longer than
+ * `max`, or than half of `SpoolMax`, the share that one client may use (logged); -EMSGSIZE: longer than
+ * `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk
+ * (or its quota, or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client
+ * address may use, is exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk
+ * errors are logged. mk_spool_status() maps each error to a status.
  *
  *     struct mk_spool *content;
  *     int e = mk_spool_request(request, 0, &content);

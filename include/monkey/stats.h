@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/** Capacity of the statistics of a server: tables, series in all tables, metrics and labels of a table,
- * bytes in all label values of a series, and pages of cells for all workers. Unused memory is never
- * touched. */
+/** Capacity of the statistics of a server: the maximum number of tables, of series in all tables, of metrics
+ * and labels in a table, of bytes in all label values of a series, and of pages of cells for all workers.
+ * Unused memory is never touched. */
 enum {
     MK_STAT_TABLES = 32,
     MK_STAT_SERIES = 4096,
@@ -30,7 +30,7 @@ enum { MK_STAT_ROWS = 1025, MK_STAT_SERVER = 0 };
 enum {
     MK_STAT_BUCKETS = 42,
     MK_STAT_FINE_BUCKETS = 280,
-    MK_STAT_CELLS_MAX = 320 /**< of one series */
+    MK_STAT_CELLS_MAX = 320 /**< the maximum for one series */
 };
 
 /** The type of a metric. */
@@ -50,9 +50,10 @@ struct mk_stat_metric {
     enum mk_stat_kind kind;
     bool is_time;     /**< in microseconds */
     bool is_optional; /**< 0 means no value */
-    unsigned mean_of; /**< tables divide the value by the metric of this number, from 1; 0: no division */
+    unsigned mean_of; /**< tables divide the value by the metric with this number, from 1; 0: no division */
     const char *label, *value; /**< an extra label for Prometheus, up to 15 bytes each; NULL: none */
-    /** Up to 63 bytes: tables show the value as one of these words; NULL: as a number. */
+    /** Names of the values from 0, separated by spaces, up to 63 bytes, which tables show in place of the
+     * number; NULL: none. */
     const char *value_names;
 };
 

@@ -41,7 +41,7 @@ typedef struct mk_str {
 /** An absent string. */
 #define MK_STR_NULL (mk_str_of(NULL, 0))
 
-/** The two arguments of a "%.*s". */
+/** The two arguments for a "%.*s". */
 #define MK_STR_ARG(s) ((int)(s).len), ((s).p ? (s).p : "")
 
 /** Creates a slice of `len` bytes at `p`. */
@@ -90,10 +90,10 @@ MK_API bool mk_str_eq_nocase(mk_str a, mk_str b);
 /** Does the string start, or end, with these bytes? */
 MK_API bool mk_str_starts(mk_str s, mk_str prefix);
 MK_API bool mk_str_ends(mk_str s, mk_str suffix);
-/** Compares in byte order; a prefix sorts first: <0, 0, >0. */
+/** Compares in byte order; a prefix sorts first. Returns a number below, equal to or above 0. */
 MK_API int mk_str_cmp(mk_str a, mk_str b);
 
-/** No position in a string. */
+/** The result of a search that finds nothing. */
 #define MK_STR_NONE SIZE_MAX
 /** The position of the first or last occurrence of a byte; MK_STR_NONE if there is none. */
 MK_API size_t mk_str_find(mk_str s, char c);

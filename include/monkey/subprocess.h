@@ -12,8 +12,8 @@ extern "C" {
 /**
  * A subprocess of this worker. A small spawner process starts it, so that the worker never forks. It runs as
  * the worker's user, in its own process group, with only the descriptors given here, and outside the worker's
- * sandbox; but no exec can gain privileges (no setuid programs). It is killed when the worker or the spawner
- * dies. The configuration must have called mk_config_enable_subprocesses().
+ * sandbox; but it cannot gain privileges through exec (setuid bits have no effect). It is killed when the
+ * worker or the spawner dies. The configuration must have called mk_config_enable_subprocesses().
  */
 struct mk_subprocess;
 
@@ -48,8 +48,8 @@ struct mk_subprocess_options {
 MK_API struct mk_subprocess *mk_subprocess_start(struct mk_worker *w, const struct mk_subprocess_options *o,
                                                  void (*on_end)(void *ctx, int status),
                                                  void *ctx) MK_API_MUST_USE;
-/** Sends a signal to its whole process group. No effect in on_end; not allowed after it. Processes that
- * an exited subprocess leaves in its group continue to run, and can no longer be signalled. */
+/** Sends a signal to the process group of the subprocess. No effect in on_end; not allowed after it.
+ * Processes that an exited subprocess leaves in its group continue to run, and can no longer be signalled. */
 MK_API void mk_subprocess_signal(struct mk_subprocess *c, int signal);
 /** Kills the process group; on_end is then never called. NULL is allowed. No effect in on_end; not
  * allowed after it. */

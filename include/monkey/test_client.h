@@ -47,7 +47,7 @@ MK_API struct mk_test_client *mk_test_client_open(struct mk_server *s) MK_API_MU
 MK_API int mk_test_client_use_http2(struct mk_test_client *p);
 
 /**
- * Sends a request, and waits for the complete response. `fields` are n headers; Host is added unless they
+ * Sends a request, and waits for the complete response. `headers` are n headers; Host is added unless they
  * contain it, and so is Content-Length if there is a body. If the server closed the connection after the last
  * response, a new one is opened.
  *
@@ -60,7 +60,7 @@ MK_API int mk_test_client_request(struct mk_test_client *p, const char *method, 
                                   const struct mk_header *headers, size_t n, mk_str body,
                                   struct mk_test_client_response *response);
 
-/** The value of the first header of that name, which is case-insensitive; absent if there is none. */
+/** The value of the first header with that name (case-insensitive); absent if there is none. */
 MK_API mk_str mk_test_client_header(const struct mk_test_client_response *response, mk_str name);
 
 /** Sends raw bytes, for anything but complete requests. The server reads them when it is stepped.

@@ -48,7 +48,7 @@ enum { MK_DATE_LEN = 29 };
 /** Writes a date such as "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7).
  * `time` is in seconds since the Unix epoch, and is clamped to the years 0 to 9999. */
 MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
-/** Parses any of the three date formats exactly, except that the day of the week may be wrong. `now`
+/** Parses any of the three date formats strictly, except that the day of the week may be wrong. `now`
  * determines the century of a two-digit year: a date that would be more than 50 years in the future is taken
  * to be in the past. */
 MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_API_MUST_USE;
@@ -57,7 +57,8 @@ MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_API_MUST_USE;
 MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
 /** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */
 MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
-/** Decodes all %XX escapes. At a malformed escape, returns false and leaves the part before it. */
+/** Decodes all %XX escapes. At a malformed escape, returns false; `out` then holds the text before the
+ * escape. */
 MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
@@ -68,8 +69,8 @@ MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
 
-/** Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding, but no other
- * deviation: it then returns false, and may have written a part. */
+/** Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding. For any other deviation it
+ * returns false, and may have written a part of the result. */
 MK_API void mk_base64_encode(struct mk_buf *out, mk_str s);
 MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
 /** Encodes as lower-case hexadecimal digits, two per byte. */
@@ -103,8 +104,8 @@ struct mk_pattern {
  */
 MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
 /**
- * Might a program read a leading slash in a decoded string: "%2F", a backslash, or either of them encoded
- * again? After a slash, such a string may be mistaken for a host name, as in "//host/path".
+ * Might another program find a leading slash in a decoded string: "%2F", a backslash, or either of them
+ * encoded again? After a slash, such a string may be mistaken for a host name, as in "//host/path".
  */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 

@@ -40,9 +40,9 @@ struct mk_timer_link {
  * Stop a timer before you free, reuse or move its memory, and in worker_stop at the latest. Only the worker's
  * own thread may set and stop it. A zeroed timer counts as not set, so you may stop it.
  *
- * A timer never fires early, and usually fires within 32 ms after its time. A worker fires at most 256 timers
- * per loop iteration, and the rest in the next iterations. Postponing a timer that is already set is as cheap
- * as storing a number.
+ * A timer never fires early, and usually fires at most 32 ms late. A worker fires at most 256 timers per loop
+ * iteration, and the rest in the next iterations. Postponing a timer that is already set is as cheap as
+ * storing a number.
  */
 struct mk_timer {
     struct mk_timer_link link;          /**< private, like all members */
@@ -50,8 +50,8 @@ struct mk_timer {
     uint32_t due_ms, slot_ms;
 };
 
-/** Initialises a timer, which is not set yet. on_due() is called in the worker's event loop after the
- * timer was cleared, so it may set the timer again or free its memory. */
+/** Initialises a timer, which is not set yet. on_due() is called in the worker's event loop when the timer is
+ * no longer set, so it may set the timer again or free its memory. */
 static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_timer *t))
 {
     t->link.next = MK_API_NULL;

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /**
- * The protocol to which the client wants to upgrade, as it sent it: "websocket" (always in lower case),
+ * The protocol to which the client wants to upgrade, as received: "websocket" (always in lower case),
  * "example/2". Absent if there is none. In HTTP/1.1, it is the first protocol in the Upgrade header of a GET
  * without a body (RFC 9110, section 7.8); in HTTP/2, it comes from an extended CONNECT (RFC 8441). Routes,
  * hooks and handlers also see the latter as a GET; only mk_request_method_text() distinguishes the two.
@@ -72,8 +72,8 @@ MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_respons
 
 /**
  * Schedules an abort of the tunnel of this request, even if there is no space for output: the client then
- * receives a reset (of the stream in HTTP/2), and source.close(ctx) is called. For clients that no longer
- * read.
+ * receives a reset (of the stream in HTTP/2), and source.close(ctx) is called. Use it for clients that no
+ * longer read.
  */
 MK_API void mk_request_abort_tunnel(struct mk_request *r);
 

@@ -34,8 +34,8 @@ struct mk_upstream_defaults {
     uint16_t port;            /**< default port of servers; 0: a port is required */
     bool tls;                 /**< the servers use TLS */
     unsigned max_connections; /**< connections to one server from all workers together; 0: no limit */
-    unsigned keepalive; /**< idle connections to one server that each worker keeps; 0: none, or all of them if
-                        their number is limited */
+    unsigned keepalive; /**< idle connections to one server that each worker keeps; 0: up to max_connections,
+                        or none if that is unlimited */
 };
 
 /**
@@ -48,8 +48,8 @@ struct mk_upstream_defaults {
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
 /**
- * Does the same in load() or host() of a plugin, for an upstream named in one of its own sections: errors are
- * reported at `key` of the configuration section that `section` was parsed from.
+ * Like mk_upstream_find(), but for load() or host() of a plugin that names the upstream in a section of its
+ * own: errors are reported at `key` of the configuration section that `section` was parsed from.
  */
 MK_API struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
                                             mk_str name, const struct mk_upstream_defaults *defaults);
@@ -80,10 +80,10 @@ struct mk_upstream_conn_options {
     bool has_hash;                /**< `hash` is set; otherwise `Balance hash` uses round robin */
     const struct mk_addr *client; /**< the client of the request, for MaxConnectionsPerAddress; NULL: none.
                                        Must live until the connection is released or the request freed */
-    mk_str address; /**< ADDRESS:PORT of a server that another server named, for protocols with redirections:
-                    uses the upstream's TLS and timeouts, but always a new connection, without limits, and
-                    ignores which servers are up. Absent: a server of the upstream. Must live as long as
-                    the connection */
+    mk_str address; /**< ADDRESS:PORT of a server to which another server redirected the client, for protocols
+                    with redirections: the connection uses the TLS settings and timeouts of the upstream, but
+                    is always new, counts toward no limit, and is tried even if the server is down. Absent: a
+                    server of the upstream. Must live as long as the connection */
 };
 
 /**
@@ -139,7 +139,7 @@ MK_API mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l);
  * begins. */
 MK_API void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l);
 
-/** The fate of a connection that is released. */
+/** What to do with a released connection. */
 enum mk_upstream_conn_disposition {
     MK_UPSTREAM_CONN_KEEP,  /**< return it to the pool: request and response are complete */
     MK_UPSTREAM_CONN_CLOSE, /**< close it without counting a failure of the server */
@@ -195,22 +195,22 @@ struct mk_upstream_request_options {
      * The request headers, with exactly one Host for HTTP. The functions below generate the connection and
      * framing headers themselves and ignore them here: Connection, Content-Length, Expect, HTTP2-Settings,
      * Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade, and TE, which only indicates whether you want
-     * trailers. Omit headers that Connection names. For other protocols these are variables, and
-     * CONTENT_LENGTH is ignored.
+     * trailers. Omit headers that the Connection header lists. For the other protocols, `headers` holds
+     * variables, and CONTENT_LENGTH is ignored.
      */
     const struct mk_header *headers;
     size_t n_headers;
     /**
      * For HTTP: preformatted headers, "Name: value" and CRLF for each. They are faster if most of them are
      * copied from another request. Absent: none. The first one must be Host, which `headers` must then not
-     * contain. The caller is responsible for the rules of `headers` and for valid names: only the line
-     * structure is checked.
+     * contain. The caller must follow the rules of `headers` and use valid names: only the line structure is
+     * checked.
      */
     mk_str raw_headers;
     int64_t length; /**< body length; 0: none; MK_LENGTH_UNKNOWN: chunked, only over HTTP */
     mk_str body;    /**< the complete body, if it is in memory (p is not NULL), instead of `length` and
                          `body_source`; must live until mk_upstream_request_free() */
-    /** Must live until mk_upstream_request_free(), as must its ctx. */
+    /** Both members must live until mk_upstream_request_free(). */
     const struct mk_upstream_request_body *body_source;
     void *body_source_ctx;
     mk_str upgrade;        /**< the protocol to upgrade to, for HTTP without a body or with `body`. After 101,
@@ -229,8 +229,8 @@ struct mk_upstream_request_options {
     /** For FastCGI: called with each piece of the program's standard error output; `ctx` is the
      * argument of mk_upstream_request_start(). May be NULL. */
     void (*on_stderr)(void *ctx, mk_str text);
-    /** The request that a handler responds to: it is resumed (mk_request_resume()) instead of calling
-     * on_ready(), which may then be NULL. Free the upstream request before it ends. NULL: none. */
+    /** The request that a handler responds to: it is resumed (mk_request_resume()) in place of a call of
+     * on_ready(), which may then be NULL. Free the upstream request before that request ends. NULL: none. */
     struct mk_request *resumes;
 };
 
@@ -244,10 +244,10 @@ struct mk_upstream_request;
  *
  * If a pooled connection turns out to be closed, the request is repeated once over a new connection, provided
  * that this is safe: the method is idempotent, or nothing was sent. `limits.max_tries` allows retries on
- * other servers, within RetryBudget. Both need a request body that is in memory, still in the buffer of the
- * request (32 KB), or can be rewound. Once a byte of the response has arrived, the request is not repeated,
- * except after a 408 over a pooled connection: the server closed the connection while the request was in
- * transit (RFC 9110, section 15.5.9).
+ * other servers, within RetryBudget. Both need a request body that is in memory, is still in the buffer of
+ * the request (32 KB), or can be rewound. Once a byte of the response has arrived, the request is not
+ * repeated, except after a 408 over a pooled connection: the server closed the connection while the request
+ * was in transit (RFC 9110, section 15.5.9).
  *
  *     static ssize_t read_response(void *ctx, char *buf, size_t cap)
  *     {
@@ -266,16 +266,16 @@ mk_upstream_request_start(struct mk_worker *w, const struct mk_upstream_request_
  * -ETIMEDOUT: a timeout expired; -ECONNRESET or -EPIPE: the connection ended before the head was complete;
  * -EPROTO: invalid response; -EOVERFLOW: a head of more than 32 KB or 100 lines; -EBUSY: the server is
  * overloaded; -EINVAL: the request is invalid; -E2BIG: its head is too long; -EBADMSG: its body was shorter
- * than its length; or an error of the body source.
+ * than the declared length; or an error of the body source.
  */
 MK_API int mk_upstream_request_head(struct mk_upstream_request *c);
-/** The status to respond with after such an error: 502, 503 or 504; for errors in the request 400, 413,
- * 431 or 500. */
+/** The status to respond with after an error of mk_upstream_request_head(): 502, 503 or 504; for errors in
+ * the request 400, 413, 431 or 500. */
 MK_API unsigned mk_upstream_status_for_error(int error);
 /** A description of the error for logs: static text, never NULL. */
 MK_API const char *mk_upstream_request_error_text(const struct mk_upstream_request *c);
-/** Writes that description, with the upstream and the server, to the error log of the virtual host of
- * this request. */
+/** Writes the description of the error, with the upstream and the server, to the error log of the virtual
+ * host that serves `request`. */
 MK_API void mk_upstream_request_log_error(const struct mk_upstream_request *c, struct mk_request *request);
 /** mk_upstream_request_head() for handlers, which return MK_WAIT for -EAGAIN. It also sends newly
  * arrived parts of the request body, and logs errors. */
@@ -287,12 +287,12 @@ MK_API unsigned mk_upstream_request_status(const struct mk_upstream_request *c);
 MK_API bool mk_upstream_request_header_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
                                           mk_str *value);
 MK_API mk_str mk_upstream_request_header(const struct mk_upstream_request *c, mk_str name);
-/** All of these headers, as text for mk_response_add_headers() and as an array. They live as long as
- * the request, or until the next head is read. Returns NULL if there is no head. */
+/** All headers of the latest head, as text for mk_response_add_headers() and as an array. They live as long
+ * as the request, or until the next head is read. Returns NULL if there is no head. */
 MK_API const struct mk_header *mk_upstream_request_headers(const struct mk_upstream_request *c, mk_str *text,
                                                            size_t *n);
-/** The length of the response body; MK_LENGTH_UNKNOWN if it is not known in advance. For HEAD, the
- * length that GET would have. */
+/** The length of the response body; MK_LENGTH_UNKNOWN if it is not known in advance. For HEAD, the length of
+ * the response to a GET. */
 MK_API int64_t mk_upstream_request_length(const struct mk_upstream_request *c);
 /** For protocols other than HTTP: does the head consist of a Location with only a path, which is a
  * local redirect (RFC 3875, section 6.2.2)? mk_upstream_request_status() then returns 302. */
@@ -359,10 +359,11 @@ MK_API void mk_upstream_request_free(struct mk_upstream_request *c);
 struct mk_local_backend;
 
 /**
- * Opens the backend at a socket, "unix:/path", in load() or host(). It lives as long as the configuration.
- * `secret` proves to the backend that a request comes from this server (mk_local_backend_verify()); it is
- * copied, and may be absent. `timeout_ms` limits the time until a response begins (504); 0: no limit. Returns
- * NULL if the path is invalid, or if out of memory; the error has then been reported at `key` of the section.
+ * Opens the backend that listens on a socket, "unix:/path", in load() or host(). It lives as long as the
+ * configuration. `secret` proves to the backend that a request comes from this server
+ * (mk_local_backend_verify()); it is copied, and may be absent. `timeout_ms` limits the time until a response
+ * begins (504); 0: no limit. Returns NULL if the path is invalid, or if out of memory; the error has then
+ * been reported at `key` of the section.
  */
 MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section,
                                                       const char *key, mk_str socket, mk_str secret,
@@ -382,12 +383,12 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
 MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
                                                struct mk_local_backend *backend);
 
-/** A header that describes the client: "ADDRESS PORT SCHEME /SITE", followed by a space and the
- * authenticated user, if any. ADDRESS is "unix:" for a client on a Unix socket; SITE is
+/** A header that describes the client: "ADDRESS PORT SCHEME /VHOST", followed by a space and the
+ * authenticated user, if any. ADDRESS is "unix:" for a client on a Unix socket; VHOST is
  * mk_request_vhost_name(), URL-escaped. */
 #define MK_LOCAL_BACKEND_CLIENT "Monkey-Client"
 enum {
-    MK_LOCAL_BACKEND_VHOST_MAX = 4096 /**< maximum length of SITE in bytes */
+    MK_LOCAL_BACKEND_VHOST_MAX = 4096 /**< maximum length of VHOST in bytes */
 };
 /** Applies MK_LOCAL_BACKEND_CLIENT to a verified request; for on_request of the backend. Returns 0 or a
  * negative errno value. */
@@ -413,7 +414,7 @@ static inline int mk_local_backend_accept_client(struct mk_request *request)
 /** A header with the maximum body size in bytes, for backends without their own limit; UINT64_MAX: no
  * limit. */
 #define MK_LOCAL_BACKEND_BODY_MAX "Monkey-Body-Max"
-/** A header with the result of mk_local_backend_sign() for the other two, in hexadecimal digits. */
+/** A header with the result of mk_local_backend_sign() for the two headers above, in hexadecimal digits. */
 #define MK_LOCAL_BACKEND_SIGNATURE "Monkey-Signature"
 static inline void mk_local_backend_sign(mk_str secret, mk_str client, mk_str body_max, char out[32])
 {

@@ -35,8 +35,8 @@ enum mk_websocket_kind {
     MK_WEBSOCKET_BINARY = 2
 };
 
-/** The reason for closing a WebSocket: the codes of RFC 6455, section 7.4.1, that matter to
- * applications. Applications may define their own from 4000 to 4999. */
+/** Close codes: those of RFC 6455, section 7.4.1, that matter to applications. Applications may define codes
+ * of their own from 4000 to 4999. */
 enum {
     MK_WEBSOCKET_NORMAL = 1000,
     MK_WEBSOCKET_GOING_AWAY = 1001,     /**< the user left the page, or the server shuts down */
@@ -44,7 +44,7 @@ enum {
     MK_WEBSOCKET_NO_CODE = 1005,        /**< the peer sent no code; never sent */
     MK_WEBSOCKET_ABNORMAL = 1006,       /**< no closing handshake; never sent */
     MK_WEBSOCKET_BAD_DATA = 1007,       /**< invalid UTF-8, or a message that cannot be decompressed */
-    MK_WEBSOCKET_POLICY = 1008,         /**< violates the rules of the application */
+    MK_WEBSOCKET_POLICY = 1008,         /**< a message that violates the rules of the application */
     MK_WEBSOCKET_TOO_BIG = 1009,        /**< a message or frame exceeds its limit */
     MK_WEBSOCKET_INTERNAL_ERROR = 1011, /**< an internal failure, such as out of memory */
     MK_WEBSOCKET_REASON_MAX = 123       /**< maximum length of a reason in bytes */
@@ -53,8 +53,8 @@ enum {
 /** Callbacks of a WebSocket. All except on_close() may be NULL. */
 struct mk_websocket_ops {
     /**
-     * A complete, decompressed message has arrived; `data` is valid during the call. It is called only while
-     * less than `queue_max` is queued, so that a reply sent here is always accepted, and not while the
+     * A complete, decompressed message has arrived; `data` is valid during the call. The server calls it only
+     * while less than `queue_max` is queued, so that a reply sent here is always accepted, and not while the
      * WebSocket is paused. Otherwise, the client has to wait.
      */
     void (*on_message)(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data);
@@ -109,8 +109,8 @@ struct mk_websocket_options {
     const char *origins;
     size_t message_max;  /**< maximum size of a decompressed message in bytes; a larger one closes the
                               WebSocket with 1009. Default 1 MB */
-    size_t frame_max;    /**< maximum size of a frame in bytes; a larger one also causes 1009. Default:
-                              message_max */
+    size_t frame_max;    /**< maximum size of a frame in bytes; a larger one also closes the WebSocket with
+                              1009. Default: message_max */
     size_t queue_max;    /**< messages are rejected when this many bytes are queued. Default 256 KB */
     uint32_t ping_ms;    /**< send a ping after this much silence, and wait as long for the pong. Default
                               30 s */

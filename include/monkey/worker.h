@@ -154,7 +154,7 @@ MK_API void mk_worker_unref(struct mk_worker *w);
  *
  * Messages are sent at the end of the loop iteration in one batch per worker, so many small ones are cheap.
  * Messages from one sender to another worker arrive in order; there is no other ordering guarantee. A message
- * arrives complete or is lost: if the receiver dies after taking it, or the sender before sending it.
+ * arrives complete, or is lost because the receiver dies after taking it or the sender before sending it.
  * Messages queued for an exiting worker go to its replacement.
  *
  * Up to 1 MB is queued in the sender for each receiver. Beyond that, the result is -EAGAIN (try again later).
@@ -173,9 +173,9 @@ MK_API int mk_worker_request_reload(struct mk_worker *w);
 struct mk_reloads {
     uint64_t done;              /**< number of successful reloads */
     uint64_t failed;            /**< number of failed reloads: the old configuration stayed active */
-    int64_t done_at, failed_at; /**< time of the last of each: seconds since the Unix epoch; 0: never */
+    int64_t done_at, failed_at; /**< times of the last ones, in seconds since the Unix epoch; 0: never */
     bool last_failed;           /**< whether the most recent reload failed */
-    bool in_progress;           /**< a reload is in progress; one requested now follows it */
+    bool in_progress;           /**< a reload is in progress; a reload requested now follows it */
 };
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
@@ -186,7 +186,7 @@ MK_API int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level)
 /** The current level of the error log in this worker. */
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
 
-/** Writes a line (the line ending is added) to a log of mk_config_log(). Lines are buffered, and
+/** Writes a line (the line ending is added) to a log opened with mk_config_log(). Lines are buffered, and
  * written in blocks within a second. */
 MK_API void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line);
 /** Writes a message in the format of the error log: with time, level and process. For syslog and the
@@ -198,7 +198,7 @@ struct mk_worker_stats {
     int64_t pid;          /**< 0: the slot is unused; the counters are those of its last process */
     uint64_t started;     /**< seconds since the Unix epoch */
     uint64_t accepted;    /**< connections accepted */
-    uint64_t dropped;     /**< connections rejected: over a limit */
+    uint64_t dropped;     /**< connections rejected because of a limit */
     uint64_t open;        /**< connections open now */
     uint64_t requests;    /**< requests completed */
     uint64_t by_class[6]; /**< responses by the first digit of their status; 0: no response was started */
@@ -219,7 +219,7 @@ MK_API void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_st
 MK_API bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
 /** The statistics of the server; NULL if nothing is counted. */
 MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w);
-/** The cells of a series that this worker writes: see mk_stat_cells(). In worker_start or later. */
+/** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */
 MK_API uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series);
 /** The process ID under which the server started, and its start time in seconds since the Unix epoch. */
 MK_API int64_t mk_worker_master(const struct mk_worker *w);
