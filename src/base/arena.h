@@ -27,7 +27,7 @@ struct mk_arena {
     char *next, *end;
     struct mk_arena_block *blocks;
     struct mk_arena_cleanup *cleanups;
-    struct mk_arena_cache *cache; /* NULL: blocks go straight to the heap */
+    struct mk_arena_cache *cache; /* NULL: blocks come straight from the heap */
     bool failed;   /* sticky: an allocation failed, so whatever was built here may be incomplete */
     bool is_small; /* initialised with mk_arena_set_first_block() */
 };
@@ -46,7 +46,7 @@ void mk_arena_destroy(struct mk_arena *a);
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
 void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
 void *mk_arena_alloc_slow(struct mk_arena *a, size_t size) MK_MUST_USE;
-/* The same, inlined: for what every request allocates. */
+/* mk_arena_alloc(), inlined, for allocations that every request makes. */
 static inline void *mk_arena_alloc_inline(struct mk_arena *a, size_t size)
 {
     void *p = a->next;
@@ -61,8 +61,8 @@ mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;
 mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
 
 /* Appends a copy of `item` to a vector that only this function extends: its memory doubles when its length is
- * a power of two. `vector` is the address of a pointer to the elements, initially NULL; `n` is their number,
- * `size` the bytes of each. False: out of memory. */
+ * a power of two. `vector` is the address of a pointer to the elements, initially NULL; `n` is the number of
+ * elements, `size` the size of each in bytes. False: out of memory. */
 bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *item, size_t size) MK_MUST_USE;
 
 /* Calls fn(data) when the arena ends. False when out of memory: fn will not be called. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing text: all of it is public. */
+/* Buffers for text. The whole interface is public: monkey/buf.h. */
 #ifndef MK_BASE_BUF_H
 #define MK_BASE_BUF_H
 

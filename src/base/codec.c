@@ -30,7 +30,7 @@ static mk_str html_reference(char c)
 
 #define BIT(c) (UINT64_C(1) << (c))
 
-/* All characters with an entity are below 64, and letters above. */
+/* The codes of all characters with an entity are below 64, and those of letters above. */
 static bool needs_html_escape(char c)
 {
     unsigned char at = (unsigned char)c;
@@ -109,7 +109,7 @@ static uint64_t load_eight(const char *p)
     return x;
 }
 
-/* All bytes of a string of 1 to 7, some of them twice. */
+/* Loads all bytes of a string of 1 to 7 bytes, some of them twice. */
 static uint64_t load_fewer_than_eight(mk_str s)
 {
     uint32_t first, last;
@@ -147,7 +147,7 @@ size_t mk_codec_plain_len(mk_str s)
     return n;
 }
 
-/* Adds the longest plain run at once, as long as room for one escaped character remains after it.
+/* Adds the longest plain run at once, provided that space for one escaped character remains after it.
  * Afterwards *s starts with a character to escape, or with one that does not fit. */
 static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {

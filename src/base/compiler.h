@@ -12,7 +12,7 @@
 #define MK_MUST_USE       __attribute__((warn_unused_result))
 #define MK_PRINTF(fmt, a) __attribute__((format(printf, fmt, a)))
 #define MK_COLD           __attribute__((cold, noinline))
-#define MK_NOINLINE       __attribute__((noinline)) /* its callers would pay for it, in time or size */
+#define MK_NOINLINE       __attribute__((noinline)) /* inlining would cost its callers time or size */
 #define MK_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define MK_UNLIKELY(x)    __builtin_expect(!!(x), 0)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SipHash-1-3: a keyed hash for tables with keys chosen by untrusted peers. Plugins may call mk_hash()
- * too. And a cheaper one for other tables. */
+/* SipHash-1-3, a keyed hash for tables with keys chosen by untrusted peers (plugins may call mk_hash() as
+ * well), and a cheaper hash for other tables. */
 #ifndef MK_BASE_HASH_H
 #define MK_BASE_HASH_H
 

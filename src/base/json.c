@@ -194,8 +194,8 @@ void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals)
     write_value(w, mk_str_from_c(text));
 }
 
-/* Writes a number of few digits, such as a price, without printf(3). A decimal of at most 15 digits that rounds
- * to a double is its shortest form. */
+/* Writes a number with few digits, such as a price, without printf(3). A decimal of at most 15 digits that
+ * rounds to a double is its shortest form. */
 static bool write_short_decimal(struct mk_json_writer *w, double n)
 {
     double scaled = fabs(n) * 1e6;
@@ -221,7 +221,7 @@ void mk_json_double(struct mk_json_writer *w, double n)
         mk_json_null(w);
         return;
     }
-    if (n == 0) { /* -0 is the integer 0 */
+    if (n == 0) { /* parsers read -0 as the integer 0 */
         mk_json_raw(w, signbit(n) ? MK_STR("-0.0") : MK_STR("0"));
         return;
     }

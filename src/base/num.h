@@ -6,9 +6,10 @@
 #include "base/str.h"
 
 enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
-/* How many decimal digits it has. */
+/* The number of decimal digits of n. */
 size_t mk_num_len(uint64_t n);
-/* Writes the decimal digits to `out` (room for as many, at most MK_NUM_MAX) and returns their number. */
+/* Writes the decimal digits to `out`, which must have space for them (at most MK_NUM_MAX), and returns their
+ * number. */
 size_t mk_num_write(char *out, uint64_t n);
 /* Writes the decimal digits in front of `end`. */
 static inline void mk_num_write_before(char *end, uint64_t n)

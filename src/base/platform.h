@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 
 struct mk_platform {
-    /* May change process-wide state (users, the umask, signals), fork and print. */
+    /* The server may change process-wide state (users, the umask, signals), fork and print. */
     bool owns_process;
     /* The heap. */
     void *(*resize)(void *old, size_t size); /* as realloc(3); size is not 0 */
@@ -16,7 +16,7 @@ struct mk_platform {
     void (*on_bug)(const char *cond, const char *file, int line);
 };
 
-/* The program's, unless another file defines it: src/lib/platform.c does for libmonkey. */
+/* The platform of the program, unless another file defines it: src/lib/platform.c does so for libmonkey. */
 extern const struct mk_platform mk_platform;
 
 #endif

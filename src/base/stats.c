@@ -14,7 +14,7 @@ enum {
     YIELDS = 8,       /* times to yield to a worker that is creating a series */
 };
 
-/* Words of struct mk_stat_metric. */
+/* The texts of struct mk_stat_metric. */
 enum { NAME, HELP, COLUMN, LABEL, VALUE, WORDS, N_TEXTS };
 
 static const uint8_t text_sizes[N_TEXTS] = {
@@ -37,7 +37,7 @@ enum { MAKING, READY, HIDDEN, REFUSED };
 
 struct series {
     uint32_t state;        /* stays MAKING if its worker died in the meantime */
-    uint32_t table, first; /* its table, and its first cell in a row */
+    uint32_t table, first; /* the table of the series, and its first cell in a row */
     uint16_t len[MK_STAT_LABELS];
     char values[MK_STAT_VALUES];
 };
@@ -343,7 +343,7 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
     return refuse_series(r, NULL);
 }
 
-/* Another worker is creating the series, which takes microseconds; or it has died. */
+/* Another worker is creating the series, which takes microseconds, or has died while creating it. */
 static uint32_t wait_series_made(const struct series *s)
 {
     uint32_t state = LOAD(&s->state);
@@ -403,8 +403,8 @@ uint64_t mk_stat_refused(const struct mk_stat_registry *r)
 
 /* ---- Cells ---- */
 
-/* Allocates a page for the row. Only its worker does so, but several may for the server's row; one of two
- * then stays unused. */
+/* Allocates a page for the row. Only the worker of the row does so, but several workers may allocate a page
+ * for the server's row at once: all but one of these pages then stay unused. */
 static bool alloc_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
 {
     uint16_t none = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text as pointer and length: all of it is public. */
+/* Text as pointer and length. The whole interface is public: monkey/str.h. */
 #ifndef MK_BASE_STR_H
 #define MK_BASE_STR_H
 

@@ -96,7 +96,7 @@ static void add_client_variables(struct variable_list *l)
         ADD_VARIABLE(l, "AUTH_TYPE", mk_str_word(&credentials));
 }
 
-/* As in a URL. */
+/* Formats the address as in a URL. */
 static mk_str format_host(struct variable_list *l, const struct mk_addr *peer)
 {
     size_t from = l->text.len;
@@ -109,7 +109,7 @@ static mk_str format_host(struct variable_list *l, const struct mk_addr *peer)
     return text_since(l, from);
 }
 
-/* The name used by the client, else the host's, else the local address. */
+/* The host name that the client used, or else the name of the virtual host, or else the local address. */
 static void add_server_name(struct variable_list *l, const struct mk_addr *local)
 {
     mk_str name = mk_request_host(l->request);
@@ -180,7 +180,7 @@ static void add_server_variables(struct variable_list *l)
     ADD_VARIABLE(l, "REDIRECT_STATUS", MK_STR("200")); /* PHP refuses to run without it */
 }
 
-/* ---- Its fields ---- */
+/* ---- The request headers ---- */
 
 static inline bool is_header_named(mk_str name, mk_str known)
 {

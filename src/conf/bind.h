@@ -13,8 +13,8 @@
 mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
                     struct mk_arena *arena, struct mk_conf_report *report) MK_MUST_USE;
 
-/* The same without defaults and without checking required keys: keys that the section does not set stay
- * unchanged in `out`, which may be a copy of the settings it inherits from. */
+/* Like mk_conf_bind(), but without defaults and without checking required keys: keys that the section does
+ * not set stay unchanged in `out`, which may be a copy of the settings that the section inherits. */
 mk_err mk_conf_bind_without_defaults(const struct mk_conf_table *table, const struct mk_conf_section *section,
                                      void *out, struct mk_arena *arena,
                                      struct mk_conf_report *report) MK_MUST_USE;

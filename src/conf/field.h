@@ -7,7 +7,7 @@
 
 /* Can the key's type be stored in a field of this size? If not, the table is wrong. */
 bool mk_conf_field_has_valid_size(const struct mk_conf_key *k);
-/* Parses `value` into the field of spot->key (aliases followed), or reports why it is invalid. */
+/* Parses `value` into the field of ctx->key (aliases are followed), or reports why the value is invalid. */
 void mk_conf_field_set(const struct mk_conf_ctx *ctx, mk_str value);
 /* Clears the field if setting it would append. */
 void mk_conf_field_clear(const struct mk_conf_key *k, void *out);

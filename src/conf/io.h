@@ -16,8 +16,8 @@ enum {
 
 /* `glob` and `env` may be NULL: then no pattern matches and no variable is set. */
 struct mk_conf_io {
-    /* Appends the file to `out`; 0 or a negative errno. A failed `out` means -EFBIG, unless it has room left
-     * up to its limit: then it is -ENOMEM. */
+    /* Appends the file to `out`; 0 or a negative errno. If `out` has failed, the error is -EFBIG, or -ENOMEM
+     * if `out` has not reached its limit. */
     mk_err (*read)(void *ctx, mk_str path, struct mk_buf *out);
     /* Calls found() for every path that matches, in any order, until it returns false; 0 (also if nothing
      * matches) or a negative errno. The pattern is as in glob(3); the path is valid during the call only. */

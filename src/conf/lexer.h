@@ -15,7 +15,7 @@ enum mk_conf_line_kind {
 struct mk_conf_line {
     enum mk_conf_line_kind kind;
     mk_str word, rest;            /* slices of the text */
-    struct mk_conf_source_pos at; /* of the word */
+    struct mk_conf_source_pos at; /* position of the word */
     unsigned rest_column;
 };
 

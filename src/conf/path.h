@@ -10,7 +10,7 @@
  * memory. Keeps `..`, since only the file system knows where it leads. */
 mk_str mk_conf_path_resolve(struct mk_arena *a, mk_str from, mk_str path) MK_MUST_USE;
 
-/* The same, relative to a folder. */
+/* Like mk_conf_path_resolve(), but relative to a folder. */
 mk_str mk_conf_path_resolve_in(struct mk_arena *a, mk_str folder, mk_str path) MK_MUST_USE;
 
 /* Does the path contain any of * ? [ ? */
@@ -22,7 +22,7 @@ struct mk_conf_path_list {
 };
 
 /* The files that match, in byte order. Names that begin with a dot or end with a tilde are left out, unless
- * the pattern itself ends so. At most MK_CONF_FILES_MAX + 1. */
+ * the file name in the pattern does, too. At most MK_CONF_FILES_MAX + 1. */
 mk_err mk_conf_path_glob(struct mk_arena *a, const struct mk_conf_io *io, mk_str pattern,
                          struct mk_conf_path_list *out) MK_MUST_USE;
 

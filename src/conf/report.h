@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors and warnings of a configuration: all that one run finds, each with its position, the expected form
- * and a suggestion if a similar word exists. */
+/* Errors and warnings of a configuration: everything that one run finds, each with its position, the expected
+ * form, and a suggestion if a similar word exists. */
 #ifndef MK_CONF_REPORT_H
 #define MK_CONF_REPORT_H
 
@@ -44,8 +44,8 @@ struct mk_conf_report {
 
 /* Keeps problems and their text in `arena`, so a report can outlive its configuration. */
 void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena);
-/* Watches the arena that the result is built in: if it fails, so does the reading. NULL: stops watching
- * but remembers a failure. */
+/* Watches the arena in which the result is built: if the arena fails, so does the reading. NULL: stops
+ * watching but remembers a failure. */
 void mk_conf_report_watch_arena(struct mk_conf_report *r, const struct mk_arena *built_in);
 /* Did the report or the watched arena run out of memory? */
 bool mk_conf_report_out_of_memory(const struct mk_conf_report *r);
@@ -64,7 +64,7 @@ static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
 {
     return r->open != NULL;
 }
-/* The same as "did you mean `word`?"; does nothing if the word is absent. */
+/* Adds the hint "did you mean `word`?"; does nothing if the word is absent. */
 void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
 
 /* The result: -ENOMEM, else -EINVAL if there are errors, else 0 (warnings do not count). */
@@ -77,9 +77,9 @@ mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
  *         hint: ...
  * The source line and the hint are left out when there is none. Control characters become `?`. */
 void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out);
-/* Writes all problems and the number of those dropped. */
+/* Writes all problems, and the number of dropped ones. */
 void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out);
-/* Only how many problems were not kept. */
+/* Writes only the number of dropped problems. */
 void mk_conf_report_print_omitted(const struct mk_conf_report *r, struct mk_buf *out);
 
 #endif

@@ -29,7 +29,7 @@ struct mk_conf_tree {
     size_t n;
 };
 
-/* Append; NULL when out of memory. Text is not copied, the entry is. */
+/* These functions append, and return NULL when out of memory. They copy the entry, but not its text. */
 struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct mk_arena *a, mk_str name,
                                                  const struct mk_conf_source_pos *at) MK_MUST_USE;
 struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
@@ -38,7 +38,7 @@ struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct m
 /* The first section of that name, NULL if there is none. */
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
 
-/* Position of the value, or of `part` if that is a slice of a value without expanded references. */
+/* Position of the value, or of `part` if `part` is a slice of a value without expanded references. */
 struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, mk_str part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and booleans, from text and to text. Written values parse back to the same value. */
+/* Parses and writes numbers and booleans. Written values parse back to the same value. */
 #ifndef MK_CONF_VALUE_H
 #define MK_CONF_VALUE_H
 
@@ -8,13 +8,14 @@
 
 /* The readers return 0, -EINVAL (wrong form) or -ERANGE (does not fit 64 bits), and write `out` only on 0. */
 
-/* on, yes, true; off, no, false; ignores case. */
+/* Parses on, yes, true; off, no, false; ignores case. */
 mk_err mk_conf_value_parse_bool(mk_str s, bool *out) MK_MUST_USE;
-/* Decimal digits. */
+/* Parses decimal digits. */
 mk_err mk_conf_value_parse_num(mk_str s, uint64_t *out) MK_MUST_USE;
-/* Digits and B, K, M or G (powers of 1024), ignoring case; a bare number counts `unit` bytes (0 is 1). */
+/* Parses digits and B, K, M or G (powers of 1024), ignoring case; a bare number counts `unit` bytes (0 is
+ * 1). */
 mk_err mk_conf_value_parse_size(mk_str s, uint64_t unit, uint64_t *bytes) MK_MUST_USE;
-/* Digits and ms, s, m or h, ignoring case; a bare number counts `unit` milliseconds (0 is 1000). */
+/* Parses digits and ms, s, m or h, ignoring case; a bare number counts `unit` milliseconds (0 is 1000). */
 mk_err mk_conf_value_parse_time(mk_str s, uint64_t unit, uint64_t *ms) MK_MUST_USE;
 
 /* Uses the largest unit that divides the value: 10K, 1500ms. `unit` is the unit that the parser assumes

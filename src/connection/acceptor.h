@@ -11,9 +11,9 @@ struct mk_acceptor {
     int fd;         /* not owned */
     int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
     bool paused;    /* removed from the loop: no capacity */
-    bool wants_tls; /* set after mk_acceptor_start(): accept only TLS, */
-    bool wants_h2;  /* or only HTTP/2 */
-    const struct mk_vhosts *hosts; /* virtual hosts of its connections; NULL: the service's */
+    bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
+    bool wants_h2;  /* set after mk_acceptor_start(): accept only HTTP/2 */
+    const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the service */
     struct mk_timer retry;
 };
 

@@ -25,7 +25,8 @@ void mk_client_limits_fini(struct mk_client_limits *p);
 /* Counts a connection of that address. -EDQUOT: the address has reached its limit. -ENOMEM. Peers on unix
  * sockets are not counted. */
 mk_err mk_client_limits_acquire(struct mk_client_limits *p, const struct mk_addr *peer) MK_MUST_USE;
-/* Moves a connection to its real client address once that is known. On an error it stays where it was. */
+/* Moves a connection to its real client address once that is known. On an error, it stays counted for the old
+ * address. */
 mk_err mk_client_limits_transfer(struct mk_client_limits *p, const struct mk_addr *from,
                                  const struct mk_addr *to) MK_MUST_USE;
 void mk_client_limits_release(struct mk_client_limits *p, const struct mk_addr *peer);

@@ -37,7 +37,7 @@ static inline mk_str mk_common_headers_at(struct mk_common_headers *s, int64_t n
     return mk_str_of(s->text, s->len);
 }
 
-/* The same headers, HPACK-encoded; valid until the next call. Only with HTTP/2. */
+/* The headers of mk_common_headers_at(), HPACK-encoded; valid until the next call. Only with HTTP/2. */
 static inline mk_str mk_common_headers_hpack_at(struct mk_common_headers *s, int64_t now)
 {
     if (s->written != now)
@@ -45,8 +45,8 @@ static inline mk_str mk_common_headers_hpack_at(struct mk_common_headers *s, int
     return mk_str_of(s->packed, s->packed_len);
 }
 
-/* Removes headers that the response sets itself (`own`: MK_OWN_...) from such a text; its Server line has
- * `server_len` bytes. */
+/* Removes headers that the response sets itself (`own`: MK_RESPONSE_OWN_...) from the text of
+ * mk_common_headers_at(), in which the Server line has `server_len` bytes. */
 static inline mk_str mk_common_headers_without_own(mk_str stamp, size_t server_len, unsigned own)
 {
     if (MK_UNLIKELY(own & MK_RESPONSE_OWN_DATE))

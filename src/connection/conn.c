@@ -362,7 +362,7 @@ ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap)
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
-        c->service->turn_left = 0; /* much work for little data */
+        c->service->turn_left = 0; /* this was much work for little data */
     if (MK_UNLIKELY(c->stream.holds) && n == -EAGAIN)
         mk_conn_resume(c);
     return n;

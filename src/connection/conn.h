@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection: its state machine, its timeouts, its memory. The protocol (HTTP/1 or HTTP/2) parses and writes
- * its bytes; the connection knows it only as mk_conn_ops.
+/* A connection: its state machine, timeouts and memory. The protocol (HTTP/1 or HTTP/2) parses and writes its
+ * bytes; the connection knows it only as mk_conn_ops.
  *
- *            +------------------------------- request served ------------------------------+
- *            v                                                                              |
- *   open -> IDLE -> HEAD -> FLOW -> SEND -----------------------------------> (keep alive) -+
- *            |        |      |        |  \-> DRAIN (unread body) -----------> (keep alive) -+
- *            |        |      |        |         |
- *            |        |      |        +-> TUNNEL (another protocol) -+
- *            |        |      |        |         |                  v
- *            |        |      |        +---------+-> LINGER (all data sent, input is discarded)
- *            v        v      v        v         v     |
- *           DEAD <----+------+--------+---------+-----+
+ *            +----------------------------------- request served ------------------------------+
+ *            v                                                                                  |
+ *   open -> IDLE -> HEAD -> DISPATCH -> SEND -----------------------------------> (keep alive) -+
+ *            |        |      |            |  \-> DRAIN (unread body) -----------> (keep alive) -+
+ *            |        |      |            |         |
+ *            |        |      |            +-> TUNNEL (another protocol) -+
+ *            |        |      |            |         |                  v
+ *            |        |      |            +---------+-> LINGER (all data sent, input is discarded)
+ *            v        v      v            v         v     |
+ *           DEAD <----+------+------------+---------+-----+
  */
 #ifndef MK_CONNECTION_CONN_H
 #define MK_CONNECTION_CONN_H
@@ -75,8 +75,8 @@ const struct mk_request_limits *mk_conn_rate_more_lenient(const struct mk_reques
 struct mk_conn_ops {
     /* Progress may be possible: data arrived, the socket became writable, or a request was resumed. */
     void (*advance)(struct mk_conn *c);
-    /* The task of mk_conn_resume(): mk_conn_begin_resumed(), then advance() without an indirect call. NULL:
-     * a common one. */
+    /* The task that mk_conn_resume() schedules: it calls mk_conn_begin_resumed(), and then advance() without
+     * an indirect call. NULL: a generic task. */
     void (*run_resumed)(struct mk_loop_task *t);
     /* The timeout set by the protocol expired. */
     void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout clock);
@@ -116,8 +116,8 @@ struct mk_conn {
     bool knows_local;
     bool watched; /* registered in epoll */
     bool task_set;
-    bool wants_tls : 1;            /* accepts only TLS, */
-    bool wants_h2 : 1;             /* or only HTTP/2 */
+    bool wants_tls : 1;            /* accepts only TLS */
+    bool wants_h2 : 1;             /* accepts only HTTP/2 */
     bool forwarded_is_secure : 1;  /* a trusted proxy reports that its client uses TLS */
     uint16_t hooks_passed;         /* number of accept hooks passed */
     uint32_t seen;                 /* saved bytes already seen by the head parser */
@@ -135,7 +135,7 @@ struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops
                              const struct mk_addr *peer) MK_MUST_USE;
 /* Closes immediately; freed at the end of the loop iteration. */
 void mk_conn_close(struct mk_conn *c, enum mk_outcome ending);
-/* Closes with a reset and discards unsent data: the peer notices that it is incomplete. */
+/* Closes with a reset and discards unsent data: the peer notices that the data is incomplete. */
 void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending);
 
 static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
@@ -147,7 +147,7 @@ static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 
 /* Timeout in ms; 0: none. */
 uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout clock);
-/* The same for a request's timeouts: RATE, HANDLER and TUNNEL. */
+/* Like mk_conn_timeout_ms(), but for the timeouts of a request: RATE, HANDLER and TUNNEL. */
 uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout clock);
 /* Starts the timeout. A running one continues, except that MK_TIMEOUT_IDLE and MK_TIMEOUT_TUNNEL restart. */
 void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout clock);
@@ -173,18 +173,18 @@ bool mk_conn_discard_input(struct mk_conn *c);
 void mk_conn_resume(struct mk_conn *c);
 /* Returns the connection whose resumed task runs. */
 struct mk_conn *mk_conn_begin_resumed(struct mk_loop_task *t);
-/* The same, queued after earlier handshakes in service->handshakes. */
+/* Like mk_conn_resume(), but after earlier handshakes in the queue service->handshakes. */
 void mk_conn_queue_handshake(struct mk_conn *c);
 
 /* Between begin and leave, the input window holds this connection's data; leaving saves the unconsumed rest
  * and registers the connection with the loop if necessary. */
 void mk_conn_begin_serving(struct mk_conn *c);
 void mk_conn_end_serving(struct mk_conn *c);
-/* Reads into `buf`. Returns the number of bytes; 0 at EOF, -EAGAIN, or another error. A peer that sends
- * faster than we read also gets -EAGAIN once its share of the iteration is used up: the connection is resumed
- * after the others. */
+/* Reads into `buf`. Returns the number of bytes; 0 at EOF, -EAGAIN, or another error. If the peer sends
+ * faster than we read, the result is also -EAGAIN once its share of the iteration is used up: the connection
+ * is resumed after the others. */
 ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap);
-/* The same into the input window, which must have free space. */
+/* Like mk_conn_read(), but reads into the input window, which must have free space. */
 ssize_t mk_conn_fill_input(struct mk_conn *c);
 
 /* Has the client closed its sending side (RFC 9112, section 9.6)? Its FIN has arrived, or a read has returned

@@ -9,7 +9,7 @@
 mk_err mk_conn_manager_init(struct mk_conn_manager *s, struct mk_loop *loop, struct mk_web_ctx *web,
                             const struct mk_conn_manager_limits *limits, struct mk_counters *counters,
                             mk_str server_name) MK_MUST_USE;
-/* All connections must be closed before (mk_conn_close_all). */
+/* Close all connections first (mk_conn_close_all). */
 void mk_conn_manager_fini(struct mk_conn_manager *s);
 
 /* Enables HTTP/2; NULL: disabled. Call before connections are accepted. */

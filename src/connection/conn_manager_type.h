@@ -93,7 +93,7 @@ struct mk_conn_manager {
     struct mk_list conns;    /* all open connections */
     unsigned n_conns;
     unsigned n_awaiting_hooks; /* connections in MK_CONN_AWAITS_HOOK */
-    struct mk_conn *spare;     /* closed ones, for reuse */
+    struct mk_conn *spare;     /* closed connections, for reuse */
     unsigned n_spare;
     bool draining;                                    /* each connection sends at most one more response */
     void (*on_room)(struct mk_conn_manager *service); /* called when a connection was closed; may be NULL */

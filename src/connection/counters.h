@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of a worker, and the trail that shows what a crashed worker was doing. In memory shared with the
- * master; only the worker writes, with mk_counter_add() where others read. */
+ * master. Only the worker writes it, with mk_counter_add() where other processes read. */
 #ifndef MK_CONNECTION_COUNTERS_H
 #define MK_CONNECTION_COUNTERS_H
 

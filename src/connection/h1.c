@@ -95,7 +95,7 @@ static bool read_request_head(struct mk_conn *c)
 
 /* An unread body must be read before the next request. If it is large or may never arrive, the connection is
  * closed instead, as the response says. Chunked bodies are drained: closing would discard the pipelined
- * request. A body source may still read it. */
+ * request. A body source may still read the body. */
 static void decide_unread_body(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
@@ -255,7 +255,7 @@ static bool send_response(struct mk_conn *c)
     }
     bool incomplete = h->d.ending == MK_OUTCOME_FAILED || mk_exchange_client_disconnected(h->d.x);
     if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
-        mk_conn_reset(c, h->d.ending); /* a clean close would make it look complete */
+        mk_conn_reset(c, h->d.ending); /* a clean close would make the response look complete */
     else
         mk_conn_close(c, h->d.ending);
     return false;
@@ -271,7 +271,7 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
         mk_http_stream_record_request(&h->d, MK_OUTCOME_OK);
         return close_or_linger(c);
     case MK_H1_TUNNEL_BROKEN:
-        mk_conn_reset(c, h->d.ending); /* a clean close would make it look complete */
+        mk_conn_reset(c, h->d.ending); /* a clean close would make the response look complete */
         break;
     }
     return false;

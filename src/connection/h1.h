@@ -7,7 +7,7 @@
 
 extern const struct mk_conn_ops mk_h1_ops;
 
-/* ops->advance for a connection that mk_conn_begin_serving() was called for; leaves it. */
+/* The ops->advance of a connection for which mk_conn_begin_serving() was called; leaves the connection. */
 void mk_h1_serve(struct mk_conn *c);
 
 #endif

@@ -10,7 +10,7 @@ mk_err mk_h1_input_send_100_continue(struct mk_h1 *h)
     struct mk_conn *c = d->conn;
     mk_http_stream_set_input_state(d, MK_INPUT_WANTED);
     if (d->received || mk_conn_input(c).len || d->x->response.sealed)
-        return 0; /* the client did not wait for it, or has been answered */
+        return 0; /* the client does not wait for it, or the response has begun */
     mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
     return e == -EAGAIN ? 0 : e;

@@ -311,8 +311,8 @@ static enum mk_h1_progress flush_and_wait_body(struct mk_h1 *h)
     return p == MK_H1_COMPLETE ? MK_H1_BODY_NOT_READY : p;
 }
 
-/* Uses a larger buffer for a large body if the socket can accept all of it: for a slow client, the data would
- * have to be kept. */
+/* Uses a larger buffer for a large body if the socket can accept all of it: for a slow client, the rest of
+ * the data would have to be buffered. */
 static void choose_buffer_size(const struct mk_h1 *h, struct mk_buf *out)
 {
     const struct mk_stream *s = &h->d.conn->stream;

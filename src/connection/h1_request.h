@@ -8,8 +8,8 @@
 /* Creates an empty request owned by the connection. NULL: out of memory. */
 struct mk_h1 *mk_h1_request_new(struct mk_conn *c) MK_MUST_USE;
 
-/* Creates a request from that head and consumes it from the input. The connection is then in FLOW, possibly
- * with an error response. False: out of memory, the connection is closed. */
+/* Creates a request from the head and consumes the head from the input. The connection is then in
+ * MK_CONN_DISPATCH, possibly with an error response. False: out of memory, the connection is closed. */
 bool mk_h1_request_start(struct mk_conn *c, struct mk_request_head *head) MK_MUST_USE;
 
 /* The client violated the protocol: sends one response and closes, since the start of the next request is

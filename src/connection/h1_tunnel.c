@@ -32,7 +32,7 @@ static enum mk_h1_progress send_to_client(struct mk_h1 *h, bool may_call)
     return p;
 }
 
-/* Signals EOF to the client; its own direction stays open. */
+/* Signals EOF to the client; the client's direction stays open. */
 static void shutdown_write(struct mk_h1 *h)
 {
     struct mk_stream *stream = &h->d.conn->stream;
@@ -41,7 +41,8 @@ static void shutdown_write(struct mk_h1 *h)
     h->persistence = MK_H1_WRITE_SHUTDOWN;
 }
 
-/* Runs both directions. Each sets what it waits for; the client direction's wait must not be lost. */
+/* Runs both directions. Each direction sets d->awaits; what the client's direction waits for must not be
+ * lost. */
 static enum mk_h1_progress run_both_directions(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;

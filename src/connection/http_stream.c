@@ -198,7 +198,7 @@ bool mk_http_stream_is_file_cached(struct mk_http_stream *d, struct mk_response_
     return !d->pending_prefetch;
 }
 
-/* The body has no data: because of a disk? */
+/* The body has no data. Does it wait for a disk? */
 static enum mk_http_stream_pull_body wait_for_response_body(struct mk_http_stream *d)
 {
     struct mk_response_body *content = &d->x->response.content;
@@ -261,7 +261,7 @@ static void discard_tunnel_input(struct mk_http_stream *d)
         continue;
 }
 
-/* A handler that knows that there is no input need not read to be called for the next. */
+/* A handler called with has_input = false need not attempt a read to be called for the next input. */
 static void call_on_input(struct mk_http_stream *d, bool has_input)
 {
     struct mk_response_body *content = &d->x->response.content;

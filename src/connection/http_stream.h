@@ -44,7 +44,7 @@ enum mk_http_stream_response {
 enum mk_http_stream_awaits {
     MK_AWAITS_NOTHING,
     MK_AWAITS_RESUME, /* mk_request_resume(), or an uncached file being read */
-    MK_AWAITS_BODY,   /* the same, or request body data */
+    MK_AWAITS_BODY,   /* a resume as above, or request body data */
 };
 
 struct mk_http_stream {
@@ -108,8 +108,8 @@ static inline void mk_http_stream_close_local(struct mk_http_stream *d)
 /* ---- Lifetime ---- */
 
 /* Creates a request with its exchange. Returns `size` bytes in the exchange's arena that begin with the
- * stream; the rest is uninitialised. `buf`: expected further memory of the exchange; 0: unknown. NULL: out
- * of memory. */
+ * stream; the rest is uninitialised. `space`: the additional memory that the exchange is expected to need; 0:
+ * unknown. NULL: out of memory. */
 void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
                          size_t space) MK_MUST_USE;
 /* Writes the access-log entry, unless already written. */
@@ -166,13 +166,13 @@ bool mk_http_stream_is_client_gone(const struct mk_http_stream *d);
  * Continue would be too late. */
 bool mk_http_stream_needs_100_continue(const struct mk_http_stream *d);
 
-/* request ops of both protocols; `ctx` is the stream. */
+/* Request operations that both protocols use; `ctx` is the stream. */
 mk_err mk_http_stream_local_addr(void *ctx, struct mk_addr *out);
 void mk_http_stream_tls_info(void *ctx, struct mk_tls_conn_info *out);
 
 /* ---- The response ---- */
 
-/* Does a body follow its head? */
+/* Does a body follow the head of the response? */
 static inline bool mk_http_stream_response_has_body(const struct mk_http_stream *d)
 {
     return d->x->request.target->method != MK_METHOD_HEAD && mk_status_has_content(d->x->response.status);

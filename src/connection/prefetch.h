@@ -16,12 +16,12 @@ enum { MK_PREFETCH_WINDOW = 1024 * 1024 };
  * second. */
 bool mk_prefetch_is_cached(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset, uint64_t len);
 
-/* Reads the window in the background, then calls on_read(data) in the loop. NULL: not possible, send
- * anyway. */
+/* Reads the window in the background, then calls on_read(data) in the loop. NULL: that is not possible; send
+ * the file anyway. */
 struct mk_prefetch *mk_prefetch_start(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset,
                                       uint64_t len, void (*on_read)(void *data), void *data);
-/* The body has no data yet: sets *in_the_way if it waits for a disk, and starts the read. Returns as
- * mk_prefetch_start(); the same file does not block a second time. */
+/* Call it when the body has no data yet: sets *in_the_way if the body waits for a disk, and starts the read.
+ * Returns the same values as mk_prefetch_start(); the same file does not block a second time. */
 struct mk_prefetch *mk_prefetch_start_for_body(struct mk_conn_manager *s, struct mk_response_body *content,
                                                bool *in_the_way, void (*on_read)(void *data), void *data);
 /* The request has ended: on_read will not be called. */

@@ -55,10 +55,11 @@ mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint3
 void mk_loop_remove(struct mk_loop *loop, int fd);
 
 void mk_loop_defer(struct mk_loop *loop, struct mk_loop_task *t);
-/* Like mk_loop_defer(), after everything deferred in this iteration; inside such a call, in the next
- * iteration. */
+/* Like mk_loop_defer(), but runs the call after everything deferred in this iteration; if deferred inside
+ * such a call, in the next iteration. */
 void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_loop_task *t);
-/* After everything deferred by these two: sends what an iteration has gathered. */
+/* Runs the call after all calls deferred by the two functions above, to send the output gathered in an
+ * iteration. */
 void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t);
 /* Runs all deferred tasks now; only after the last iteration. */
 void mk_loop_run_tasks(struct mk_loop *loop);
@@ -71,13 +72,14 @@ void mk_loop_stop(struct mk_loop *loop);
 /* How long the next iteration may wait, in milliseconds; -1: no limit. */
 int mk_loop_timeout_ms(const struct mk_loop *loop);
 
-/* Outside of iterations: the following code counts as work that has just begun or, if false, has ended. */
+/* Call it outside of iterations. `works`: the code that follows counts as work that has just begun; false:
+ * the work has ended. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works);
 
 /* Wakes the loop; from any thread and from signal handlers. */
 void mk_loop_wakeup(struct mk_loop *loop);
 
-/* Fires the timer `ms` after the time of this iteration. Replaces an earlier setting. */
+/* Fires the timer `ms` after the time of this iteration. Replaces an earlier setting of the timer. */
 static inline void mk_loop_set_timer(struct mk_loop *loop, struct mk_timer *t, uint32_t ms)
 {
     bool is_sooner = mk_timer_wheel_set(&loop->wheel, t, loop->now_ms, ms);

@@ -101,7 +101,7 @@ void mk_offload_fini(struct mk_offload *h)
     mk_fd_close(&h->wakeup_fd);
 }
 
-/* Signals stay blocked in it: the loop's thread handles them. */
+/* Signals stay blocked in the new thread: the loop's thread handles them. */
 static bool start_thread(struct mk_offload *h)
 {
     sigset_t all, before;

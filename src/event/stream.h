@@ -74,7 +74,7 @@ static inline bool mk_stream_check_end(struct mk_stream *s)
 
 /* A plain socket. The stream owns the descriptor. */
 void mk_stream_plain_open(struct mk_stream *s, int fd);
-/* send_file of a plain socket, for encrypted streams whose socket encrypts. */
+/* The send_file of a plain socket, also used for encrypted streams for which the kernel encrypts. */
 ssize_t mk_stream_plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
 
 #endif

@@ -2,9 +2,9 @@
 /* The timers of a loop (monkey/timer.h), cheap to postpone, which is what happens to nearly all of them.
  *
  * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
- * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24
- * days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only when more than
- * MK_TIMER_WHEEL_AT_ONCE are due in one turn. */
+ * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24 days
+ * ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only when more than
+ * MK_TIMER_WHEEL_AT_ONCE are due in one iteration. */
 #ifndef MK_EVENT_TIMER_WHEEL_H
 #define MK_EVENT_TIMER_WHEEL_H
 
@@ -29,8 +29,8 @@ struct mk_timer_wheel {
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
-/* Fires due timers, at most MK_TIMER_WHEEL_AT_ONCE, the others in the next iterations. Handlers may set and
- * stop any timer. */
+/* Fires due timers: at most MK_TIMER_WHEEL_AT_ONCE now, the others in the next iterations. Handlers may set
+ * and stop any timer. */
 void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
 /* How long a loop may sleep: milliseconds until the next used slot, 0 while timers are late, -1: none. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
@@ -38,8 +38,8 @@ int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 /* Inserts the timer into the slot of its time. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
 
-/* Fires `after_ms` after `now_ms`. Replaces an earlier setting. False: its current slot is due before that,
- * so only the time was recorded. */
+/* Fires the timer `after_ms` after `now_ms`. Replaces an earlier setting. False: its current slot is due
+ * before that, so only the time was recorded. */
 static inline bool mk_timer_wheel_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
                                       uint32_t after_ms)
 {

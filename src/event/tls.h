@@ -33,7 +33,7 @@ enum mk_tls_clients {
     MK_TLS_CLIENTS_REQUIRED,
 };
 
-/* PEM files, or PEM texts: then the names are for messages only. */
+/* PEM files, or PEM texts, whose file names appear only in messages. */
 struct mk_tls_keypair {
     const char *certificate;      /* followed by its chain */
     const char *key;              /* NULL: in the same file */
@@ -54,7 +54,8 @@ struct mk_tls_server_settings {
     const char *suites;  /* for TLS 1.3 */
     const char *groups;  /* for key exchange */
     enum mk_tls_clients clients;
-    const char *client_authority; /* PEM file; clients with a certificate from it are accepted */
+    const char *client_authority; /* PEM file of CAs; clients with a certificate issued by one of them are
+                                     accepted */
     bool h2;                      /* offer h2 besides http/1.1 */
     const char
         *challenges; /* folder with NAME.pem (certificate and key) for acme-tls/1 (RFC 8737); NULL: none */
@@ -116,7 +117,7 @@ struct mk_tls_module {
     mk_err (*context_new)(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
                           struct mk_tls_settings_error *problem);
     void (*context_free)(struct mk_tls_context *context);
-    /* Was the certificate of that file loaded into it? */
+    /* Was the certificate of that file loaded into the context? */
     bool (*context_has)(const struct mk_tls_context *context, const char *certificate);
     /* Start and end of the validity common to all its certificates: seconds since 1970; 0: no certificate. */
     int64_t (*context_begins)(const struct mk_tls_context *context);
@@ -124,15 +125,15 @@ struct mk_tls_module {
     /* Opens a stream that takes ownership of the descriptor; `early`: data already read from it. -ENOMEM: the
      * caller keeps the descriptor. `domain` must outlive the stream. */
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
-    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise it failed for the reason in *error, valid as long as
-     * the stream. A server may reject our certificate after the handshake: a client may therefore call this
-     * again after a failed read or write to get the reason. */
+    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise the handshake has failed for the reason in *error,
+     * which is valid as long as the stream. A server may reject our certificate after the handshake: a client
+     * may therefore call this again after a failed read or write to get the reason. */
     mk_err (*handshake)(struct mk_stream *s, const char **error);
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
     const struct mk_tls_local_ca_ops *authority;
-    /* The function that sends from a file if the kernel encrypts; a library hides SIGPIPE there. The loader
-     * calls this first, once. */
+    /* Sets the function that sends from a file if the kernel encrypts; that of libmonkey blocks SIGPIPE. The
+     * loader calls this once, before all other functions. */
     void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                size_t len));
     /* 0, or *problem describes the error. */

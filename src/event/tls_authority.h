@@ -32,9 +32,9 @@ struct mk_tls_local_ca_ops {
     mk_err (*open)(mk_str pem, struct mk_tls_local_ca **out, const char **error);
     void (*close)(struct mk_tls_local_ca *a);
     void (*facts)(const struct mk_tls_local_ca *a, struct mk_tls_local_ca_info *out);
-    /* Only its certificate. */
+    /* Writes only the certificate of the authority. */
     mk_err (*certificate)(const struct mk_tls_local_ca *a, struct mk_buf *pem);
-    /* May it issue certificates for that name? */
+    /* May the authority issue certificates for that name? */
     bool (*may)(const struct mk_tls_local_ca *a, const char *name);
     /* Issues a server certificate for all these names, each of which may() must allow. */
     mk_err (*issue)(const struct mk_tls_local_ca *a, const struct mk_tls_names *names, int64_t now,

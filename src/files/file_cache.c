@@ -102,7 +102,7 @@ static void grow_buckets(struct mk_file_cache *c)
     c->n_buckets = n;
 }
 
-/* Evicts the least recently used. */
+/* Adds the file to the cache, and evicts the least recently used entries to make room. */
 static void list(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     while (c->n >= c->most)
@@ -129,7 +129,7 @@ void mk_file_cache_fini(struct mk_file_cache *c)
     c->buckets = NULL;
 }
 
-/* Evicts entries with a descriptor, or any. */
+/* Evicts unused entries of the list; with least_fd 0, only those with a descriptor. */
 static unsigned evict_idle(struct mk_file_cache *c, struct mk_list *list, int least_fd)
 {
     unsigned n = 0;
@@ -175,7 +175,7 @@ static struct mk_open_file *find_entry(const struct mk_file_cache *c, const stru
     return f;
 }
 
-/* Bytes held by entries unused since then; stops counting at `expected`. */
+/* Number of bytes held by entries that were not used since that time; stops counting at `expected`. */
 static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t expected)
 {
     size_t sum = 0;
@@ -209,7 +209,7 @@ static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size
     return memory_unused_since(c, now_ms - waited, expected) >= expected;
 }
 
-/* known: the entry that the new one replaces, or NULL. */
+/* `known`: the entry that the new entry replaces, or NULL. */
 static bool may_cache_content(struct mk_file_cache *c, const struct stat *st, struct mk_open_file *known,
                               uint64_t now_ms)
 {
@@ -312,7 +312,7 @@ MK_NOINLINE static mk_err acquire_slow(struct mk_file_cache *c, const struct mk_
                                        uint64_t now_ms, bool only_kept, struct mk_open_file **file)
 {
     uint64_t hash = path_hash(c, root, path);
-    struct mk_open_file *known = find_entry(c, root, path, hash); /* then the caller owns it */
+    struct mk_open_file *known = find_entry(c, root, path, hash); /* takes over the caller's reference */
     bool kept = known || may_insert(c, now_ms);
     if (only_kept && !kept)
         return -EAGAIN;

@@ -41,7 +41,8 @@ void mk_file_cache_fini(struct mk_file_cache *c);
  * -ENFILE after all idle entries were closed. */
 mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                              uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
-/* The same for an entry that is useful only if cached: -EAGAIN, without opening it, if there is no room. */
+/* Like mk_file_cache_acquire(), but for an entry that is useful only if cached: -EAGAIN, without opening the
+ * file, if the cache has no room. */
 mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                      uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 
@@ -53,10 +54,12 @@ mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root
 /* Would the cache keep an attachment of `size` bytes with the file? Evicts memory of unused entries if
  * necessary. */
 bool mk_file_cache_may_attach(struct mk_open_file *f, size_t size, uint64_t now_ms) MK_MUST_USE;
-/* The file takes ownership of the attachment. With a size it stays as long as the entry and counts as its
- * memory; with 0 it is freed when only the cache refers to the file. There must be none yet. */
+/* The file takes ownership of the attachment. With a size, the attachment stays as long as the entry and
+ * counts as memory of the entry; with 0, it is freed when only the cache refers to the file. The file must
+ * not have an attachment yet. */
 void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment *note, size_t size);
-/* Later requests for its path reopen it; current users keep it. For the holder of a reference. */
+/* Makes later requests for the path reopen the file; current users keep it. The caller must hold a
+ * reference. */
 void mk_file_cache_invalidate(struct mk_open_file *f);
 
 /* Limits the cache to n entries, never more than its configured limit. */

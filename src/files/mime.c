@@ -20,7 +20,7 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
 {
     char buf[MK_MIME_EXTENSION_MAX];
     if (extension.len > sizeof buf)
-        return true; /* no such long name exists */
+        return true; /* the table has no name of that length */
     mk_str key = mk_arena_copy(m->arena, lowercase(extension, buf));
     mk_str *value = mk_arena_alloc(m->arena, sizeof *value);
     if (!key.p || !value)

@@ -42,7 +42,7 @@ struct mk_open_file {
     /* Used by the cache only. */
     bool listed;
     uint16_t path_len;
-    unsigned refs; /* one of them is the table's, while it is listed */
+    unsigned refs; /* the table holds one of them while the file is listed */
     struct mk_file_cache *cache;
     struct mk_open_file *next; /* in its bucket */
     struct mk_list used;       /* in one of the cache's lists */

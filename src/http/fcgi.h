@@ -68,7 +68,7 @@ void mk_fcgi_init(struct mk_fcgi *f);
 /* Consumes input: moves *in forward. Fragmentation affects only how data is split. After the end or
  * MK_FCGI_BAD, further calls return the same. */
 enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data) MK_MUST_USE;
-/* Returns the last n bytes of the standard output piece just handed out: the next call hands them out again.
+/* Puts back the last n bytes of the piece of standard output just returned: the next call returns them again.
  * *in starts with them. */
 void mk_fcgi_unread(struct mk_fcgi *f, mk_str *in, size_t n);
 

@@ -5,7 +5,7 @@
 
 #include "http/header.h"
 
-/* Quality of a content coding in thousandths: 1000: best, 0: not acceptable. `id` is
+/* Quality of a content coding in thousandths, from 0 (not acceptable) to 1000 (best). `id` is
  * MK_HEADER_ACCEPT_ENCODING or another header with the same syntax.
  *
  * - An element naming the coding decides; the first one, if repeated. "x-gzip" matches gzip as well.

@@ -24,7 +24,8 @@ int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST
 /* Whether a byte of the decoded path was percent-encoded. */
 enum mk_path_mark { MK_PATH_AS_SENT, MK_PATH_WAS_ESCAPED };
 
-/* The same, with a mark for each byte of the path; `marks` must be as large as `out`. */
+/* Like mk_path_decode(), but also sets a mark for each byte of the path; `marks` must be as large as
+ * `out`. */
 int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *path) MK_MUST_USE;
 
 /* Encodes a part of a decoded path for a URL: characters allowed in a path stay unencoded unless the client
@@ -32,8 +33,8 @@ int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *path) MK_M
  * is literal. */
 void mk_path_encode(struct mk_buf *out, mk_str part, const char *marks);
 
-/* Does it contain dot segments, which another program might not resolve, or a backslash, which is invalid in
- * a URL but a slash for browsers? */
+/* Does the path contain dot segments, which another program might not resolve, or a backslash, which is
+ * invalid in a URL but a slash for browsers? */
 bool mk_path_has_dot_segments(mk_str raw);
 
 /* Fast check for nearly all paths: would mk_path_decode() return the same bytes without flags? False:

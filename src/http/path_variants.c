@@ -240,7 +240,7 @@ static size_t script_end_at(mk_str path, size_t dot, const struct mk_path_script
                : 0;
 }
 
-/* The same for the script that the host names. */
+/* Like script_end_at(), but for the script that the host names. */
 static size_t named_script_end(mk_str path, const struct mk_path_scripts *scripts)
 {
     mk_str name = scripts ? scripts->name : MK_STR("");
@@ -531,7 +531,8 @@ static unsigned alloc_variant(struct variants *v)
     return v->room ? 0 : 503;
 }
 
-/* Adds the path in the buffer if it is new. A script alone is not another path of the server. */
+/* Adds the path in the buffer if it is new. The "/" that follows a script at the end of a path is not a
+ * variant. */
 static bool add_variant(struct variants *v, mk_str one)
 {
     if (is_known_variant(v, one) || (v->follows_script && one.len == 1))
@@ -604,7 +605,8 @@ static unsigned add_all_variants(struct variants *v, mk_str of)
     return status ? status : add_decoded_variants(v, path);
 }
 
-/* The path that a script receives: relative to its folder, whose other paths may lead to it, or alone. */
+/* Adds the path that a script receives, and variants of that path: with the folder of the script, because
+ * other paths of that folder may lead to the script, or without it. */
 static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
 {
     unsigned status = alloc_variant(v);
@@ -643,7 +645,8 @@ static unsigned add_scripts_in_path(struct variants *v, mk_str path)
     return status;
 }
 
-/* For the path and all variants found so far, including those added here. */
+/* Adds the paths after script names: those in the path, and in all variants found so far, including those
+ * added here. */
 static unsigned add_all_scripts(struct variants *v)
 {
     v->follows_script = true;

@@ -106,7 +106,7 @@ static const char *parse_transfer_encoding(const struct head_parser *r, mk_str v
     return NULL;
 }
 
-/* Each header is compared with each element. */
+/* The number of elements is limited, because each header is compared with each element. */
 static const char *parse_connection(struct head_parser *r, mk_str value)
 {
     mk_str element;
@@ -134,7 +134,7 @@ static const char *parse_http_header(struct head_parser *r, enum mk_header_id id
     return id == MK_HEADER_CONNECTION ? parse_connection(r, value) : NULL;
 }
 
-/* Only a server may set it. */
+/* Is it a header that only a server may set? */
 static bool is_server_header(unsigned id)
 {
     switch (id) {

@@ -6,7 +6,7 @@
 
 #include "http/router_pattern.h"
 
-/* Index of a node; 0 means none: the root, to which nothing leads. */
+/* Index of a node; 0 means none, because it is the index of the root, which is no node's child. */
 typedef uint32_t mk_router_node_id;
 
 struct mk_router_node {

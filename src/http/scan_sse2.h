@@ -109,8 +109,8 @@ static inline unsigned mk_scan_no_clear(__m128i lanes)
     return mk_scan_bits(_mm_andnot_si128(odd, _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20)))) ^ 0xffff;
 }
 
-/* Does it consist of MK_SCAN_CLEAR characters and dots? *dot: no dot comes before it. False: unknown. The
- * last lanes overlap those before them if the length is not a multiple. */
+/* Does the string consist of MK_SCAN_CLEAR characters and dots? No dot comes before *dot. False: unknown. The
+ * last lanes overlap those before them if the length is not a multiple of their number. */
 static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
 {
     if (s.len < MK_SCAN_LANES / 2)

@@ -8,7 +8,7 @@
 
 /* An mk_h2_head_writer. */
 void mk_h2_cached_head_write(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size);
-/* The date is the last part: mk_common_headers_update_date() renews it. */
+/* HPACK-encodes the common headers. The date comes last, where mk_common_headers_update_date() renews it. */
 void mk_h2_cached_head_write_date(struct mk_common_headers *s);
 
 #endif

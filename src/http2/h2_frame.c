@@ -29,7 +29,7 @@ enum frame_scope { ANYWHERE, ON_STREAM, ON_CONNECTION, NOWHERE };
 
 static const struct frame_rule {
     enum frame_scope frame_scope;
-    uint32_t size; /* exactly; 0: any */
+    uint32_t size; /* exact payload size; 0: any */
     uint32_t size_min;
 } frame_rules[] = {
     [MK_H2_DATA] = {.frame_scope = ON_STREAM},

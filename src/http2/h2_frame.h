@@ -94,7 +94,7 @@ uint32_t mk_h2_frame_read_u32(mk_str four_bytes);
 
 void mk_h2_frame_emit_head(struct mk_buf *out, uint32_t length, enum mk_h2_type type, unsigned flags,
                            uint32_t stream);
-/* The same, over nine reserved bytes. */
+/* Writes a frame header over nine reserved bytes. */
 void mk_h2_frame_write_head(char *at, uint32_t length, enum mk_h2_type type, unsigned flags, uint32_t stream);
 void mk_h2_frame_emit_u32(struct mk_buf *out, uint32_t n);
 void mk_h2_frame_emit_setting(struct mk_buf *out, enum mk_h2_setting id, uint32_t value);

@@ -22,9 +22,9 @@ enum {
 enum progress {
     COMPLETE,     /* the response is complete, or the stream is closed */
     MORE,         /* a frame was written, more follow */
-    WAITS_WINDOW, /* for the stream's window */
-    WAITS_CLIENT, /* for the connection's window */
-    WAITS_ROOM,   /* for space in the output buffer */
+    WAITS_WINDOW, /* waits for the window of the stream */
+    WAITS_CLIENT, /* waits for the window of the connection */
+    WAITS_ROOM,   /* waits for space in the output buffer */
     WAITS_CONTENT,
 };
 
@@ -220,7 +220,7 @@ static void finish_response(struct mk_h2_stream *s)
         mk_h2_stream_close(s, MK_OUTCOME_OK);
     } else if (little) {
         mk_h2_stream_drain(s);
-    } else { /* RFC 9113, section 8.1: the client need not send the rest */
+    } else { /* RFC 9113, section 8.1: the client need not send the rest of the body */
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
     }
 }
@@ -260,7 +260,8 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
             bool opens =
-                h2->send_window > 0 || h2->remote.state == MK_H2_REMOTE_CLOSED; /* or is to be aborted */
+                h2->send_window > 0 || h2->remote.state == MK_H2_REMOTE_CLOSED; /* or the stream is to be
+                                                                                   aborted */
             if (opens || s->d.reply.state == MK_RESPONSE_PENDING)
                 return s;
         }

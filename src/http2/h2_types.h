@@ -14,10 +14,10 @@ enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 
 /* The client's progress on the connection; determines which frames may come next. */
 enum mk_h2_remote {
-    MK_H2_REMOTE_PREFACE,  /* nothing; the preface comes first, */
-    MK_H2_REMOTE_SETTINGS, /* then its SETTINGS, */
-    MK_H2_REMOTE_OPEN,     /* then any frame */
-    MK_H2_REMOTE_GOAWAY,   /* the same; GOAWAY was received */
+    MK_H2_REMOTE_PREFACE,  /* nothing received; the preface comes next */
+    MK_H2_REMOTE_SETTINGS, /* preface received; SETTINGS come next */
+    MK_H2_REMOTE_OPEN,     /* SETTINGS received; any frame may follow */
+    MK_H2_REMOTE_GOAWAY,   /* GOAWAY received; any frame may follow */
     MK_H2_REMOTE_CLOSED,   /* EOF: all frames are read. mk_conn_is_half_closed() is true earlier, when the FIN
                           * arrives, and frames before the FIN still count */
     MK_H2_REMOTES
@@ -76,19 +76,19 @@ struct mk_h2 {
     /* The most lenient limits of closed streams whose output may still be pending; NULL: the server's
      * limits. */
     const struct mk_request_limits *limits_left;
-    struct mk_request_limits left; /* copy of those, since a stream may have its own */
+    struct mk_request_limits left; /* copy of these limits, since a stream may have its own */
 
     unsigned n_flushes;   /* number of flushes of the output buffer */
-    uint32_t table_max;   /* table size allowed by the client: not used, */
-    bool owes_table_size; /* but the next head must confirm a reduction */
+    uint32_t table_max;   /* table size allowed by the client: not used */
+    bool owes_table_size; /* the client has reduced the table size, and the next head must confirm that */
     uint32_t warned_at;   /* number of requests when the first GOAWAY was sent */
-    uint32_t idle_at;     /* and when the connection was last idle */
+    uint32_t idle_at;     /* number of requests when the connection was last idle */
 };
 
 struct mk_h2_body_chunk;
 
 /* A stream: one request and its response. Allocated in the arena of its exchange. Its state (RFC 9113,
- * section 5.1) is d.state; once closed and logged, it is inactive. */
+ * section 5.1) is d.state; once closed and logged, the stream is inactive. */
 struct mk_h2_stream {
     struct mk_http_stream d; /* first */
     struct mk_h2 *h2;
@@ -111,8 +111,8 @@ struct mk_h2_stream {
 
     /* The response. */
     int64_t send_window;
-    size_t head_from, head_to; /* range of its head and the following body data in the output buffer, */
-    unsigned head_flush;       /* valid until that is flushed */
+    size_t head_from, head_to; /* range of the head and the following body data in the output buffer */
+    unsigned head_flush;       /* value of n_flushes for which that range is valid */
 };
 
 #endif

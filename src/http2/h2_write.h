@@ -12,7 +12,7 @@ static inline struct mk_buf *mk_h2_write_buffer(const struct mk_h2 *h2)
 }
 /* Reserves space for a frame of n bytes in the output buffer. */
 struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n);
-/* The same for a control frame, which does not count as progress for MinRate. */
+/* Like mk_h2_write_reserve(), but for a control frame, which does not count as progress for MinRate. */
 struct mk_buf *mk_h2_write_reserve_control(struct mk_h2 *h2, size_t n);
 /* Flushes the output buffer to the socket and the send queue. False: the connection is lost. */
 bool mk_h2_write_flush(struct mk_h2 *h2);
@@ -34,10 +34,11 @@ void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by);
 /* Writes GOAWAY with an error code: the connection has failed. Logs the reason `message` and increments its
  * counter. */
 void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason message);
-/* Graceful shutdown in two steps (RFC 9113, section 6.8): first a GOAWAY without a last stream, and a
- * PING, */
+/* First step of a graceful shutdown (RFC 9113, section 6.8): sends a GOAWAY without a last stream, and a
+ * PING. */
 void mk_h2_write_goaway_warning(struct mk_h2 *h2);
-/* then the final GOAWAY, when the client has acknowledged the PING and thus received the first one. */
+/* Second step: sends the final GOAWAY, when the client has acknowledged the PING and thus received the first
+ * GOAWAY. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2);
 /* Sends the final GOAWAY immediately. */
 void mk_h2_write_goaway(struct mk_h2 *h2);

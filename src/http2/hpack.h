@@ -19,7 +19,7 @@ struct mk_hpack *mk_hpack_new(void);
 void mk_hpack_free(struct mk_hpack *h);
 
 /* Called for each header; name and value are valid during the call. A result other than 0 skips this and all
- * further headers: the rest of the block is still decoded, without calls, to keep the table in sync. */
+ * later headers: the rest of the block is still decoded, without calls, to keep the table in sync. */
 typedef int mk_hpack_on_header(void *ctx, mk_str name, mk_str value);
 
 /* Decodes a complete block. 0: all headers were reported. -EBADMSG: malformed, the connection must be closed.
@@ -29,9 +29,10 @@ mk_err mk_hpack_decode(struct mk_hpack *h, mk_str block, mk_hpack_on_header *on_
 /* ---- Encoding; as always with a mk_buf, overflow is recorded in out->failed ---- */
 
 void mk_hpack_encode_status(struct mk_buf *out, unsigned status);
-/* The name may be in any case. */
+/* Encodes a header. The name may be in upper or lower case. */
 void mk_hpack_encode(struct mk_buf *out, mk_str name, mk_str value);
-/* The same for a value that intermediaries must not index (RFC 7541, section 7.1.3), such as Set-Cookie. */
+/* Like mk_hpack_encode(), but for a value that intermediaries must not index (RFC 7541, section 7.1.3), such
+ * as Set-Cookie. */
 void mk_hpack_encode_never_indexed(struct mk_buf *out, mk_str name, mk_str value);
 void mk_hpack_encode_num(struct mk_buf *out, mk_str name, uint64_t value);
 

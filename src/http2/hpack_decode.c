@@ -29,7 +29,7 @@ static void nghttp2_release(void *p, void *unused)
     mk_mem_free(p);
 }
 
-/* Decoders keep a pointer to it. */
+/* Decoders keep a pointer to this struct. */
 static nghttp2_mem heap = {
     .malloc = nghttp2_alloc, .free = nghttp2_release, .calloc = nghttp2_zalloc, .realloc = nghttp2_resize};
 

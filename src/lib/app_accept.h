@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's decision on each client, as a plugin. Programs without one do not load it. */
+/* The accept filter of the program, as a plugin, which is loaded only if the program has set a filter. */
 #ifndef MK_LIB_APP_ACCEPT_H
 #define MK_LIB_APP_ACCEPT_H
 

@@ -15,8 +15,8 @@ struct mk_app_certificates {
 };
 
 /* Parses and checks the pair, and keeps no copy of the texts. `host`: number of the program's host, from 1;
- * 0: all hosts without their own certificate. A NULL `key` means that the key is in `certificate`. On an
- * error other than -ENOMEM, *why has the reason. */
+ * 0: all hosts without a certificate of their own. A NULL `key` means that the key is in `certificate`. On an
+ * error other than -ENOMEM, the last argument receives the reason. */
 mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,
                                const char *key, struct mk_buf *why) MK_MUST_USE;
 /* Assigns the certificates to the host that is being configured. False: out of memory. */

@@ -108,7 +108,7 @@ struct mk_app_file *mk_app_files_add(struct mk_app_files *p, const struct mk_mem
     for (size_t i = 0; i < VARIANTS && ok; i++)
         if (contents[i].p || i == VARIANTS - 1)
             ok = add_variant(&f->variants[i], codings[i], contents[i], file);
-    return ok ? f : NULL; /* freed with all others */
+    return ok ? f : NULL; /* freed with all other files */
 }
 
 void mk_app_files_free(struct mk_app_files *p)

@@ -18,7 +18,8 @@ struct route {
 
 /* Routes of one host, or of all hosts. */
 struct mk_app_routes_scope {
-    struct mk_app_routes_scope *next, *behind; /* next scope to try: that of all hosts */
+    struct mk_app_routes_scope *next, *behind; /* next scope in the list; next scope to try: that of all
+                                                  hosts */
     unsigned host;                             /* 0: all */
     struct mk_router *router;
     struct route *routes;
@@ -150,7 +151,7 @@ static enum mk_verdict call_route_handler(struct mk_request *request, struct mk_
     return r->fn(request, response, r->data);
 }
 
-/* `data` is the host's scope. */
+/* `data` is the scope of the host. */
 static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_router_match match;

@@ -27,8 +27,8 @@ struct mk_app_routes {
 /* The plugin that the configuration loads. */
 extern const struct mk_plugin mk_app_routes_plugin;
 
-/* `host`: number of the program's host, from 1; 0: all. Otherwise as mk_router_add(), with the error in
- * *error. */
+/* `host`: number of the program's host, from 1; 0: all. Otherwise like mk_router_add(), with the error text
+ * in *error. */
 mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
                          struct mk_buf *error) MK_MUST_USE;
 void mk_app_routes_free(struct mk_app_routes *p);

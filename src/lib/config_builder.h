@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds a configuration line by line, in any order: sections of the server, then hosts with theirs. */
+/* Builds a configuration from lines in any order: first the sections of the server, then each host with its
+ * sections. */
 #ifndef MK_LIB_CONFIG_BUILDER_H
 #define MK_LIB_CONFIG_BUILDER_H
 
@@ -17,8 +18,8 @@ struct mk_config_builder {
 
 void mk_config_builder_free(struct mk_config_builder *l);
 
-/* Adds a line to the last section with that name of the server or the last host; creates it if needed.
- * -EINVAL: invalid text, such as a control character; -ENOMEM. */
+/* Adds a line to the last section with that name, in the server or in the last host; creates the section if
+ * needed. -EINVAL: invalid text, such as a control character; -ENOMEM. */
 mk_err mk_config_builder_set(struct mk_config_builder *l, mk_str section, mk_str key,
                              mk_str value) MK_MUST_USE;
 /* Starts a section; [HOST] starts a host. */

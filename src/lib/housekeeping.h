@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Housekeeping that the master does in the server, done by a worker in the library: log rotation, and ticket
- * key rotation. */
+/* Housekeeping: log rotation and ticket key rotation, which the master does in the server, and a worker in
+ * the library. */
 #ifndef MK_LIB_HOUSEKEEPING_H
 #define MK_LIB_HOUSEKEEPING_H
 

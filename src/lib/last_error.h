@@ -11,7 +11,7 @@ void mk_last_error_restore_errno(const int *before);
 
 /* Both return `e`, for use in `return`. */
 mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...) MK_PRINTF(3, 4);
-/* Uses only the text of the error. */
+/* Like mk_last_error_set(), but with only the text of the error code. */
 mk_err mk_last_error_set_code(struct mk_server *s, mk_err e);
 /* Terminates the text appended to s->why. */
 mk_err mk_last_error_terminate(struct mk_server *s, mk_err e);

@@ -26,7 +26,7 @@ static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *add
                : mk_config_builder_set(&s->lines, MK_STR("SERVER"), MK_STR("Listen"), mk_buf_str(&text));
 }
 
-/* Sockets that are open stay open. */
+/* Opens a listener; sockets that are already open stay open. */
 static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
 {
     struct mk_listen expected[MK_LISTENERS_MAX + 1];
@@ -99,7 +99,7 @@ static mk_err inspect_socket(int fd, struct mk_sockaddr *addr)
     mk_err e = type == SOCK_STREAM ? mk_sockaddr_getsockname(fd, addr) : -EPROTOTYPE;
     if (e)
         return e;
-    mk_sockaddr_format(addr, &text); /* sockets without a name have none in the configuration either */
+    mk_sockaddr_format(addr, &text); /* a socket without a name has no name in the configuration either */
     bool is_bound = addr->any.sa_family == AF_UNIX || mk_sockaddr_port(addr);
     return !is_bound || text.failed || mk_sockaddr_parse(mk_buf_str(&text), MK_STR(""), &again) ||
                    !mk_sockaddr_eq(&again, addr)

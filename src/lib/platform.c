@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Platform functions of libmonkey, a guest in the process of a program. */
+/* Platform functions of libmonkey, which runs in the process of another program. */
 #include "base/platform.h"
 
 #include <errno.h>

@@ -29,7 +29,7 @@ static bool copy_options(struct mk_server_options *copy, const struct mk_server_
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
     int before MK_KEEP_ERRNO = errno;
-    mk_last_error_clear_misuse(); /* the server may have the address of one that was freed */
+    mk_last_error_clear_misuse(); /* the new server may have the address of a freed one */
     struct mk_server_options copy = {0};
     struct mk_server *s = copy_options(&copy, options) ? mk_mem_zalloc(1, sizeof *s) : NULL;
     if (!s || !mk_handle_register(s)) {

@@ -59,7 +59,7 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
     return mk_last_error_terminate(s, s->generation ? 0 : lacks_memory ? -ENOMEM : -EINVAL);
 }
 
-/* Opens all configured sockets; those that the program has opened are among them. */
+/* Opens all configured sockets; these include the sockets that the program has opened. */
 static mk_err open_sockets(struct mk_server *s, unsigned threads)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];
@@ -141,7 +141,7 @@ static mk_err prepare_start(struct mk_server *s, unsigned threads, enum mk_serve
 
 /* ---- One loop ---- */
 
-/* From now on its loop may be woken. */
+/* Marks the worker as ready: from now on its loop may be woken. */
 static void signal_ready(struct mk_lib_worker *r, mk_err e)
 {
     struct mk_server *s = r->server;

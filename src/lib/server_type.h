@@ -21,13 +21,13 @@ enum mk_server_phase {
     MK_SERVER_ENDED, /* or startup failed; only mk_server_free() is valid */
 };
 
-/* How the program runs the server's loops. */
+/* How the program runs the loops of the server. */
 enum mk_server_run_mode { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
 
-/* For resources that depend on a worker but are not part of the library. */
+/* A hook at the end of a worker, for resources that depend on the worker but are not part of the library. */
 struct mk_end_hook {
     struct mk_end_hook *next;
-    void (*run)(struct mk_end_hook *h); /* may free it */
+    void (*run)(struct mk_end_hook *h); /* may free the hook */
 };
 
 /* One worker, and the thread that runs its loop. */
@@ -76,7 +76,7 @@ struct mk_server {
     pthread_cond_t changed;
     enum mk_server_phase phase; /* protected by the lock once running */
     unsigned n_draining;        /* threads that accept no more; protected by the lock */
-    atomic_bool is_complaining; /* while on_log reports a misuse, further ones are not reported */
+    atomic_bool is_complaining; /* on_log is reporting a misuse; others are not reported meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
     _Atomic int64_t stop_at;    /* earliest deadline of all mk_server_stop() calls */
     atomic_uint n_ringing;      /* callers that are waking loops: a loop is not freed before they have left */

@@ -9,14 +9,14 @@
 
 struct mk_worker_handle;
 
-/* The first owner is the worker. NULL: out of memory. */
+/* Creates a handle whose first owner is the worker. NULL: out of memory. */
 struct mk_worker_handle *mk_worker_handle_new(struct mk_worker *w) MK_MUST_USE;
 struct mk_worker_handle *mk_worker_handle_ref(struct mk_worker_handle *o);
 void mk_worker_handle_unref(struct mk_worker_handle *o);
 /* The worker ends: nothing can be posted from now on. Accepts NULL. */
 void mk_worker_handle_close(struct mk_worker_handle *o);
 
-/* mk_worker_post(), or -ESTALE; from any thread. */
+/* Like mk_worker_post(), but callable from any thread at any time; -ESTALE: the worker has ended. */
 mk_err mk_worker_handle_post(struct mk_worker_handle *o, void (*fn)(void *ctx), void *ctx) MK_MUST_USE;
 
 #endif

@@ -35,7 +35,7 @@ static void update_clock_text(struct mk_access_clock *c, int64_t now)
     strftime(c->of_day, sizeof c->of_day, "%H:%M:%S", &t);
 }
 
-/* Truncated when its share of the line is used up. */
+/* Escapes a text, and truncates it when its share of the line is used up. */
 static void append_escaped(struct mk_buf *out, mk_str s)
 {
     mk_log_escape_to(out, s, mk_min(out->len + TEXT_MAX, out->cap));

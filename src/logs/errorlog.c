@@ -53,7 +53,8 @@ static void report_lost_lines(struct mk_errorlog *e)
                 mk_logwriter_loss_reason(e->writer));
     e->writer->lost = 0;
     if (!write_message(e, MK_LOG_ERROR, mk_buf_str(&text)))
-        e->writer->lost = n + (e->writer->lost ? e->writer->lost - 1 : 0); /* without this message */
+        e->writer->lost = n + (e->writer->lost ? e->writer->lost - 1 : 0); /* the count excludes this
+                                                                              message */
 }
 
 static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)

@@ -8,12 +8,13 @@
 struct mk_errorlog {
     struct mk_log log;
     struct mk_logwriter own;
-    struct mk_logwriter *writer; /* `own`, or that of the worker in this process; without a file: standard
-                                  * error */
-    /* With a log callback of the program, messages also go there, and without a file only there. */
+    struct mk_logwriter *writer; /* `own`, or the writer of the worker in this process; without a file,
+                                  * messages go to standard error */
+    /* The log callback of the program: receives every message, and is the only receiver if there is no
+     * file. */
     void (*hear)(void *ctx, enum mk_log_level level, mk_str text);
     void *hear_ctx;
-    bool is_silent; /* in a program without callback: without a file, messages are dropped */
+    bool is_silent; /* in a program without a log callback: messages are dropped if there is no file */
 };
 
 /* -ENOMEM: messages about a lack of memory must not need any, so memory for a line is reserved. */
@@ -21,10 +22,11 @@ mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
                         const struct mk_logfile *file) MK_MUST_USE;
 void mk_errorlog_fini(struct mk_errorlog *e);
 enum { MK_ERRORLOG_HEAD = 64 }; /* maximum bytes of a line in addition to its text */
-/* Appends a message as a line of the log `file`: with time, level and process where the log does not add them itself. */
+/* Appends a message as a line of the log `file`, with time, level and process unless the log adds them
+ * itself. */
 void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
                              struct mk_buf *out);
-/* Another configuration is active: uses its level and log. */
+/* Switches to the level and the log of another configuration. */
 void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
 /* Lines and the count of lost ones go to this writer, owned by the caller, until NULL is set. Logs of another
  * kind ignore it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where log lines go: a file, a standard stream, or syslog.
  *
- * The master opens all logs, as the user that started it; workers only write, each through writers of its own
+ * The master opens all logs, as the user that started it. Workers only write, each through writers of its own
  * (logwriter.h), and a log does not change while they run. After a rotation the master reopens the logs and
  * sends the new descriptors, which replace the old ones under the same numbers. */
 #ifndef MK_LOGS_LOGFILE_H
@@ -18,9 +18,9 @@ struct mk_logfile {
     mk_str where; /* as configured; ends with a NUL */
     enum mk_logfile_kind kind;
     int fd;
-    unsigned index;                    /* in its set */
+    unsigned index;                    /* index of the log in its set */
     const struct mk_identity *workers; /* the user that must not control the file; NULL: no such user */
-    bool at_once;                      /* a terminal */
+    bool at_once;                      /* the log is a terminal: write without delay */
     bool has_priorities;               /* syslog or the journal, which add time and process to each line */
     mk_err absent;                     /* why syslog could not be reached when opened; 0: connected */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
@@ -42,7 +42,7 @@ bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
 /* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any longer. */
 mk_err mk_logfile_rename_rotated(const struct mk_logfile *f) MK_MUST_USE;
-/* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
+/* Reopens the path, for a rotation, or connects to syslog. Returns a new descriptor, or an error. */
 int mk_logfile_reopen(const struct mk_logfile *f);
 /* Renames FILE, and returns a descriptor of the file that replaces it, or an error. A new file gets the owner
  * and mode of the old one; an existing one keeps its own, because it may be a link to a file that is not

@@ -14,11 +14,12 @@ struct mk_logset {
     const struct mk_identity *workers; /* see mk_logfile_open() */
 };
 
-/* Opens the log, or finds it if already open. `where` is an absolute path or a word, NUL-terminated, and
- * outlives the set. The first caller with a size determines rotation. NULL: *error, -E2BIG: too many. */
+/* Opens the log, or finds it if it is already open. `where` is an absolute path or a word, NUL-terminated,
+ * and outlives the set. The first call with a size determines the rotation. NULL: failed, for the reason in
+ * *error; -E2BIG: too many logs. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *error);
-/* The same; errors go to the report with that position. */
+/* Like mk_logset_open(), but errors go to the report, with that position. */
 struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where, uint64_t max_size,
                                             unsigned keep, const struct mk_conf_source_pos *at,
                                             struct mk_conf_report *report);

@@ -105,8 +105,8 @@ static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err error)
     return e;
 }
 
-/* Removes the priority that mk_logwriter_reserve() wrote before the line; further lines of the same entry
- * have none. */
+/* Removes the priority that mk_logwriter_reserve() wrote before the line; later lines of the same entry have
+ * none. */
 static int take_severity(mk_str *line)
 {
     if (line->len < PRIORITY_LEN || line->p[0] != '<' || line->p[2] != '>')
@@ -226,7 +226,7 @@ static mk_str atomic_piece(const struct mk_logwriter *w, mk_str text)
     return mk_str_first(text, (end == MK_STR_NONE ? mk_str_find(text, '\n') : end) + 1);
 }
 
-/* Returns the unwritten rest, and why it is unwritten. */
+/* Returns the unwritten rest; *error says why it was not written. */
 static mk_str write_lines(const struct mk_logwriter *w, mk_str rest, mk_err *error)
 {
     ssize_t n = 1;

@@ -16,7 +16,7 @@ struct mk_logwriter {
     struct mk_buf lines;     /* not written yet; allocated when there are some */
     uint64_t lost;           /* lines dropped since the last report of lost lines */
     mk_err lost_by;          /* why the last of them was dropped */
-    uint64_t asked_ms;       /* when the worker asked for a rotation; 0: no request is pending */
+    uint64_t asked_ms;       /* when the worker requested a rotation; 0: no request is pending */
 };
 
 void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);
@@ -24,18 +24,19 @@ void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);
 void mk_logwriter_fini(struct mk_logwriter *w);
 /* Writes the pending lines, and later ones to this log. The lost count is kept. */
 void mk_logwriter_switch_file(struct mk_logwriter *w, const struct mk_logfile *file);
-/* The same for another descriptor of this log, as of mk_logfile_replace_fd(). */
+/* Switches to another descriptor of the same log: see mk_logfile_replace_fd(). */
 mk_err mk_logwriter_replace_fd(struct mk_logwriter *w, int fd) MK_MUST_USE;
 
 enum { MK_LOGWRITER_BLOCK = 16 * 1024 };
 
 /* To add a line: reserve at most `max` bytes, append the line with its newline, then call
- * mk_logwriter_commit(). NULL: out of memory, and the line counts as lost. Syslog and the journal get the
- * level; the buffer begins with its priority, so that no client text is mistaken for one. */
+ * mk_logwriter_commit(). NULL: out of memory, and the line counts as lost. For syslog and the journal, the
+ * buffer begins with the priority of the level, so that no text of a client is mistaken for a priority. */
 struct mk_buf *mk_logwriter_reserve(struct mk_logwriter *w, enum mk_log_level level, size_t max);
 /* True when lines are pending that mk_logwriter_flush() must write soon. */
 bool mk_logwriter_commit(struct mk_logwriter *w);
-/* Writes the pending lines and this line with its newline without delay. False: the line is lost, and counted. */
+/* Writes the pending lines and this line with its newline without delay. False: the line was lost, and
+ * counted as lost. */
 bool mk_logwriter_write_now(struct mk_logwriter *w, enum mk_log_level level, mk_str line);
 /* Writes the pending lines without blocking: a full disk or a stalled reader must not stop the server. A line
  * is written completely, or dropped and counted. */

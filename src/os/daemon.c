@@ -29,7 +29,7 @@ static mk_err leave_terminal(void)
     }
     mk_fd_close(&null);
     umask(022);
-    return 0; /* keep the working directory: HUP and USR2 resolve relative paths again */
+    return 0; /* keeps the working directory: after HUP and USR2, relative paths are resolved again */
 }
 
 mk_err mk_daemon_start(int *ready_fd)

@@ -10,8 +10,8 @@
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;
 /* Ends the waiting parent with that code, and silences our standard output and error. */
 void mk_daemon_notify_parent(int *ready_fd, int exit_code);
-/* Redirects `fd` to `null` unless it leads to a file: the output no longer has a reader, and a pipe's
- * reader must not wait for us to exit. */
+/* Redirects `fd` to `null` unless `fd` refers to a file: the output no longer has a reader, and the reader of
+ * a pipe must not wait for us to exit. */
 void mk_daemon_redirect_to_null(int fd, int null);
 /* Opens the descriptor for mk_daemon_redirect_to_null early, as a sandbox may forbid it later. If negative,
  * mk_daemon_redirect_to_null does nothing. */

@@ -41,7 +41,7 @@ mk_err mk_fd_set_cloexec(int fd, bool on)
     return fcntl(fd, F_SETFD, on ? FD_CLOEXEC : 0) < 0 ? mk_err_last() : 0;
 }
 
-static rlim_t before_raise; /* the soft limit; 0: it was not raised */
+static rlim_t before_raise; /* the soft limit before it was raised; 0: it was not raised */
 
 void mk_fd_raise_limit(void)
 {
@@ -81,8 +81,8 @@ mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit)
     return e;
 }
 
-/* A new descriptor gets the lowest free number, so a long gap is the end. (poll() would ask for many at once, but
- * takes O_PATH for closed, and the sandbox has no /proc.) */
+/* A new descriptor gets the lowest free number, so a long gap is the end. (poll() could check many at once,
+ * but takes O_PATH descriptors for closed, and the sandbox has no /proc.) */
 unsigned mk_fd_count(void)
 {
     enum { GAP = 4096 };

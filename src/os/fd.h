@@ -17,11 +17,12 @@ mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
 void mk_fd_close_from(int first);
 /* Raises the soft RLIMIT_NOFILE to the hard one, to at most MK_FD_MAX. */
 void mk_fd_raise_limit(void);
-/* Undoes that, before another program runs: select() fails beyond 1024 descriptors. Allowed after vfork(). */
+/* Restores the limit before another program runs: select() fails beyond 1024 descriptors. Allowed after
+ * vfork(). */
 void mk_fd_restore_limit(void);
-/* Raises or lowers RLIMIT_NOFILE; 0 leaves it. Stores the limit in force in *limit. */
+/* Raises or lowers RLIMIT_NOFILE; 0 leaves it unchanged. Stores the effective limit in *limit. */
 mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit) MK_MUST_USE;
-/* How many descriptors are open, below the limit and up to the first long gap. */
+/* The number of open descriptors below the limit, up to the first long gap. */
 unsigned mk_fd_count(void);
 /* Writes everything; blocks if the descriptor does. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;

@@ -14,9 +14,9 @@ mk_err mk_fd_passing_pair(int *a, int *b) MK_MUST_USE;
 /* Sends one message; the caller keeps its descriptors. -EMSGSIZE: too long for the system. */
 mk_err mk_fd_passing_send(int end, const struct iovec *parts, size_t n_parts, const int *fds,
                           size_t n_fds) MK_MUST_USE;
-/* Receives one message without waiting. Returns its length, -EAGAIN, or -EPIPE when the other end is
- * closed. -EMSGSIZE: the message exceeded the room or carried descriptors that we could not receive; it is
- * lost. The caller closes the descriptors in `fds` (MK_FD_PASSING_MAX); -1: none. */
+/* Receives one message without waiting. Returns its length, -EAGAIN, or -EPIPE when the other end is closed.
+ * -EMSGSIZE: the message was lost, because it exceeded `cap` or carried descriptors that we could not
+ * receive. The caller closes the descriptors in `fds` (MK_FD_PASSING_MAX); -1: none. */
 ssize_t mk_fd_passing_receive(int end, void *buf, size_t cap, int *fds) MK_MUST_USE;
 
 #endif

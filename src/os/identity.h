@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user and groups of a process: permanently, or borrowed to open files. */
+/* Changes the user and groups of a process, permanently or while it opens files. */
 #ifndef MK_OS_IDENTITY_H
 #define MK_OS_IDENTITY_H
 
@@ -18,11 +18,11 @@ struct mk_identity {
     int n_groups;                     /* -1: more than fit */
 };
 
-/* -ENOENT if the user does not exist, or in a library, which keeps the user of its program; -ENOMEM. An empty
- * group means the user's own. */
+/* Looks up a user and a group; an empty group means the user's own group. -ENOENT: the user does not exist,
+ * or this is a library, which keeps the user of its program. -ENOMEM. */
 mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out) MK_MUST_USE;
-/* Becomes that user permanently: sets the supplementary groups, all three group ids and all three user
- * ids, then checks that they cannot be regained. */
+/* Switches to that user permanently: sets the supplementary groups, all three group IDs and all three user
+ * IDs, then checks that the old ones cannot be regained. */
 mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 
 /* File access rights of a process before it impersonated another user. */

@@ -13,15 +13,15 @@ struct mk_local_names {
     size_t n;
 };
 
-/* localhost, the host name, the same in .local, 127.0.0.1, ::1, and the addresses of all interfaces except
- * IPv6 addresses that are valid with the interface only. Drops what exceeds the room; false: out of
- * memory. */
+/* Collects localhost, the host name, the host name in .local, 127.0.0.1, ::1, and the addresses of all
+ * interfaces, except IPv6 addresses that are valid only with the interface. Drops names beyond
+ * MK_LOCAL_NAMES_MAX. False: out of memory. */
 bool mk_local_names_collect(struct mk_arena *arena, struct mk_local_names *out) MK_MUST_USE;
 
 /* Adds a name unless it is present. */
 bool mk_local_names_add(struct mk_arena *arena, struct mk_local_names *names, mk_str name) MK_MUST_USE;
 
-/* As `hostname` prints it. */
+/* The host name, as `hostname` prints it. */
 mk_str mk_local_hostname(struct mk_arena *arena) MK_MUST_USE;
 
 #endif

@@ -52,7 +52,7 @@ static bool chosen_folder(char path[PATH_MAX])
     return *path != '\0';
 }
 
-/* The folder of that file, with `below` appended. */
+/* The folder of the file that contains our code, with `below` appended. */
 static bool self_folder(const char *below, char path[PATH_MAX])
 {
     char file[PATH_MAX];

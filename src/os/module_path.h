@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds loadable objects, monkey-NAME.so: in the folder that the embedding program names; otherwise in the build
- * folder, in the installation around the program or the library, wherever it was moved to, and in the
- * configured installation folder. */
+/* Finds loadable objects, monkey-NAME.so: in the folder that the embedding program specifies; otherwise in
+ * the build folder, in the installation around the program or the library, wherever it was moved to, and in
+ * the configured installation folder. */
 #ifndef MK_OS_MODULE_PATH_H
 #define MK_OS_MODULE_PATH_H
 
@@ -12,17 +12,18 @@
 #define MK_MODULE_PATH_PREFIX "monkey-"
 #define MK_MODULE_PATH_SUFFIX ".so"
 
-/* A file in the folder of a build, which CMake writes and does not install. */
+/* A file that CMake writes to the build folder and does not install. */
 #define MK_MODULE_PATH_BUILD_MARK "build-tree"
 
 enum { MK_MODULE_PATH_FOLDERS = 3 };
 
-/* Searches that folder only; NULL: the folders above. False if the path is empty or too long. */
+/* Restricts the search to one folder; NULL: searches the folders listed above. False if the path is empty or
+ * too long. */
 bool mk_module_path_set_folder(const char *folder) MK_MUST_USE;
 
 /* False if the path is empty or too long. */
 bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
-/* The i-th folder to search; false if there is none of that number, or it is the same as a later one. */
+/* The i-th folder to search; false if `i` is out of range, or if a later folder is the same. */
 bool mk_module_path_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
 /* `A, B or C`: all folders to search, for messages. */
 void mk_module_path_list_folders(struct mk_buf *out);

@@ -21,7 +21,8 @@ struct network_node {
 
 struct mk_network_set {
     uint32_t n;          /* networks with addresses, which come first */
-    uint32_t unix_, all; /* indexes of the others; NONE: not in the set */
+    uint32_t unix_, all; /* indexes of the networks for Unix sockets and for all clients; NONE: not in the
+                            set */
     uint32_t *numbers;
     struct network_node nodes[];
 };

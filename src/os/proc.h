@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This process: its processors, name, memory and parent; and whether another one is stopped. */
+/* Properties of this process (CPUs, name, memory, parent), and whether another process is stopped. */
 #ifndef MK_OS_PROC_H
 #define MK_OS_PROC_H
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* regex_pcre2.c defines it, if the build has PCRE2. */
+/* Defined in regex_pcre2.c, if the build has PCRE2. */
 extern mk_regex_compile mk_regex_pcre2_compile __attribute__((weak));
 
 struct mk_regex *mk_regex_new(mk_str pattern, bool nocase, struct mk_regex_error *error)

@@ -13,7 +13,7 @@
 enum {
     /* A path pattern needs some hundred steps. PCRE2 counts them again for each start position: a pattern
      * without an anchor shares STEPS_SHARED among these. If that is not enough, as for one `.*` in a long
-     * text, it gets SLOW_US more. */
+     * text, the search may take SLOW_US more. */
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
@@ -105,7 +105,7 @@ static struct match_context *thread_match_context(void)
     thread_context.limits = memory ? pcre2_match_context_create(memory) : NULL;
     thread_context.data =
         thread_context.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES_MAX, memory) : NULL;
-    pcre2_general_context_free(memory); /* copied by the others */
+    pcre2_general_context_free(memory); /* the other contexts have copied it */
     if (!thread_context.data) {
         pcre2_match_context_free(thread_context.limits);
         return NULL;

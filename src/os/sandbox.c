@@ -31,7 +31,7 @@ enum {
     ALL_RIGHTS = (1 << 13) - 1,     /* all rights of ABI 1 */
 };
 
-/* The master may have been given some without being root, to listen on a port below 1024. */
+/* The master may have capabilities without being root, to listen on a port below 1024. */
 static mk_err drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drops what a worker never needs: gaining privileges, and files outside its folders (Landlock). */
+/* Denies a worker the rights that it never needs: to gain privileges, and to access files outside its folders
+ * (Landlock). */
 #ifndef MK_OS_SANDBOX_H
 #define MK_OS_SANDBOX_H
 
@@ -19,18 +20,18 @@ mk_err mk_sandbox_drop_privileges(void) MK_MUST_USE;
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
 /* Allows reading the file, or all files and folders below the folder. A missing path is not an error. */
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
-/* The same for an open descriptor, even if this process could not open its path now. */
+/* Like mk_sandbox_allow(), but for an open descriptor, even if this process can no longer open its path. */
 mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 /* Also allows writing to files below the folder and creating unlinked ones (O_TMPFILE); creating, linking
  * or removing names stays forbidden. */
 mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
-/* Reading, writing, creating, renaming and removing of files and folders below the folder. */
+/* Allows reading, writing, creating, renaming and removing files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
 /* Restricts signals only: the process and its descendants cannot signal other processes, if the kernel
  * supports it (Landlock ABI 6). Needs no_new_privs. */
 void mk_sandbox_scope_signals(void);
-/* Allows what getaddrinfo() reads, and the system's trust store, where these exist. Returns the first
- * error that keeps part of it inaccessible. */
+/* Allows reading the files that getaddrinfo() needs, and the system's trust store, where these exist. Returns
+ * the first error that keeps part of it inaccessible. */
 mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s) MK_MUST_USE;
 mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s) MK_MUST_USE;
 /* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */

@@ -18,7 +18,7 @@ void mk_sigpipe_block(struct mk_sigpipe_guard *q)
     if (mk_platform.owns_process)
         return;
     set_only_sigpipe(&pipe);
-    /* If it is blocked already, as in our threads, it may stay pending until it is ignored. */
+    /* If SIGPIPE is blocked already, as in our threads, it may stay pending until it is ignored. */
     q->holds = pthread_sigmask(SIG_BLOCK, &pipe, &q->before) == 0 && sigismember(&q->before, SIGPIPE) == 0;
 }
 

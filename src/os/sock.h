@@ -8,7 +8,7 @@
 struct mk_sock_options {
     int backlog;
     int send_room;   /* SO_SNDBUF of connections; 0: the system's default */
-    unsigned mode;   /* of the unix socket file */
+    unsigned mode;   /* mode of the unix socket file */
     bool reuse_port; /* several sockets share the address; the kernel distributes connections among them */
     bool quiet;      /* bind only: connections are accepted after mk_sock_start_listening */
 };
@@ -17,12 +17,12 @@ struct mk_sock_options {
 mk_err mk_sock_listen(const struct mk_sockaddr *a, const struct mk_sock_options *o, int *fd) MK_MUST_USE;
 /* Starts accepting connections; harmless when already started. */
 mk_err mk_sock_start_listening(int fd, int backlog) MK_MUST_USE;
-/* Tests whether we could listen on the address. -EADDRINUSE: another program does. */
+/* Tests whether we could listen on the address. -EADDRINUSE: another program listens on it. */
 mk_err mk_sock_test_bind(const struct mk_sockaddr *a) MK_MUST_USE;
 /* Accepts the next connection, non-blocking: its descriptor, or a negative error (-EAGAIN when none
  * waits). */
 int mk_sock_accept(int fd, struct mk_addr *peer);
-/* True for an IPv6 listener that accepts IPv4 clients as well, as those of a service manager may. */
+/* Does this IPv6 listener accept IPv4 clients as well? A listener from a service manager may. */
 bool mk_sock_is_dual_stack(int fd);
 /* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);

@@ -21,17 +21,18 @@ struct mk_sockaddr {
     };
 };
 
-enum { MK_SOCKADDR_TEXT_MAX = 128 }; /* room for the longest printed address and its NUL */
+enum { MK_SOCKADDR_TEXT_MAX = 128 }; /* space for the longest printed address and its NUL */
 
-/* PORT, ADDRESS:PORT, [ADDRESS6]:PORT, *:PORT or unix:/path. A bare PORT means `host` (an address without
- * port, as in "127.0.0.1" or "0.0.0.0"). Names are not resolved. -EINVAL for anything else. */
+/* Parses PORT, ADDRESS:PORT, [ADDRESS6]:PORT, *:PORT or unix:/path. A bare PORT means that port of `host` (an
+ * address without port, as in "127.0.0.1" or "0.0.0.0"). Names are not resolved. -EINVAL for anything
+ * else. */
 mk_err mk_sockaddr_parse(mk_str text, mk_str host, struct mk_sockaddr *out) MK_MUST_USE;
-/* In the syntax of the configuration. */
+/* Writes the address in the syntax of the configuration. */
 void mk_sockaddr_format(const struct mk_sockaddr *a, struct mk_buf *out);
 bool mk_sockaddr_eq(const struct mk_sockaddr *a, const struct mk_sockaddr *b);
 uint16_t mk_sockaddr_port(const struct mk_sockaddr *a);
 void mk_sockaddr_set_port(struct mk_sockaddr *a, uint16_t port);
-/* True for 0.0.0.0 and ::. */
+/* Is the address 0.0.0.0 or ::? */
 bool mk_sockaddr_is_any(const struct mk_sockaddr *a);
 /* The local address of a socket. */
 mk_err mk_sockaddr_getsockname(int fd, struct mk_sockaddr *out) MK_MUST_USE;

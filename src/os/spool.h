@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 struct mk_spool {
-    struct mk_buf kept; /* follows the bytes in the file */
+    struct mk_buf kept; /* bytes in memory, which follow those in the file */
     uint64_t stored;    /* bytes in the file */
     int fd;             /* -1: not created yet */
 };

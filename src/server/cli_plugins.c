@@ -20,7 +20,7 @@ static void end_list_line(struct mk_buf *out, size_t n)
         mk_buf_add_char(out, '\n');
 }
 
-/* Lists its sections, handlers and commands. */
+/* Lists the sections, handlers and commands of the plugin. */
 static void write_plugin_contents(struct mk_buf *out, const struct mk_plugin *p)
 {
     size_t n = 0;
@@ -165,7 +165,7 @@ void mk_cli_plugins_write_commands(struct mk_buf *out)
 
 struct suggest_search {
     struct mk_conf_suggest *near;
-    char *room; /* copy of the best name: its object is closed */
+    char *room; /* buffer for a copy of the best name: the object that contains the name is closed */
 };
 
 static bool suggest_plugin_command(const struct mk_plugin_object *o, void *ctx)

@@ -153,7 +153,7 @@ void mk_config_trial_stop(struct mk_config_trial *a)
 {
     if (a->pid) {
         kill_trial(a);
-        a->pid = 0; /* others reap it */
+        a->pid = 0; /* mk_workers_reap() reaps the process */
         mk_timer_stop(&a->trial_timer);
         mk_fd_close(&a->problems_fd);
     }

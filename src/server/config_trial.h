@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trial of a new configuration. Loading runs plugin code, so a separate process tries that first; then
- * plugins prepare. The master's loop keeps running: neither may block it. */
+/* Trial of a new configuration. Loading runs plugin code, so a separate process loads the configuration
+ * first; then plugins prepare. The master's loop keeps running: neither step may block it. */
 #ifndef MK_SERVER_CONFIG_TRIAL_H
 #define MK_SERVER_CONFIG_TRIAL_H
 
@@ -18,10 +18,11 @@ struct mk_config_trial {
     struct mk_config_generation *generation;
     struct mk_conf_report report; /* its memory is `arena` */
     struct mk_arena arena;
-    /* The trial has ended: `e` as for mk_crash_probe_run(). `problems`: errors; empty: none. */
+    /* The trial has ended with the result `e`, as from mk_crash_probe_run(). `problems`: the errors; empty:
+     * none. */
     void (*on_trial_done)(struct mk_config_trial *a, int e, mk_str problems);
     void (*on_plugins_prepared)(struct mk_config_trial *a, bool ok);
-    /* Called after either: another trial may begin. */
+    /* Called after either callback: another trial may begin. */
     void (*on_over)(struct mk_config_trial *a);
 };
 

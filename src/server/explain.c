@@ -57,8 +57,8 @@ static bool listener_fits(const struct mk_listen *l, const struct mk_request *r)
            (mk_sockaddr_port(&l->addr) == request_port(r) && l->tls == r->encrypted);
 }
 
-/* A bare path uses the first listener. If several listeners have the port, uses the one with a host of that
- * name. */
+/* A bare path uses the first listener. If several listeners have the port, uses the listener with a host of
+ * that name. */
 static const struct mk_listen *find_listener(const struct mk_config_generation *g, const struct mk_request *r)
 {
     const struct mk_listen *first = NULL;
@@ -132,7 +132,7 @@ static void explain_host(const struct mk_request *r, struct mk_buf *out)
         h->written_at.p, message, MK_STR_ARG(regex));
 }
 
-/* Keys of the settings: the paths, the access log, and the rest. */
+/* Writes the keys of the settings: the paths, the access log, and all others. */
 static void write_location_settings(const struct mk_location_settings *settings, struct mk_buf *paths,
                                     struct mk_buf *limits, struct mk_buf *log)
 {
@@ -283,7 +283,7 @@ static bool explain_file(const struct mk_config_generation *g, struct mk_request
     return is_closed;
 }
 
-/* This process may be able to read it, but workers are not. */
+/* Explains the 403 for a file that workers cannot read, although this process may be able to. */
 static void explain_forbidden(const struct mk_request *r, struct mk_buf *out)
 {
     mk_str page = mk_error_page_find(r->site, 403);
@@ -354,7 +354,7 @@ static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct expl
     return true;
 }
 
-/* True as for explain_file(). */
+/* Returns true under the same condition as explain_file(). */
 static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
                                    struct mk_buf *out)
 {

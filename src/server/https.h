@@ -11,22 +11,22 @@ struct mk_https {
     struct mk_arena arena;
     struct mk_local_ca ca;
     const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* as in a configuration; NULL-terminated */
-    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* their addresses */
+    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* addresses of these listeners */
     bool failed;                                     /* the last check failed */
 };
 
-/* Creates what is missing. False: error, printed on standard error. */
+/* Creates the CA and the certificate if they are missing. False: error, printed on standard error. */
 bool mk_https_init(struct mk_https *h, const struct mk_arguments *a) MK_MUST_USE;
 void mk_https_fini(struct mk_https *h);
 
-/* Writes the host's TLS settings. */
+/* Writes the TLS settings of the host. */
 void mk_https_write_config(const struct mk_https *h, struct mk_buf *out);
 /* Explains the local CA to the user, once serving. */
 void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out);
 /* Renews the files if necessary; the server detects the change. */
 void mk_https_renew(struct mk_https *h, struct mk_log *log);
 
-/* Command: shows where the CA is, and how to trust it. Returns the exit code. */
+/* Runs the command that shows where the CA is, and how to trust it. Returns the exit code. */
 int mk_https_show_ca(void);
 
 #endif

@@ -23,16 +23,16 @@ enum mk_lifecycle_phase {
 };
 
 enum mk_lifecycle_step {
-    MK_STEP_WAIT,        /* nothing to do before the next event */
-    MK_STEP_START_FIRST, /* start the first workers, then call mk_lifecycle_workers_started() */
-    MK_STEP_SERVE,       /* announce that the first workers serve */
-    MK_STEP_FAIL,        /* the first workers cannot serve: exit with an error */
-    MK_STEP_START_TRIAL, /* load the configuration in a trial process; mk_lifecycle_trial_done() follows */
-    MK_STEP_LOAD,      /* load it here, open its sockets, call mk_lifecycle_config_loaded(), then let plugins
-                   * prepare */
-    MK_STEP_START_NEW, /* start the new workers, then call mk_lifecycle_workers_started() */
-    MK_STEP_REJECT,    /* free the new configuration, if loaded, and keep the old one */
-    MK_STEP_ABANDON,   /* the new workers cannot serve: kill them and keep the old configuration */
+    MK_STEP_WAIT,           /* nothing to do before the next event */
+    MK_STEP_START_FIRST,    /* start the first workers, then call mk_lifecycle_workers_started() */
+    MK_STEP_SERVE,          /* announce that the first workers serve */
+    MK_STEP_FAIL,           /* the first workers cannot serve: exit with an error */
+    MK_STEP_START_TRIAL,    /* load the configuration in a trial process; mk_lifecycle_trial_done() follows */
+    MK_STEP_LOAD,           /* load the configuration in the master, open its sockets, call
+                   * mk_lifecycle_config_loaded(), then let plugins prepare */
+    MK_STEP_START_NEW,      /* start the new workers, then call mk_lifecycle_workers_started() */
+    MK_STEP_REJECT,         /* free the new configuration, if loaded, and keep the old one */
+    MK_STEP_ABANDON,        /* the new workers cannot serve: kill them and keep the old configuration */
     MK_STEP_GIVE_UP_RELOAD, /* the reload takes too long: abort it in any phase and keep the old
                              * configuration */
     MK_STEP_HAND_OVER,      /* the new workers serve: tell the old ones to drain */
@@ -45,7 +45,7 @@ struct mk_lifecycle {
     enum mk_lifecycle_step due; /* step due after the last event, independent of the workers; MK_STEP_WAIT:
                                  * none */
     bool again;                 /* another reload was requested and has not begun */
-    bool slow;                  /* the reload is slow: a new one may replace it */
+    bool slow;                  /* the reload is slow: a new reload may replace it */
     bool late;                  /* the old workers have not confirmed in time that they stopped accepting */
 };
 
@@ -62,7 +62,7 @@ struct mk_lifecycle_workers {
 /* ---- Events ---- */
 
 /* Requests a reload (by the administrator, a plugin or a changed file). A request during a reload is kept
- * until that is over. */
+ * until that reload is over. */
 void mk_lifecycle_request_reload(struct mk_lifecycle *l);
 /* The trial process has loaded the configuration, or failed. */
 void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok);
@@ -71,7 +71,7 @@ void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok);
 /* A worker of the newest set has died before it served. */
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l);
-/* The reload is slow: from now on a new one may replace it. */
+/* The reload is slow: from now on a new reload may replace it. */
 void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l);
 /* The old workers had enough time to stop accepting. */
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l);
@@ -83,7 +83,7 @@ struct mk_lifecycle_shutdown {
     bool has_limit;      /* kill workers that do not exit in time */
 };
 
-/* Shutdown request: immediate, or after all requests are finished. */
+/* Handles a shutdown request: immediate, or after all requests are finished. */
 struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l, bool at_once);
 
 /* ---- The next step ---- */
@@ -94,8 +94,8 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
 /* May an upgrade begin? Only while no other change is in progress. */
 bool mk_lifecycle_may_upgrade(const struct mk_lifecycle *l);
 
-/* Delay in ms before an exited worker is replaced. None after a long life or the first early death; then it
- * grows with each consecutive early death, counted in *young_deaths. */
+/* Delay in ms before an exited worker is replaced. There is no delay after a long life or the first early
+ * death; after that, the delay grows with each consecutive early death, counted in *young_deaths. */
 uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms);
 
 #endif

@@ -141,7 +141,7 @@ static bool ensure_leaf(struct ca_check *l)
     struct mk_buf pem = mk_buf_fixed(buf, sizeof buf);
     const struct mk_tls_names names = {l->names.at, l->names.n};
     const char *error;
-    /* On any error, a new one can be issued. */
+    /* On any error, a new certificate can be issued. */
     mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &error);
     if (!e)
         error = l->ops->is_due(l->ca, mk_buf_str(&pem), &names, l->now);
@@ -151,7 +151,7 @@ static bool ensure_leaf(struct ca_check *l)
     return ok;
 }
 
-/* ---- A look ---- */
+/* ---- Checking the folder ---- */
 
 /* Servers with different addresses would keep replacing a common certificate. */
 static void choose_leaf_name(struct ca_check *l, const char *const *extra)

@@ -19,15 +19,16 @@ struct mk_local_ca {
     struct mk_local_names foreign; /* names of the machine that the CA may not certify */
 };
 
-/* How long to wait for another process doing the same. */
+/* How long to wait for another process that checks or creates the same files. */
 enum { MK_LOCAL_CA_WAIT_MS = 10000 };
 
-/* Checks existing files, and creates or replaces what is missing or due. `extra` (NULL-terminated, or NULL):
- * further listen addresses; each different set gets its own certificate. False: error, explained in `error`. */
+/* Checks existing files, and creates or replaces files that are missing or due for renewal. `extra`
+ * (NULL-terminated, or NULL): additional listen addresses; each different set gets its own certificate.
+ * False: error, explained in `error`. */
 bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
                         struct mk_local_ca *out, struct mk_buf *error) MK_MUST_USE;
 
-/* Explains how browsers and programs can trust it. */
+/* Explains how browsers and programs can be made to trust the CA. */
 void mk_local_ca_write_trust_help(const struct mk_local_ca *a, struct mk_buf *out);
 
 #endif

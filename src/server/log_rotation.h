@@ -6,10 +6,10 @@
 
 #include "server/workers.h"
 
-/* Reopens all logs of that generation. */
+/* Reopens all logs of the generation. */
 void mk_log_rotation_reopen(struct mk_workers *w, struct mk_config_generation *g);
-/* A worker reports that a log is full. If it is, and no other worker reported it first: FILE becomes FILE.1,
- * and so on. `gs`: the generations that may use the log. */
+/* Handles a worker's report that a log is full. If the log is still full, because no other worker reported it
+ * first, FILE becomes FILE.1, and so on. `gs`: the generations that may use the log. */
 void mk_log_rotation_rotate_if_full(struct mk_workers *w, struct mk_config_generation *const *gs, size_t n,
                                     mk_str where);
 

@@ -69,12 +69,12 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
     if (quoted.failed)
         out->failed = true;
     mk_buf_free(&quoted);
-    if (mk_cli_plugins_can_load("dirlisting")) /* then a folder without an index file is served as a
+    if (mk_cli_plugins_can_load("dirlisting")) /* a folder without an index file is then served as a
                                                 * listing */
         mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
-/* Made absolute: a daemon changes its folder, and reloads its configuration later. */
+/* The path is made absolute, because a daemon changes its folder, and reloads its configuration later. */
 static const char *absolute_path(const char *path, char buf[PATH_MAX])
 {
     char here[PATH_MAX];
@@ -115,7 +115,7 @@ static void report_file_not_folder(const char *file)
         MK_STR_ARG(folder), file);
 }
 
-/* False: nothing to serve, reason printed. */
+/* False: there is nothing to serve, and the reason was printed. */
 static bool find_config_origin(const struct mk_arguments *a, const struct mk_https *https,
                                struct mk_config_source *origin, struct mk_buf *text)
 {
@@ -155,7 +155,7 @@ static bool find_config_origin(const struct mk_arguments *a, const struct mk_htt
 
 /* ---- Looking at a configuration ---- */
 
-/* NULL, with the exit code: error, printed. */
+/* Loads the configuration. NULL: the error was printed, and *code is the exit code. */
 static struct mk_config_generation *load_config(const struct mk_config_source *origin, int *code)
 {
     struct mk_arena arena;

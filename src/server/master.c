@@ -43,7 +43,8 @@ struct master {
     struct mk_watchdog watchdog;
     struct mk_config_generation *generation; /* the active generation */
     struct mk_config_generation
-        *other; /* its successor while that starts, or its predecessor while that drains */
+        *other; /* its successor while the successor starts, or its predecessor while the predecessor
+                   drains */
     struct mk_config_trial attempt;
     bool is_tried; /* a trial process has loaded the configuration without errors */
     struct mk_timer kill_timer, hand_over_timer, reload_timer;
@@ -84,7 +85,7 @@ static void begin_shutdown(struct master *m, int signal, int exit_code)
     mk_config_trial_stop(&m->attempt);
     mk_timer_stop(&m->reload_timer);
     /* Refuses new connections immediately, not only after the last download: a listen queue exists as long as
-     * any process has its socket open. A successor's socket files stay. */
+     * any process has its socket open. Socket files of a successor stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     mk_workers_stop(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
     if (ending.kills_starting)
@@ -177,7 +178,7 @@ static void keep_old_config(struct master *m)
     notify_service_manager(m, "READY=1");
 }
 
-/* Workers of the new generation cannot serve, or were not started. */
+/* Abandons a reload whose workers cannot serve, or were not started. */
 static void abandon_reload(struct master *m, mk_str error)
 {
     mk_workers_stop(&m->workers, m->other, SIGKILL, false);
@@ -196,7 +197,7 @@ static void fail_reload(struct master *m)
     abandon_reload(m, MK_STR("its workers cannot serve: the error log says why"));
 }
 
-/* The new configuration has taken so long that it may never serve. */
+/* Aborts a reload that has taken so long that the new configuration may never serve. */
 static void give_up_slow_reload(struct master *m)
 {
     const mk_str error = MK_STR("the new configuration has not begun to serve: giving it up");
@@ -329,7 +330,8 @@ static void start_reload_trial(struct master *m)
     m->origin.previous = m->generation;
     mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
     m->is_tried = false;
-    if (mk_config_trial_start(&m->attempt)) /* no process for a trial: load without one */
+    if (mk_config_trial_start(&m->attempt)) /* no process for a trial could be started: load without a
+                                               trial */
         mk_lifecycle_trial_done(&m->life, true);
 }
 
@@ -647,7 +649,7 @@ static int start_master(struct master *m)
 
 static void free_master(struct master *m)
 {
-    mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* a successor's socket files stay */
+    mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* socket files of a successor stay */
     mk_master_pid_file_release(&m->pid);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);

@@ -18,7 +18,7 @@ struct mk_master_options {
     char *const *argv; /* program arguments, for an upgrade */
     bool daemon;
     void *ctx; /* context of the callbacks below */
-    /* Serving has begun: reports it to the user. `listeners`: those in use. May be NULL. */
+    /* Called when serving has begun, to tell the user. `listeners`: the listeners in use. May be NULL. */
     void (*on_serving)(const struct mk_config_generation *g, const struct mk_listeners *listeners, void *ctx);
     /* Called a few times a minute, and before a reload, to update files that the configuration refers to. May
      * be NULL. */

@@ -16,12 +16,13 @@ struct mk_master_housekeeping {
     void *ctx;
     uint32_t ticket_ms;                                  /* period of the running timer; 0: stopped */
     bool changed;                                        /* a watched file has changed, and more may follow */
-    void (*on_change)(struct mk_master_housekeeping *u); /* must reload the configuration */
+    void (*on_change)(struct mk_master_housekeeping *u); /* called after such a change; must reload the
+                                                            configuration */
 };
 
 void mk_master_housekeeping_init(struct mk_master_housekeeping *u, struct mk_loop *loop, struct mk_log *log,
                                  void (*on_change)(struct mk_master_housekeeping *u));
-/* Adds other work, done a few times a minute for every generation. */
+/* Adds other work, which is done a few times a minute for every generation. */
 void mk_master_housekeeping_add_work(struct mk_master_housekeeping *u,
                                      void (*work)(struct mk_log *log, void *ctx), void *ctx);
 /* Switches to this generation. */

@@ -45,7 +45,7 @@ struct mk_arguments {
     size_t n_listens;
     unsigned workers;
     bool test, print, daemon, open_to_all, https, version, build, help;
-    bool one_shot; /* the folder is given by -o */
+    bool one_shot; /* the folder was given with -o */
     const struct mk_cli_command *verb;
     char **words; /* arguments after the options, NULL-terminated */
     int n_words;
@@ -53,7 +53,7 @@ struct mk_arguments {
 
 /* The first argument that is neither an option nor an option's argument; NULL: none. */
 const char *mk_options_first_operand(int argc, char **argv);
-/* False: invalid, reason printed on standard error. */
+/* False: the command line is invalid, and the reason was printed on standard error. */
 bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
 
 /* `add_commands` appends plugin commands with mk_options_write_command(). */

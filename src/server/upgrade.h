@@ -15,9 +15,9 @@ struct mk_upgrade {
     char program[PATH_MAX]; /* path that we were started from; the file may have been replaced */
 };
 
-/* Reads from the environment whether we are a successor, and the predecessor's secret. */
+/* Finds out from the environment whether we are a successor, and reads the secret of the predecessor. */
 void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared_state *shared);
-/* We are serving: tells the predecessor to exit. */
+/* Call it when we are serving: tells the predecessor to exit. */
 void mk_upgrade_end_predecessor(struct mk_upgrade *u);
 
 /* Starts the program at our path, which may be a new file. */

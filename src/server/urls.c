@@ -27,11 +27,11 @@ static bool interface_addr(const struct mk_sockaddr *listener, bool dual, const 
     out->len = its->sa_family == AF_INET ? sizeof out->v4 : sizeof out->v6;
     memcpy(&out->any, its, out->len);
     mk_sockaddr_set_port(out, mk_sockaddr_port(listener));
-    /* link-local addresses are unusable in a URL without their zone */
+    /* a link-local address is unusable in a URL without its zone */
     return its->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr);
 }
 
-/* A service may start before the network is up: then this line alone shows where it will listen. */
+/* A service may start before the network is up: only this line then shows where it will listen. */
 static void write_wildcard_line(const struct mk_listener *listener, bool dual, bool has_urls,
                                 struct mk_buf *out)
 {

@@ -38,7 +38,7 @@ static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
         report_blocked_worker(p, ms);
     if (limit_ms && ms >= limit_ms) {
         mk_log_error(&w->log->log, "worker %d is killed: WatchdogTimeout is over", (int)p->pid);
-        p->changed_ms = w->loop->now_ms; /* it may take a moment to die */
+        p->changed_ms = w->loop->now_ms; /* the process may take a moment to die */
         kill(p->pid, SIGKILL);
     }
 }

@@ -129,7 +129,7 @@ static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log 
     return e;
 }
 
-/* Programs started by the spawner have the worker's user, but of its sandbox only the signal restriction. */
+/* Programs started by the spawner have the worker's user, but only the signal restriction of its sandbox. */
 static mk_err start_spawner(struct worker_process *p, const struct mk_config_generation *g)
 {
     if (!g->wants_children)
@@ -141,7 +141,7 @@ static mk_err start_spawner(struct worker_process *p, const struct mk_config_gen
     return e;
 }
 
-/* The master has checked that it can write there; the worker's user may lack permission. */
+/* The master has checked that it can write to the folder; the user of the workers may lack permission. */
 static void check_spool_folder(const struct mk_config_generation *g, struct mk_log *log)
 {
     int fd = g->wants_spool ? mk_spool_open_tmpfile(g->server.spool_folder.p) : -1;
@@ -346,7 +346,7 @@ static void redirect_to_null(const struct mk_worker_process_options *o, int null
 
 static mk_err start_worker_process(struct worker_process *p, const struct mk_worker_process_options *o)
 {
-    int null = mk_daemon_open_null(); /* before the sandbox forbids it */
+    int null = mk_daemon_open_null(); /* opened before the sandbox forbids it */
     mk_err e = drop_privileges(p, o->generation);
     if (!e) /* after the change of user, which resets it */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);

@@ -17,7 +17,7 @@ struct mk_worker_process_options {
     struct mk_scoreboard scoreboard;
     struct mk_errorlog *log;
     int control_fd; /* the worker's end; -1: none */
-    bool silent;    /* daemon: closes the terminal once it serves */
+    bool silent;    /* daemon: the worker closes the terminal once it serves */
     pid_t master;
 };
 
@@ -26,7 +26,7 @@ int mk_worker_process_main(const struct mk_worker_process_options *o);
 
 /* Blocks the signals that master and workers read through a signalfd. */
 void mk_worker_process_block_signals(void);
-/* Returns a non-blocking signalfd for them, or an error. */
+/* Returns a non-blocking signalfd for these signals, or an error. */
 int mk_worker_process_signal_fd(void);
 
 #endif

@@ -62,7 +62,7 @@ static void send_to_worker(struct mk_worker_slot *p, const struct mk_control_mes
         mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid, mk_err_text(e));
 }
 
-/* The worker that it replaces may still serve requests. */
+/* The replaced worker may still serve requests. */
 static void notify_replaced_workers(const struct mk_worker_slot *by)
 {
     static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
@@ -292,7 +292,7 @@ static struct mk_worker_restart *restart_of(struct mk_workers *w, unsigned index
     return r;
 }
 
-/* Schedules a replacement if the worker was of the current set. */
+/* Schedules a replacement if the worker belonged to the current set. */
 static void schedule_restart(const struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
@@ -323,8 +323,8 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
         schedule_restart(p);
 }
 
-/* The worker drains without an order from the master: it reported that itself, or another process sent a
- * signal. */
+/* Replaces a worker that drains without an order from the master: the worker reported that, or another
+ * process sent it a signal. */
 static void replace_draining_worker(struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;

@@ -21,8 +21,8 @@ struct mk_worker_slot {
     uint64_t serial; /* serial of the generation, which may have been freed */
     struct mk_control_queue outbox;
     uint64_t started_ms;
-    uint64_t pulse;      /* loop iteration count at the last change, */
-    uint64_t changed_ms; /* and the time of that change */
+    uint64_t pulse;      /* loop iteration count at the last change */
+    uint64_t changed_ms; /* time of that change */
     bool stuck;          /* reported as stuck */
     bool ready;
     bool leaving; /* told to shut down: its exit is expected */
@@ -71,8 +71,8 @@ void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generati
 /* Number of existing and serving workers of the generation, without those told to shut down. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
-/* Tells the workers of one generation, or (NULL) all workers, to shut down: by that signal or, if others will
- * accept their queued connections, by a message. */
+/* Tells the workers of one generation, or (NULL) all workers, to shut down: with that signal or, if other
+ * workers will accept their queued connections, with a message. */
 void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g, int signal,
                      bool has_successor);
 /* Kills workers that have not served yet: they may hang, and have nothing to finish. Call after

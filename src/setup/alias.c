@@ -67,7 +67,7 @@ bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* Out of descriptors: every other folder would fail too, so it is reported once. */
+/* When descriptors run out, every other folder fails as well, so the shortage is reported only once. */
 static void report_fd_shortage(struct mk_config_generation *g, const struct mk_conf_source_pos *at,
                                struct mk_conf_report *report, mk_err e)
 {

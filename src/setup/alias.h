@@ -5,16 +5,17 @@
 
 #include "setup/config_generation_type.h"
 
-/* For the key tables: parse and print values. */
+/* These two parse and print values, for the key tables. */
 mk_conf_parse_fn mk_alias_parse;
 mk_conf_show_fn mk_alias_show;
 
-/* Opens the folders and adds them to the host, with its root's symlink rules. Errors go to the report. */
+/* Opens the folders and adds them to the host, with the symlink rules of the root. Errors go to the
+ * report. */
 void mk_alias_open_all(struct mk_config_generation *g, struct mk_vhost_config *site,
                        struct mk_conf_report *report);
 /* Closes the folders. */
 void mk_alias_close_all(struct mk_config_generation *g, struct mk_vhost_config *site);
-/* Opens a folder for the host. Errors go to the report with that position. */
+/* Opens a folder for the host. Reports errors at that position. */
 void mk_alias_open_folder(struct mk_config_generation *g, const char *path,
                           const struct mk_conf_source_pos *at, struct mk_conf_report *report, int *fd);
 

@@ -7,7 +7,8 @@
 
 #include "conf/table.h"
 
-/* `bind` for struct mk_handler: kept here, because the web layer does not know the configuration. */
+/* A handler and its `bind`, which is not in struct mk_handler because the web layer does not know the
+ * configuration. */
 struct mk_builtin_handler {
     const struct mk_handler *handler;
     bool (*bind)(const struct mk_conf_ctx *ctx, mk_str words, void **data);

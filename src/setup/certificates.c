@@ -13,7 +13,7 @@
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
 
-/* A certificate with unusable files: the previous generation's is kept. */
+/* A certificate whose files are unusable: that of the previous generation is kept. */
 struct kept_certificate {
     struct kept_certificate *next;
     const char *certificate;
@@ -40,7 +40,7 @@ static const struct mk_vhost_config *default_host_of(const struct mk_vhost_confi
     return s->hosts->fallback->source;
 }
 
-/* Position of the key in the host's section, else in [SERVER]. */
+/* Position of the key in the section of the host, or else in [SERVER]. */
 static struct mk_conf_source_pos tls_key_pos(const struct tls_builder *b, const struct mk_vhost_config *s,
                                              const char *key)
 {
@@ -134,8 +134,8 @@ static bool uses_kept_context(const struct tls_builder *b, const struct pairs *p
     return false;
 }
 
-/* Collects the host's own certificates and those from plugins; without any, the inherited ones. A host
- * without a certificate uses the default host's. */
+/* Collects the certificates of the host and those from plugins; if there are none, the inherited ones. A host
+ * without a certificate uses that of the default host. */
 static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
 {
     const struct mk_vhost_config *from = has_any_certificate(s) ? s : default_host_of(s);
@@ -226,7 +226,7 @@ static void report(struct tls_builder *b, const struct mk_vhost_config *s,
         mk_conf_report_error(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
 }
 
-/* The pair that contains the file, if it was read and not kept. */
+/* The pair that contains the file, if the pair was read and not kept. */
 static const struct mk_tls_keypair *find_read_pair(const struct pairs *pairs, const char *file)
 {
     for (size_t i = 0; file && i < pairs->n; i++) {
@@ -519,7 +519,7 @@ static void set_hsts(struct tls_builder *b, struct mk_vhost_config *s)
                                    h->subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
 }
 
-/* 443 if it is a TLS listener, else the first TLS port; 0: none. With a site, only its own addresses
+/* 443 if it is a TLS listener, else the first TLS port; 0: none. With a host, only its own addresses
  * count. */
 static uint32_t https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
@@ -533,7 +533,7 @@ static uint32_t https_port(const struct mk_config_generation *g, const struct mk
     return port;
 }
 
-/* For a host without a TLS address: another [HOST] may serve its names over TLS. */
+/* Finds the port for a host without a TLS address: another [HOST] may serve its names over TLS. */
 static uint32_t find_https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     uint32_t port = https_port(g, s);
@@ -582,7 +582,7 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
-/* False: an address or its hosts are invalid, which has already been reported. */
+/* False: an address or its hosts are invalid, and the error was reported. */
 static bool are_hosts_assigned(const struct mk_config_generation *g)
 {
     bool ok = g->sites && g->listens.n;
@@ -615,7 +615,8 @@ void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_re
         g->listens.at[i].hosts->tls = (struct mk_tls_domain){.choose = choose, .ctx = g->listens.at[i].hosts};
 }
 
-/* Clients reject an expired certificate: an error. One that expires soon is a warning. */
+/* Logs an error for an expired certificate, which clients reject, and a warning for a certificate that
+ * expires soon. */
 static void log_certificate_expiry(const struct mk_shared_tls_context *m, int64_t now, struct mk_log *log)
 {
     char date[MK_CERTIFICATES_DATE];

@@ -11,7 +11,7 @@ struct mk_shared_tls_context {
     struct mk_shared_tls_context *next;
     const struct mk_vhost_config *site; /* the first host that uses it */
     struct mk_tls_context *context;
-    int64_t begins, expires; /* validity period; 0: no certificate of its own */
+    int64_t begins, expires; /* validity period; 0: the context has no certificate of its own */
     bool is_kept;            /* one of its certificates was kept from the previous generation */
 };
 

@@ -8,11 +8,12 @@
 
 #include "conf/report.h"
 
-/* NULL: error, reported. */
+/* Compiles a regular expression. NULL: invalid, and the error was reported. */
 struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report *report,
                                    const struct mk_conf_source_pos *at, mk_str pattern,
                                    bool nocase) MK_MUST_USE;
-/* POSIX extended, case-insensitive. Pattern and subjects must be NUL-terminated. */
+/* Compiles a POSIX extended regular expression, case-insensitive. Pattern and subjects must be
+ * NUL-terminated. */
 struct mk_regex *mk_conf_regex_new_posix(struct mk_arena *arena, struct mk_conf_report *report,
                                          const struct mk_conf_source_pos *at, mk_str pattern) MK_MUST_USE;
 

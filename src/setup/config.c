@@ -119,7 +119,7 @@ void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *
     va_end(args);
 }
 
-/* A different plugin with that name is a newer version: the caller was linked with the old one. */
+/* A different plugin with that name is a newer version: the caller was linked with the old version. */
 void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
 {
     const struct mk_loaded_plugin *l = mk_plugin_list_find(c->generation, plugin);
@@ -191,7 +191,7 @@ static void add_plugin_route(struct mk_config *c, size_t at, mk_str pattern, con
                                    .written = mk_str_from_c(handler->name)};
 }
 
-/* Without [ROUTES], the host's files handle what no plugin route matches. */
+/* Without [ROUTES], the files of the host handle the requests that no plugin route matches. */
 static size_t plugin_route_index(const struct mk_vhost_config *s, mk_str pattern)
 {
     struct mk_route route = {0};

@@ -98,7 +98,7 @@ static void read_config(struct config_loader *l)
         return;
     read_config_file(l, is_folder ? path_in_folder(l, "monkey.conf") : mk_str_from_c(path));
     l->unread = l->report->n_errors && !l->g->tree.first;
-    if (!l->unread) /* otherwise their errors would hide the important one */
+    if (!l->unread) /* otherwise errors of these files would hide the important one */
         read_default_files(l);
     if (l->g->embedding)
         mk_embedding_merge_text(l->g, l->origin->text, l->report);
@@ -111,7 +111,7 @@ static bool is_builtin_section(const struct mk_conf_section *s, enum mk_builtin_
     return mk_str_eq_nocase(s->name, mk_str_from_c(mk_keys_tables[which]->section));
 }
 
-/* -EINVAL and -ENOMEM are in the report. */
+/* The report contains the reason for -EINVAL and -ENOMEM. */
 static mk_err bind_section(struct config_loader *l, enum mk_builtin_section which,
                            const struct mk_conf_section *s, void *out)
 {
@@ -138,7 +138,7 @@ static void hint_right_section(struct config_loader *l, const struct mk_conf_sec
     }
 }
 
-/* Adds hints for request keys of other sections; the most specific section wins. */
+/* Adds hints for request keys that belong to other sections; the most specific section wins. */
 static void hint_right_sections(struct config_loader *l, const struct mk_conf_section *section,
                                 enum mk_builtin_section its, const struct mk_conf_problem *before)
 {
@@ -190,7 +190,7 @@ static void add_location(struct config_loader *l, struct mk_vhost_config *site,
         hint_right_sections(l, section, MK_SECTION_LOCATION, before);
 }
 
-/* Binds a section of the host above it. False: another kind of section. */
+/* Binds a section that belongs to the host above it. False: it is another kind of section. */
 static bool bind_host_section(struct config_loader *l, struct mk_vhost_config *site,
                               const struct mk_conf_section *s)
 {
@@ -374,7 +374,7 @@ static void find_worker_identity(struct config_loader *l)
 {
     struct mk_server_settings *s = &l->g->server;
     struct mk_conf_source_pos at = server_key_pos(l, "User");
-    if (l->g->embedding) /* the program has its own */
+    if (l->g->embedding) /* the program has a user of its own */
         return;
     if (!s->user.len && s->group.len) {
         at = server_key_pos(l, "Group");

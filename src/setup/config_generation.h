@@ -12,7 +12,7 @@ struct mk_config_generation *mk_config_generation_load(const struct mk_config_so
                                                        struct mk_conf_report *report) MK_MUST_USE;
 void mk_config_generation_free(struct mk_config_generation *g);
 
-/* True if some Listen has TLS. */
+/* Does any Listen use TLS? */
 bool mk_config_generation_has_tls(const struct mk_config_generation *g);
 
 #endif

@@ -17,7 +17,7 @@
 /* Command-line options that override the configuration. */
 struct mk_config_overrides {
     const char *const *listens; /* -p, as in Listen; NULL-terminated, or NULL */
-    mk_str listen_host;         /* host for bare ports in `listens` and for the default port */
+    mk_str listen_host;         /* host for the default port, and for ports without a host in `listens` */
     unsigned workers;           /* -w, 0: as configured */
     const char *pid_file;       /* -I */
     const char *root;           /* -o with -c: root for hosts without DocumentRoot; absolute, or NULL */
@@ -46,8 +46,8 @@ struct mk_config_source {
                                                   * load */
 };
 
-/* A certificate assigned to a host by a plugin. Its files may be missing. One of the program has no files:
- * pair.kept_by. */
+/* A certificate assigned to a host by a plugin, whose files may be missing, or by the program, without files:
+ * see pair.kept_by. */
 struct mk_plugin_certificate {
     struct mk_plugin_certificate *next;
     struct mk_tls_keypair pair;
@@ -136,7 +136,7 @@ struct mk_config_generation {
     struct mk_loaded_plugin *plugins;                          /* in `Load` order */
     struct mk_loaded_plugin *plugins_by_order[MK_PLUGINS_MAX]; /* in on_request order */
     size_t n_plugins;
-    struct mk_available_feature *available; /* features of plugins that can be loaded by a word */
+    struct mk_available_feature *available; /* features of plugins that can be loaded by name */
     bool has_listed_available;              /* `available` is filled */
     struct mk_accept_hook *accept_hooks;
     size_t n_accept_hooks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differences for an embedded server (inside a program). */
+/* Special treatment of a server that is embedded in a program. */
 #ifndef MK_SETUP_EMBEDDING_H
 #define MK_SETUP_EMBEDDING_H
 
@@ -11,7 +11,7 @@
 /* Merges the program's sections into those of its configuration file. The program's [SERVER] keys override
  * the file's. */
 void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report);
-/* Without ErrorLog, there is no error log. */
+/* Turns off the error log if ErrorLog is not set. */
 void mk_embedding_default_logs(struct mk_config_generation *g);
 
 #endif

@@ -8,7 +8,7 @@
 enum {
     FIXED = 16,       /* per process: loop, timers, signals, pid file, reserve */
     PER_WORKER = 4,   /* in the master: control channel and mailbox, plus the successor's during a reload */
-    CONNECTIONS = 32, /* fewer are not worth serving */
+    CONNECTIONS = 32, /* minimum for each worker: with fewer, serving is pointless */
 };
 
 static struct mk_conf_source_pos server_key_pos(const struct mk_config_generation *g, const char *key)

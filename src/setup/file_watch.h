@@ -17,10 +17,10 @@ struct mk_file_watch {
     int64_t size, changed_s, changed_ns;
 };
 
-/* Adds the file with its current state, unless it is in the list. `path` must outlive the arena. False: out
- * of memory. */
+/* Adds the file with its current state, unless the list contains it. `path` must outlive the arena. False:
+ * out of memory. */
 bool mk_file_watch_add(struct mk_file_watch **list, struct mk_arena *arena, const char *path) MK_MUST_USE;
-/* True if any of them has changed since the last check. */
+/* Has any file of the list changed since the last check? */
 bool mk_file_watch_poll(struct mk_file_watch *list);
 
 #endif

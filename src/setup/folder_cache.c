@@ -41,7 +41,7 @@ static bool grow_buckets(struct mk_folder_cache *f)
     size_t n = f->n_buckets ? f->n_buckets * 2 : BUCKETS_MIN;
     struct mk_cached_folder **buckets = mk_mem_zalloc(n, sizeof *buckets);
     if (!buckets)
-        return f->n_buckets > 0; /* keeps longer chains, still correct */
+        return f->n_buckets > 0; /* out of memory: chains stay longer, but the table still works */
     rehash_folders(f, buckets, n);
     mk_mem_free(f->buckets);
     f->buckets = buckets;

@@ -20,7 +20,7 @@ struct mk_folder_cache {
 mk_err mk_folder_cache_acquire(struct mk_folder_cache *f, const char *path, int *fd) MK_MUST_USE;
 /* Releases the descriptor, closes it after the last user, and sets *fd to -1. It may already be -1. */
 void mk_folder_cache_release(struct mk_folder_cache *f, int *fd);
-/* Closes all. */
+/* Closes all descriptors. */
 void mk_folder_cache_fini(struct mk_folder_cache *f);
 
 #endif

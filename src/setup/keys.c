@@ -15,7 +15,7 @@ static const char *const access_formats[] = {"combined", "json", "short", NULL};
 /* ---- Listen ---- */
 
 /* Applies a flag; returns NULL or an error message. `h2` and `h2c` have no effect: Monkey 1.8 required them,
- * now each client may choose HTTP/2. */
+ * but now each client may choose HTTP/2. */
 static const char *parse_listen_flag(struct mk_listen *one, mk_str word)
 {
     if (mk_str_eq_nocase(word, MK_STR("tls")) || mk_str_eq_nocase(word, MK_STR("ssl"))) {

@@ -49,7 +49,7 @@ static void apply_listen_overrides(struct listen_collector *c)
         s->settings.listens = (struct mk_listens){0};
 }
 
-/* True if some host has no Listen. */
+/* Does any host have no Listen? */
 static bool needs_default_listen(const struct mk_config_generation *g)
 {
     const struct mk_vhost_config *s = g->sites;
@@ -167,8 +167,8 @@ bool mk_listen_addresses_serves(const struct mk_listen *l, const struct mk_vhost
     return own->n ? l && find_listen(own, &l->addr) : !l || l->of_server;
 }
 
-/* The default host: the one marked as default; else, as in Monkey 1, the one in sites/default; else the
- * first. */
+/* Chooses the default host: the host marked as default; or else, as in Monkey 1, the host in sites/default;
+ * or else the first host. */
 static void choose_default_host(struct assign_hosts *l)
 {
     const struct mk_vhost_config *chosen = NULL;
@@ -181,7 +181,7 @@ static void choose_default_host(struct assign_hosts *l)
         mk_vhosts_set_default(l->hosts, &chosen->host);
 }
 
-/* Two hosts that share several addresses are reported once. */
+/* Reports two hosts that share several addresses only once. */
 static void report_duplicate_name(struct assign_hosts *l, struct mk_vhost_config *s, mk_str name,
                                   const struct mk_vhost *other)
 {
@@ -330,8 +330,10 @@ void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_
             mk_conf_report_warn(
                 report, &s->section->at,
                 "no request can reach this [HOST]: it has no ServerName and is not the default");
-    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* for requests without an address */
+    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* the hosts for requests without an
+                                                                         address */
         g->hosts = *g->listens.at[0].hosts;
-    if (g->embedding && g->embedding->listens_nowhere) /* hosts keep theirs, which distinguish them */
+    if (g->embedding && g->embedding->listens_nowhere) /* hosts keep their addresses, which distinguish
+                                                          them */
         g->listens = (struct mk_listens){0};
 }

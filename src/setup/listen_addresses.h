@@ -14,7 +14,7 @@ void mk_listen_addresses_collect(struct mk_config_generation *g, const struct mk
  * Listen. Call after all hosts are built. */
 void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
 
-/* True if the host is served at this address. */
+/* Is the host served at this address? */
 bool mk_listen_addresses_serves(const struct mk_listen *l, const struct mk_vhost_config *s);
 
 #endif

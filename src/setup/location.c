@@ -46,7 +46,8 @@ static bool are_limits_equal(const struct mk_request_limits *a, const struct mk_
            a->log_format == b->log_format;
 }
 
-/* Opens the log of the section, else `otherwise`. Relative names are based on the folder of its file. */
+/* Opens the access log of the section; without one, returns `otherwise`. Relative names are based on the
+ * folder of its file. */
 static struct mk_logfile *open_access_log(struct mk_config_generation *g,
                                           const struct mk_conf_section *section,
                                           struct mk_request_settings *settings, struct mk_logfile *otherwise,
@@ -94,7 +95,7 @@ static struct mk_location_path *add_location_pattern(const struct mk_conf_source
     return out;
 }
 
-/* Route patterns, `~REGEX` and `~ REGEX`. */
+/* Parses route patterns, `~REGEX` and `~ REGEX`. */
 static void build_location_paths(struct mk_config_generation *g, const struct mk_location_config *from,
                                  struct mk_location *out, struct mk_conf_report *report)
 {

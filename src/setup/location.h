@@ -9,7 +9,7 @@
 void mk_location_set_limits(struct mk_config_generation *g, const struct mk_request_settings *settings,
                             struct mk_logfile *log, struct mk_request_limits *out);
 
-/* Sets the limits and locations of site->host. The server's limits must be set before. */
+/* Sets the limits and locations of site->host. Set the limits of the server first. */
 void mk_location_build_for_host(struct mk_config_generation *g, struct mk_vhost_config *site,
                                 struct mk_conf_report *report);
 

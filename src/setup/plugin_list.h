@@ -11,7 +11,7 @@ struct mk_loaded_plugin {
     struct mk_plugin_object object;
     const struct mk_conf_entry *entry; /* its `Load` entry */
     void *data;                        /* set by its load() */
-    bool started;                      /* load() succeeded, so unload() must be called */
+    bool started;                      /* load() has succeeded, so unload() must be called */
 };
 
 struct mk_config_generation;

@@ -47,7 +47,7 @@ static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_c
     return is_file ? mk_conf_ctx_path(&ctx, e->value) : e->value;
 }
 
-/* The NAME in /usr/lib/monkey/monkey-NAME.so; absent: another form of name. */
+/* The NAME in /usr/lib/monkey/monkey-NAME.so; absent if the path has another form. */
 static mk_str plugin_name_in_path(mk_str path)
 {
     mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1), prefix = MK_STR("monkey-"),
@@ -137,7 +137,7 @@ static void add_or_close(struct mk_config_generation *g, struct mk_loaded_plugin
         add_loaded_plugin(g, l);
         return;
     } else if (other && strcmp(other->object.path, l->object.path) != 0) {
-        /* the same plugin may be loaded twice, by files that both need it */
+        /* two files that both need the plugin may load it twice */
         mk_conf_report_error(report, at, "the plugin `%s` is already loaded from %s", name,
                              *other->object.path ? other->object.path : "the program itself");
     }

@@ -140,9 +140,9 @@ static const struct mk_plugin *find_plugin_symbol(void *handle)
     return dlsym(handle, "mk_plugin");
 }
 
-/* dlopen() returns the object loaded under the same name even if the file was replaced since. It checks only
- * unknown names: adds slashes and dots that encode the file's inode, which yields a unique name for the same
- * file. */
+/* dlopen() returns the object that was loaded under the same name, even if the file was replaced since: it
+ * opens only unknown names. This function therefore adds slashes and dots that encode the inode of the file,
+ * which yields a unique name for the same file. */
 static bool unique_path_by_inode(const char *path, char name[PATH_MAX])
 {
     struct stat st;
@@ -176,7 +176,7 @@ static void probe_object(void *ctx)
     void *handle = dlopen_fresh(ctx);
     const struct mk_plugin *p = handle ? find_plugin_symbol(handle) : NULL;
     if (p)
-        (void)!check_plugin(p, message); /* only a crash matters: the caller reports errors */
+        (void)!check_plugin(p, message); /* only a crash matters here: the caller reports errors */
 }
 
 /* Loading a badly broken object can crash the process, so a child process loads it first. */

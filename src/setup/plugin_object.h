@@ -19,20 +19,20 @@ struct mk_plugin_object {
 enum { MK_PLUGIN_OBJECT_ERROR_MAX = 512 };
 
 /* `name` is a word ("security": built in, or monkey-security.so next to the program or in the plugin folder)
- * or a file name with a slash. False: error, with reason. Each file is first loaded in a child process,
- * because a broken one could crash the process. */
+ * or a file name with a slash. False: failed, for the reason in `message`. Each file is first loaded in a
+ * child process, because a broken file could crash the process. */
 bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name,
                            char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* Opens a dependency of `by` by word: a file next to that of `by` takes precedence, as for the dynamic
+/* Opens a dependency of `by` by name: a file next to that of `by` takes precedence, as for the dynamic
  * linker. */
 bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_plugin_object *by, mk_str name,
                                   char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* A plugin of the embedding program. False: error, with reason. */
+/* Takes a plugin of the embedding program. False: failed, for the reason in `message`. */
 bool mk_plugin_object_from_program(struct mk_plugin_object *o, const struct mk_plugin *plugin,
                                    char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 void mk_plugin_object_close(struct mk_plugin_object *o);
 
-/* Calls each() for every plugin that can be opened by a word until it returns false; closes each object
+/* Calls each() for every plugin that can be opened by name until each() returns false; closes each object
  * afterwards. */
 void mk_plugin_object_for_each(bool (*each)(const struct mk_plugin_object *o, void *ctx), void *ctx);
 

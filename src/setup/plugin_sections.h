@@ -19,18 +19,18 @@ void mk_plugin_sections_join(struct mk_config_generation *g,
                              const struct mk_conf_table *(*find)(const struct mk_config_generation *g,
                                                                  mk_str name));
 
-/* Binds a plugin's section; `site`: its host. */
+/* Binds a section of a plugin; `site`: its host. */
 void mk_plugin_sections_bind(struct mk_config_generation *g, const struct mk_conf_table *table,
                              const struct mk_conf_section *section, struct mk_vhost_config *site,
                              struct mk_conf_report *report);
 
-/* The next section with that table and host after `after` (NULL: the first); NULL: none. */
+/* Returns the next section with that table and host after `after` (NULL: the first one); NULL: none. */
 const struct mk_plugin_section *mk_plugin_sections_find(const struct mk_config_generation *g,
                                                         const struct mk_conf_table *table,
                                                         const struct mk_vhost_config *site,
                                                         const struct mk_plugin_section *after);
 
-/* The section of these settings; NULL: none. */
+/* The section that has these settings; NULL: none. */
 const struct mk_plugin_section *mk_plugin_sections_of_settings(const struct mk_config_generation *g,
                                                                const void *settings);
 

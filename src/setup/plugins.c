@@ -19,7 +19,7 @@ size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk
     return i;
 }
 
-/* In reverse order: a plugin may call functions of plugins loaded before it. */
+/* Unloads in reverse order: a plugin may call functions of plugins loaded before it. */
 static void unload_from(struct mk_loaded_plugin *l)
 {
     if (!l)
@@ -119,7 +119,7 @@ static bool list_plugin_features(const struct mk_plugin_object *o, void *feature
     return true;
 }
 
-/* Opens all plugins, each in a child process first: only once, for all hints. */
+/* Opens all plugins, each in a child process first. This happens only once, for all hints. */
 static const char *find_available_feature(struct mk_config_generation *g, enum feature_kind what, mk_str name)
 {
     if (!g->has_listed_available)
@@ -230,7 +230,7 @@ bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_r
     return report->n_errors == n_errors && !report->no_memory;
 }
 
-/* 0, -EAGAIN, or an error, reported. */
+/* Returns 0, -EAGAIN, or an error after reporting it. */
 static mk_err check_ready(struct mk_config_generation *g, const struct mk_readiness_check *a,
                           struct mk_conf_report *report)
 {

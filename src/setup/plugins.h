@@ -10,20 +10,22 @@
 void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *report);
 /* Calls each host() and sets the hooks of every host. All hosts must be built. */
 void mk_plugins_configure_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
-/* Called in the master before it starts the generation's workers. False: a plugin failed, reported. */
+/* Calls each master_start() in the master, before the workers of the generation start. False: a plugin
+ * failed, and the error was reported. */
 bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
-/* Polls what plugins wait for since mk_config_wait_ready(): 0, -EAGAIN: poll again soon, or an error,
- * reported. */
+/* Polls the conditions that plugins passed to mk_config_wait_ready(). Returns 0; -EAGAIN: poll again soon; or
+ * an error after reporting it. */
 mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
-/* Calls each unload(). Their code must stay loaded until the generation's arena is freed, because its
- * cleanups may call it. mk_plugins_detach_objects() returns how many objects to close after that. */
+/* Calls each unload(). The code of the plugins must stay loaded until the arena of the generation is freed,
+ * because its cleanups may call that code. mk_plugins_detach_objects() returns how many objects to close
+ * after that. */
 void mk_plugins_unload(struct mk_config_generation *g);
 size_t mk_plugins_detach_objects(struct mk_config_generation *g,
                                  struct mk_plugin_object objects[MK_PLUGINS_MAX]);
 
 /* The i-th plugin in on_request order; NULL after the last. */
 const struct mk_loaded_plugin *mk_plugins_at(const struct mk_config_generation *g, size_t i);
-/* The index of the plugin in that order; the number of plugins if it is not loaded. */
+/* The index of the plugin in that order; the number of plugins if the plugin is not loaded. */
 size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk_plugin *plugin);
 
 /* The section table of a loaded plugin; NULL: none. */

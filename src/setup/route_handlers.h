@@ -6,17 +6,17 @@
 #include "setup/config_generation_type.h"
 #include "web/route.h"
 
-/* Sets handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False: error,
- * reported. */
+/* Sets handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False:
+ * invalid, and the error was reported. */
 bool mk_route_handlers_bind(struct mk_config_generation *g, struct mk_vhost_config *site,
                             struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,
                             struct mk_route *route);
 
-/* A route that responds with a fixed status. False: out of memory. */
+/* Sets up a route that responds with a fixed status. False: out of memory. */
 bool mk_route_handlers_bind_status(struct mk_arena *arena, unsigned status, mk_str written,
                                    struct mk_route *route);
 
-/* True if a handler has this name. */
+/* Does a handler with this name exist? */
 bool mk_route_handlers_has(const struct mk_config_generation *g, mk_str name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/script_names.h"
 
-/* The extension in "*.py", or in a pattern that continues after such a name. Absent: another pattern. */
+/* The extension in "*.py", or in a pattern that continues after such a name. Absent for any other pattern. */
 static mk_str pattern_extension(mk_str pattern)
 {
     if (mk_str_ends(pattern, MK_STR("/*")))

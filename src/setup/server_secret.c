@@ -18,7 +18,7 @@ static struct server_secret *get_secret(struct mk_shared_state *shared)
 {
     struct server_secret *s = mk_shared_state_get_memory(shared, MK_STR("server: secret"), sizeof *s);
     if (s)
-        (void)madvise(s, sizeof *s, MADV_DONTDUMP); /* no keys in a core dump */
+        (void)madvise(s, sizeof *s, MADV_DONTDUMP); /* keeps the keys out of core dumps */
     return s;
 }
 

@@ -16,7 +16,7 @@ bool mk_server_secret_derive_key(struct mk_shared_state *shared, mk_str purpose,
 
 /* Exports the secret for the successor process: hexadecimal, NUL-terminated. Empty: not created yet. */
 void mk_server_secret_export(struct mk_shared_state *shared, char out[MK_SERVER_SECRET_TEXT]);
-/* Imports it in the successor before its first use. Ignores invalid text. */
+/* Imports the secret in the successor, before its first use. Ignores invalid text. */
 void mk_server_secret_import(struct mk_shared_state *shared, mk_str text);
 
 #endif

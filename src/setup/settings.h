@@ -13,7 +13,8 @@ struct mk_listen {
     struct mk_sockaddr addr;
     mk_str written;
     struct mk_conf_source_pos at;
-    bool takes_port;         /* only an address: `Port` adds the port, before or after this line */
+    bool takes_port;         /* the line has only an address: `Port` adds the port, before or after this
+                                line */
     bool tls;                /* accepts only TLS connections */
     bool http2;              /* accepts only HTTP/2, without TLS */
     bool of_server;          /* from [SERVER]: hosts without a Listen use it */
@@ -75,7 +76,7 @@ struct mk_vhost_common_settings {
 
 struct mk_server_settings {
     struct mk_listens listens;
-    uint16_t port; /* for a Listen with only an address, as in Monkey before 1.6 */
+    uint16_t port; /* port for a Listen with only an address, as in Monkey before 1.6 */
     unsigned workers;
     mk_str pid_file, user, group;
     bool hide_version, keep_alive, fdt, sandbox;
@@ -125,7 +126,7 @@ struct mk_location_settings {
     struct mk_request_settings request;
 };
 
-/* Free-form entries as written; interpreted later. */
+/* A free-form entry as written, which is interpreted later. */
 struct mk_conf_pair {
     mk_str key, value;
     const struct mk_conf_entry *entry;

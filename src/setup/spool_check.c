@@ -6,7 +6,7 @@
 #include "setup/keys.h"
 #include "web/spool_quota.h"
 
-/* An error in [SERVER] is reported once for all hosts. */
+/* Ensures that an error in [SERVER] is reported once for all hosts. */
 struct spool_check {
     const struct mk_config_generation *g;
     struct mk_conf_report *report;

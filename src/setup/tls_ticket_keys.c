@@ -23,7 +23,7 @@ struct mk_tls_tickets *mk_tls_ticket_keys_get(struct mk_shared_state *shared)
     if (!t)
         return NULL;
     if (!t->has_key) {
-        (void)madvise(t, sizeof *t, MADV_DONTDUMP); /* no keys in a core dump */
+        (void)madvise(t, sizeof *t, MADV_DONTDUMP); /* keeps the keys out of core dumps */
         if (generate_ticket_key(&t->tickets.keys[t->tickets.newest % MK_TLS_TICKET_KEYS]))
             return NULL;
         t->has_key = true;

@@ -43,7 +43,7 @@ static struct mk_conf_source_pos host_key_pos(const struct host_builder *b, cons
     return e ? mk_conf_tree_value_pos(e, e->value) : b->site->section->at;
 }
 
-/* Relative to the folder of the configuration file, like @INCLUDE; NUL-terminated. */
+/* Resolves a path relative to the folder of the configuration file, like @INCLUDE; NUL-terminated. */
 static mk_str resolve_host_path(struct host_builder *b, mk_str path)
 {
     mk_str file = b->site->section->at.file;
@@ -81,7 +81,7 @@ static bool is_safe_relative(mk_str path)
 
 /* ---- Users ---- */
 
-/* A user's link may lead anywhere: the master, as root, must not open a folder that the workers could not
+/* A link of a user may lead anywhere: the master, as root, must not open a folder that the workers could not
  * enter. */
 static mk_err open_as_worker(const struct host_builder *b, const char *path, int *fd)
 {
@@ -337,7 +337,7 @@ static void build_routes(struct host_builder *b)
     add_default_route(b, routes, &n);
     s->host.routes = routes;
     s->host.n_routes = n;
-    if (!mk_script_names_collect(b->arena, &s->host)) /* as for the routes: out of memory */
+    if (!mk_script_names_collect(b->arena, &s->host)) /* out of memory, as for the routes */
         s->host.n_routes = 0;
     warn_of_exact_folders(b);
     warn_of_unserved_root(b);

@@ -5,7 +5,7 @@
 
 #include "setup/config_generation_type.h"
 
-/* Builds site->host from the rest of *site. Errors go to the report; faulty parts are omitted. */
+/* Builds site->host from the rest of *site. Errors go to the report; invalid parts are omitted. */
 void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,
                            struct mk_conf_report *report);
 /* Closes the files opened by mk_vhost_config_build(). */

@@ -100,12 +100,12 @@ static BIO *push_socket_bio(BIO *b, struct mk_tls *t)
     if (!plain)
         return NULL;
     BIO_set_fd(plain, t->fd, BIO_NOCLOSE);
-    BIO_push(b, plain); /* freed with b */
+    BIO_push(b, plain); /* freed together with b */
     return plain;
 }
 
-/* From here on the kernel encrypts: our own ciphertext must be sent before. 0: continue without kernel
- * TLS. */
+/* From here on, the kernel encrypts: our own ciphertext must be sent first. Returns 0 to continue without
+ * kernel TLS. */
 static long start_kernel_tls(BIO *b, struct mk_tls *t, void *keys)
 {
     if (mk_tls_write_buffer_flush(t, false) ||

@@ -50,7 +50,7 @@ static mk_err set_trusted_authorities(struct mk_tls_client *c, const struct mk_t
     return 0;
 }
 
-/* Loads it as for a host; only the SSL_CTX part is needed. */
+/* Loads the client certificate like that of a host; only the SSL_CTX of the context is needed. */
 static mk_err set_client_certificate(struct mk_tls_client *c, const struct mk_tls_client_settings *r,
                                      struct mk_tls_settings_error *problem)
 {

@@ -72,7 +72,7 @@ static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
            apply_groups(ssl, from, to);
 }
 
-/* The name becomes part of a path. */
+/* The name becomes part of a path, so it must be harmless there. */
 static bool is_plain_host_name(const char *name)
 {
     for (const char *p = name; *p; p++) {
@@ -99,8 +99,8 @@ static int reject_hello(struct mk_tls *t, int *alert, int with, const char *erro
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* The ACME server presents no certificate, so its session must not be resumed elsewhere, nor another one
- * here. */
+/* The ACME server presents no client certificate, so its session must not be resumed elsewhere, and no other
+ * session here. */
 static bool apply_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
 {
     static const unsigned char no_host[] = CHALLENGE;
@@ -116,7 +116,8 @@ int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg)
     char name[NAME_MAX_LEN + 1];
     bool challenge = is_acme_challenge(ssl);
     (void)arg;
-    if (t->challenge && !challenge) /* a second ClientHello must say the same (RFC 8446, 4.1.2) */
+    if (t->challenge && !challenge) /* a second ClientHello must not differ from the first (RFC 8446,
+                                       4.1.2) */
         return reject_hello(t, alert, SSL_AD_ILLEGAL_PARAMETER,
                             "it changed the protocol during the handshake");
     t->challenge = challenge;
@@ -139,7 +140,7 @@ int mk_tls_client_hello_servername_cb(SSL *ssl, int *alert, void *arg)
     (void)ssl;
     (void)alert;
     (void)arg;
-    return SSL_TLSEXT_ERR_OK; /* the context was chosen by it */
+    return SSL_TLSEXT_ERR_OK; /* the name has already selected the context */
 }
 
 /* ---- ALPN ---- */

@@ -18,7 +18,7 @@ enum {
     DATE_MAX = 32,
 };
 
-/* Copies the text, with the lifetime of the stream. */
+/* Copies the text, so that it lives as long as the stream. */
 static void set_reason_text(struct mk_tls *t, struct mk_buf *text, const char *in_short)
 {
     mk_buf_add_char(text, '\0');
@@ -59,7 +59,7 @@ static mk_str general_name_text(const GENERAL_NAME *name, char buf[INET6_ADDRSTR
     return mk_str_of(NULL, 0);
 }
 
-/* The certificate's names; without any, that of its subject. */
+/* Appends the names of the certificate, or the name of its subject if it has none. */
 static void append_cert_names(struct mk_buf *out, const X509 *x)
 {
     char buf[INET6_ADDRSTRLEN];
@@ -184,7 +184,7 @@ static const char *explain_ssl_reason(const struct mk_tls *t, int reason)
         return "it supports neither TLS 1.2 nor TLS 1.3";
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
         return "it does not support HTTP/1.1";
-    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2: also if a required certificate is missing */
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* in TLS 1.2, also sent if a required certificate is missing */
         return t->call->client_cert_requested ? explain_cert_request(t)
                                               : "it supports none of our ciphers, groups and signatures";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:

@@ -5,12 +5,12 @@
 
 #include "tls/stream_type.h"
 
-/* For SSL_CTX_set_verify: OpenSSL decides, this records the reason. */
+/* For SSL_CTX_set_verify: OpenSSL decides, and this callback records the reason. */
 int mk_tls_connect_error_verify_cb(int ok, X509_STORE_CTX *ctx);
 /* For SSL_CTX_set_cert_cb: the server requests our certificate. */
 int mk_tls_connect_error_cert_cb(SSL *ssl, void *arg);
 
-/* Sets the reason, unless known, from OpenSSL's last error. */
+/* Sets the reason from OpenSSL's last error, unless it is known already. */
 MK_COLD void mk_tls_connect_error_explain(struct mk_tls *t);
 
 #endif

@@ -12,7 +12,7 @@ int64_t mk_tls_context_valid_from(const struct mk_tls_context *context);
 int64_t mk_tls_context_valid_until(const struct mk_tls_context *context);
 bool mk_tls_context_has_certificate(const struct mk_tls_context *context, const char *certificate);
 
-/* For connections before a host is selected; NULL: out of memory. */
+/* Creates the context for connections before a host is selected. NULL: out of memory. */
 SSL_CTX *mk_tls_context_without_certificate(void);
 
 #endif

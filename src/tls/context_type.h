@@ -12,13 +12,13 @@ enum { MK_TLS_KEYPAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
 
 /* An OCSP response as bytes. */
 struct mk_tls_ocsp_staple {
-    X509 *certificate; /* the context's */
+    X509 *certificate; /* the certificate in the context */
     unsigned char *answer;
     size_t len;
     int64_t until; /* seconds since 1970 */
 };
 
-/* A certificate with its key, kept for the next configuration: its files may be invalid by then. */
+/* A certificate with its key, kept for the next configuration, because the files may be invalid by then. */
 struct mk_tls_loaded_keypair {
     char *file; /* certificate file */
     X509 *leaf;

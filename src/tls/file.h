@@ -13,7 +13,8 @@
 mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 
-/* The same for a text, which must outlive the BIO; `name` is its name in the error. */
+/* Like mk_tls_file_read_to_bio(), but for a text, which must outlive the BIO; errors refer to it as
+ * `name`. */
 mk_err mk_tls_file_text_to_bio(const char *text, const char *name, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 

@@ -9,7 +9,7 @@
 mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair *pair,
                            struct mk_tls_settings_error *problem);
 
-/* Uses certificate and key of one file for this connection only. */
+/* Uses the certificate and key in one file for this connection only. */
 mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file);
 
 #endif

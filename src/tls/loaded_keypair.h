@@ -8,12 +8,12 @@
 /* NULL: the context has loaded no certificate from that file. */
 const struct mk_tls_loaded_keypair *mk_tls_loaded_keypair_find(const struct mk_tls_context *c,
                                                                const char *file);
-/* True if the context has a certificate with the same key type. */
+/* Does the context have a certificate with the same key type? */
 bool mk_tls_loaded_keypair_has_key_type(const struct mk_tls_context *c, X509 *leaf);
-/* Holds references. */
+/* Adds a key pair; the context holds references to both parts. */
 mk_err mk_tls_loaded_keypair_add(struct mk_tls_context *c, const char *file, X509 *leaf,
                                  STACK_OF(X509) * chain, EVP_PKEY *key) MK_MUST_USE;
-/* Frees all of the context's. */
+/* Frees all key pairs of the context. */
 void mk_tls_loaded_keypair_free_all(struct mk_tls_context *c);
 
 #endif

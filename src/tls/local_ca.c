@@ -84,7 +84,7 @@ static bool set_random_serial(X509 *x)
     return ok;
 }
 
-/* As text: with a 32-bit long, the library's time_t may differ from ours. */
+/* Passes the time as text: with a 32-bit long, the library's time_t may differ from ours. */
 static bool set_asn1_time(ASN1_TIME *t, int64_t when)
 {
     char text[sizeof "YYYYMMDDhhmmssZ"];
@@ -302,7 +302,7 @@ static bool add_alt_names(X509 *x, const struct mk_tls_names *names)
 {
     struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
     bool ok = names->n > 0;
-    mk_buf_add(&text, MK_STR("critical")); /* required if there is no other name */
+    mk_buf_add(&text, MK_STR("critical")); /* must be critical if there is no other name */
     for (size_t i = 0; ok && i < names->n; i++)
         ok = append_name(&text, "", names->at[i]);
     mk_buf_add(&text, mk_str_of("", 1));
@@ -314,7 +314,7 @@ static bool add_alt_names(X509 *x, const struct mk_tls_names *names)
 /* The leaf must be complete, because OpenSSL caches its extensions here. */
 static bool ca_permits_leaf(const struct mk_tls_local_ca *a, X509 *leaf)
 {
-    (void)X509_check_purpose(leaf, -1, 0); /* caches the names, of an unsigned certificate as well */
+    (void)X509_check_purpose(leaf, -1, 0); /* caches the names, even of an unsigned certificate */
     NAME_CONSTRAINTS *nc = X509_get_ext_d2i(a->certificate, NID_name_constraints, NULL, NULL);
     bool ok = !nc || NAME_CONSTRAINTS_check(leaf, nc) == X509_V_OK;
     NAME_CONSTRAINTS_free(nc);

@@ -5,7 +5,7 @@
 
 #include "tls/context_type.h"
 
-/* `file` NULL: none. */
+/* Loads the response for the certificate from `file`; NULL: there is none. */
 mk_err mk_tls_ocsp_staple_load(struct mk_tls_context *c, X509 *certificate, const char *file,
                                struct mk_tls_settings_error *problem);
 

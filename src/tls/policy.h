@@ -5,10 +5,11 @@
 
 #include "tls/context_type.h"
 
-/* Versions, ciphers, groups. */
+/* Applies protocol versions, ciphers and groups. */
 mk_err mk_tls_policy_apply(struct mk_tls_context *c, const struct mk_tls_server_settings *rules,
                            struct mk_tls_settings_error *problem);
-/* Client certificates; contexts that trust different authorities do not share sessions. */
+/* Applies the rules for client certificates; contexts that trust different authorities do not share
+ * sessions. */
 mk_err mk_tls_policy_apply_client_auth(struct mk_tls_context *c, const struct mk_tls_server_settings *rules,
                                        struct mk_tls_settings_error *problem);
 

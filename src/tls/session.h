@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions with servers: each connection resumes the last session, which saves certificates and most of the
- * computation. */
+/* Sessions with servers: each connection resumes the last session, which saves the exchange of certificates
+ * and most of the computation. */
 #ifndef MK_TLS_SESSION_H
 #define MK_TLS_SESSION_H
 
@@ -8,12 +8,13 @@
 
 /* For SSL_CTX_sess_set_new_cb. */
 int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session);
-/* The handshake is complete. */
+/* Call it when the handshake is complete. */
 void mk_tls_session_on_handshake_done(struct mk_tls *t);
 
-/* Before the handshake: resumes the caller's last session if it belongs to that client and name. */
+/* Call it before the handshake: resumes the caller's last session if that session belongs to the same client
+ * and name. */
 void mk_tls_session_resume(struct mk_tls *t);
-/* The handshake failed, possibly because of the session. */
+/* Call it when the handshake has failed: discards the session, which may be the cause. */
 void mk_tls_session_discard(struct mk_tls *t);
 void mk_tls_session_free(struct mk_tls_session *session);
 

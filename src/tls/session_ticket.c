@@ -76,12 +76,12 @@ int mk_tls_session_ticket_key_cb(SSL *ssl, unsigned char *name, unsigned char *i
     if (is_old && !key_has_name(before, name))
         return NOT_OURS;
     int r = init_decryption(is_old ? before : now, iv, cipher, mac);
-    bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* a TLS 1.3 ticket is used once */
+    bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* a TLS 1.3 ticket is used only once */
     return r == FINE && renews ? RENEW : r;
 }
 
-/* Tickets are renewed on each connection without verifying the client's certificate again. So its expiry is
- * checked here, or a once valid certificate would admit the client forever. */
+/* Tickets are renewed on each connection without verifying the client's certificate again. The expiry is
+ * therefore checked here: otherwise a certificate that was valid once would admit the client forever. */
 static bool certificate_has_expired(const X509 *client)
 {
     return client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0;

@@ -6,10 +6,10 @@
 #include "base/err.h"
 #include "event/tls.h"
 
-/* Returns -EINVAL, and sets *p to an error caused by `file`; NULL: by no file. */
+/* Returns -EINVAL, and sets *p to an error caused by `file`; NULL: no file is the cause. */
 MK_COLD mk_err mk_tls_settings_error_set(struct mk_tls_settings_error *p, const char *file, const char *fmt,
                                          ...) MK_PRINTF(3, 4);
-/* The same, followed by ": " and OpenSSL's last error. */
+/* Like mk_tls_settings_error_set(), but appends ": " and OpenSSL's last error. */
 MK_COLD mk_err mk_tls_settings_error_set_openssl(struct mk_tls_settings_error *p, const char *file,
                                                  const char *what);
 /* Only the first warning is reported. */

@@ -114,8 +114,8 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, si
     return (ssize_t)got;
 }
 
-/* Sends protocol messages with the next data, or alone if none follows. Not while the caller waits for
- * writability: it would not learn of the result. */
+/* Sends protocol messages with the next data, or alone if none follows. This must not happen while the caller
+ * waits for writability, because the caller would not learn of the result. */
 static mk_err send_protocol_messages(struct mk_tls *t, bool at_once)
 {
     if (!at_once || t->owed)
@@ -143,7 +143,7 @@ static ssize_t tls_read(struct mk_stream *s, char *buf, size_t cap)
     return e && n < 0 && t->broken ? e : n;
 }
 
-/* A close_notify may come without a FIN. It is found once all data before it is read. */
+/* A close_notify may arrive without a FIN. It is found when all data before it has been read. */
 static bool tls_check_end(struct mk_stream *s)
 {
     struct mk_tls *t = s->tls;
@@ -183,7 +183,7 @@ static ssize_t encrypt_plaintext(struct mk_tls *t, const char *p, size_t len)
     return 0;
 }
 
-/* A head, or the last response before the end, is sent with what follows. */
+/* Holds back a head, or the last response before the end, to send it with the data that follows. */
 static ssize_t hold_small_write(struct mk_tls *t)
 {
     ssize_t told = (ssize_t)t->owed;
@@ -378,7 +378,8 @@ static void message_cb(int is_ours, int version, int type, const void *p, size_t
         return;
     t->updates++;
     bool ours_too = message[MESSAGE_HEAD] == UPDATE_REQUESTED;
-    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || (t->kernel && ours_too)) /* it keeps its keys */
+    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || (t->kernel && ours_too)) /* the kernel keeps its
+                                                                                          keys */
         t->broken = -EPROTO;
 }
 
@@ -404,8 +405,8 @@ static const char *failure_reason(const struct mk_tls *t)
     return text ? text : "the peer is gone";
 }
 
-/* Sends the last flight, unless it can be sent with our next data: in TLS 1.3 only tickets remain. In TLS 1.2
- * the client waits for it. */
+/* Sends the last flight, unless it can be sent with our next data: in TLS 1.3, it contains only tickets. In
+ * TLS 1.2, the client waits for it. */
 static mk_err send_last_flight(struct mk_tls *t)
 {
     if (t->call || SSL_version(t->ssl) >= TLS1_3_VERSION)

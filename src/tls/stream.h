@@ -8,12 +8,12 @@
 /* For the functions that open streams: creates one without a role, which does not own its descriptor yet.
  * NULL: out of memory. */
 struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx);
-/* Becomes *s and takes ownership of the descriptor. */
+/* Sets up *s to use the TLS stream, which takes ownership of the descriptor. */
 void mk_tls_stream_attach(struct mk_stream *s, struct mk_tls *t);
 /* Frees everything except the descriptor. */
 void mk_tls_stream_free(struct mk_tls *t);
 
-/* See mk_tls_module. */
+/* See use_send_file of struct mk_tls_module. */
 void mk_tls_stream_set_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                       size_t len));
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);

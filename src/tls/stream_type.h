@@ -44,7 +44,8 @@ struct mk_tls {
     struct mk_tls_unsent *left;
     size_t owed; /* bytes encrypted but not reported as written: the caller offers them again */
     struct mk_tls_early_input *early;
-    struct mk_tls_client_cert_info *visitor; /* client certificate info, once a plugin requested it */
+    struct mk_tls_client_cert_info *visitor; /* information on the client certificate, once a plugin has
+                                                requested it */
     uint64_t heard;                          /* bytes received */
     uint32_t updates;                        /* key updates of the peer */
     uint32_t pulled;                         /* bytes read from the socket during the current call */
@@ -57,7 +58,7 @@ struct mk_tls {
     bool control; /* the next record is not application data, which the kernel must know */
 };
 
-/* The error of further writes. */
+/* The error that all later writes return. */
 static inline mk_err mk_tls_write_error(const struct mk_tls *t)
 {
     return t->broken || !t->call ? t->broken : t->call->mute;

@@ -168,7 +168,7 @@ static void refresh_shared_store(void)
     each_system_ca_file(add_file_to_stamp, &now);
     if (shared.store && now.n == shared.file_stamp.n && now.sum == shared.file_stamp.sum)
         return;
-    X509_STORE_free(shared.store); /* its users hold references */
+    X509_STORE_free(shared.store); /* users of the store hold references */
     shared.store = read_system_store();
     shared.file_stamp = now;
     shared.users = 0;

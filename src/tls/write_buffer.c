@@ -9,7 +9,8 @@
 enum {
     RECORD_MORE = 64,                                            /* record overhead, rounded up */
     ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the records of one call */
-    SMALL = 4096,                                                /* better sent with what follows */
+    SMALL = 4096,                                                /* kept rests up to this size are sent with
+                                                                    the next data */
     KEPT_MAX = 256 * 1024, /* protocol messages that the peer does not read */
 };
 
@@ -102,7 +103,7 @@ mk_err mk_tls_write_buffer_save_unsent(struct mk_tls *t)
     return thread_buffers->len ? append_unsent(t, thread_buffers->sealed, thread_buffers->len) : 0;
 }
 
-/* A small kept rest is prepended to the next data if there is space. */
+/* Prepends a small kept rest to the next data if there is space. */
 static bool prepend_unsent(struct mk_tls *t)
 {
     size_t n = t->left->len - t->left->from;
@@ -116,7 +117,7 @@ static bool prepend_unsent(struct mk_tls *t)
     return true;
 }
 
-/* 0: nothing is left to send. */
+/* Sends kept data. 0: nothing is left to send. */
 static mk_err send_unsent(struct mk_tls *t)
 {
     ssize_t n = send_to_socket(t, t->left->bytes + t->left->from, t->left->len - t->left->from,

@@ -9,18 +9,18 @@
 
 enum { MK_TLS_WRITE_PLAINTEXT_MAX = 64 * 1024 }; /* data bytes per call */
 
-/* Allocates this thread's buffers, unless done. */
+/* Allocates the buffers of this thread, unless they exist. */
 mk_err mk_tls_write_buffer_init(void);
 /* Buffer for MK_TLS_WRITE_PLAINTEXT_MAX bytes of data, valid within one call. */
 char *mk_tls_write_buffer_plaintext(void);
 
 /* False: out of memory, or far too much is kept already. */
 bool mk_tls_write_buffer_append_records(struct mk_tls *t, const char *p, size_t len);
-/* Sends what was gathered. -EAGAIN: the rest is kept. */
+/* Sends the gathered records. -EAGAIN: the rest is kept. */
 mk_err mk_tls_write_buffer_flush(struct mk_tls *t, bool more);
-/* Keeps what was gathered for the next flush. */
+/* Keeps the gathered records for the next flush. */
 mk_err mk_tls_write_buffer_save_unsent(struct mk_tls *t);
-/* Discards what was gathered. */
+/* Discards the gathered records. */
 void mk_tls_write_buffer_discard(void);
 
 #endif

@@ -9,7 +9,8 @@
 
 enum { MK_TLS_X509_NAME_MAX = 2048 };
 
-/* RFC 2253: "CN=name,O=...". Absent if too long: a truncated name would be a different name. */
+/* Formats the name as in RFC 2253: "CN=name,O=...". Absent if it is too long: a truncated name would be a
+ * different name. */
 mk_str mk_tls_x509_name_format(const X509_NAME *name, char buf[MK_TLS_X509_NAME_MAX]);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "upstream/pool_type.h"
 
-/* Chooses a backend that is up and not in `avoid`: from the primary servers, else from the backups, else, if
- * all have failed, from the failed ones. NULL: no server is usable. */
+/* Chooses a backend that is up and not yet tried: a primary server, or else a backup, or else, if all servers
+ * have failed, a failed one. NULL: no server is usable. */
 struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
                                      uint64_t avoid);
 

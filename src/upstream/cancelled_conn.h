@@ -8,7 +8,7 @@
 #include "upstream/pool_type.h"
 
 enum {
-    MK_CANCELLED_CONN_MS = 60 * 1000, /* default when the request has no timeout */
+    MK_CANCELLED_CONN_MS = 60 * 1000, /* default if the request has no timeout */
     MK_CANCELLED_CONN_BYTES =
         64 * 1024, /* response bytes to discard; then the connection is closed, which tells the server */
 };
@@ -19,7 +19,7 @@ enum {
 bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams) MK_MUST_USE;
 /* Handles an event. False: close the connection now. */
 bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c) MK_MUST_USE;
-/* Returns a cancelled connection whose time has expired, or NULL. */
+/* Returns a cancelled connection whose time limit has expired, or NULL. */
 struct mk_upstream_conn *mk_cancelled_conn_find_expired(const struct mk_backend *o);
 
 /* When the next cancelled connection expires; UINT64_MAX: none. */

@@ -19,11 +19,11 @@ struct mk_client_share_pass {
     uint64_t used_up[4];
     unsigned n;
 };
-/* Cached mk_client_share_is_used_up(), for one server per pass. */
+/* Like mk_client_share_is_used_up(), but cached, for one server per pass. */
 bool mk_client_share_is_used_up_in_pass(struct mk_client_share_pass *p, const struct mk_backend *o,
                                         uint64_t client);
 
-/* How many requests of one client may wait for the upstream in this worker. */
+/* The maximum number of requests of one client that may wait for the upstream in this worker. */
 unsigned mk_client_share_queue_max(const struct mk_upstream *u);
 
 #endif

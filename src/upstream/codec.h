@@ -28,13 +28,13 @@ struct mk_codec_response_state {
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
     int error;           /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */
-    const char *problem; /* its reason (static string) */
+    const char *problem; /* reason of the error (static string) */
 };
 
 struct mk_codec_ops {
     bool keeps;  /* keep-alive: the connection may be reused */
     bool is_cgi; /* the response has CGI syntax */
-    /* Serializes the request head; running out of memory shows in `out`. Returns 0, or -EINVAL or -E2BIG with
+    /* Serializes the request head; if memory runs out, `out` fails. Returns 0, or -EINVAL or -E2BIG with
      * *problem (static). */
     mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *options,
                          const char **problem);
@@ -55,7 +55,7 @@ size_t mk_codec_http_accept_key(const struct mk_upstream_request_options *option
 /* Does the response contain this key exactly once? */
 bool mk_codec_http_has_accept_key(const struct mk_headers *fields, mk_str key);
 
-/* ---- Common to several protocols ---- */
+/* ---- Shared by several protocols ---- */
 
 /* Body without framing. */
 extern const struct mk_codec_body_framing mk_codec_plain_frame;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FastCGI codec: CGI variables and body in records (see http/fcgi.h). */
+/* FastCGI codec: sends CGI variables and the body in records (see http/fcgi.h). */
 #include "upstream/codec_cgi.h"
 
 /* Returns how many of the written NUL bytes belong to lengths. */
@@ -125,7 +125,7 @@ static enum mk_response_parser_event read_fastcgi_records(struct mk_codec_respon
     return step;
 }
 
-/* EOF before the end of the request: the connection broke. */
+/* EOF before the end of the request means that the connection broke. */
 static enum mk_response_parser_event fastcgi_read_eof(struct mk_codec_response_state *input)
 {
     if (input->error)

@@ -18,7 +18,7 @@ struct head_writer {
 
 /* ---- The head of the request ---- */
 
-/* The first line is Host; no line may end the head or continue the previous line. */
+/* Is the first line Host, and does no line end the head or continue the previous line? */
 static bool are_header_lines(mk_str lines)
 {
     const char *at = lines.p, *end = lines.p + lines.len;
@@ -67,7 +67,7 @@ static bool write_request_line(struct head_writer *w)
 }
 
 /* Connection and framing headers are written by the codec only. The caller decides about 100 Continue, not a
- * client's header. */
+ * header of the client. */
 static bool is_managed_header(enum mk_header_id id)
 {
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;

@@ -10,7 +10,7 @@
 #define TO(state) MK_SM_TO(MK_UPSTREAM_CONN_##state)
 
 static const struct mk_sm_states states = {
-    /* OPEN: took over the socket of an idle connection. */
+    /* OPEN: the connection took over the socket of an idle one. */
     MK_SM_STATE(MK_UPSTREAM_CONN_WAITING, "waiting", TO(CONNECTING) | TO(OPEN)),
     MK_SM_STATE(MK_UPSTREAM_CONN_CONNECTING, "connecting",
                 TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to one server of an upstream. It waits in the queue of its backend set, connects, serves one
- * request at a time, and idles in the pool between requests. One object represents one TCP connection. Once it
- * is open, the loop calls its owner: a request, the pool or a health check. */
+ * request at a time, and is idle in the pool between requests. One object represents one TCP connection. Once
+ * it is open, the loop calls its owner: a request, the pool or a health check. */
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
@@ -53,7 +53,7 @@ struct mk_upstream_conn {
     unsigned slot;
     int error; /* why connecting failed; 0: connected or still possible */
 
-    /* ---- The request that it is acquired for ---- */
+    /* ---- The request for which the connection is acquired ---- */
     struct mk_list link;    /* in the wait queue */
     struct mk_list changed; /* in the list of changed connections */
     struct mk_backend_set *set;
@@ -66,12 +66,12 @@ struct mk_upstream_conn {
     uint64_t waits_since_ms; /* 0: not waiting */
     const char *why;         /* text for `fault`; NULL: none */
     int chosen;              /* index of the server chosen last; -1: none */
-    int fault;               /* error to log for the request: a negated errno value */
+    int fault;               /* negated errno value of the error to log for the request */
     uint32_t abandon_ms;     /* see mk_upstream_conn_mark_cancelled() */
     uint8_t n_failed;        /* failed addresses of this server */
     bool notes_events;       /* on_ready calls mk_upstream_conn_note_event() */
     bool is_abandoned, streams;
-    bool is_held_back; /* the last attempt was refused because the client's share was used up */
+    bool is_held_back; /* the last attempt was rejected because the client's share was used up */
     bool is_answered;  /* a byte of the response has arrived */
 
     struct mk_sockaddr to; /* remote address; last member, because it is large and never cleared */
@@ -87,22 +87,22 @@ static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
     return c->state.state != MK_UPSTREAM_CONN_WAITING;
 }
 
-/* Starts connecting to the address; on_event is called from then on. Returns 0, or the immediate error: then
- * there is no socket. */
+/* Starts connecting to the address; on_event is called from then on. Returns 0, or an immediate error, after
+ * which there is no socket. */
 int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
                              const struct mk_sockaddr *to, struct mk_worker *w,
                              struct mk_tls_session **session);
 /* Closes the socket of a connected connection. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
-/* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from`, and sets the callback
- * of `c`. */
+/* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from` and sets the
+ * callback of `c`. */
 void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
 
 /* Sets the owner's callback. While the socket is open, the watcher calls it directly, so it begins with
  * mk_upstream_conn_note_event(). */
 void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
                                    void *ctx);
-/* From now on, passes the events of the open connection to the request. */
+/* Passes the events of the open connection to the request from now on. */
 void mk_upstream_conn_lend(struct mk_upstream_conn *c);
 
 /* Connecting failed: notifies the owner. */
@@ -112,7 +112,7 @@ void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
  * such as a session ticket or a key update? */
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which);
 
-/* For users of acquired connections, besides monkey/upstream.h. */
+/* Functions for users of acquired connections, in addition to those of monkey/upstream.h. */
 /* on_ready calls mk_upstream_conn_note_event() itself, which saves an indirect call. */
 void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c);
 /* Records that an event reported input or the end of input. */

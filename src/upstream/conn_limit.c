@@ -107,14 +107,15 @@ bool mk_conn_limit_is_share_used_up(const struct mk_conn_limit *l, const struct 
     return exceeds_share(l, r, client, 0);
 }
 
-/* Workers that do this at the same time may see each other and all back off: the last of them retries. */
+/* Workers that assign slots at the same time may see each other and all back off: the last of them
+ * retries. */
 bool mk_conn_limit_assign_slot(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                unsigned slot, uint64_t client)
 {
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         set_slot_client(mk_conn_limit_backend(l, r->backend), slot, client);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers doing this at the same time, at least one
-                                                  * sees the other */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that assign slots at the same time, at
+                                                  * least one sees the other */
         if (!exceeds_share(l, r, client, 1))
             return true;
         mk_conn_limit_unassign_slot(l, r->backend, slot);
@@ -258,8 +259,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
                                    bool hides)
 {
     if (hides)
-        set_unpublished(l, backend, row, true); /* set first: a request can be published or hidden at any
-                                                 * time */
+        set_unpublished(l, backend, row, true); /* set first, because a request can be published or hidden at
+                                                 * any time */
     struct mk_conn_limit_waiter *shown = mk_conn_limit_backend(l, backend)->waiters[row];
     for (unsigned k = 0; k < MK_CONN_LIMIT_WAITERS; k++) {
         if (LOAD(&shown[k].client) != waiters[k].client)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connection limit of each backend, in memory shared by all workers: the slots, the share of one client, and
  * the request that has waited longest. Independent of connections and of the event loop. A worker may die at
- * any instruction: its row records what it held.
+ * any instruction: its row records the slots and waiting requests that it held.
  *
- * No request waits while a slot is free that it may use. A worker that releases a slot, a share or a waiting
+ * No request waits while a slot that it may use is free. A worker that releases a slot, a share or a waiting
  * request wakes the next worker in order; a woken worker that does not use the slot wakes the next one. A
- * worker publishes what it wants, or has released, before it reads the others' rows: if two do so at the same
- * time, at least one sees the other. */
+ * worker publishes its waiting requests, or what it has released, before it reads the rows of other workers:
+ * if two workers do so at the same time, at least one sees the other. */
 #ifndef MK_UPSTREAM_CONN_LIMIT_H
 #define MK_UPSTREAM_CONN_LIMIT_H
 
@@ -41,7 +41,7 @@ struct mk_conn_limit_backend {
     /* For each worker: the request that has waited longest and may use the backend, and the longest waiting
      * one of another client that has not used up its share. */
     struct mk_conn_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_CONN_LIMIT_WAITERS];
-    /* Bitmap of rows that have waiting requests of further clients: their shares may have room later. */
+    /* Bitmap of rows that have waiting requests of other clients, whose shares may have room later. */
     uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
 };
 
@@ -79,12 +79,12 @@ static inline struct mk_conn_limit_backend *mk_conn_limit_backend(const struct m
     return &l->memory->of[backend];
 }
 
-/* Master only. False: out of memory, reported. */
+/* Master only. False: out of memory, and the error was reported. */
 bool mk_conn_limit_open(struct mk_conn_limit *l, struct mk_config *config);
-/* Master only, before workers start. False: out of descriptors, reported. */
+/* Master only, before workers start. False: out of descriptors, and the error was reported. */
 bool mk_conn_limit_open_fds(struct mk_conn_limit *l, struct mk_config *config);
 
-/* The stats slot is assigned to another backend. */
+/* Call it when the stats slot is assigned to another backend. */
 void mk_conn_limit_reset_backend(const struct mk_conn_limit *l, unsigned backend);
 
 /* ---- Rows of workers ---- */
@@ -117,12 +117,12 @@ void mk_conn_limit_unassign_slot(const struct mk_conn_limit *l, unsigned backend
 
 /* ---- Order of the workers ---- */
 
-/* Publishes this worker's waiting requests for the backend; `hides`: further clients wait as well. */
+/* Publishes this worker's waiting requests for the backend; `hides`: other clients are waiting as well. */
 void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backend, unsigned row,
                                    const struct mk_conn_limit_waiter waiters[MK_CONN_LIMIT_WAITERS],
                                    bool hides);
-/* Row of another worker whose request comes before one of this row that has waited since then (0: starting
- * now); -1: none. */
+/* Row of another worker whose request precedes a request of this row that has waited since `since_ms` (0: it
+ * starts waiting now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     unsigned row, uint64_t since_ms);
 /* When the next waiting request of another worker exceeds its limit, so that its worker counts as stuck and
@@ -135,7 +135,7 @@ uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const
 /* Edge-triggered eventfd that becomes readable when this row, or another row that shares it, is woken. */
 int mk_conn_limit_wake_fd(const struct mk_conn_limit *l, unsigned row);
 void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, unsigned row);
-/* Wakes the other workers with requests that they do not show: usually there are none. */
+/* Wakes the other workers with unpublished requests; usually there are none. */
 void mk_conn_limit_scan_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row);
 static inline void mk_conn_limit_wake_unpublished(const struct mk_conn_limit *l, unsigned backend,
                                                   unsigned row)
@@ -146,7 +146,7 @@ static inline void mk_conn_limit_wake_unpublished(const struct mk_conn_limit *l,
 }
 /* Wakes all workers whose requests wait for the backend. */
 void mk_conn_limit_wake_waiters(const struct mk_conn_limit *l, unsigned backend);
-/* For which backends the row was woken since the last call: false for none. */
+/* Returns the backends for which the row was woken since the last call. False: none. */
 bool mk_conn_limit_take_woken(const struct mk_conn_limit *l, unsigned row,
                               uint64_t woken[MK_CONN_LIMIT_WORDS]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's address as written in a configuration. */
+/* The address of a server as written in the configuration. */
 #ifndef MK_UPSTREAM_ENDPOINT_H
 #define MK_UPSTREAM_ENDPOINT_H
 

@@ -6,7 +6,7 @@
 
 #include "upstream/pool_type.h"
 
-/* Notifies all workers, this one included, asynchronously. */
+/* Notifies all workers, including this one, asynchronously. */
 void mk_failover_broadcast(struct mk_backend *o);
 /* Moves the requests of this worker only. */
 void mk_failover_move_requests(struct mk_backend *o);
@@ -22,7 +22,7 @@ static inline uint32_t mk_failover_decode_upstream(uint32_t message)
 {
     return message & 0xffff;
 }
-/* -1: no server is down. */
+/* Decodes that message. Returns the index of the server; -1: no server is down. */
 static inline int mk_failover_decode_server(uint32_t message)
 {
     return (int)(message >> 16) - 1;

@@ -15,7 +15,7 @@ struct mk_freelist {
     void *blocks[MK_FREELIST_MAX];
 };
 
-/* NULL: out of memory. The contents are indeterminate. */
+/* Returns a block with indeterminate contents. NULL: out of memory. */
 void *mk_freelist_pop(struct mk_freelist *s);
 void mk_freelist_push(struct mk_freelist *s, void *block);
 void mk_freelist_fini(struct mk_freelist *s);
@@ -23,7 +23,7 @@ void mk_freelist_fini(struct mk_freelist *s);
 /* Allocates any size: a block from the list if large enough, else from the heap. `*size` is the wanted size
  * on entry and the actual size on return. NULL: out of memory. */
 void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size);
-/* `size`: as returned by mk_freelist_alloc(). */
+/* Frees the block; `size` is the size that mk_freelist_alloc() has returned. */
 void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size);
 
 #endif

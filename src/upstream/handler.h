@@ -33,14 +33,14 @@ struct mk_upstream_handler {
 
 /* Callbacks of a handler. */
 struct mk_upstream_handler_ops {
-    /* Fills in the upstream request, body included; method, idempotency and client are already set. Returns
-     * 0, or the status to reject the request with. */
+    /* Fills in the upstream request, including its body; method, idempotency and client are already set.
+     * Returns 0, or the status to reject the request with. */
     unsigned (*make_request)(struct mk_upstream_handler *h, struct mk_upstream_request_options *options);
     /* The request was started. This and all later callbacks except copy_head() may be NULL. */
     void (*on_start)(struct mk_upstream_handler *h, const struct mk_upstream_request_options *options);
     /* The backend sent an interim response (1xx). */
     void (*on_interim)(struct mk_upstream_handler *h);
-    /* The head has arrived. True: it is not a response for the client; the handler returns *verdict. */
+    /* The head has arrived. True: the head is not for the client, and the handler returns *verdict. */
     bool (*replace)(struct mk_upstream_handler *h, enum mk_verdict *verdict);
     /* Copies status and headers to our response. 0 or a negated errno value. */
     int (*copy_head)(struct mk_upstream_handler *h);
@@ -58,7 +58,7 @@ static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum 
 /* First call of a handler. `h` is zeroed except for ops, request, response, spools, and the body's mode and
  * upgrade. */
 enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h);
-/* State on later calls. NULL: this is the first call. */
+/* The state of the handler on later calls. NULL: this is the first call. */
 static inline struct mk_upstream_handler *mk_upstream_handler_of(const struct mk_request *request)
 {
     return mk_request_data(request);

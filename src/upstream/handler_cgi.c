@@ -11,7 +11,7 @@
 
 enum { ERRORS_MAX = 64 * 1024 }; /* maximum logged bytes of standard error */
 
-/* One of the three handlers. */
+/* The properties that distinguish the three handlers. */
 struct cgi_handler_type {
     const struct mk_plugin *plugin;
     enum mk_upstream_protocol protocol;
@@ -53,7 +53,7 @@ static struct cgi_request *cgi_request_of(struct mk_upstream_handler *h)
 
 /* ---- Options of a route ---- */
 
-/* Not relative to the configuration folder: it may be a path in another container. */
+/* The path is not relative to the configuration folder: it may be a path in another container. */
 static bool option_read_root(const struct mk_route_option *o)
 {
     struct cgi_route *r = o->route;
@@ -273,7 +273,7 @@ static mk_str cgi_script_filename(struct cgi_request *c, const struct document_r
         return cgi_join_path(c, c->route->root, c->script_name);
     mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_STR_NULL;
     if (!rest.len || rest.p[0] != '/' || mk_str_eq(root->path, root->real))
-        return name; /* or inside the folder of an Alias or of a user */
+        return name; /* or a file in the folder of an Alias or of a user */
     return cgi_join_path(c, root->real, rest);
 }
 
@@ -364,8 +364,8 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
     else
         split_program_path(route, mk_request_path(request), &name, &info);
     if (status == 404) {
-        if (name.p) /* set here, so that `static` does not send the source of a script that reappears
-                     * before it runs */
+        if (name.p) /* set here, so that `static` does not send the source of a script that reappears before
+                     * `static` runs */
             mk_response_set_status(response, 404);
         return MK_NEXT;
     }

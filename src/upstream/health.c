@@ -23,7 +23,7 @@ static struct mk_upstream_stats_health *shared_health(const struct mk_upstream_s
 /* ---- State ---- */
 
 /* Ignores health checks and failure times that the current configuration has disabled: shared memory outlives
- * it. */
+ * a configuration. */
 bool mk_health_is_check_failed(const struct mk_upstream_server *s)
 {
     return s->upstream->settings->check.len && LOAD(&shared_health(s)->is_check_failed);

@@ -7,10 +7,10 @@
 #include "upstream/server.h"
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
-/* Is the server down because of health checks, not just failures? Then it is not tried even if all servers
- * are down. */
+/* Is the server down because of health checks, not just failures? Such a server is not tried even if all
+ * servers are down. */
 bool mk_health_is_check_failed(const struct mk_upstream_server *s);
-/* How long it remains down because of failures; 0: not down. */
+/* How long the server remains down because of failures; 0: it is not down. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
 /* The server's weight in thousandths; reduced during slow start. */
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms);
@@ -18,14 +18,14 @@ unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms);
 /* Is this a local shortage of memory or descriptors, and not the server's fault? */
 bool mk_health_is_local_shortage(int error);
 
-/* True: it was down because of failures, and is now up. */
+/* True: the server was down because of failures, and is now up. */
 bool mk_health_record_success(const struct mk_upstream_server *s);
-/* A request failed because of the server. True: it was up, and is now down. */
+/* A request failed because of the server. True: the server was up, and is now down. */
 bool mk_health_record_failure(const struct mk_upstream_server *s);
 void mk_health_record_check(const struct mk_upstream_server *s, bool ok);
 /* Records the time to the first byte of the response. */
 void mk_health_record_latency(const struct mk_upstream_server *s, uint64_t us);
-/* Publishes its state. Returns whether it is up. */
+/* Publishes the state of the server. Returns whether the server is up. */
 bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
 
 /* ---- Recorded and logged ---- */

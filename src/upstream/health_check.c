@@ -88,8 +88,8 @@ static bool is_server_failure(struct mk_health_checker *c, const struct mk_socka
     return !at || !mk_resolver_mark_failed(names, at) || ++c->n_failed >= names->n;
 }
 
-/* Connecting failed. A local shortage, or a single failed address, says nothing about the server: the next
- * check may. */
+/* Handles a failure to connect. A local shortage, or a single failed address, says nothing about the server,
+ * but the next check may. */
 static void handle_connect_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
 {
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
@@ -172,7 +172,7 @@ static void advance_check(struct mk_health_checker *c)
     else if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
-        finish_check(c, true, NULL); /* the server accepts connections */
+        finish_check(c, true, NULL); /* a check that only connects: the server accepts connections */
     else if (!c->is_sent && !send_check_request(c))
         finish_check(c, false, "it takes no request");
     else

@@ -40,7 +40,7 @@ static void schedule_sweep(struct mk_pool *p, uint32_t ms)
     mk_timer_set(&p->timer, p->worker, ms);
 }
 
-/* UINT64_MAX: no sweep. */
+/* Schedules a sweep at a point in time; UINT64_MAX: no sweep. */
 static void schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
 {
     if (at != UINT64_MAX)
@@ -289,8 +289,9 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
     }
 }
 
-/* Releases an idle connection for another worker's waiting request. Each worker publishes what it has or
- * wants before it reads the others: if two do so at the same time, at least one sees the other. */
+/* Releases an idle connection for another worker's waiting request. Each worker publishes its idle
+ * connections and waiting requests before it reads those of the others: if two workers do so at the same
+ * time, at least one sees the other. */
 static void yield_idle_of_backend(struct mk_backend *o)
 {
     if (!o->server->upstream->max || mk_list_empty(&o->idle))
@@ -347,7 +348,7 @@ static void serve_own_queue(struct mk_backend_set *g)
     }
 }
 
-/* Slots that our requests do not use go to other workers. */
+/* Serves the queue; slots that our requests do not use go to other workers. */
 static void serve_queue(struct mk_backend_set *g)
 {
     if (!g->n_waiting)
@@ -478,8 +479,8 @@ void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool str
     schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
 }
 
-/* Another worker woke us: a slot may be free for our queue, or its request needs an idle connection of
- * ours. */
+/* Another worker woke us: a slot may be free for our queue, or a request of that worker needs an idle
+ * connection of ours. */
 static void handle_wake_of_set(struct mk_backend_set *g)
 {
     if (g->n_waiting)

@@ -20,7 +20,7 @@ void mk_pool_release(struct mk_upstream_conn *c, bool clean);
 /* Releases the connection of a cancelled request that the server is still working on: see
  * cancelled_conn.h. */
 void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
-/* Queues the request. -EAGAIN, or as mk_pool_acquire(); -EBUSY: the queue is full. */
+/* Queues the request. Returns -EAGAIN, or the result of mk_pool_acquire(); -EBUSY: the queue is full. */
 int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *c);
 void mk_pool_dequeue(struct mk_upstream_conn *c);
 
@@ -35,7 +35,7 @@ bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
 /* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
 void mk_pool_report_failure(struct mk_backend *o, int error, const char *message);
-/* A server has failed: updates its published state until it is up again. */
+/* Call it when a server has failed: updates the published state of the server until it is up again. */
 void mk_pool_schedule_sweep(struct mk_pool *p);
 
 #endif

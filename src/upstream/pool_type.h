@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One worker's state of all upstreams: open connections, idle connections and waiting requests. */
+/* The state of all upstreams in one worker: open connections, idle connections and waiting requests. */
 #ifndef MK_UPSTREAM_POOL_TYPE_H
 #define MK_UPSTREAM_POOL_TYPE_H
 
@@ -16,7 +16,7 @@ struct mk_backend {
     struct mk_resolver names;
     struct mk_list idle;      /* most recently used first (LIFO) */
     struct mk_list lent;      /* in use or connecting */
-    struct mk_list abandoned; /* cancelled; see cancelled_conn.h */
+    struct mk_list abandoned; /* connections of cancelled requests; see cancelled_conn.h */
     unsigned n_open, n_idle;
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
     uint64_t *cells;                 /* this worker's statistics; NULL: none */

@@ -47,7 +47,7 @@ struct mk_proxy_route {
     bool raw_paths;             /* allow paths that the server may interpret as paths of other routes */
     bool passes_underscores;    /* pass headers whose names contain underscores */
     bool streams;               /* stream even small uploads */
-    struct mk_upstream *mirror; /* mirror for copies of requests; NULL: none */
+    struct mk_upstream *mirror; /* upstream that receives copies of requests; NULL: none */
     unsigned share;             /* share of requests in units of MK_PROXY_SHARE_ALL; 0: not set */
     mk_str secret;              /* shared secret of the local backend; absent: it requires no proof */
     bool limits_tunnel;

@@ -6,8 +6,8 @@
 #include <monkey/tls.h>
 #include <sys/random.h>
 
-/* Upper bound for the added headers, without variable text: Host, Via, X-Forwarded-*, Forwarded,
- * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and for an address. */
+/* Upper bounds for the size of the added headers, without variable text (Host, Via, X-Forwarded-*, Forwarded,
+ * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key), and of an address. */
 enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
@@ -15,7 +15,7 @@ static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 struct request_headers {
     struct mk_request *request;
     const struct mk_proxy_route *route;
-    mk_str host;        /* requested by the client */
+    mk_str host;        /* the host that the client requested */
     mk_str site;        /* id of the virtual host, for a local backend */
     mk_str certificate; /* client certificate, if the route forwards it */
     unsigned roles;     /* bitmap of the roles of the client's headers */
@@ -149,9 +149,9 @@ static void headers_write_received(struct request_headers *l)
     }
 }
 
-/* ---- Ours ---- */
+/* ---- Headers that we add ---- */
 
-/* The client's values and a comma, for headers that each proxy appends to. */
+/* Writes the client's values and a comma, for headers to which each proxy appends. */
 static void headers_write_previous_values(struct request_headers *l, mk_str name)
 {
     mk_str other, value;
@@ -178,7 +178,7 @@ static mk_str headers_write_client_addr(struct request_headers *l)
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
 
-/* The client's name for Forwarded: a peer on a unix socket has no address (RFC 7239, section 6.2). */
+/* Writes the client for Forwarded: a peer on a unix socket has no address (RFC 7239, section 6.2). */
 static mk_str headers_write_client(struct request_headers *l)
 {
     if (!mk_request_client_addr(l->request)->is_unix)
@@ -187,7 +187,7 @@ static mk_str headers_write_client(struct request_headers *l)
     return MK_STR("unknown");
 }
 
-/* The client's scheme, as reported by the proxy in front of us if that terminates TLS. */
+/* The scheme of the client, as reported by the proxy in front of us if that proxy terminates TLS. */
 static mk_str headers_find_scheme(struct request_headers *l)
 {
     mk_str list = mk_request_header(l->request, MK_STR("X-Forwarded-Proto")), first;
@@ -261,7 +261,7 @@ static void headers_write_signature(struct request_headers *l, mk_str client, mk
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
 
-/* For a local backend: values determined by hooks, instead of claims of the client. */
+/* Writes the headers for a local backend: values determined by hooks, instead of claims of the client. */
 static void headers_write_client_info(struct request_headers *l)
 {
     mk_str user = mk_request_user(l->request);
@@ -351,15 +351,15 @@ static bool find_max_forwards(const struct mk_request *request, mk_str *found)
     return true;
 }
 
-/* Saturates at the largest value we support. */
+/* Parses the number; saturates at the largest value that we support. */
 static uint32_t parse_max_forwards(mk_str digits)
 {
     uint64_t n;
     return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Max-Forwards is 0: we respond ourselves. TRACE is rejected, because its response would expose headers to
- * scripts that browsers hide from them. */
+/* Responds to a request whose Max-Forwards is 0. TRACE is rejected, because its response would expose headers
+ * to scripts that browsers hide from them. */
 static enum mk_verdict respond_to_max_forwards_0(struct mk_proxy *p, enum mk_method method)
 {
     if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&

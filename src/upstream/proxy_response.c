@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Response head: the upstream server's, rewritten for clients. */
+/* Rewrites the response head of the upstream server for clients. */
 #include "upstream/proxy.h"
 
 #include <errno.h>
@@ -164,8 +164,8 @@ static mk_str location_rewrite(const struct mk_proxy *p, mk_str location)
     return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
 
-/* "5; url=http://backend/x" as browsers parse it: the comma may be a space, "url=" may be missing, quotes may
- * be unterminated. False: no URL. */
+/* Parses "5; url=http://backend/x" as browsers do: the separator may be a space, "url=" may be missing, and
+ * quotes may be unterminated. False: there is no URL. */
 static bool refresh_parse(mk_str refresh, mk_str *seconds, mk_str *url)
 {
     size_t n = 0;
@@ -221,7 +221,7 @@ static mk_str link_next_target(mk_str *rest)
     return before;
 }
 
-/* RFC 8288: "<target>; parameters", comma-separated. */
+/* Rewrites the targets of a Link header (RFC 8288): "<target>; parameters", comma-separated. */
 static mk_str link_rewrite(const struct mk_proxy *p, mk_str link)
 {
     mk_str rest = link;
@@ -297,7 +297,7 @@ static mk_str header_rewrite(const struct mk_proxy *p, mk_str name, mk_str value
 static int response_add_header(struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (header_is(name, MK_STR("Sec-WebSocket-Accept")))
-        return 0; /* the server generates its own for a tunnel */
+        return 0; /* the server generates this header itself for a tunnel */
     return mk_response_add_header_nocopy(p->handler.response, name, header_rewrite(p, name, value));
 }
 
@@ -360,7 +360,7 @@ void mk_proxy_response_send_interim(struct mk_proxy *p)
         headers_may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
         mapped[i] = (struct mk_header){lines[i].name, header_rewrite(p, lines[i].name, lines[i].value)};
-    /* Errors are ignored: interim responses are optional, and HTTP/1.0 has none. */
+    /* Errors are ignored, because interim responses are optional, and HTTP/1.0 has none. */
     (void)mk_response_send_1xx(p->handler.request, p->handler.response,
                                mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines, n);
 }

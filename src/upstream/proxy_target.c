@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a request goes: the target for the upstream server, the Destination of COPY and MOVE (RFC 4918, section
- * 10.3), and the server that a sticky cookie or a hash chooses. */
+/* Determines where a request goes: the target for the upstream server, the Destination of COPY and MOVE (RFC
+ * 4918, section 10.3), and the server that a sticky cookie or a hash selects. */
 #include "upstream/proxy.h"
 
 #include <monkey/text.h>
@@ -72,7 +72,7 @@ static mk_str target_replace_prefix(struct mk_request *request, const struct mk_
     return buf && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
 }
 
-/* Including slashes that the backend may decode. */
+/* Might the target start with two slashes, including slashes that the backend decodes? */
 static bool target_may_start_with_slashes(const struct mk_proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
@@ -81,7 +81,7 @@ static bool target_may_start_with_slashes(const struct mk_proxy_route *route, mk
     return mk_str_eq(route->path, MK_STR("/")) && !route->raw_paths && mk_path_may_begin_with_slash(rest);
 }
 
-/* Used if the raw path does not spell the prefix literally. */
+/* Writes the target from the decoded path, if the raw path does not spell the prefix literally. */
 static void target_write_path(struct mk_buf *out, const struct mk_proxy_route *route,
                               struct mk_request *request)
 {
@@ -151,7 +151,7 @@ static bool destination_is_elsewhere(const struct mk_request *request, mk_str ho
     return host.p && ours.p && !mk_str_eq_nocase(host, ours);
 }
 
-/* Written without scheme and host: the upstream server need not know the client's. */
+/* The result has no scheme and host, because the upstream server need not know those of the client. */
 unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
                                          mk_str *value)
 {
@@ -192,7 +192,7 @@ static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
     return mk_str_of(NULL, 0);
 }
 
-/* FNV-1a: a client that finds a collision only chooses its own server. */
+/* FNV-1a: a client that finds a collision only influences the choice of its own server. */
 static uint64_t fnv1a_hash(mk_str text)
 {
     uint64_t hash = 0xcbf29ce484222325;

@@ -10,11 +10,13 @@
 #include "upstream/request_type.h"
 
 void mk_read_ahead_start(struct mk_upstream_request *c, struct mk_request *request);
-/* The check timer fired: is the reader slow? See mk_upstream_request_timer_is_check(). */
+/* Call it when the check timer has fired: checks whether the reader is slow. See
+ * mk_upstream_request_timer_is_check(). */
 void mk_read_ahead_check_reader(struct mk_upstream_request *c);
-/* mk_upstream_request_read() for a started request. */
+/* Implements mk_upstream_request_read() for a started request. */
 ssize_t mk_read_ahead_read(struct mk_upstream_request *c, char *buf, size_t cap);
-/* Reads more if available. False: the reader need not be notified, because it already has data to read. */
+/* Reads more of the response if available. False: the reader need not be notified, because it already has
+ * data to read. */
 bool mk_read_ahead_fill_queue(struct mk_upstream_request *c);
 static inline bool mk_read_ahead_fill(struct mk_upstream_request *c)
 {

@@ -73,7 +73,7 @@ static bool advance_request(struct mk_upstream_request *c)
     return false;
 }
 
-/* ---- Events: the caller may free the request in on_ready ---- */
+/* ---- Events: the owner may free the request in on_ready ---- */
 
 static void on_conn_event(void *ctx, unsigned which)
 {

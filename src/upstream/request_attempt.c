@@ -59,7 +59,7 @@ static bool has_untried_servers(const struct mk_upstream_request *c)
     return (c->options.tried & all) != all;
 }
 
-/* Chooses another server. False: none left, or too many attempts. */
+/* Chooses another server. False: no server is left, or too many were tried. */
 static bool choose_other_server(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);

@@ -8,13 +8,14 @@
 /* Acquires a connection. False: out of memory. */
 bool mk_upstream_request_attempt_start(struct mk_upstream_request *c,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;
-/* The connection is ready. False: the server had closed this pooled connection, and a resend is not safe. */
+/* The connection is ready. False: the server had closed this pooled connection, and resending the request is
+ * not safe. */
 bool mk_upstream_request_attempt_check(struct mk_upstream_request *c) MK_MUST_USE;
 /* The connection failed with `error` before a response. True: the request waits for another connection.
- * False: it failed. */
+ * False: the request has failed. */
 bool mk_upstream_request_attempt_retry(struct mk_upstream_request *c, int error, const char *problem,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;
-/* No connection could be acquired, because of `error`. */
+/* Call it when no connection could be acquired, because of `error`. */
 void mk_upstream_request_attempt_fail(struct mk_upstream_request *c, int error);
 
 /* The server is down: fails over to another server if the request may be resent. False: no change. */

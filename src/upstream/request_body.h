@@ -16,7 +16,8 @@ enum mk_request_body_mode {
 
 enum mk_request_body_upgrade {
     MK_REQUEST_BODY_NO_UPGRADE,
-    MK_REQUEST_BODY_WANTS_UPGRADE, /* the body must end before the upgrade: one that is too long drops it */
+    MK_REQUEST_BODY_WANTS_UPGRADE, /* the body must end before the upgrade: a body that is too long cancels
+                                      the upgrade */
     MK_REQUEST_BODY_UPGRADED,      /* the backend has switched protocols: data read from now on belongs to the
                                     * tunnel */
 };
@@ -24,7 +25,7 @@ enum mk_request_body_upgrade {
 /* Zero it and set the members of the first group before mk_request_body_init(). */
 struct mk_request_body {
     struct mk_request *request;
-    /* Which client trailers to forward; NULL: none */
+    /* Should this trailer of the client be forwarded? NULL: no trailer is */
     bool (*sends_trailer)(struct mk_request_body *b, mk_str name);
     uint8_t mode;
     enum mk_request_body_upgrade upgrade;
@@ -32,7 +33,7 @@ struct mk_request_body {
 
     bool is_readable; /* mk_request_read() may be called, because the server called the handler or its
                       * source */
-    bool is_complete; /* all of it is in `text` and `spool` */
+    bool is_complete; /* the complete body is in `text` and `spool` */
     char *text;       /* beginning of the body; NULL: none */
     size_t cap, len, sent;
     struct mk_spool *spool; /* rest of the body; NULL: none, or streamed */
@@ -44,7 +45,8 @@ bool mk_request_body_init(struct mk_request_body *b);
 /* Receives the part that must be buffered before a backend is contacted. 0: complete; -EAGAIN; or an error
  * for mk_spool_status(). */
 int mk_request_body_receive(struct mk_request_body *b);
-/* Afterwards: attaches the body to an upstream request. The body must outlive that request. */
+/* Call it after mk_request_body_receive(): attaches the body to an upstream request. The body must outlive
+ * that request. */
 void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_request_options *options);
 
 #endif

@@ -122,7 +122,7 @@ static bool next_body_piece(struct mk_upstream_request *c)
 
 /* ---- The head ---- */
 
-/* A connection or framing header (RFC 9110, section 7.6.1), or one that the caller writes itself. */
+/* Is it a connection or framing header (RFC 9110, section 7.6.1), or one that the caller writes itself? */
 static bool is_hidden_header(const struct mk_upstream_request *c, const struct mk_headers *fields,
                              const struct mk_header_field *f)
 {
@@ -148,7 +148,8 @@ static void flush_header_run(struct header_run *r)
     r->from = r->to;
 }
 
-/* "Name: value" and CRLF. The bytes read end with an empty line, so the byte after it is readable. */
+/* Is the line exactly "Name: value" and CRLF? The bytes read end with an empty line, so the byte after the
+ * line is readable. */
 static bool is_canonical_line(const struct mk_header_field *f)
 {
     const char *end = f->value.p + f->value.len;
@@ -209,7 +210,7 @@ static bool copy_connection_options(struct mk_upstream_request *c)
     return !c->named.failed;
 }
 
-/* The bytes read are in the caller's buffer: keeps the visible headers and what follows the head. */
+/* The bytes read are in the caller's buffer: copies the visible headers, and the data after the head. */
 static bool copy_head(struct mk_upstream_request *c)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -288,7 +289,7 @@ static int accept_head(struct mk_upstream_request *c)
     return 0;
 }
 
-/* The request is sent: waits for the response or the rest of its head. */
+/* Call it when the request was sent: waits for the response or the rest of its head. */
 static void start_head_timer(struct mk_upstream_request *c)
 {
     if (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
@@ -297,14 +298,14 @@ static void start_head_timer(struct mk_upstream_request *c)
         mk_upstream_request_timer_set_head(c);
 }
 
-/* The server keeps sending without useful data. */
+/* Yields when the server keeps sending without useful data. */
 static int yield_iteration(struct mk_upstream_request *c)
 {
     mk_upstream_request_timer_run_later(c);
     return -EAGAIN;
 }
 
-/* 1: continue; otherwise as mk_upstream_request_receive_head(). */
+/* 1: continue; otherwise a result of mk_upstream_request_receive_head(). */
 static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     int n = read_from_conn(c, buf, cap);
@@ -314,7 +315,7 @@ static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t ca
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     if (n)
         return n;
-    (void)c->codec->read_end(&c->input); /* cannot be a valid end */
+    (void)c->codec->read_end(&c->input); /* EOF cannot be a valid end of the head */
     c->problem = c->input.problem;
     return c->input.error;
 }
@@ -372,7 +373,7 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 
 /* ---- Body ---- */
 
-/* Moves body data to the buffer, in which it may already be, removing its framing. */
+/* Moves body data to the buffer, where it may be already, and removes its framing. */
 static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     size_t len = 0;

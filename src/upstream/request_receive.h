@@ -11,7 +11,7 @@ enum {
     MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS = 64,     /* reads without body data before yielding to others */
 };
 
-/* A new connection. */
+/* Prepares for the response on a new connection. */
 void mk_upstream_request_receive_init(struct mk_upstream_request *c,
                                       const struct mk_upstream_request_options *options);
 void mk_upstream_request_receive_reset(struct mk_upstream_request *c);
@@ -21,10 +21,10 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c);
  * rejected a pooled connection, so the request must be resent over a new one; another error: the connection
  * is unusable, with a text in c->problem. */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c) MK_MUST_USE;
-/* mk_upstream_request_read() in MK_UPSTREAM_REQUEST_CONTENT and MK_UPSTREAM_REQUEST_UPGRADED. Releases the
- * connection at the end or on failure. */
+/* Implements mk_upstream_request_read() in MK_UPSTREAM_REQUEST_CONTENT and MK_UPSTREAM_REQUEST_UPGRADED.
+ * Releases the connection at the end or on failure. */
 ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *buf, size_t cap);
-/* mk_upstream_request_buffered_body() in MK_UPSTREAM_REQUEST_CONTENT. */
+/* Implements mk_upstream_request_buffered_body() in MK_UPSTREAM_REQUEST_CONTENT. */
 bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str *content);
 
 #endif

@@ -6,8 +6,8 @@
 
 enum {
     ROOM_MIN = 4096
-}; /* minimum space for body data: less is not worth a call of the source or a smaller
-                           * buffer */
+}; /* minimum space for body data: for less space, a call of the source, or a smaller buffer, is not
+                           * worthwhile */
 
 /* ---- Body into the buffer ---- */
 
@@ -192,8 +192,8 @@ enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upst
 
 void mk_upstream_request_send_start(struct mk_upstream_request *c)
 {
-    bool is_in_buffer = c->content.is_over || c->content.done; /* from an earlier attempt: available without
-                                                                * waiting */
+    bool is_in_buffer = c->content.is_over || c->content.done; /* an earlier attempt has buffered the body: it
+                                                                * is available without waiting */
     c->sent = 0;
     mk_upstream_request_state_move_output(c, c->content.is_over ? MK_UPSTREAM_REQUEST_OUTPUT_ENDING
                                              : c->content.is_held && !is_in_buffer

@@ -15,11 +15,11 @@ enum {
     MK_UPSTREAM_REQUEST_SEND_TURN_MAX = 1024 * 1024, /* bytes sent before yielding to others */
 };
 
-/* New connection: sends from the beginning, as far as `out` still holds it. */
+/* Call it on a new connection: sends the request from its beginning, as far as `out` still holds it. */
 void mk_upstream_request_send_start(struct mk_upstream_request *c);
 /* The server sent 100 Continue: sends the held body. */
 void mk_upstream_request_send_held_body(struct mk_upstream_request *c);
-/* Can mk_upstream_request_send_start() resend everything sent before? Rewinds a source. */
+/* Can mk_upstream_request_send_start() resend everything sent before? Rewinds the source if there is one. */
 bool mk_upstream_request_send_rewind(struct mk_upstream_request *c);
 /* The protocol was switched: the source now sends tunnel data. */
 void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c);

@@ -29,7 +29,7 @@ static inline bool mk_upstream_request_state_is_connected(const struct mk_upstre
 /* The request is complete: releases its connection, if any. */
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
 /* Releases the connection before the request is complete: the server may still be working on it, so the
- * connection keeps counting. */
+ * connection still counts against its limit. */
 void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
 /* Is the response endless, such as text/event-stream? */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c);

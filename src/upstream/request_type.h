@@ -67,24 +67,25 @@ struct mk_read_ahead {
 
 struct mk_upstream_request {
     struct mk_worker *worker;
-    struct mk_freelist *blocks; /* free list that this struct comes from */
+    struct mk_freelist *blocks; /* free list that contains this struct when it is not in use */
     size_t size;                /* allocated size of this struct */
     struct mk_upstream *to;
     struct mk_upstream_conn *conn; /* NULL: none */
     const struct mk_codec_ops *codec;
     const struct mk_codec_body_framing *frame;
     void (*on_ready)(void *ctx);
-    struct mk_request *resumes; /* instead of calling on_ready; NULL: none */
+    struct mk_request *resumes; /* request to resume in place of a call of on_ready; NULL: none */
     void *ctx;
     void (*on_down)(void *c);   /* the server went down before it responded */
     struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;
     bool is_local_redirect;
-    int error; /* why it failed, or why the output is MK_UPSTREAM_REQUEST_OUTPUT_BROKEN */
+    int error; /* why the request failed, or why its output is MK_UPSTREAM_REQUEST_OUTPUT_BROKEN */
     const char *problem;
 
-    struct mk_upstream_limits limits; /* `max_tries`: servers that may still be tried, this one included */
+    struct mk_upstream_limits limits; /* `max_tries`: servers that may still be tried, including the current
+                                         one */
 
     /* Attempts. */
     struct mk_upstream_conn_options options;

@@ -113,7 +113,7 @@ static void on_lookup_done(void *ctx)
     if (n) {
         uint64_t now = mk_worker_now_ms(n->worker);
         n->lookup = NULL;
-        if (l->n) /* otherwise keeps the old addresses */
+        if (l->n) /* without a result, the old addresses stay in use */
             replace_addresses(n, l);
         report_lookup_result(n, l);
         n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);

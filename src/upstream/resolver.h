@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's addresses as known to one worker. Names are resolved in threads, and again when they expire. */
+/* The addresses of a server as known to one worker. Names are resolved in threads, and again when they
+ * expire. */
 #ifndef MK_UPSTREAM_RESOLVER_H
 #define MK_UPSTREAM_RESOLVER_H
 
@@ -23,7 +24,7 @@ struct mk_resolver {
     unsigned next;                /* next address to try */
     uint64_t fresh_until_ms;      /* 0: never resolved */
     struct mk_dns_lookup *lookup; /* lookup in progress; NULL: none */
-    bool is_fixed;                /* an address or a unix socket, not a name */
+    bool is_fixed;                /* the server is an address or a unix socket, not a name */
 };
 
 void mk_resolver_init(struct mk_resolver *n, const struct mk_upstream_server *server,
@@ -34,7 +35,7 @@ void mk_resolver_fini(struct mk_resolver *n);
 void mk_resolver_refresh(struct mk_resolver *n);
 /* Is the first lookup still in progress? */
 bool mk_resolver_is_pending(const struct mk_resolver *n);
-/* The next address (round robin) to which connecting has not failed recently, else any of them; NULL:
+/* The next address (round robin) to which connecting has not failed recently, or else any address; NULL:
  * none. */
 const struct mk_sockaddr *mk_resolver_next_addr(struct mk_resolver *n);
 /* Marks the address as failed. True: another address has not failed. */

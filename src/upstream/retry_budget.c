@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/retry_budget.h"
 
-/* Drops the seconds that are too old. */
+/* Drops counts that are too old. */
 static unsigned advance_to_second(struct mk_retry_budget *r, uint64_t now_ms)
 {
     uint64_t now = now_ms / 1000;

@@ -30,7 +30,8 @@ struct mk_route_option_type {
 /* Reports "expected ...", and returns false. */
 bool mk_route_option_fail(const struct mk_route_option *o, const char *expected);
 
-/* Parses options by the table, and those of MK_UPSTREAM_LIMITS_SYNTAX. False: one is invalid, reported. */
+/* Parses the options of the table and of MK_UPSTREAM_LIMITS_SYNTAX. False: an option is invalid, and the
+ * error was reported. */
 bool mk_route_options_read(const struct mk_conf_ctx *ctx, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits);

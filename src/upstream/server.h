@@ -11,7 +11,7 @@
 
 MK_PLUGIN_DECLARE(upstream);
 
-/* Each server has a bit in mk_upstream_conn_options.avoid. */
+/* Each server has a bit in mk_upstream_conn_options.tried. */
 enum { MK_SERVERS_MAX = 64 };
 
 struct mk_upstream_server {

@@ -98,14 +98,15 @@ static uint64_t hash_server_key(mk_str upstream, mk_str server)
     return key ? key : 1;
 }
 
-/* Unused by both the active configuration and the one being loaded? */
+/* Is the slot unused by both the active configuration and the one being loaded? */
 static bool is_slot_free(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
                          unsigned slot)
 {
     return !plan->keys[slot] && (slot >= s->memory->n || s->memory->of[slot].is_hidden);
 }
 
-/* The server's own slot, else a fresh one, else one that the active configuration does not use. */
+/* Finds the server's own slot, or else a new slot, or else a slot that the active configuration does not
+ * use. */
 static bool find_server_slot(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
                              uint64_t key, unsigned *slot)
 {

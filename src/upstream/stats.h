@@ -58,7 +58,8 @@ struct mk_upstream_stats_memory {
     uint32_t n;       /* slots used so far */
     struct mk_upstream_stats_health of[MK_UPSTREAM_SERVERS];
     uint32_t idle[MK_UPSTREAM_SERVERS]
-                 [MK_UPSTREAM_WORKERS]; /* connections per worker, indexed by its row of the limit */
+                 [MK_UPSTREAM_WORKERS]; /* connections per worker, indexed by the worker's row in the
+                                           connection limit */
 };
 
 struct mk_upstream_stats {
@@ -81,9 +82,9 @@ struct mk_upstream_stats_snapshot {
     } of[MK_UPSTREAM_SERVERS];
 };
 
-/* Master only. False: out of memory, reported. */
+/* Master only. False: out of memory, and the error was reported. */
 bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config);
-/* In the master, or in a process that only tests a configuration: plans the slot of a backend. The same names
+/* In the master, or in a process that only tests a configuration: plans the slot of a backend. Equal names
  * keep their slot while it exists. Changes nothing. False: no slot is free. */
 bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_upstream_stats_plan *plan,
                                  mk_str upstream, mk_str server, unsigned *slot);
@@ -99,10 +100,11 @@ void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);
 /* Master only: restores that state when the configuration is discarded. If no other configuration was
- * published since, it was never active and the previous one stays in use. */
+ * published since, the discarded one was never active, and the previous one stays in use. */
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);
 
-/* Callback of mk_conn_limit.on_empty with the stats: clears the values of the row's worker. */
+/* Callback for mk_conn_limit.on_empty, with the stats as its argument: clears the values of the worker that
+ * had the row. */
 void mk_upstream_stats_clear_worker(void *stats, unsigned row);
 
 static inline struct mk_upstream_stats_health *mk_upstream_stats_health(const struct mk_upstream_stats *s,

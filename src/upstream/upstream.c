@@ -13,7 +13,7 @@ static bool is_upstream_name(mk_str name)
     return name.len && name.len < MK_UPSTREAM_NAME;
 }
 
-/* Validates every section, used or not. */
+/* Validates a section even if no route uses it. */
 static void check_section(struct mk_config *config, const struct mk_upstream_settings_index *index,
                           const struct mk_upstream_settings *s)
 {

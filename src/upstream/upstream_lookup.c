@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the upstream that a route names. The first route that uses it creates it and determines the defaults
- * for its section. */
+/* Finds the upstream that a route names. The first route that uses an upstream creates it, and determines the
+ * defaults for its section. */
 #include "upstream/upstream_lookup.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static bool copy_server_address(struct upstream_builder *m, struct mk_upstream_s
     return s->host.p && s->port;
 }
 
-/* A section was parsed before, and its errors were reported then. */
+/* A section was parsed earlier, and its errors were reported then. */
 static bool parse_server_address(const struct upstream_builder *m, mk_str address, struct mk_endpoint *out)
 {
     if (mk_endpoint_parse(out, address))
@@ -82,7 +82,7 @@ static bool parse_server_address(const struct upstream_builder *m, mk_str addres
     return false;
 }
 
-/* Other machines with the same key file, name and server get the same id. */
+/* Other machines with the same key file, name and server compute the same ID. */
 static uint64_t hash_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server)
 {
     char buf[2 * MK_UPSTREAM_NAME + 512];
@@ -99,7 +99,7 @@ static bool builder_add_server(struct upstream_builder *m, struct mk_upstream *u
     struct mk_upstream_server *s = &u->servers[u->n];
     struct mk_endpoint at;
     if (!parse_server_address(m, line->address, &at))
-        return m->section; /* the others may be valid */
+        return m->section; /* the other servers may be valid */
     *s = (struct mk_upstream_server){.upstream = u,
                                      .name = line->address,
                                      .host = at.host,

@@ -51,7 +51,7 @@ static bool parse_server_line(const struct mk_conf_ctx *ctx, mk_str value, void 
         return false;
     while (*end)
         end = &(*end)->next;
-    *end = line; /* kept even if invalid: an additional "no server" error would mislead */
+    *end = line; /* kept even if invalid: an additional "no server" error would be misleading */
     line->weight = 1;
     if (!check_server_address(ctx, line->address))
         return false;
@@ -82,7 +82,7 @@ static bool format_server(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* A number or time with a default that the plugin chooses. */
+/* Parses a number or time whose default the plugin chooses. */
 static bool parse_number_or_auto(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     uint32_t *out = field;

@@ -40,7 +40,8 @@ struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend
     return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for_backend(o, waiting);
 }
 
-/* 0: no request waits for it, or none can use it because its name has no address yet. */
+/* Start of the oldest wait for the server; 0: no request waits for it, or none can use it because its name
+ * has no address yet. */
 static uint64_t oldest_waits_since(const struct mk_backend *o)
 {
     const struct mk_upstream_conn *first = o->names.n ? mk_wait_queue_first_for_backend(o) : NULL;
@@ -53,7 +54,7 @@ static struct mk_conn_limit_waiter limit_waiter_of(const struct mk_upstream_conn
              : (struct mk_conn_limit_waiter){0, 0};
 }
 
-/* Other workers change shares, so requests that are held back by one are published as well. */
+/* Other workers change the use of shares, so requests that a share holds back are published as well. */
 static void publish_waiters(const struct mk_backend *o)
 {
     struct mk_client_share_pass pass = {.n = 0};
@@ -85,8 +86,8 @@ void mk_wait_queue_publish(struct mk_backend_set *g)
         publish_waiters(&g->backends[i]);
 }
 
-/* Row of the worker whose request comes before one of ours that has waited since then (0: starting now); -1:
- * none. */
+/* Row of the worker whose request precedes a request of ours that has waited since `since_ms` (0: it starts
+ * waiting now); -1: none. */
 static int find_older_in_other_worker(const struct mk_backend *o, uint64_t since_ms)
 {
     const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
@@ -145,7 +146,8 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
     return n < max;
 }
 
-/* `all`: includes published ones; without progress, workers would keep waking each other. */
+/* `all`: also wakes workers with unpublished requests. False if there was no progress: otherwise workers
+ * would keep waking each other. */
 static void wake_older_waiter(const struct mk_backend *o, bool all)
 {
     const struct mk_pool *p = o->pool;
@@ -236,7 +238,7 @@ static uint64_t backend_usable_at_ms(const struct mk_backend *o, uint64_t now)
 {
     const struct mk_resolver *names = &o->names;
     uint64_t worker_now = mk_worker_now_ms(o->pool->worker), down_ms = mk_health_down_ms(o->server, now);
-    if (!names->n && !names->lookup && !names->is_fixed) /* then its name is resolved again */
+    if (!names->n && !names->lookup && !names->is_fixed) /* its name is then resolved again */
         return now + (names->fresh_until_ms > worker_now ? names->fresh_until_ms - worker_now : 0);
     return down_ms ? now + down_ms : UINT64_MAX;
 }

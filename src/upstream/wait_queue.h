@@ -12,38 +12,38 @@ static inline struct mk_backend_set *mk_wait_queue_set(const struct mk_backend *
     return &o->pool->sets[o->server->upstream->index];
 }
 
-/* No server was tried yet. */
+/* Has the request tried no server yet? */
 bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l);
 
 /* ---- This worker ---- */
 
-/* NULL: the queue is empty. */
+/* The first request of the queue; NULL: the queue is empty. */
 struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g);
 /* The first request that may use the server and is not held back by its client's share. */
 struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend *o);
 /* Do waiting requests precede a new one, whichever server it gets? */
 bool mk_wait_queue_has_waiting(const struct mk_backend_set *g);
-/* May another request of its client wait? */
+/* May another request of this client wait? */
 bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_upstream_conn *l);
 /* Publishes the waiting times to other workers; call after each change. */
 void mk_wait_queue_publish(struct mk_backend_set *g);
 
 /* ---- The other workers ---- */
 
-/* Is it this request's turn for the server? False: another worker's request has waited longer, or, if this
- * one is not queued, one of ours waits. */
+/* Is it this request's turn for the server? False: a request of another worker has waited longer, or, if this
+ * request is not queued, another request of this worker waits. */
 bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l);
 /* Has another worker's request waited longer than all of ours for the server? */
 bool mk_wait_queue_has_older_elsewhere(const struct mk_backend *o);
 /* A slot is available: wakes the worker whose request has waited longest. */
 void mk_wait_queue_wake_older(const struct mk_backend *o);
-/* The same for all servers of the set with a slot that no request of ours uses. `has_changed`: one of our
- * requests left the queue. */
+/* Like mk_wait_queue_wake_older(), but for all servers of the set with a slot that no request of ours uses.
+ * `has_changed`: one of our requests has left the queue. */
 void mk_wait_queue_wake_for_free_slots(const struct mk_backend_set *g, bool has_changed);
-/* A client's share has room: is there a slot, or an idle connection of another worker, for a waiting
- * request? */
+/* A client's share has room again: wakes workers if a slot, or an idle connection of another worker, is
+ * available for a waiting request. */
 void mk_wait_queue_wake_if_available(const struct mk_backend *o);
-/* Our requests wait: wakes workers with idle connections so that they close them. */
+/* Call it when our requests wait: wakes workers with idle connections, so that these workers close them. */
 void mk_wait_queue_request_idle_conns(const struct mk_backend_set *g);
 /* Wakes the workers with requests that wait for any server of the set. */
 void mk_wait_queue_wake_all(const struct mk_backend_set *g);
@@ -55,13 +55,13 @@ uint64_t mk_wait_queue_next_deadline_ms(const struct mk_backend_set *g, uint64_t
 
 /* ---- Notifications ---- */
 
-/* Calls the request's on_ready at the end of the loop iteration. */
+/* Calls on_ready of the request at the end of the loop iteration. */
 void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *c);
 /* Callback of mk_pool.end. */
 void mk_wait_queue_run_notifications(void *pool);
-/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that its data is
- * sent along with that of the iteration's other requests and the servers work on all of them at once. A new
- * connection has woken its server already. */
+/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that the request
+ * is sent together with the other requests of the iteration, and the servers work on all of them at once. A
+ * new connection has woken its server already. */
 bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c);
 
 #endif

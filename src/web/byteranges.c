@@ -77,7 +77,7 @@ static enum mk_verdict send_multipart_ranges(struct mk_response *response, const
     if (!mk_response_add_default_block(response, &r->about))
         return error_status(response, 503);
     response->status = 206;
-    /* All of `form` except Content-Type, which each part has instead. */
+    /* Adds all of `form` except Content-Type, which each part has instead. */
     for (unsigned i = 1; i < r->form.n; i++)
         if (!mk_response_add_header_unchecked(response, r->form.fields[i].name, r->form.fields[i].value))
             return error_status(response, 503);

@@ -5,8 +5,9 @@
 
 #include "web/request_type.h"
 
-/* *out: the Destination as a target with decoded path; NULL: none. 0, or a status: 400 if it is malformed and
- * the method is a WebDAV one (HTTP's own methods ignore the header); 503 if out of memory. */
+/* Parses the header into *out, a target with a decoded path; NULL: there is no Destination. Returns 0 or a
+ * status: 400 if the header is malformed and the method belongs to WebDAV (the methods of HTTP itself ignore
+ * the header); 503 if out of memory. */
 unsigned mk_destination_header_target(const struct mk_request *r, struct mk_request_target **out) MK_MUST_USE;
 
 #endif

@@ -119,13 +119,13 @@ MK_COLD static bool log_invalid_verdict(struct mk_exchange *x, enum mk_verdict v
     return true;
 }
 
-/* A handler accepted the tunnel and then passed. */
+/* Removes a tunnel that a handler accepted before it returned MK_NEXT. */
 MK_COLD static void remove_tunnel(struct mk_exchange *x)
 {
     mk_response_body_fini(&x->response.content);
 }
 
-/* An incomplete request is the client's failure, whatever a handler makes of it (RFC 9112, section 8). */
+/* An incomplete request is the fault of the client, whatever status a handler sets (RFC 9112, section 8). */
 static unsigned error_status(const struct mk_exchange *x)
 {
     unsigned status = x->response.status >= 300 ? x->response.status : 500;
@@ -148,7 +148,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
         x->at++;
         if (!x->response.status)
             return true;
-        if (x->step == MK_DISPATCH_ROUTES) /* the status if no other handler responds */
+        if (x->step == MK_DISPATCH_ROUTES) /* kept as the status if no other handler responds */
             record_declined_status(x);
         if (mk_response_body_is_tunnel(&x->response.content))
             remove_tunnel(x);
@@ -159,7 +159,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
         return true;
     case MK_ERROR:
         break;
-    case MK_REWRITTEN: /* claimed without a rewrite */
+    case MK_REWRITTEN: /* returned without a rewrite */
     default:
         return log_invalid_verdict(x, v);
     }
@@ -169,7 +169,8 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
-/* Called before the hooks: does the host have connection requirements, and may the request be exempt? */
+/* Called before the hooks: finds out whether the host has connection requirements, and whether the request
+ * may be exempt. */
 static void start_https_policy(struct mk_exchange *x)
 {
     x->entered = !mk_https_policy_is_needed(&x->request);
@@ -235,7 +236,7 @@ static void restart_from_hooks(struct mk_exchange *x)
     set_error_response(x, 500);
 }
 
-/* Runs only the routes again for another path. Stops loops. */
+/* Runs only the routes again, for another path. Stops loops. */
 static void restart_routes(struct mk_exchange *x)
 {
     x->at = 0;

@@ -7,7 +7,7 @@
 #include "web/destination_header.h"
 #include "web/request_variants.h"
 
-/* 0: no limit. */
+/* Returns the shorter timeout, where 0 means no limit. */
 static uint32_t shorter_timeout(uint32_t a, uint32_t b)
 {
     return a == 0 || (b && b < a) ? b : a;
@@ -78,7 +78,7 @@ static void merge_limits_for_path(struct mk_exchange *x, mk_str path, struct mk_
     *all = mk_effective_limits_stricter(all, limits_for_path(x, path));
 }
 
-/* 0, or a status: the variants are unknown. */
+/* Returns 0, or a status if the variants are unknown. */
 static unsigned merge_limits_for_variants(struct mk_exchange *x, const struct mk_request_target *a,
                                           struct mk_request_limits *all)
 {
@@ -89,7 +89,7 @@ static unsigned merge_limits_for_variants(struct mk_exchange *x, const struct mk
     return status;
 }
 
-/* The same for the Destination of COPY and MOVE. */
+/* Merges the limits of the Destination of COPY and MOVE in the same way. */
 static unsigned merge_limits_for_destination(struct mk_exchange *x, struct mk_request_limits *all)
 {
     struct mk_request_target *to = NULL;
@@ -107,7 +107,7 @@ MK_COLD static const struct mk_request_limits *find_strictest(struct mk_exchange
     const struct mk_request_limits *own = limits_for_path(x, x->request.received.path);
     struct mk_request_limits *all = mk_arena_alloc(&x->arena, sizeof *all);
     if (!all)
-        return own; /* such a request will fail when its handler allocates memory */
+        return own; /* out of memory: the request will fail when its handler allocates memory */
     *all = *own;
     unsigned status = merge_limits_for_variants(x, &x->request.received, all);
     if (merge_limits_for_destination(x, all) || status)

@@ -6,11 +6,11 @@
 #include "web/exchange.h"
 #include "web/vhost.h"
 
-/* Combines the stricter value of each limit, with the log of `own`. */
+/* Returns the stricter value of each limit, with the log of `own`. */
 struct mk_request_limits mk_effective_limits_stricter(const struct mk_request_limits *own,
                                                       const struct mk_request_limits *other);
 
-/* May an exceeded regex limit be logged? At most once a second: clients must not flood the log. */
+/* May an exceeded regex limit be logged? Only once a second, so that clients cannot flood the log. */
 bool mk_effective_limits_may_log(struct mk_exchange *x);
 
 /* The limits of the request's [LOCATION], or of its host; if variants of the path belong to other locations,

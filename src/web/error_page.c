@@ -66,7 +66,8 @@ static const char *advice_for_status(unsigned status)
                           : "The server failed to answer this request.";
 }
 
-/* Colours of the welcome page (site/style.css) and its monkey, minimised: sent with every error. */
+/* The colours and the monkey of the welcome page (site/style.css), minimised because they are sent with every
+ * error. */
 #define STYLE                                                                                                \
     ":root{color-scheme:light dark;--g:#fdf9f2;--i:#2c2018;--s:#6d5a4a}"                                     \
     "@media(prefers-color-scheme:dark){:root{--g:#17110d;--i:#f5eadb;--s:#bda893}}"                          \
@@ -87,8 +88,8 @@ static const char *advice_for_status(unsigned status)
 
 enum { TIME_ROOM = 32, REFERENCE_ROOM = 48 };
 
-/* Users can quote the time, and the administrator finds it in the logs. Reveals nothing about the
- * server. */
+/* Formats the time, which users can quote and the administrator finds in the logs. It reveals nothing about
+ * the server. */
 static void format_time(const struct mk_request *request, char buf[TIME_ROOM])
 {
     time_t t = (time_t)request->now;

@@ -34,8 +34,8 @@ struct mk_exchange {
     bool follows_client;                     /* set by mk_request_cancel_on_disconnect() */
     bool body_has_ended;                     /* the whole body was read */
     bool aborted;                            /* mk_request_abort_tunnel() was called */
-    bool replaced;              /* the response failed before any of it was sent, and was replaced by this
-                                 * error page */
+    bool replaced;              /* the original response failed before any of it was sent, and an error page
+                                 * has replaced it */
     bool untold;                /* `monkey explain`: a handler would have responded but was not called */
     bool entered;               /* the HTTPS policy was checked */
     bool too_long_logged_at;    /* an oversized body was logged */
@@ -44,7 +44,7 @@ struct mk_exchange {
     bool challenge;             /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
     const struct mk_route *body_route; /* route whose handler has decided about the body limit; NULL: none
                                         * yet */
-    struct mk_request_limits *limits;  /* limits of this request, in its arena; NULL: none */
+    struct mk_request_limits *limits;  /* limits of this request, in its arena; NULL: no limits of its own */
     const struct mk_request_limits
         *variants_limits;                  /* limits of a path with variants, in the arena; NULL: not
                                             * determined */
@@ -69,7 +69,7 @@ static inline bool mk_exchange_client_disconnected(const struct mk_exchange *x)
  * out of memory. */
 struct mk_exchange *mk_exchange_new(struct mk_web_ctx *web, struct mk_arena_cache *cache, uint64_t now_ms,
                                     int64_t now) MK_MUST_USE;
-/* Creates it in an existing arena, of which it takes ownership even on failure. */
+/* Like mk_exchange_new(), but takes ownership of an existing arena, even on failure. */
 struct mk_exchange *mk_exchange_new_in_arena(struct mk_arena *arena, struct mk_web_ctx *web, uint64_t now_ms,
                                              int64_t now) MK_MUST_USE;
 /* Closes the body source, runs the cleanups, frees the memory. */

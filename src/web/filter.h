@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Response body filters: each is a body source that reads from the next one below. */
+/* Response body filters: each filter is a body source that reads from the filter or body below it. */
 #ifndef MK_WEB_FILTER_H
 #define MK_WEB_FILTER_H
 

@@ -5,8 +5,8 @@
 #include "web/request_type.h"
 #include "web/web.h"
 
-/* The name from the host's section: the request may have no Host or spell it differently. Regular expressions
- * are skipped. */
+/* Returns a name from the section of the host, because the request may have no Host or spell it differently.
+ * Skips regular expressions. */
 static mk_str server_name_value(const struct mk_request *r)
 {
     mk_str name = r->site ? mk_vhost_name(r->site) : MK_STR("");
@@ -28,7 +28,7 @@ static mk_str protocol_value(const struct mk_request *r)
 static const struct format_variable {
     const char *name;
     mk_str (*value)(const struct mk_request *r); /* NULL: the client's address, which needs formatting */
-    bool is_decoded;                             /* decoded: a `%` in it is literal */
+    bool is_decoded;                             /* the value is decoded: a `%` in it is literal */
 } variables[] = {
     {"host", host_value, false},
     {"method", mk_request_method_text, false},

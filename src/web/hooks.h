@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks that a host calls at each fixed point of a request. Only existing hooks are listed, so missing
- * ones cost nothing. */
+/* The hooks that a host calls at each fixed point of a request. Only existing hooks are listed, so that
+ * missing hooks cost nothing. */
 #ifndef MK_WEB_HOOKS_H
 #define MK_WEB_HOOKS_H
 
@@ -10,7 +10,7 @@
 
 struct mk_hook {
     const struct mk_plugin *plugin;
-    void *data; /* argument of its functions */
+    void *data; /* argument of the plugin's functions */
 };
 
 /* Do both pointers refer to the same plugin? The server may use a copy of the plugin's struct; both share the

@@ -33,14 +33,14 @@ MK_COLD bool mk_https_policy_is_acme_request(const struct mk_request *r)
            is_acme_token(mk_str_skip(path, folder.len));
 }
 
-/* The requested name, or the first literal one; absent: none. */
+/* The requested name, or else the first literal name of the host; absent: there is none. */
 static mk_str redirect_host_name(const struct mk_request *r)
 {
     mk_str name = r->host.p ? r->host : mk_vhost_first_plain_name(r->site);
     return name.len ? name : (mk_str){NULL, 0};
 }
 
-/* Redirects to the target as received, before any rewrite. */
+/* Appends the target as received, before any rewrite. */
 static mk_str append_received_target(const struct mk_request *r, mk_str url)
 {
     const struct mk_target *t = &r->received.target;

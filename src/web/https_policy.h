@@ -13,9 +13,9 @@ static inline bool mk_https_policy_is_needed(const struct mk_request *r)
     return r->site->https_port || r->hosts->client_rules;
 }
 
-/* Is it a plain-text ACME challenge on a host that does not serve plain requests? A CA validates names over
- * plain HTTP (RFC 8555, section 8.3). Such a request may continue, but only a plugin that runs before all
- * others, or an existing file, may respond to it. */
+/* Is the request a plain-text ACME challenge on a host that does not serve plain requests? A CA validates
+ * names over plain HTTP (RFC 8555, section 8.3). Such a request may continue, but only a plugin that runs
+ * before all others, or an existing file, may respond to it. */
 bool mk_https_policy_is_acme_request(const struct mk_request *r);
 
 /* MK_NEXT: the request may continue. */

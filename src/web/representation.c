@@ -31,7 +31,7 @@ struct representations {
     uint64_t looked_ms;                           /* time of the last search for variants */
     bool looked;
     bool accompanied; /* a variant exists */
-    bool lasting;     /* cached permanently with the entry: worth preparing heads */
+    bool lasting;     /* cached permanently with the entry, so that preparing heads is worthwhile */
 };
 
 static void free_encoded_variant(struct representations *f, size_t i)
@@ -136,7 +136,7 @@ static mk_str write_cached_head_http1(struct mk_buf *text, mk_str fields, uint64
     return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
-/* The same, HPACK-encoded. */
+/* Writes the cached head, HPACK-encoded. */
 static mk_str write_cached_head_http2(struct mk_buf *text, const struct mk_representation *r,
                                       mk_h2_head_writer *pack)
 {
@@ -173,7 +173,7 @@ static bool shrink_text_memory(struct mk_representation *r, const struct mk_buf 
 /* Input for a representation. */
 struct representation_origin {
     const struct mk_vhost *host;
-    mk_str type, cached; /* of the requested file, which may be another one */
+    mk_str type, cached; /* type and caching of the requested file, of which `file` may be a variant */
     int coding;
     bool varies, lasting;
 };
@@ -343,8 +343,8 @@ static void refresh_encoded_variants(struct representations *f, const struct mk_
         file->absent_ms = (uint32_t)now_ms;
 }
 
-/* Not more often than the files themselves are checked. In-flight responses point into the old data: if
- * another request uses the file, the next request reopens it. */
+/* Refreshes the variants no more often than the files themselves are checked. In-flight responses point into
+ * the old data: if another request uses the file, the next request reopens it. */
 MK_NOINLINE static void refresh_encoded_variants_if_stale(struct representations *f,
                                                           const struct mk_vhost *host, uint64_t now_ms)
 {

@@ -15,10 +15,10 @@ struct mk_representation {
     struct mk_validators validators;
     struct mk_header_block about; /* ETag, Last-Modified, Cache-Control, Vary: for 200, 206 and 304 */
     struct mk_header_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
-    struct mk_header_block whole; /* both of them */
+    struct mk_header_block whole; /* the fields of `about` and `form` */
     mk_str type;
     bool coded;                       /* a precompressed variant */
-    char *room;                       /* memory of all its text */
+    char *room;                       /* memory of all text of the representation */
     struct mk_header_field fields[8]; /* of `about` followed by `form` */
 };
 

@@ -68,8 +68,8 @@ static bool is_representation_header(mk_str name)
     return false;
 }
 
-/* The i-th header visible to handlers, or NULL. If the body was dropped by a rewrite, its headers are hidden
- * too. */
+/* The i-th header visible to handlers, or NULL. If a rewrite dropped the body, the headers that describe it
+ * are hidden. */
 static const struct mk_header_field *visible_header_at(const struct mk_request *r, size_t i)
 {
     const struct mk_header_field *f = r->fields.at, *end = f + r->fields.n;
@@ -182,7 +182,8 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
     return r->target->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
-/* A pattern host may stand for many hosts: each subdomain may have a different owner. */
+/* Does the host match only by a pattern? A pattern may stand for many hosts, and each subdomain may have a
+ * different owner. */
 static bool vhost_name_is_pattern(const struct mk_request *r)
 {
     return r->host.p && mk_vhost_has_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
@@ -283,7 +284,7 @@ struct mk_request_attachment {
 int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*fn)(void *data))
 {
     struct mk_request_attachment *a =
-        r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* none: a saved log context */
+        r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* a copy for the log has no arena */
     if (!a || (fn && !mk_arena_add_cleanup(r->arena, fn, data))) {
         if (fn)
             fn(data);

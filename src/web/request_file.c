@@ -21,7 +21,7 @@ static bool has_dot_part(mk_str path)
     return false;
 }
 
-/* Expects a path from mk_request_path(); others must not escape the root through their segments. */
+/* Expects a path from mk_request_path(). The segments of any other path must not lead out of the root. */
 static bool is_safe_path(mk_str path)
 {
     if (path.len == 0 || path.p[0] != '/' || mk_str_find(path, '\0') != MK_STR_NONE)

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-/* 0: a regular file; -EISDIR: a folder; -EACCES: another file type; or the error of opening it. */
+/* Returns 0 for a regular file, -EISDIR for a folder, -EACCES for another file type, or the error of opening
+ * the file. */
 static int check_script_file(const struct mk_request *r, mk_str path)
 {
     int kind = mk_request_stat(r, path, NULL);

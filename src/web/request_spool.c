@@ -7,8 +7,8 @@
 #include "web/web.h"
 
 enum {
-    KEPT_MAX = 64 * 1024, /* bytes of one body in memory, */
-    KEPT_MIN = 4096,      /* and the minimum if its client's memory share is used up */
+    KEPT_MAX = 64 * 1024, /* maximum bytes of one body in memory */
+    KEPT_MIN = 4096,      /* the same if the memory share of the client is used up */
 };
 
 struct request_spool {
@@ -16,7 +16,7 @@ struct request_spool {
     struct mk_offload_job job;
     struct mk_spool_quota *all;
     struct mk_spool_client *client; /* NULL: the quota was released */
-    struct mk_request *request;     /* NULL: it ended while a thread writes */
+    struct mk_request *request;     /* NULL: the request ended while a thread is writing */
     size_t kept;                    /* bytes charged to its client */
     uint64_t stored;
     bool writing; /* the spool is owned by the writing thread */
@@ -155,7 +155,7 @@ static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
     return true;
 }
 
-/* The known length has been received: only EOF may follow. */
+/* Call it when the known length has been received: only EOF may follow. */
 static bool expect_end_of_body(struct request_spool *s)
 {
     char none;
@@ -235,7 +235,7 @@ int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
         return -ENOMEM;
     *out = &s->spool;
     if (!s->writing && !s->error && !s->client)
-        return -EINVAL; /* it was dropped */
+        return -EINVAL; /* a rewrite dropped the body */
     advance_spool(s, max);
     return s->writing ? -EAGAIN : s->error ? s->error : is_complete(s) ? 0 : -EAGAIN;
 }

@@ -96,7 +96,7 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     a->by = MK_TARGET_BY_ROUTE;
     a->before = r->target;
     a->left_at = mk_exchange_of(r)->at;
-    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* the path of a file */
+    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* the new path is the path of a file */
     a->variants = NULL;
     a->marks = NULL;
     a->path = path;
@@ -166,7 +166,7 @@ static bool may_have_dot_segments(const struct mk_request_target *a)
     return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dot_segments(path);
 }
 
-/* The path passed to a script must not begin with two slashes either. */
+/* Would the path passed to a script begin with two slashes? That must not happen either. */
 static bool has_inner_double_slash(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path;

@@ -8,10 +8,10 @@
 
 /* Parses the client's target and Host. 0, 400, or 503 if out of memory. `host` is the Host header. */
 int mk_request_target_init(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
-/* For a new request whose target begins with a mk_path_is_plain() path and continues with '?' or ends. 0, or
- * 503. */
+/* Like mk_request_target_init(), but for a new request whose target is a mk_path_is_plain() path, optionally
+ * followed by '?' and a query. Returns 0 or 503. */
 int mk_request_target_init_plain(struct mk_request *r, mk_str target_text, size_t path_len) MK_MUST_USE;
-/* For a target that satisfies mk_target_is_visible(). */
+/* Like mk_request_target_init(), but for a target that satisfies mk_target_is_visible(). */
 int mk_request_target_init_checked(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
 
 /* Rewrites the path, keeping body and query; the handler returns MK_REWRITTEN. `path` must live as long as

@@ -22,8 +22,8 @@ enum mk_request_target_by {
     MK_TARGET_BY_ROUTE,   /* rewritten by static to an index file or fallback: only the routes run again */
 };
 
-/* Variants: other paths that a program may interpret the path as; see http/path_variants.h. Those of scripts
- * come last. */
+/* Variants: other paths that a program may derive from the path; see http/path_variants.h. The variants of
+ * scripts come last. */
 struct mk_request_path_variants {
     mk_str *list;
     size_t n, n_readings;

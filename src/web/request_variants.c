@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other paths that programs may interpret the request's path as, and whether routes distinguish them. */
+/* Finds other paths that programs may derive from the path of a request, and checks whether routes
+ * distinguish them. */
 #include "web/request_variants.h"
 
 #include "http/path_variants.h"
@@ -16,7 +17,7 @@ static bool path_may_vary(const struct mk_request *r, const struct mk_request_ta
                             r->site ? &r->site->scripts : NULL);
 }
 
-/* Was it the path of the request before a rewrite? Then it was checked. */
+/* Was this the path of the request before a rewrite? Then it was checked already. */
 static bool was_earlier_path(const struct mk_request_target *a, mk_str path)
 {
     while ((a = a->before))
@@ -25,7 +26,7 @@ static bool was_earlier_path(const struct mk_request_target *a, mk_str path)
     return false;
 }
 
-/* 0, or a status. */
+/* Returns 0 or a status. */
 static unsigned find_variants(const struct mk_request *r, const struct mk_request_target *a,
                               struct mk_request_path_variants *out)
 {
@@ -132,8 +133,8 @@ static bool is_error_route(const struct mk_route *route)
            (route->handler == &mk_status_handler && mk_status_handler_is_error(route->data));
 }
 
-/* Would it be rejected by a route that does not match the path itself? File handlers pass missing files on to
- * later routes. */
+/* Would a route that does not match the path itself reject the variant? File handlers pass missing files on
+ * to later routes. */
 static bool would_be_refused(const struct mk_vhost *host, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
@@ -160,7 +161,7 @@ static unsigned set_conflict(struct conflicting_variant *conflicting_variant, mk
     return 400;
 }
 
-/* 0, or a status. */
+/* Returns 0 or a status. */
 static unsigned find_conflicting_variant(const struct mk_request *r, const struct mk_request_target *a,
                                          unsigned at, struct conflicting_variant *conflicting_variant)
 {
@@ -220,7 +221,7 @@ unsigned mk_request_check_path(struct mk_request *r)
             status = status ? status : find_conflicting_variant(r, a, at, &conflicting_variant);
         }
         at = a->left_at;
-        a = a->by == MK_TARGET_BY_ROUTE ? a->before : NULL; /* programs may see that path as well */
+        a = a->by == MK_TARGET_BY_ROUTE ? a->before : NULL; /* programs may see the earlier path as well */
     }
     if (conflicting_variant.path.p)
         mk_request_explain(r, "path",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other paths that programs may interpret the request's path as. */
+/* Other paths that programs may derive from the path of a request. */
 #ifndef MK_WEB_REQUEST_VARIANTS_H
 #define MK_WEB_REQUEST_VARIANTS_H
 

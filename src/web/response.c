@@ -117,7 +117,7 @@ static uint8_t own_header_flag(enum mk_header_id id)
                                      : 0;
 }
 
-/* own_header_flag() by name. */
+/* Like own_header_flag(), but by name. */
 static uint8_t own_header_flag_of_name(mk_str name)
 {
     bool may_be = name.len == 4 || name.len == 6 || name.len == 7; /* Date, Server, Trailer */
@@ -283,7 +283,7 @@ static bool copy_block_headers(struct mk_response *r)
     return true;
 }
 
-/* Removes from the i-th header on. */
+/* Removes the headers with that name, beginning with the i-th header. */
 static void remove_header_from(struct mk_response *r, unsigned i, mk_str name)
 {
     unsigned kept = i;
@@ -384,7 +384,7 @@ int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (*free_d
         free_data(data);
         return is_body_final(r) ? -EALREADY : -ENOMEM;
     }
-    return mk_response_set_body_nocopy(r, text); /* on -ENOMEM, the cleanup frees it */
+    return mk_response_set_body_nocopy(r, text); /* on -ENOMEM, the cleanup frees the data */
 }
 
 static void release_file(void *file)

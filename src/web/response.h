@@ -15,9 +15,8 @@ enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 2 };
 /* Headers shared by many responses, as HTTP/1 text and as a list. */
 struct mk_header_block {
     mk_str text;  /* "Name: value\r\n..." */
-    mk_str ready; /* status line, these headers and Content-Length of a 200 without other headers; may be
-                   * absent */
-    mk_str cached_head_h2; /* the same, HPACK-encoded; absent if `ready` is, and without HTTP/2 */
+    mk_str ready; /* complete head of a 200 with only these headers and Content-Length; may be absent */
+    mk_str cached_head_h2; /* the same head, HPACK-encoded; absent without HTTP/2, or if `ready` is absent */
     const struct mk_header_field *fields;
     unsigned n;
 };
@@ -33,7 +32,8 @@ struct mk_response {
     bool sent;               /* the request has ended, and the response was sent completely */
     bool is_error_page;      /* mk_response_is_error_page() */
     bool no_raw;             /* the protocol cannot send raw bytes */
-    uint8_t own;             /* MK_OWN_... flags of its headers; includes Trailer if it has trailers */
+    uint8_t own;             /* MK_RESPONSE_OWN_... flags of its headers; includes Trailer if it has
+                                trailers */
     uint16_t failure_status; /* status of the error page if the body fails at once; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_header_block *blocks[MK_RESPONSE_BLOCKS]; /* must outlive the request */
@@ -49,13 +49,14 @@ void mk_response_reset(struct mk_response *r);
 
 /* Adds headers without copying or validating them: they must live as long as the request. */
 void mk_response_add_header_block(struct mk_response *r, const struct mk_header_block *block);
-/* The same, but a Content-Type or Cache-Control that a hook has set takes precedence. False: out of memory. */
+/* Like mk_response_add_header_block(), but a Content-Type or Cache-Control that a hook has set takes
+ * precedence. False: out of memory. */
 static inline bool mk_response_add_default_block(struct mk_response *r,
                                                  const struct mk_header_block *block) MK_MUST_USE;
 bool mk_response_merge_default_block(struct mk_response *r, const struct mk_header_block *block) MK_MUST_USE;
 bool mk_response_add_header_unchecked(struct mk_response *r, mk_str name, mk_str value) MK_MUST_USE;
 
-/* The body was replaced: the prepared heads contain the wrong length. */
+/* Call it when the body was replaced: the prepared heads contain the wrong length. */
 void mk_response_invalidate_cached_head(struct mk_response *r);
 
 /* Can a response with that status have a body (RFC 9110, section 6.4.1)? */

@@ -16,8 +16,8 @@ struct mk_response_body_part {
     struct mk_response_body_part *next;
     struct mk_open_file *file; /* NULL: the part is `bytes` */
     mk_str bytes;
-    uint64_t offset, len;  /* file part: remaining range, */
-    uint64_t cached_up_to; /* and the offset up to which it is known to be cached */
+    uint64_t offset, len;  /* file part: remaining range */
+    uint64_t cached_up_to; /* file part: offset up to which the file is known to be cached */
     bool missed;           /* file part: the last read would have blocked on the disk */
 };
 
@@ -35,11 +35,11 @@ struct mk_response_body {
     struct mk_response_body_part first;      /* most bodies have one part: no allocation */
     const struct mk_body_source_ops *source; /* NULL: parts */
     void *source_ctx;
-    const struct mk_tunnel_ops *tunnel; /* of a tunnel only */
-    const struct mk_open_file *origin;  /* the file it comes from, in memory or not; NULL: none */
+    const struct mk_tunnel_ops *tunnel; /* operations of a tunnel; NULL for any other body */
+    const struct mk_open_file *origin;  /* the file that the body comes from, in memory or not; NULL: none */
 };
 
-/* Empty. */
+/* Initialises an empty body. */
 static inline void mk_response_body_init(struct mk_response_body *c)
 {
     c->form = MK_RESPONSE_BODY_PARTS;
@@ -68,8 +68,8 @@ static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
     return c->form == MK_RESPONSE_BODY_RAW;
 }
 
-/* Is the body a tunnel? Then source->pull produces what we send, and tunnel->on_input(source_ctx) reads what
- * the client sends. */
+/* Is the body a tunnel? Then source->read produces the data that we send, and tunnel->on_input(source_ctx)
+ * reads the data of the client. */
 static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
 {
     return c->form == MK_RESPONSE_BODY_TUNNEL;
@@ -79,7 +79,7 @@ static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
 struct mk_response_body_part *mk_response_body_current_part(struct mk_response_body *c);
 void mk_response_body_advance(struct mk_response_body *c, uint64_t n);
 
-/* Reads bytes of any kind of body, with results as for mk_body_source_ops.pull. -EIO: a file was truncated;
+/* Reads bytes of any kind of body, with the results of mk_body_source_ops.read. -EIO: a file was truncated;
  * -EAGAIN also if the part at the cursor is a file range that is not cached, so that reading would block. */
 ssize_t mk_response_body_read(struct mk_response_body *c, char *buf, size_t cap);
 

@@ -20,8 +20,8 @@ struct mk_route {
     mk_str written;                 /* handler and arguments, for messages */
 };
 
-/* MK_REGEX_LIMIT must never fall through to later routes: they may be less strict. As a truth value it counts
- * as a match. */
+/* Does the route match the path? MK_REGEX_LIMIT, which counts as true, must never lead to later routes,
+ * because they may be less strict. */
 static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk_str path)
 {
     if (MK_UNLIKELY(r->regex != NULL))
@@ -29,7 +29,7 @@ static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk
     return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCH : MK_REGEX_NO_MATCH;
 }
 
-/* True if the pattern matches every path, so that the route is not specific to this path. */
+/* Does the pattern match every path, so that the route is not specific to this path? */
 static inline bool mk_route_is_catch_all(const struct mk_route *r)
 {
     return !r->regex && r->pattern.kind == MK_PATTERN_ALL;

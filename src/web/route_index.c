@@ -88,7 +88,8 @@ static void builder_add_route(struct index_builder *m, size_t i)
         builder_add_entry(m, r->pattern.text, true, i);
     } else if (folder.len) {
         builder_add_entry(m, folder, false, i);
-        if (r->pattern.kind == MK_PATTERN_PREFIX) /* the folder itself, without its slash */
+        if (r->pattern.kind == MK_PATTERN_PREFIX) /* the pattern also matches the folder itself, without its
+                                                     slash */
             builder_add_entry(m, mk_str_first(folder, folder.len - 1), true, i);
     } else if (m->is_counting) {
         x->others[x->n_others++] = (uint32_t)i;
@@ -113,7 +114,7 @@ static void counts_to_offsets(struct mk_route_index *x)
     }
 }
 
-/* Writing has moved each offset to the end of its bucket, the start of the next. */
+/* Restores the offsets: writing has moved each one to the end of its bucket, the start of the next. */
 static void restore_offsets(struct mk_route_index *x)
 {
     memmove(x->starts + 1, x->starts, sizeof *x->starts * (x->mask + 1u));

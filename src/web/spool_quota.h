@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quota for spooled bodies of a worker (monkey/spool.h): memory and disk space, in total and per client
- * address. Requests may use all of SpoolMax, and one address half of it; responses half of it, and one
- * address a quarter, so that slow readers leave room for uploads. */
+ * address. Requests may use all of SpoolMax, those of one address half of it. Responses may use half of
+ * SpoolMax, those of one address a quarter, so that slow readers leave space for uploads. */
 #ifndef MK_WEB_SPOOL_QUOTA_H
 #define MK_WEB_SPOOL_QUOTA_H
 
@@ -45,12 +45,13 @@ void mk_spool_client_release(struct mk_spool_quota *all, struct mk_spool_client 
 bool mk_spool_client_may_buffer(const struct mk_spool_client *c, size_t more);
 /* Maximum disk space for one request body. */
 uint64_t mk_spool_quota_request_max(const struct mk_spool_quota *all);
-/* Charges bytes to be written to a file. 0; -EDQUOT: quota exceeded; -EFBIG: a request of `already` bytes
- * plus these exceeds what its client may ever use; -EOPNOTSUPP: no spool folder. */
+/* Charges bytes to be written to a file. Returns 0; -EDQUOT: quota exceeded; -EFBIG: with these bytes, a
+ * request of `already` bytes exceeds the maximum that its client may ever use; -EOPNOTSUPP: no spool
+ * folder. */
 mk_err mk_spool_quota_charge_request(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t already,
                                      uint64_t n) MK_MUST_USE;
 void mk_spool_quota_release_request(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t n);
-/* Charges bytes of a response: never -EFBIG. */
+/* Charges bytes of a response; never returns -EFBIG. */
 mk_err mk_spool_quota_charge_response(struct mk_spool_quota *all, struct mk_spool_client *c,
                                       uint64_t n) MK_MUST_USE;
 void mk_spool_quota_release_response(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t n);

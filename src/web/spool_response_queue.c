@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue for a response body whose client is slow: small ones in memory, larger ones in a file. */
+/* Queue for a response body whose client is slow: in memory while small, then in a file. */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include "web/web.h"
 
 enum {
-    KEPT_MAX = 64 * 1024,      /* bytes in memory, */
-    KEPT_MIN = 16 * 1024,      /* and the minimum if the client's share is used up */
+    KEPT_MAX = 64 * 1024,      /* maximum bytes in memory */
+    KEPT_MIN = 16 * 1024,      /* the same if the share of the client is used up */
     RELEASE_MIN = 1024 * 1024, /* hole-punching unit, a multiple of any block size */
 };
 
@@ -80,7 +80,7 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
     if (!q)
         return;
     q->is_freed = true;
-    if (!q->is_writing) /* otherwise in on_file_written() */
+    if (!q->is_writing) /* otherwise on_file_written() does so */
         free_queue(q);
 }
 
@@ -203,8 +203,8 @@ void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
 
 /* ---- Reading from the queue ---- */
 
-/* Releases disk space for others and for the data to come: a long response need not wait until the whole file
- * was read. */
+/* Releases disk space for other bodies and for later data: a long response need not wait until the whole file
+ * has been read. */
 static void punch_read_blocks(struct mk_spool_queue *q)
 {
     uint64_t end = mk_min(q->read, q->in_file), n = end > q->released ? end - q->released : 0;
@@ -219,7 +219,7 @@ static void punch_read_blocks(struct mk_spool_queue *q)
     release_quota(q, n);
 }
 
-/* Everything was read: restarts without a file. */
+/* Call it when everything was read: restarts without a file. */
 static void restart_without_file(struct mk_spool_queue *q)
 {
     mk_buf_clear(&q->spool.kept);

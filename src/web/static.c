@@ -304,7 +304,7 @@ static enum mk_verdict handle_static(struct mk_request *request, struct mk_respo
         return reroute_to_path(request, response, found.elsewhere);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
         return mk_redirect_to_folder(request, response, 301) ? MK_DONE : error_status(response, 503);
-    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists it */
+    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists the folder */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_FORBIDDEN:

@@ -6,7 +6,7 @@
 #include "web/representation.h"
 #include "web/web.h"
 
-/* Needs no data: host and files come from the request. */
+/* The handler needs no data: host and files come from the request. */
 extern const struct mk_handler mk_static;
 
 /* The content that the handler would serve for a path, for `monkey explain`. */
@@ -18,7 +18,7 @@ enum mk_static_find {
     MK_STATIC_FOLDER_WITHOUT_INDEX,
     MK_STATIC_HIDDEN, /* a dot file */
     MK_STATIC_MISSING,
-    MK_STATIC_FORBIDDEN, /* permission denied, or a forbidden symbolic link */
+    MK_STATIC_FORBIDDEN, /* permission denied, or a symbolic link that is not allowed */
     MK_STATIC_BUSY,      /* out of descriptors or memory */
     MK_STATIC_BROKEN,    /* disk or file system error */
 };
@@ -38,12 +38,12 @@ void mk_static_find(const struct mk_request *request, struct mk_static_result *f
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
                                 struct mk_open_file *file);
 
-/* The same for a representation that outlives the request. */
+/* Like mk_static_serve(), but for a representation that outlives the request. */
 enum mk_verdict mk_static_serve_representation(struct mk_request *request, struct mk_response *response,
                                                const struct mk_representation *r);
 
-/* For methods that static does not support: MK_REWRITTEN if an index file or fallback leads to another
- * handler that may support them; otherwise MK_NEXT. */
+/* Handles a method that static does not support. MK_REWRITTEN: an index file or fallback leads to another
+ * handler that may support it; otherwise MK_NEXT. */
 enum mk_verdict mk_static_reroute_to_other_handler(struct mk_request *request, struct mk_response *response);
 
 /* Serves exactly the file at the path: no index, fallback or redirect. MK_NEXT: no such file. */

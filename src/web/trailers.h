@@ -16,7 +16,8 @@ struct mk_trailers {
     struct mk_header_field *at;
 };
 
-/* Appends a trailer to a list that may still be NULL. Neither copied nor validated. False: out of memory. */
+/* Appends a trailer to a list that may still be NULL. The name and value are neither copied nor validated.
+ * False: out of memory. */
 bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name, mk_str value) MK_MUST_USE;
 
 /* Called before the response head is written: sets the Trailer header to the known trailers, or removes it if

@@ -23,7 +23,7 @@ static int reject_tunnel(struct mk_response *r, unsigned status, int e)
     return e;
 }
 
-/* 0: the proof was added to the response; otherwise the response is an error. */
+/* Returns 0 after adding Sec-WebSocket-Accept to the response; otherwise the response is an error. */
 static int accept_websocket_handshake(const struct mk_request *request, struct mk_response *r)
 {
     bool with_key = request->version < 20;
@@ -48,7 +48,7 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
 {
     bool has_content = request->length && !mk_exchange_of(request)->body_has_ended;
     mk_str protocol = mk_request_upgrade(request);
-    bool may = protocol.p && !has_content; /* anything after a body belongs to the tunnel */
+    bool may = protocol.p && !has_content; /* all data after a body belongs to the tunnel */
     int e = r->sealed || mk_response_body_is_tunnel(&r->content) ? -EALREADY : may ? 0 : -EINVAL;
     if (!e && mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET))
         e = accept_websocket_handshake(request, r);

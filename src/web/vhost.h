@@ -42,9 +42,9 @@ struct mk_user_homes {
 /* Limits for requests of the server, a host or a location, and its access log. */
 struct mk_request_limits {
     uint64_t content_max;   /* maximum body size; UINT64_MAX: no limit */
-    uint64_t rate_bytes;    /* minimum bytes to be transferred while we wait for the client ... */
+    uint64_t rate_bytes;    /* minimum bytes that a client must transfer in each interval of rate_ms */
     struct mk_logfile *log; /* access log; NULL: none */
-    uint32_t rate_ms;       /* ... in each interval; 0: no limit */
+    uint32_t rate_ms;       /* interval for rate_bytes; 0: no limit */
     uint32_t handler_ms;    /* handler timeout; 0: no limit */
     uint32_t tunnel_ms;     /* idle timeout of tunnels; 0: no limit */
     unsigned log_format;    /* format index for the function that writes the log */
@@ -96,7 +96,7 @@ struct mk_vhost {
     const struct mk_request_limits *limits; /* NULL: the server's limits */
     const struct mk_location *locations;    /* the first match decides */
     size_t n_locations;
-    struct mk_path_scripts scripts; /* known from its routes and its fallback */
+    struct mk_path_scripts scripts; /* scripts known from the routes and the fallback */
     mk_str fallback;                /* fallback page of a single-page application, relative; absent: none */
     bool has_body_max;              /* some handler of a route has mk_handler.body_max */
     bool ranges;                    /* Resume */
@@ -108,11 +108,12 @@ struct mk_vhost {
     const struct mk_tls_context *tls;     /* NULL: TLS connections for this host are refused */
     int64_t tls_begins, tls_expires;      /* validity period common to all its certificates; 0: no
                                            * certificate */
-    bool tls_kept; /* certificate files are unusable: the earlier configuration's certificate is kept */
-    unsigned client_rules; /* id of its client certificate rules, equal for equal rules; 0: no certificates
+    bool tls_kept; /* the certificate files are unusable: the certificate of the earlier configuration is
+                      kept */
+    unsigned client_rules; /* ID of the client certificate rules, equal for equal rules; 0: no certificates
                             * are requested */
     bool client_required;  /* requests without a certificate are rejected */
-    uint32_t https_port;   /* port that plain requests are redirected to; 0: they are served */
+    uint32_t https_port;   /* port to which plain requests are redirected; 0: they are served */
     mk_str hsts;           /* Strict-Transport-Security; absent: none */
 };
 
@@ -153,7 +154,7 @@ const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name);
 
 const struct mk_root *mk_vhost_find_alias_or_home_root(const struct mk_vhost *host, mk_str *path);
 /* The root folder for a path, and the remaining path: the host's document root, the folder of an Alias, or a
- * user's folder for /~name/. The rest is empty if the path ends with the name of such a folder. */
+ * user's folder for /~name/. The remaining path is empty if the path ends with the name of such a folder. */
 static inline const struct mk_root *mk_vhost_find_root(const struct mk_vhost *host, mk_str *path)
 {
     return host->homes || host->n_aliases ? mk_vhost_find_alias_or_home_root(host, path) : &host->root;

@@ -22,7 +22,7 @@ struct mk_web_ctx {
     const struct mk_vhosts *hosts; /* default virtual hosts, if the connection has none of its own */
     struct mk_file_cache files;
     struct mk_spool_quota spools;
-    const uint64_t *now_ms;                 /* clock of the loop; a request's `now_ms` is its time of
+    const uint64_t *now_ms;                 /* clock of the loop; `now_ms` of a request is its time of
                                              * arrival */
     const struct mk_request_limits *limits; /* defaults for hosts, locations and requests without limits of
                                              * their own */

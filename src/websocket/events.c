@@ -15,7 +15,7 @@ struct mk_events {
     const struct mk_events_options *options;
     void *ctx;
     struct mk_ws_queue queue;
-    bool is_open;     /* its owner uses it */
+    bool is_open;     /* the owner still uses the stream */
     bool is_ending;   /* closing: nothing more is queued */
     bool is_refusing; /* an event was rejected: on_room() is due */
     bool has_said;    /* data was sent since the timer was set */
@@ -47,7 +47,7 @@ static ssize_t read_events(void *ctx, char *buf, size_t cap)
     }
     if (n)
         return (ssize_t)n;
-    n = mk_ws_queue_read(&s->queue, buf, cap); /* data sent by on_room() */
+    n = mk_ws_queue_read(&s->queue, buf, cap); /* data that on_room() sent */
     return n ? (ssize_t)n : s->is_ending ? 0 : -EAGAIN;
 }
 

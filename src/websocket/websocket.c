@@ -16,7 +16,7 @@ struct mk_websocket_worker {
     bool is_draining;
 };
 
-/* The worker state for the request; without it, the response contains the error. */
+/* The worker state for the request. NULL: the response describes the error. */
 static struct mk_websocket_worker *worker_of_request(struct mk_request *request, struct mk_response *r)
 {
     struct mk_websocket_worker *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
@@ -82,7 +82,8 @@ static int worker_start(struct mk_worker *worker, void *data)
     return live ? 0 : -ENOMEM;
 }
 
-/* Deferred to the end of the iteration: owners of sockets and streams may send something before. */
+/* Closing is deferred to the end of the iteration, so that owners of sockets and streams can send something
+ * first. */
 static void worker_drain(struct mk_worker *worker, void *data)
 {
     struct mk_websocket_worker *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));

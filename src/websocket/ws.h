@@ -24,18 +24,18 @@ enum mk_ws_state {
 
 struct mk_ws_receive_state;
 
-/* A server may have very many: keep it small. */
+/* Keep this struct small: a server may have a very large number of them. */
 struct mk_websocket {
     struct mk_timer timer;
-    struct mk_list later; /* among the sockets to resume at the end of the loop iteration */
-    struct mk_list open;  /* among the sockets that the worker closes when it drains */
+    struct mk_list later; /* in the list of sockets to resume at the end of the loop iteration */
+    struct mk_list open;  /* in the list of sockets that the worker closes when it drains */
     struct mk_request *request;
     struct mk_ws_worker *worker;
     const struct mk_websocket_options *options;
     void *ctx;
     mk_str subprotocol;
     struct mk_ws_queue queue;
-    struct mk_ws_receive_state *inflow; /* NULL: waits for the first byte of a message */
+    struct mk_ws_receive_state *inflow; /* NULL: the socket waits for the first byte of a message */
     struct mk_ws_deflate *coder;        /* NULL: no compression context is kept */
     char *reason;                       /* the client's close reason; NULL: none */
     uint8_t reason_len;
@@ -43,12 +43,13 @@ struct mk_websocket {
     uint16_t code;      /* for on_close() */
     struct mk_ws_extension offer;
     bool is_compressed : 1; /* permessage-deflate was negotiated */
-    bool is_paused : 1;     /* by its owner, while it is open */
-    bool is_within : 1;     /* called by its tunnel, which will ask for output afterwards */
+    bool is_paused : 1;     /* the owner has paused it, while it is open */
+    bool is_within : 1;     /* its tunnel is calling it, and will ask for output afterwards */
     bool is_refusing : 1;   /* a message was rejected: on_room() is due */
     bool is_stalled : 1;    /* reading was stopped because too much output is queued */
-    bool was_heard : 1, has_sent : 1, was_pinged : 1; /* since its timer was set */
-    bool is_coding : 1;                               /* the compression contexts were used since then */
+    bool was_heard : 1, has_sent : 1, was_pinged : 1; /* these events occurred since the timer was set */
+    bool is_coding : 1;                               /* the compression contexts were used since the timer
+                                                         was set */
     uint8_t parts_kind;                               /* opcode of the message being sent in parts; 0: none */
 };
 
@@ -60,8 +61,10 @@ struct mk_ws_worker {
     struct mk_list open; /* sockets */
     struct mk_deferred *turn_end;
     struct mk_ws_deflate
-        *coders[MK_WS_DEFLATE_WINDOWS]; /* without context takeover, by window size; NULL until needed */
-    struct mk_timer rest;               /* frees their memory when unused for a while */
+        *coders[MK_WS_DEFLATE_WINDOWS]; /* shared compressors without context takeover, by window size; NULL
+                                           until needed */
+    struct mk_timer rest;               /* frees the memory of shared compressors that were not used for a
+                                           while */
     uint64_t inflated;                  /* cost of inflating messages of all sockets in this loop iteration */
 };
 
@@ -74,7 +77,7 @@ void mk_ws_resume(struct mk_websocket *s);
 /* Makes the socket offer input again after the loop iteration. For use inside tunnel callbacks, where
  * mk_request_resume() would apply to the next callback of either direction. */
 void mk_ws_resume_later(struct mk_websocket *s);
-/* Resumes those sockets. */
+/* Resumes the sockets of mk_ws_resume_later(). */
 void mk_ws_resume_all_later(struct mk_ws_worker *w);
 
 /* The value of an option, or its default. */
@@ -85,7 +88,7 @@ uint32_t mk_ws_ping_ms(const struct mk_websocket *s);
 uint32_t mk_ws_close_ms(const struct mk_websocket *s);
 size_t mk_ws_compress_min(const struct mk_websocket *s);
 
-/* The shared deflate state for that window, without context takeover; NULL: out of memory. */
+/* The shared deflate state for that window size, without context takeover; NULL: out of memory. */
 struct mk_ws_deflate *mk_ws_shared_deflate(struct mk_ws_worker *w, unsigned bits);
 
 #endif

@@ -46,7 +46,7 @@ void mk_ws_close_with_error(struct mk_websocket *s, unsigned code)
     start_close_timeout(s);
 }
 
-/* 0: not allowed in a Close frame. */
+/* Returns the close code of the payload; 0: the code is not allowed in a Close frame. */
 static unsigned parse_close_code(mk_str payload)
 {
     if (payload.len == 0)

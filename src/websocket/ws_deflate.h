@@ -18,11 +18,11 @@ struct mk_ws_deflate *mk_ws_deflate_new(unsigned bits) MK_MUST_USE;
 /* Accepts NULL. */
 void mk_ws_deflate_free(struct mk_ws_deflate *c);
 
-/* Both append to `out`; `keeps`: context takeover: the message may refer to earlier ones, otherwise it starts
- * with an empty window. 0; -EMSGSIZE: `out` may not grow that far; -ENOMEM. */
+/* Both functions append to `out`. With `keeps` (context takeover), the message may refer to earlier ones;
+ * otherwise it starts with an empty window. Returns 0; -EMSGSIZE: `out` may not grow that far; -ENOMEM. */
 int mk_ws_deflate_compress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
-/* Also -EBADMSG: invalid data, or data that costs much more time than its length warrants. *cost grows by the
- * effort, in bytes of ordinary data. */
+/* Also returns -EBADMSG for invalid data, and for data that takes much more time than its length warrants.
+ * Adds the effort to *cost, in bytes of ordinary data. */
 int mk_ws_deflate_decompress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out,
                              uint64_t *cost) MK_MUST_USE;
 

@@ -9,7 +9,7 @@
 enum {
     LEVEL = 6,
     MEMORY_LEVEL = 8,
-    WINDOW_BITS = 15, /* for client messages: any window that they may use */
+    WINDOW_BITS = 15, /* for client messages, which may use any window size */
     WINDOW = 1 << WINDOW_BITS,
     STEP = 4096, /* minimum output space per call */
     TAIL_LEN = 4,
@@ -231,7 +231,7 @@ static int inflate_piece(z_stream *z, struct inflate_cost *e, mk_str data, struc
     e->in += data.len;
     for (;;) {
         unsigned char beyond;
-        bool full = out->len == out->max; /* it may still end exactly here */
+        bool full = out->len == out->max; /* the message may still end exactly here */
         if (full) {
             z->next_out = &beyond;
             z->avail_out = 1;

@@ -21,9 +21,9 @@ struct mk_ws_queue {
     size_t weight; /* remaining bytes, including overhead */
 };
 
-/* Copies two pieces, the head of a frame and its payload. False: out of memory. */
+/* Queues a copy of two pieces, the head of a frame and its payload. False: out of memory. */
 bool mk_ws_queue_push(struct mk_ws_queue *q, mk_str head, mk_str payload) MK_MUST_USE;
-/* Queues a message's frame, with a reference until it is taken. */
+/* Queues a frame of a message, and holds a reference until the frame is read. */
 bool mk_ws_queue_push_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f) MK_MUST_USE;
 /* Copies up to `cap` bytes to the buffer; returns the number. */
 size_t mk_ws_queue_read(struct mk_ws_queue *q, char *buf, size_t cap);

@@ -11,9 +11,10 @@
 
 enum {
     ROOM = 16 * 1024,
-    READS_MAX = 64, /* reads per loop iteration: then other connections have their turn */
+    READS_MAX = 64, /* reads per loop iteration; after that, other connections get their turn */
     INFLATE_MAX =
-        2 * 1024 * 1024, /* bytes per iteration for all sockets; the message that exceeds it is the last */
+        2 * 1024 * 1024, /* bytes per iteration for all sockets; the message that exceeds this limit is the
+                            last */
 };
 
 /* Receive state of a partial message and its frames. Kept between reads only within a message. */
@@ -28,7 +29,7 @@ struct mk_ws_receive_state {
     char control[MK_WS_CONTROL_MAX];
     struct mk_utf8 utf8;
     struct mk_buf message;
-    char *rest; /* read but not consumed, because of the owner or the queue */
+    char *rest; /* data that was read but not consumed, because the socket is paused or its queue is full */
     size_t rest_at, rest_len;
 };
 
@@ -72,7 +73,7 @@ static void deliver_message(struct mk_websocket *s, unsigned kind, mk_str data)
         ops->on_message(s->ctx, s, (enum mk_websocket_kind)kind, data);
 }
 
-/* Inflates it even if it is dropped: later ones may refer to it. */
+/* Inflates a message even if it is dropped, because later messages may refer to it. */
 static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str code)
 {
     bool keeps = s->offer.client_keeps;
@@ -80,7 +81,7 @@ static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str cod
     struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
     int e = c ? mk_ws_deflate_decompress(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
     s->is_coding = true;
-    mk_deferred_post(s->worker->turn_end); /* which resets the counter */
+    mk_deferred_post(s->worker->turn_end); /* the deferred callback resets the counter */
     if (e)
         mk_ws_close_with_error(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
                                   : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR

@@ -39,7 +39,7 @@ static int check_may_send(struct mk_websocket *s, bool whole)
     return -EAGAIN;
 }
 
-/* ---- Compressed ones ---- */
+/* ---- Compressed messages ---- */
 
 static bool should_compress(const struct mk_websocket *s, size_t len)
 {
@@ -80,7 +80,7 @@ static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_
         return mk_ws_message_plain_frame(m);
     if (s->coder)
         mk_ws_deflate_reset_compression(
-            s->coder); /* the client's window now has a message that this compressor did not see */
+            s->coder); /* the client's window now contains a message that this compressor did not see */
     return packed;
 }
 

@@ -71,8 +71,8 @@ static void tunnel_on_end(void *ctx)
     mk_timer_stop(&s->timer);
     mk_list_remove(&s->later);
     mk_list_remove(&s->open);
-    s->is_within = true; /* from now on nothing wakes it */
-    if (was_open)        /* otherwise the owner and its options may be gone */
+    s->is_within = true; /* nothing wakes the socket from now on */
+    if (was_open)        /* otherwise the owner and the options may be gone */
         s->options->ops->on_close(s->ctx, s, s->code, reason);
     mk_ws_queue_clear(&s->queue);
     mk_ws_receive_free(s);

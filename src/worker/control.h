@@ -37,7 +37,7 @@ struct mk_control_buffer {
     char bytes[8 + MK_CONTROL_TEXT];
 };
 
-/* Both ends, non-blocking and close-on-exec. */
+/* Creates both ends, which are non-blocking and close-on-exec. */
 mk_err mk_control_open(int *master_end, int *worker_end) MK_MUST_USE;
 mk_err mk_control_send(int end, const struct mk_control_message *m) MK_MUST_USE;
 /* Sends a message without text. */

@@ -136,8 +136,9 @@ size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen 
 
 /* ---- Opening ---- */
 
-/* While others serve this address, the kernel would send connections to a new socket as soon as it listens,
- * and they would be lost if its worker failed to start: so the worker itself calls listen(). */
+/* While other workers serve this address, the kernel would send connections to a new socket as soon as it
+ * listens, and these connections would be lost if the worker of the socket failed to start. Therefore the
+ * worker itself calls listen(). */
 static mk_err open_listener_socket(struct mk_listener *one)
 {
     struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
@@ -164,7 +165,7 @@ static mk_err open_missing_sockets(struct mk_listener *one, unsigned workers)
     return 0;
 }
 
-/* True if we listen on that port ourselves, at any address. */
+/* Do we listen on that port ourselves, at any address? */
 static bool is_our_port(const struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
     for (unsigned i = 0; i < l->n; i++)
@@ -243,7 +244,7 @@ static void remove_socket_file(const struct mk_listener *one)
 void mk_listeners_close_new(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (l->at[i].n_settled) /* the caller has removed addresses that are new */
+        if (l->at[i].n_settled) /* addresses without settled sockets are new: the caller has removed them */
             close_listener_sockets(&l->at[i], l->at[i].n_settled);
 }
 

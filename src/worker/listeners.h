@@ -43,15 +43,16 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expect
                          const struct mk_listen **failed) MK_MUST_USE;
 /* Closes the sockets opened since the last mk_listeners_close_unwanted(): their workers failed to start. */
 void mk_listeners_close_new(struct mk_listeners *l);
-/* Closes addresses not wanted by the last mk_listeners_open(); the others are final. */
+/* Closes addresses that the last mk_listeners_open() did not want; the others are final. */
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 
-/* We are serving and the predecessor is about to exit: its socket files become ours. */
+/* Call it when we serve and the predecessor is about to exit: takes over the socket files of the
+ * predecessor. */
 void mk_listeners_own_socket_files(struct mk_listeners *l);
 
-/* True if worker `index` of `workers` must accept from this socket. Every socket has a worker, even with more
- * sockets than workers. */
+/* Must worker `index` of `workers` accept from this socket? Every socket has a worker, even with more sockets
+ * than workers. */
 bool mk_listener_is_for_worker(const struct mk_listener *one, unsigned socket, unsigned index,
                                unsigned workers);
 

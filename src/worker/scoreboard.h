@@ -9,15 +9,15 @@
 #include "connection/counters.h"
 #include "worker/reload_stats.h"
 
-/* Written by the master, except for the counters, which the slot's worker writes. */
+/* A slot. The master writes it, except for the counters, which the worker of the slot writes. */
 struct mk_scoreboard_slot {
     int64_t pid;      /* 0: free; thread ID if workers are threads */
     uint64_t started; /* seconds since 1970; 0: neither this nor any later slot was ever used */
-    bool leaving;     /* was asked to shut down */
+    bool leaving;     /* the master has asked the worker to shut down */
     struct mk_counters counters;
 };
 
-/* Its initial description. */
+/* The initial description of a worker. */
 #define MK_SCOREBOARD_FRESH "before its first request"
 
 struct mk_scoreboard {

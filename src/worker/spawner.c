@@ -128,7 +128,8 @@ static void handle_request(struct spawner *s)
     struct mk_spawner_request q;
     int fds[MK_FD_PASSING_MAX] = {-1, -1, -1};
     ssize_t n =
-        mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll reported it */
+        mk_fd_passing_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll() has reported a
+                                                                                    message */
     if (n == -EPIPE)
         kill_all_and_exit(s);
     if (n < 0 && n != -EMSGSIZE)
@@ -167,7 +168,7 @@ static mk_err isolate_process(int socket)
     sigset_t all, children;
     sigfillset(&all);
     signal(SIGCHLD, SIG_DFL);             /* otherwise children could not be waited for */
-    sigprocmask(SIG_SETMASK, &all, NULL); /* signals are meant for our worker, or for its whole session */
+    sigprocmask(SIG_SETMASK, &all, NULL); /* signals are meant for our worker, or for the whole session */
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     int null = mk_daemon_open_null();
@@ -190,7 +191,7 @@ static mk_err isolate_process(int socket)
 static _Noreturn void run_spawner(int socket, char *buf, bool is_confined)
 {
     struct spawner s = {.room = buf};
-    mk_proc_protect_memory(); /* its memory is a copy of the worker's, and its programs, with the same user,
+    mk_proc_protect_memory(); /* our memory is a copy of the worker's, and programs, which have the same user,
                                * must not read it */
     if (isolate_process(socket))
         _exit(1);
@@ -224,7 +225,7 @@ static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
     return e;
 }
 
-/* The parent allocates its memory: once the worker is ready, the spawner needs no more. */
+/* The parent allocates the memory of the spawner, which needs no more after that. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
     char *buf = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);

@@ -12,18 +12,18 @@ struct mk_spawner {
     int fd; /* the worker's end of the socket, non-blocking */
 };
 
-/* `is_confined`: its programs can send signals only to each other. */
+/* `is_confined`: programs that it starts can send signals only to each other. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined) MK_MUST_USE;
 
 enum mk_spawner_kind { MK_SPAWNER_START, MK_SPAWNER_SIGNAL };
 
 enum { MK_SPAWNER_TEXT = 128 * 1024 };
 
-/* A request of the worker. To start a program, it is followed by the working folder, argv and envp as
- * NUL-terminated strings, and by the descriptors set in the bitmap `fds`, in order. */
+/* A request of the worker. If it starts a program, the working folder, argv and envp follow as NUL-terminated
+ * strings, and the descriptors set in the bitmap `fds` are attached in order. */
 struct mk_spawner_request {
     enum mk_spawner_kind kind;
-    uint32_t id; /* the worker's ID for the process */
+    uint32_t id; /* ID that the worker has assigned to the process */
     int signal;
     unsigned fds;
     uint32_t argc, envc;

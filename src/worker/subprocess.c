@@ -77,7 +77,7 @@ static void on_spawner_message(struct mk_fd_watch *w, uint32_t events)
     struct mk_spawner_answer a;
     int fds[MK_FD_PASSING_MAX];
     ssize_t n;
-    if (c->spawner.fd < 0) /* a late event: the spawner was lost earlier in this iteration */
+    if (c->spawner.fd < 0) /* this is a late event: the spawner was lost earlier in this iteration */
         return;
     while ((n = mk_fd_passing_receive(c->spawner.fd, &a, sizeof a, fds)) == (ssize_t)sizeof a) {
         struct mk_subprocess *child = find_subprocess(c, a.id);

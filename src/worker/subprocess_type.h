@@ -15,7 +15,7 @@ struct mk_subprocesses {
     struct mk_fd_watch watch;
     struct mk_list list;
     uint32_t last_id;
-    void (*on_lost)(struct mk_subprocesses *c); /* the spawner is gone; may be NULL */
+    void (*on_lost)(struct mk_subprocesses *c); /* called when the spawner is gone; may be NULL */
 };
 
 #endif

@@ -17,7 +17,7 @@
 enum {
     FLUSH_MS = 1000,
     FDS_OF_FILES = 1024, /* maximum number of descriptors reserved for files */
-    FDS_KEPT = 16,       /* for epoll, eventfds, the reserve etc.: not for connections */
+    FDS_KEPT = 16,       /* descriptors for epoll, eventfds, the reserve and so on: not for connections */
     CONNECTIONS_MIN = 16,
 };
 
@@ -70,7 +70,7 @@ void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_lev
         start_flush_timer(w);
 }
 
-/* Keeps the count while the error log is not writable either. */
+/* Reports the lost lines of a log, and keeps their count if the error log is not writable either. */
 static void report_lost_lines(struct mk_worker *w, struct mk_logwriter *log)
 {
     const struct mk_logwriter *errors = &w->logs[w->generation->error_log->index];

@@ -32,23 +32,24 @@ void mk_worker_fini(struct mk_worker *w);
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
 /* Drain: stops accepting, finishes open requests, and stops when the last connection is closed and no plugin
- * holds a reference, or at the deadline (0: none). Idle connections may still send one request: closing them
- * now could lose one in flight. With a successor that accepts from the same sockets, queued connections are
- * left to it; otherwise they are accepted first. */
+ * holds a reference, or at the deadline (0: none). Clients of idle connections may still send one request:
+ * closing these connections now could lose a request in flight. Queued connections are left to a successor
+ * that accepts from the same sockets; without one, they are accepted first. */
 void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
 /* Stops at the end of this loop iteration. */
 void mk_worker_stop(struct mk_worker *w);
 
-/* Calls worker_start of the plugins in order until one fails; worker_stop for the started ones. */
+/* Calls worker_start() of the plugins in order until one fails; the second function calls worker_stop() of
+ * the started ones. */
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
 /* Calls the plugins' drain hooks. */
 void mk_worker_drain_plugins(struct mk_worker *w);
-/* Another worker has exited. */
+/* Call it when another worker has exited. */
 void mk_worker_notify_exit(struct mk_worker *w);
 
-/* Set before a call that may block the loop: watchdog and crash reports show it instead of a request. `of`:
- * name of a plugin, or "". */
+/* Call it before calling code that may block the loop: the watchdog and crash reports show `what` instead of
+ * a request. `of`: name of a plugin, or "". */
 void mk_worker_set_activity(struct mk_worker *w, const char *what, const char *of);
 
 void mk_worker_flush_logs(struct mk_worker *w);

@@ -64,7 +64,7 @@ mk_err mk_worker_async_init(struct mk_worker *w)
 void mk_worker_async_fini(struct mk_worker *w)
 {
     w->ending = true;
-    mk_thread_pool_fini(&w->thread_pool); /* first: its completion callbacks may post */
+    mk_thread_pool_fini(&w->thread_pool); /* first, because its completion callbacks may post */
     mk_post_queue_close(&w->inbox);
     mk_loop_run_tasks(&w->loop);
 }

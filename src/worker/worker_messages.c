@@ -28,7 +28,7 @@ static struct mk_worker_channel *channel_of(const struct mk_worker_message_queue
     return &q->worker->generation->worker_channels[q - q->worker->mail.queues];
 }
 
-/* Removes the first message. False: incomplete. */
+/* Removes the first message. False: it is incomplete. */
 static bool pop_message(mk_str *records, struct message_head *message_head, mk_str *message)
 {
     if (records->len < sizeof *message_head)
@@ -107,7 +107,7 @@ static void watch_channel_writable(struct mk_worker_message_queue *q, bool expec
         q->waits = expected;
 }
 
-/* As many messages as fit into a packet, at least one. */
+/* Returns as many messages as fit into a packet, but at least one. */
 static mk_str first_packet_of(mk_str records)
 {
     mk_str rest = records, message;

@@ -11,7 +11,7 @@ void mk_worker_messages_init(struct mk_worker *w);
 mk_err mk_worker_messages_start(struct mk_worker *w) MK_MUST_USE;
 /* Another worker has our index: messages now go to it. */
 void mk_worker_messages_stop_receiving(struct mk_worker *w);
-/* Messages still queued are lost. */
+/* Frees the queues; messages still in them are lost. */
 void mk_worker_messages_fini(struct mk_worker *w);
 
 #endif

@@ -16,8 +16,8 @@
 struct mk_worker_message_queue {
     struct mk_worker *worker;
     struct mk_buf records;   /* not sent yet */
-    struct mk_fd_watch room; /* waits until its socket is writable */
-    bool waits;              /* is waiting */
+    struct mk_fd_watch room; /* watches the socket until it is writable */
+    bool waits;              /* `room` is registered */
     uint64_t complained_ms;  /* when lost messages were last logged; 0: never */
 };
 
@@ -47,7 +47,8 @@ struct mk_worker {
     struct mk_thread_pool thread_pool; /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
     void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup; NULL: only posted calls */
-    /* A log is full; its errno. NULL: the master is asked to rotate it. */
+    /* Called when a log is full. Returns 0 or a negative errno value. NULL: the master is asked to rotate the
+     * log. */
     mk_err (*on_full)(struct mk_worker *w, const struct mk_logfile *log);
     struct mk_subprocesses children;
     int master_fd; /* our end of the control channel, owned by the process; -1: no master */

@@ -80,7 +80,7 @@ static void write_header_block(struct mk_buf *out, mk_str block, uint32_t stream
     } while (block.len);
 }
 
-/* As much as the windows allow. */
+/* Writes as much data as the windows allow. */
 static void write_data_frames(struct mk_http2_client *c, struct mk_buf *out)
 {
     while (c->content.len && c->window > 0 && c->window_all > 0) {
@@ -179,7 +179,7 @@ static mk_err append_header_block(const struct frame_reader *h, const struct mk_
     return f->flags & MK_H2_END_HEADERS ? finish_header_block(h) : 0;
 }
 
-/* Returns the consumed window. */
+/* Consumes the data, and returns its size to the window. */
 static mk_err handle_data(const struct frame_reader *h, const struct mk_h2_frame *f, mk_str payload)
 {
     struct mk_http2_client *c = h->client;
@@ -258,7 +258,7 @@ static mk_err handle_frame(const struct frame_reader *h, const struct mk_h2_fram
     }
 }
 
-/* Stops at the frame that ends the response: further frames are for the next call. */
+/* Stops at the frame that ends the response: later frames are for the next call. */
 static int read_response_frames(struct mk_http2_client *c, mk_str *in, struct mk_buf *out,
                                 struct mk_http2_client_response *answer)
 {

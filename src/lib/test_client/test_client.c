@@ -114,7 +114,7 @@ mk_err mk_test_client_reconnect(struct mk_test_client *p)
     struct mk_conn_manager *s = &worker_of_client(p)->worker.service;
     struct mk_addr peer;
     bool has_door = s->n_accept_hooks;
-    if (p->conn) /* after an error response it lingers: a new connection replaces it */
+    if (p->conn) /* after an error response the connection lingers: a new one replaces it */
         mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED);
     (void)mk_addr_parse(MK_STR("127.0.0.1"), &peer);
     mk_err e = has_door ? 0 : mk_client_limits_acquire(&s->peers, &peer);
@@ -190,7 +190,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
         return 0;
     p->http2 = &mk_h2_client_ops;
     if (p->conn)
-        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED); /* it may have used HTTP/1.1 */
+        mk_conn_close(p->conn, MK_OUTCOME_CLIENT_ABORTED); /* the connection may have used HTTP/1.1 */
     return 0;
 }
 
