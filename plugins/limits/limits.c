@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits how often clients may send requests and how fast responses leave. */
+/* Limits how often clients may send requests, and how fast responses are sent. */
 #include <errno.h>
 
 #include "rate_key.h"
@@ -8,21 +8,21 @@
 enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_THROTTLE_RULES_MAX };
 
 struct limits {
-    struct limits_settings *top; /* outside hosts; NULL: none */
+    struct limits_settings *top; /* [LIMITS] above all hosts; NULL: none */
     struct limits_table *table;
 };
 
-/* Per host. */
+/* The data of a host. */
 struct vhost_limits {
     const struct limits_settings *settings;
     struct limits_table *table;
 };
 
-/* Per worker: throttles log lines about limited clients. */
+/* The data of a worker, which throttles log lines about limited clients. */
 struct log_throttle {
     uint64_t told_ms;
-    bool told;  /* has logged before */
-    unsigned n; /* number since then */
+    bool told;  /* the worker has logged before */
+    unsigned n; /* number of limited requests since then */
 };
 
 MK_PLUGIN_DECLARE(limits);
@@ -91,14 +91,14 @@ struct paths {
     size_t n;
 };
 
-/* 0, or the status to reject the request with. */
+/* Returns 0, or the status to reject the request with. */
 static unsigned get_path_variants(const struct mk_request *request, struct paths *out)
 {
     *out = (struct paths){.path = mk_request_path(request)};
     return mk_request_variants(request, &out->variants, &out->n);
 }
 
-/* The i-th path; the first is the path itself. */
+/* Returns the i-th path; the first one is the path itself. */
 static mk_str path_at(const struct paths *p, size_t i)
 {
     return i ? p->variants[i - 1] : p->path;
@@ -128,7 +128,7 @@ static bool rule_matches_any_path(const struct limits_rule *rule, const struct p
     return false;
 }
 
-/* How long the client has to wait, in ticks. */
+/* Counts a request for the path. Returns how long the client has to wait, in ticks. */
 static uint64_t charge_path(const struct limits_rule *rule, struct limits_table *table,
                             struct mk_request *request, mk_str path)
 {
@@ -138,7 +138,8 @@ static uint64_t charge_path(const struct limits_rule *rule, struct limits_table 
                                 mk_worker_now_ms(mk_request_worker(request)), &c);
 }
 
-/* A rule that counts each path also counts variants: `/login;1` and `/login;2` may be the same page. */
+/* A rule that counts by path also counts the variants, because `/login;1` and `/login;2` may be the same
+ * page. */
 static uint64_t charge_all_variants(const struct limits_rule *rule, struct limits_table *table,
                                     struct mk_request *request, const struct paths *p)
 {
@@ -163,8 +164,8 @@ static enum mk_verdict respond_429(struct mk_response *response, uint64_t wait)
     return MK_ERROR;
 }
 
-/* The rules, by index, that have matched a path of the request. A rule counts a request once, however many paths
- * a rewrite gives it. */
+/* Returns which rules, by index, have matched a path of the request. A rule counts a request once, however
+ * many paths a rewrite gives it. */
 static bool *matched_rules(struct mk_request *request)
 {
     return mk_request_attached(request, &MK_PLUGIN_OF(limits));
@@ -176,7 +177,7 @@ static bool has_rule_matched(const struct limits_rule *rule, struct mk_request *
     return list && list[rule->index];
 }
 
-/* False: out of memory. */
+/* Returns false if out of memory. */
 static bool mark_rule_matched(const struct limits_settings *s, const struct limits_rule *rule,
                               struct mk_request *request)
 {
@@ -237,7 +238,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 /* ---- Responses ---- */
 
-/* Neither path parameters nor a made-up Destination may give a client another share. */
+/* Prevents clients from getting another share by path parameters or by an invented Destination. */
 static mk_str shortest_variant(const struct mk_request *request, const struct paths *p)
 {
     mk_str found = p->path;
@@ -257,7 +258,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
         mk_network_set_contains(s->exempt.set, mk_request_client_addr(request)))
         return;
     struct paths p;
-    (void)get_path_variants(request, &p); /* on_request has rejected requests for which this fails */
+    (void)get_path_variants(request, &p); /* on_request() has rejected requests for which this fails */
     bool exempt = is_request_exempt(&s->exempt, request, &p);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
         if (!has_rule_matched(rule, request) && (exempt || !rule_matches_any_path(rule, &p)))

@@ -7,7 +7,7 @@ enum { PER_SECOND_MAX = 10000 };
 
 #define RATE_MAX ((uint64_t)1 << 40)
 
-/* Milliseconds of a unit letter; 0: invalid. */
+/* Returns the seconds of a unit letter; 0 if it is invalid. */
 static uint64_t unit_ms(mk_str unit)
 {
     static const struct {
@@ -51,7 +51,7 @@ bool limits_rate_parse_bandwidth(mk_str text, uint64_t *rate)
 
 uint64_t limits_rate_ticks_for_bytes(uint64_t bytes, uint64_t rate)
 {
-    uint64_t whole = bytes / rate, rest = bytes % rate; /* less than 2^40, like the rate */
+    uint64_t whole = bytes / rate, rest = bytes % rate; /* `rest` is below 2^40, because the rate is */
     uint64_t ticks = whole * 1000 * LIMITS_TICKS + rest * 1000 * LIMITS_TICKS / rate;
     return ticks ? ticks : 1;
 }

@@ -9,7 +9,7 @@ struct subject {
     uint64_t is_unix;
 };
 
-/* Counts an IPv6 client by its network: a subscriber owns all its addresses. */
+/* Counts an IPv6 client by its /64 network, because a subscriber can use all addresses in it. */
 static void set_client_prefix(struct subject *subject, const struct mk_addr *peer)
 {
     static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
@@ -32,7 +32,7 @@ uint64_t limits_rate_key_hash(const struct limits_rule *rule, const struct limit
     mk_str field = rule->by & LIMITS_BY_FIELD ? mk_request_header(request, rule->field) : mk_str_of(NULL, 0);
     if (field.len)
         subject.field = mk_hash(&table->key, field);
-    /* A request without the header is counted by its address instead. */
+    /* A request without the header is counted by the client's address instead. */
     if ((rule->by & LIMITS_BY_ADDRESS) || ((rule->by & LIMITS_BY_FIELD) && !field.len))
         set_client_prefix(&subject, mk_request_client_addr(request));
     if (rule->by & LIMITS_BY_PATH)

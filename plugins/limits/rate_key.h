@@ -4,7 +4,7 @@
 
 #include "settings.h"
 
-/* The key under which a request for the path is counted: a hash with the table's key. */
+/* Returns the key under which a request for the path is counted: a hash with the table's secret key. */
 uint64_t limits_rate_key_hash(const struct limits_rule *rule, const struct limits_table *table,
                               const struct mk_request *request, mk_str path);
 

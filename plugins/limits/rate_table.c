@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rate_table.h"
 
-/* A slot: 24 bits identify the client (0: empty), 40 bits hold its time, which wraps every 50 days. */
+/* In a slot, 24 bits identify the client (0: empty), and 40 bits hold its time, which wraps every 50 days. */
 #define TIME_BITS 40
 #define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
 
@@ -18,14 +18,14 @@ static uint64_t ms_to_ticks(uint64_t now_ms)
     return now_ms * LIMITS_TICKS & TIME_MASK;
 }
 
-/* How far the client's time is ahead of now. More than the maximum means that it is long past. */
+/* Returns how far the client's time is ahead of now. If that exceeds the maximum, the time is long past. */
 static uint64_t ticks_ahead(uint64_t word, uint64_t now, uint64_t most)
 {
     uint64_t ahead = (word - now) & TIME_MASK;
     return ahead <= most ? ahead : 0;
 }
 
-/* The client's slot, or the one it may replace. */
+/* Returns the client's slot, or the slot that the client may replace. */
 static _Atomic uint64_t *find_slot(struct limits_bucket *line, uint64_t tag, uint64_t now, uint64_t *word)
 {
     _Atomic uint64_t *best = NULL;

@@ -37,10 +37,10 @@ struct line {
     const struct mk_conf_ctx *spot;
     struct limits_rule *rule;
     bool is_bandwidth, has_rate;
-    mk_str rest, burst, after; /* rest of the line; texts after keywords, absent if missing */
+    mk_str rest, burst, after; /* rest of the line; texts after the keywords, absent without the keyword */
 };
 
-/* The word after `name`. */
+/* Parses the word after the keyword `name`. */
 static bool parse_keyword_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
@@ -71,7 +71,7 @@ static bool parse_key(struct line *line, mk_str word)
     return true;
 }
 
-/* The rest of the line, after `by`. */
+/* Parses the rest of the line, after `by`. */
 static bool parse_keys(struct line *line, mk_str by)
 {
     mk_str word = mk_str_of(NULL, 0), more;
@@ -157,7 +157,7 @@ static bool parse_rule_line(struct line *line)
         if (word.p)
             continue;
         if (!line->has_rate)
-            return false; /* the syntax text shows it */
+            return false; /* the syntax text in the error lists the keywords */
         return line->is_bandwidth ? set_bandwidth(line) : set_request_burst(line);
     }
     return false;

@@ -7,29 +7,29 @@
 #include "rate_key.h"
 
 enum {
-    PORTIONS = 16,       /* a second */
-    PORTION_MIN = 1024,  /* bytes */
-    SLEEP_MIN_MS = 50,   /* at most 20 times a second */
-    SLEEP_MAX_MS = 1000, /* keeps the peer from timing out */
-    WAIT_MAX_MS = 10000, /* a longer wait is not charged: retry later */
+    PORTIONS = 16,       /* portions per second */
+    PORTION_MIN = 1024,  /* minimum size of a portion in bytes */
+    SLEEP_MIN_MS = 50,   /* wakes up at most 20 times a second */
+    SLEEP_MAX_MS = 1000, /* short enough that the client does not time out */
+    WAIT_MAX_MS = 10000, /* a portion with a longer wait is not charged, but retried later */
 };
 
 struct share {
     const struct limits_rule *rule;
-    struct limits_bucket *line; /* where it is counted: in the table, or here */
+    struct limits_bucket *line; /* bucket of the account: in the table, or `own` */
     struct limits_bucket own;
     uint64_t subject;
 };
 
-/* Takes a portion from every rule, waits until all of them are due, and sends it. */
+/* Charges a portion to every rule, waits until it is due under all of them, and sends it. */
 struct throttle {
     struct mk_request *request;
     struct mk_timer timer;
     uint64_t due_ms;  /* when the portion may be sent */
-    uint64_t portion; /* unsent rest of the portion */
-    uint64_t free;    /* bytes not counted */
-    uint64_t size;    /* of a portion */
-    uint64_t left;    /* body bytes left; UINT64_MAX: unknown */
+    uint64_t portion; /* unsent bytes of the portion */
+    uint64_t free;    /* remaining bytes that are not counted */
+    uint64_t size;    /* size of a portion */
+    uint64_t left;    /* remaining bytes of the body; UINT64_MAX: unknown */
     size_t n;
     struct share shares[];
 };
@@ -53,7 +53,7 @@ static void refund_shares(struct throttle *p, size_t n, uint64_t bytes)
     }
 }
 
-/* Takes the next portion from all rules, or from none and retries later. */
+/* Charges the next portion to all rules, or to none of them and retries later. */
 static void acquire_portion(struct throttle *p)
 {
     uint64_t want = min_u64(p->size, p->left), wait = 0;
@@ -87,7 +87,7 @@ static void schedule_resume(struct throttle *p)
     mk_timer_set(&p->timer, mk_request_worker(p->request), (uint32_t)ms);
 }
 
-/* How many bytes may be sent now. */
+/* Returns how many bytes may be sent now. */
 static uint64_t bytes_allowed_now(struct throttle *p)
 {
     if (p->free)
@@ -109,7 +109,7 @@ static void consume_allowance(struct throttle *p, uint64_t n)
 static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
 {
     struct throttle *p = ctx;
-    uint64_t may = p->left ? bytes_allowed_now(p) : cap; /* EOF after the last byte is free */
+    uint64_t may = p->left ? bytes_allowed_now(p) : cap; /* reading EOF after the last byte is not limited */
     if (may == 0) {
         schedule_resume(p);
         return -EAGAIN;
@@ -166,7 +166,7 @@ void limits_throttle_response(struct limits_table *table, const struct limits_ru
     if (!p->free)
         acquire_portion(p);
     if (p->portion == p->left && p->due_ms <= throttle_now_ms(p))
-        return; /* small enough to be sent unthrottled */
+        return; /* the body is small enough to be sent without a limit */
     mk_timer_init(&p->timer, on_throttle_timer);
     mk_response_add_filter(response, &ops, p, length);
 }

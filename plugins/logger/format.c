@@ -3,9 +3,9 @@
 
 #include <monkey/text.h>
 
-enum { STEP_SLACK = 8 }; /* an escape that begins just before the limit */
+enum { STEP_SLACK = 8 }; /* space for an escape that begins just before the limit */
 
-/* Formats with a name. */
+/* The formats that have a name. */
 static const struct {
     const char *name, *text;
 } named[] = {
@@ -22,7 +22,7 @@ struct format_compiler {
     const struct mk_conf_ctx *spot;
     mk_str text, rest;
     bool json, has_tabs;
-    bool quoted, escaped; /* state after the text so far */
+    bool quoted, escaped; /* whether the text so far ends inside quotes, and with a backslash */
     struct step *steps;
     size_t n, longest;
 };
@@ -54,7 +54,7 @@ static void add_text(struct format_compiler *c, mk_str text)
 /* ---- A verb: %s, %>s, %{Referer}i ---- */
 
 struct parsed_directive {
-    mk_str whole, braces; /* absent: none */
+    mk_str whole, braces; /* `braces` is absent if there are none */
     char letter;
 };
 
@@ -64,11 +64,11 @@ static bool parse_braces(struct format_compiler *c, struct parsed_directive *w)
     if (close == MK_STR_NONE)
         return report_bad_directive(c, mk_str_first(c->rest, 16), "has no `}`");
     w->braces = mk_str_first(mk_str_skip(c->rest, 2), close - 2);
-    c->rest = mk_str_skip(c->rest, close - 1); /* as if there were none: the next one is the letter's */
+    c->rest = mk_str_skip(c->rest, close - 1); /* the letter is now at the same index as without braces */
     return true;
 }
 
-/* c->rest begins with the percent sign. */
+/* Parses a directive. c->rest begins with its percent sign. */
 static bool parse_directive(struct format_compiler *c, struct parsed_directive *w)
 {
     const char *from = c->rest.p, *end = c->rest.p + c->rest.len;

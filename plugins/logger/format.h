@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log format, compiled when the configuration is loaded: literal text, and steps that write request
- * properties. */
+/* A log format, compiled when the configuration is loaded to literal text and steps that write properties of
+ * the request. */
 #ifndef LOGGER_FORMAT_H
 #define LOGGER_FORMAT_H
 
@@ -10,7 +10,7 @@
 
 struct format {
     mk_str written;
-    bool json; /* text is escaped for JSON strings */
+    bool json; /* values are escaped as JSON strings */
     const struct step *steps;
     size_t n;
 };
@@ -19,7 +19,7 @@ struct format {
 bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool logger_format_show(const void *field, size_t i, struct mk_buf *out);
 
-/* Never longer than LOGGER_LINE_MAX, as checked when the format was parsed. */
+/* Writes a line, which is never longer than LOGGER_LINE_MAX, as was checked when the format was parsed. */
 void logger_format_write(const struct format *f, struct line *line);
 
 #endif

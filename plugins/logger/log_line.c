@@ -137,7 +137,7 @@ static void add_user(struct line *line, const struct step *s)
     add_limited_text(line, s, mk_request_user(line->request), LOGGER_USER_MAX);
 }
 
-/* A JSON member of its own; omitted when no user is known. */
+/* Adds a whole JSON member, which is omitted if no user is known. */
 static void add_user_member(struct line *line, const struct step *s)
 {
     mk_str user = mk_request_user(line->request);
@@ -240,7 +240,7 @@ static void add_status(struct line *line, const struct step *s)
 {
     unsigned status = mk_access_record_status(line->record);
     (void)s;
-    /* 499 is the usual code for a client that disconnected before the response */
+    /* 499 is the usual code if the client disconnected before the response. */
     mk_buf_add_num(&line->out, status || line->json ? status : 499);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of a log line. Client text cannot end a line, close a quote or reach a terminal unescaped. */
+/* The elements of a log line. Text from a client cannot end a line, close a quote or reach a terminal
+ * unescaped. */
 #ifndef LOGGER_LOG_LINE_H
 #define LOGGER_LOG_LINE_H
 
@@ -7,16 +8,16 @@
 #include <monkey/buf.h>
 
 enum {
-    LOGGER_LINE_MAX = 16000, /* the server writes blocks of 16 KB: a line must fit into one */
-    /* Maximum for each text from the client, after escaping; same limits as the server's own log. */
+    LOGGER_LINE_MAX = 16000, /* a line must fit into the blocks of 16 KB that the server writes */
+    /* The maximum length of each text from the client, after escaping, as in the server's own log. */
     LOGGER_TEXT_MAX = 768,
     LOGGER_USER_MAX = 192,
-    LOGGER_WORD_MAX = 64, /* maximum for everything else */
+    LOGGER_WORD_MAX = 64, /* the maximum length of all other values */
 };
 
 enum time_form { AS_CLF, AS_CLF_BRACKETS, AS_ISO, AS_UTC, AS_DAY, AS_OF_DAY, AS_SECONDS, TIME_FORMS };
 
-/* Cached time texts of a worker, updated once a second. */
+/* A worker's cache of the time in text form, updated once a second. */
 struct clock {
     struct clock_text {
         int64_t time;
@@ -34,7 +35,7 @@ struct line {
     bool json;
 };
 
-/* Appends text that needs no escaping. The buffer is large enough for the longest line. */
+/* Appends text that needs no escaping. The buffer has space for the longest line. */
 static inline void logger_line_append(struct line *line, mk_str text)
 {
     struct mk_buf *out = &line->out;
@@ -50,26 +51,26 @@ struct step;
 typedef void logger_step_fn(struct line *line, const struct step *step);
 
 struct step {
-    logger_step_fn *write; /* NULL: literal `text` */
-    mk_str text;           /* literal, or a header name */
-    unsigned how;          /* further parameter */
-    bool keeps_blanks;     /* spaces need no escaping here */
+    logger_step_fn *write; /* NULL: writes `text` literally */
+    mk_str text;           /* literal text or a header name */
+    unsigned how;          /* additional parameter */
+    bool keeps_blanks;     /* spaces need no escaping at this position */
 };
 
 /* A format directive, with one of the words allowed in its braces. */
 struct directive {
     char letter;
     const char *word;      /* NULL: no braces. "": a header name */
-    bool is_bare;          /* unquoted in JSON: a number */
+    bool is_bare;          /* the value is a number, which JSON does not quote */
     unsigned how;          /* parameter of the step */
-    size_t max;            /* maximum output in bytes */
-    logger_step_fn *write; /* NULL: a literal percent sign */
+    size_t max;            /* maximum length of the output in bytes */
+    logger_step_fn *write; /* NULL: writes a percent sign */
 };
 
 extern const struct directive logger_directives[];
 extern const size_t logger_n_directives;
 
-/* The time in that format. */
+/* Returns the time in that format. */
 mk_str logger_clock_text(struct clock *clock, enum time_form form, int64_t time);
 
 #endif

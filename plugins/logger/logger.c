@@ -14,7 +14,7 @@ struct settings {
     unsigned log_level; /* enum mk_log_level */
     uint64_t max_size;
     uint32_t keep;
-    /* Opened once for all hosts with this section. */
+    /* The files are opened once for all hosts with this section. */
     bool opened;
     struct mk_logfile *access, *error; /* NULL: none */
 };
@@ -105,7 +105,7 @@ static bool is_special_target(mk_str where)
            mk_str_eq(where, MK_STR("syslog"));
 }
 
-/* Stored as an absolute path: valid from any folder. */
+/* Opens a log by its absolute path, which stays valid when the working folder changes. */
 static struct mk_logfile *open_log(struct mk_config *config, const struct settings *s, const char *key,
                                    mk_str *where)
 {

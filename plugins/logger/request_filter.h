@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* List of requests by path ("/health", "*.css") or by status ("404", "5xx"). */
+/* A list that selects requests by path ("/health", "*.css") or by status ("404", "5xx"). */
 #ifndef LOGGER_REQUEST_FILTER_H
 #define LOGGER_REQUEST_FILTER_H
 
@@ -10,7 +10,7 @@
 struct request_filter {
     mk_str written;
     struct mk_pattern path;
-    unsigned status_min, status_max; /* 0: a path */
+    unsigned status_min, status_max; /* 0: the entry is a path */
 };
 
 struct request_filters {

@@ -39,7 +39,7 @@ static bool is_count(unsigned field)
            (field >= FIELD_CLASSES && field < FIELD_CLASSES + CLASSES);
 }
 
-/* Counts from before the first sample are kept. */
+/* Adds the increment since the previous sample. The first sample includes all earlier counts. */
 static uint64_t update_counter(struct history *h, unsigned field, uint64_t now, bool same_set)
 {
     uint64_t n = load_relaxed(&h->set) ? load_relaxed(&h->counted[field]) +
@@ -107,7 +107,7 @@ static bool read_sample(const struct history *h, uint64_t second, struct sample 
     for (unsigned f = 0; f < FIELDS; f++)
         out->values[f] = load_relaxed(&h->samples[place].values[f]);
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load(&h->samples[place].now_ms) == out->now_ms; /* the writer may have been faster */
+    return atomic_load(&h->samples[place].now_ms) == out->now_ms; /* false if it was overwritten meanwhile */
 }
 
 size_t metrics_history_read(const struct history *h, uint64_t now_ms, struct sample out[SAMPLES])

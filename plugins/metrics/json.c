@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status as one JSON object, which the live page also reads. */
+/* Prints the status as one JSON object, which the live page also reads. */
 #include <monkey/json.h>
 #include <monkey/version.h>
 
@@ -63,7 +63,7 @@ static void print_requests(const struct totals *t, struct mk_json_writer *w)
     mk_json_end_object(w);
 }
 
-/* Pairs of bucket end and count. */
+/* Prints pairs of the end of a bucket and its count. */
 static void print_buckets(const uint64_t buckets[BUCKETS], struct mk_json_writer *w)
 {
     mk_json_begin_array(w);
@@ -151,7 +151,7 @@ static void print_reloads(const struct snapshot *s, struct mk_json_writer *w)
     write_number(w, "reload_failed", r.last_failed ? (uint64_t)r.failed_at : 0);
 }
 
-/* Certificates that need attention, and the earliest expiry; 0: no TLS. */
+/* Prints the numbers of certificates that need attention, and the earliest expiry; 0: no TLS. */
 static void print_certificates(const struct snapshot *s, struct mk_json_writer *w)
 {
     struct certificates c;

@@ -8,7 +8,7 @@
 
 enum { TICK_MS = 1000, SETTLE_MS = 1000, FRESH_MS = 500, RETRY_MS = 1000 };
 
-/* Reference-counted: a slow viewer still receives an old event while others receive a new one. */
+/* An event is reference-counted, because slow viewers still receive it while others receive the next one. */
 struct event {
     unsigned users;
     size_t len;
@@ -18,7 +18,7 @@ struct event {
 struct live_viewer {
     struct live *live;
     struct mk_request *request;
-    struct event *event; /* being sent, from `at` on; NULL: waiting for the next one */
+    struct event *event; /* the event being sent, from offset `at`; NULL: waits for the next event */
     size_t at;
     uint64_t seen; /* number of the last event */
     struct live_viewer *next, **link;
@@ -32,7 +32,7 @@ static void release_event(struct event *e)
         mk_mem_free(e);
 }
 
-/* Frees the data. */
+/* Creates an event from the data, which it frees. */
 static struct event *new_event(mk_str name, uint32_t retry_ms, struct mk_buf *data)
 {
     struct event *e = NULL;
@@ -58,7 +58,7 @@ static struct event *make_snapshot_event(const struct live *l)
     return new_event(MK_STR_NULL, RETRY_MS, &data);
 }
 
-/* The first event of each viewer. */
+/* Creates the first event of each viewer. */
 static struct event *make_history_event(const struct live *l)
 {
     struct mk_buf data = mk_buf_growing(TEXT_MAX);
@@ -70,7 +70,7 @@ static struct event *make_history_event(const struct live *l)
     return new_event(MK_STR("history"), 0, &data);
 }
 
-/* False: out of memory; the old event stays. */
+/* Replaces the current event. Returns false if out of memory; the old event then stays. */
 static bool renew_event(struct live *l)
 {
     metrics_meter_measure(&l->meter, l->worker);
@@ -113,7 +113,7 @@ static ssize_t read_events(void *ctx, char *buf, size_t cap)
 {
     struct live_viewer *w = ctx;
     if (!w->event && metrics_meter_is_leaving(&w->live->meter, w->live->worker))
-        return 0; /* the browser reconnects, to a worker that is not draining */
+        return 0; /* the browser reconnects to a worker that is not draining */
     if (!w->event && !start_latest_event(w))
         return -EAGAIN;
     size_t left = w->event->len - w->at, n = left < cap ? left : cap;

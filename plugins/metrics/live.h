@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Viewers of the live page: each gets the history, then one event a second, the same for all viewers of a
- * worker. Also measures the worker itself while it is busy. */
+/* Serves viewers of the live page. Each viewer gets the history, then one event a second, which is the same
+ * for all viewers of a worker. Also measures the worker itself while it is busy. */
 #ifndef METRICS_LIVE_H
 #define METRICS_LIVE_H
 
@@ -9,29 +9,30 @@
 struct event;
 struct live_viewer;
 
-/* One per worker. */
+/* The data of a worker. */
 struct live {
     struct mk_worker *worker;
     const struct metrics *metrics;
     struct meter meter;
     struct counters *counters;
-    struct mk_timer settle; /* runs for a second after the first request of a busy period */
+    struct mk_timer settle; /* fires a second after the first request of a busy period */
     bool is_settling, was_busy;
-    struct sampler *sampler; /* in the first worker; else NULL */
-    struct mk_timer tick;    /* runs while the page has viewers */
+    struct sampler *sampler; /* NULL except in the first worker */
+    struct mk_timer tick;    /* active while the page has viewers */
     struct event *latest;
     uint64_t latest_ms, n_events;
     struct live_viewer *watchers;
     uint32_t n_watchers;
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics);
 void metrics_live_free(struct live *l);
-/* After each request: measures the worker within a second. */
+/* Called after each request. Measures the worker within a second. */
 void metrics_live_schedule_measure(struct live *l);
 
-/* Turns the response into an event stream. 0, -EBUSY: `max` viewers already, or -ENOMEM. */
+/* Turns the response into an event stream. Returns 0, -EBUSY if there are already `max` viewers, or
+ * -ENOMEM. */
 int metrics_live_add_viewer(struct live *l, struct mk_request *request, struct mk_response *response,
                             uint32_t max);
 

@@ -56,8 +56,8 @@ static enum mk_verdict respond_metrics(struct live *l, struct mk_response *respo
 static enum mk_verdict respond_event_stream(struct live *l, struct mk_request *request,
                                             struct mk_response *response, const struct settings *s)
 {
-    /* Marks the request for on_done: it lasts as long as the page is open, so it must not count as
-     * latency. */
+    /* Marks the request for on_done: it lasts as long as the page is open, so its duration must not be
+     * counted. */
     if (mk_request_attach(request, self, l, NULL) ||
         mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
         mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
@@ -91,7 +91,7 @@ static enum mk_verdict respond_page(struct live *l, struct mk_request *request, 
 
 /* ---- Health ---- */
 
-/* Why the worker is not ready; NULL: it is. */
+/* Returns why the worker is not ready; NULL if it is ready. */
 static const char *not_ready_reason(const struct live *l, const struct settings *s)
 {
     struct mk_worker_stats stats;
@@ -142,7 +142,7 @@ static bool is_loopback(const struct mk_addr *peer)
     return peer->is_unix || memcmp(peer->ip, v4, sizeof v4) == 0 || memcmp(peer->ip, v6, sizeof v6) == 0;
 }
 
-/* A local name, or a ServerName of the host. */
+/* Returns whether the requested host is a local name or a ServerName of the host. */
 static bool is_known_host_name(const struct mk_request *request)
 {
     static const mk_str local[] = {MK_STR_INIT("localhost"), MK_STR_INIT("127.0.0.1"), MK_STR_INIT("[::1]")};
@@ -159,11 +159,12 @@ static bool is_known_host_name(const struct mk_request *request)
                     : mk_str_eq_nocase(host, name))
             return true;
     }
-    return host.len == 0; /* HTTP/1.0: neither a browser nor a proxy with virtual hosts */
+    return host.len == 0; /* HTTP/1.0: browsers and proxies with virtual hosts always send a host */
 }
 
-/* A client on loopback may be a browser misled by a foreign name (DNS rebinding), or a proxy forwarding other
- * clients' requests. So loopback also requires a known name, unless `all` admits every client. */
+/* A client on loopback may be a browser that a foreign name has misled (DNS rebinding), or a proxy that
+ * forwards requests of other clients. So clients on loopback must also request a known name, unless `all`
+ * admits every client. */
 static bool may_view(struct mk_request *request, const struct settings *s, enum view view)
 {
     const struct mk_addr *peer = mk_request_client_addr(request);

@@ -44,7 +44,7 @@ static mk_str read_all(int fd, char *buf)
     return mk_str_of(buf, n > 0 ? (size_t)n : 0);
 }
 
-/* "size resident shared ...", in pages. */
+/* Parses /proc/self/statm: "size resident shared ...", in pages. */
 static uint64_t read_rss(const struct meter *m)
 {
     char buf[ROOM];
@@ -54,7 +54,7 @@ static uint64_t read_rss(const struct meter *m)
     return mk_num_parse(mk_str_word(&text), &pages) ? pages * m->page : 0;
 }
 
-/* "Pss:   1234 kB" */
+/* Finds the line "Pss:   1234 kB". */
 static uint64_t read_pss(const struct meter *m)
 {
     char buf[ROOM];
@@ -73,7 +73,7 @@ static uint64_t timeval_us(const struct timeval *t)
     return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-/* Worker threads of an embedding program count for themselves. */
+/* In a program that embeds the server, a worker is a thread, and only its own CPU time counts. */
 static uint64_t read_cpu(const struct meter *m)
 {
     struct rusage used;

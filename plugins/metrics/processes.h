@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, CPU time and file cache of each worker process, which it reports itself, because the sandbox keeps
- * workers from inspecting each other. */
+/* The memory, CPU time and file cache of each worker process. Each process reports them itself, because the
+ * sandbox prevents workers from inspecting each other. */
 #ifndef METRICS_PROCESSES_H
 #define METRICS_PROCESSES_H
 
@@ -9,11 +9,11 @@
 
 enum { PROCESS_SLOTS = 1024 };
 
-/* Belongs to the process in `pid`. Processes with equal ids modulo PROCESS_SLOTS overwrite each other. */
+/* The report of the process `pid`. Processes with equal ids modulo PROCESS_SLOTS overwrite each other. */
 struct process {
     _Atomic int64_t pid;
     _Atomic uint64_t rss, pss; /* bytes; 0: unknown */
-    _Atomic uint64_t cpu_us;   /* CPU time, user and system */
+    _Atomic uint64_t cpu_us;   /* CPU time in user and system mode */
     _Atomic uint64_t cache_files, cache_bytes;
 };
 
@@ -21,7 +21,7 @@ struct processes {
     struct process at[PROCESS_SLOTS];
 };
 
-/* The descriptors of a worker, opened before connections use them up. */
+/* The descriptors of a worker, opened early, before connections use up all descriptors. */
 struct meter {
     struct processes *shared;
     int statm_fd, smaps_fd; /* -1: not available */
@@ -29,19 +29,19 @@ struct meter {
     uint64_t page;
 };
 
-/* NULL: out of memory (reported). */
+/* Returns NULL if out of memory, which is reported. */
 struct processes *metrics_processes_new(struct mk_config *config);
 
 void metrics_meter_open(struct meter *m, struct processes *shared);
 void metrics_meter_close(struct meter *m);
 void metrics_meter_measure(struct meter *m, const struct mk_worker *w);
-/* True while the worker finishes its connections before it exits. */
+/* Returns true while the worker finishes its connections before it exits. */
 bool metrics_meter_is_leaving(const struct meter *m, const struct mk_worker *w);
 
 struct process_info {
     uint64_t rss, pss, cpu_us, cache_files, cache_bytes;
 };
-/* False: the process has not reported yet. */
+/* Returns false if the process has not reported yet. */
 bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out);
 
 #endif

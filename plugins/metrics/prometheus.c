@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exposition format of Prometheus, version 0.0.4: each family in one piece. */
+/* Prints the exposition format of Prometheus, version 0.0.4, which requires each family in one block. */
 #include <monkey/host.h>
 #include <monkey/version.h>
 
@@ -8,7 +8,7 @@
 #include "snapshot.h"
 #include "statistics.h"
 
-/* name{host="..." and room for more labels */
+/* Writes name{host="..." so that more labels can follow. */
 static void append_sample_name(struct mk_buf *out, const char *name, mk_str host)
 {
     mk_buf_add(out, mk_str_from_c(name));
@@ -149,8 +149,8 @@ static uint64_t cpu_of(const struct process_view *p)
 struct process_family {
     const char *name, *type, *help;
     uint64_t (*value)(const struct process_view *p);
-    bool is_told;   /* reported by the process itself; omitted until then, or if 0 means unknown */
-    bool is_micros; /* written as seconds */
+    bool is_told;   /* the process itself reports the value; omitted until then, or if 0 means unknown */
+    bool is_micros; /* a value in microseconds, written as seconds */
 };
 
 static const struct process_family families[] = {

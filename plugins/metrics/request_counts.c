@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request_counts.h"
 
-enum { BYTES, DURATION }; /* cells of a host */
+enum { BYTES, DURATION }; /* the cells of a host */
 
 static const struct mk_stat_metric requests[] = {
     {.name = "monkey_http_requests_total",
@@ -70,13 +70,13 @@ struct label *metrics_request_counts_label(struct counts *c, struct mk_config *c
 
 /* ---- Counting ---- */
 
-/* Per status. */
+/* The counts of a status. */
 struct seen {
     unsigned status;
     uint64_t *cells[MK_METHODS]; /* NULL: not counted yet */
 };
 
-/* Per label. */
+/* The counts of a label. */
 struct counter {
     uint64_t *host, *endings[MK_OUTCOMES];
     struct seen *seen;
@@ -87,7 +87,7 @@ struct counters {
     struct mk_worker *worker;
     const struct counts *counts;
     bool has_complained;
-    uint64_t lost; /* requests for which no series is left */
+    uint64_t lost; /* number of requests that had no series left */
     struct counter of[];
 };
 
@@ -114,7 +114,7 @@ void metrics_counters_free(struct counters *c)
     mk_mem_free(c);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct seen *add_seen_status(struct counter *c, unsigned status)
 {
     if (c->n == c->room) {
@@ -137,13 +137,13 @@ static struct seen *find_seen_status(struct counter *c, unsigned status)
                                                       : add_seen_status(c, status);
 }
 
-/* For a series with cells: no check for each of them. */
+/* Increments a cell of a series that is known to have cells, so it needs no check. */
 static inline void increment_cell(uint64_t *cell, uint64_t n)
 {
     __atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
 }
 
-/* NULL: another worker is creating the series, and the next request retries. */
+/* Returns NULL while another worker creates the series; the next request retries. */
 static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned status, unsigned method)
 {
     char buf[8];
@@ -188,7 +188,8 @@ void metrics_counters_add(struct counters *all, const struct label *l, const str
 
 /* ---- Sums ---- */
 
-/* The row of a status, created if missing; with too many rows, that of STATUS_OTHER. */
+/* Returns the row of a status, and creates it if missing. If there are too many rows, returns that of
+ * STATUS_OTHER. */
 static uint64_t *find_or_add_row(struct totals *t, unsigned status)
 {
     unsigned i = 0;
@@ -196,7 +197,7 @@ static uint64_t *find_or_add_row(struct totals *t, unsigned status)
         i++;
     if (i < t->n_rows && t->status[i] == status)
         return t->requests[i];
-    if (t->n_rows + (status != STATUS_OTHER) >= TOTAL_ROWS) /* the last row is for STATUS_OTHER */
+    if (t->n_rows + (status != STATUS_OTHER) >= TOTAL_ROWS) /* the last row is reserved for STATUS_OTHER */
         return find_or_add_row(t, STATUS_OTHER);
     memmove(&t->status[i + 1], &t->status[i], (t->n_rows - i) * sizeof t->status[0]);
     memmove(&t->requests[i + 1], &t->requests[i], (t->n_rows - i) * sizeof t->requests[0]);

@@ -9,29 +9,29 @@
 #include "history.h"
 
 enum {
-    STATUSES = 62,    /* counted separately per host and worker */
-    STATUS_OTHER = 1, /* all others */
+    STATUSES = 62,    /* number of statuses that each host and worker counts separately */
+    STATUS_OTHER = 1, /* stands for all other statuses */
     TOTAL_ROWS = 128,
 };
 
-/* Label of a host, and its series. */
+/* The label of a host, and its series. */
 struct label {
     mk_str name;
     unsigned index;
-    uint32_t host, endings[MK_OUTCOMES]; /* series; 0: too many */
+    uint32_t host, endings[MK_OUTCOMES]; /* numbers of series; 0: none was left */
     struct label *next;
 };
 
-/* Per configuration. */
+/* The data of a configuration. */
 struct counts {
     struct mk_stat_registry *registry;
-    unsigned requests, endings, hosts; /* tables */
+    unsigned requests, endings, hosts; /* numbers of tables */
     struct label *labels;
     unsigned n_labels;
-    bool is_full; /* reported */
+    bool is_full; /* no series was left, which was reported */
 };
 
-/* Counters of one worker, indexed by label. */
+/* The counters of one worker, indexed by label. */
 struct counters;
 
 /* A sum of counts, with a row for each status seen, in ascending order. */
@@ -44,12 +44,12 @@ struct totals {
     uint64_t buckets[BUCKETS];
 };
 
-/* In load(). False: out of memory (reported). */
+/* Call this in load(). Returns false if out of memory, which is reported. */
 bool metrics_request_counts_init(struct counts *c, struct mk_config *config);
-/* In host(): the label with that name. NULL: out of memory. */
+/* Returns the label with that name; NULL if out of memory. Call this in host(). */
 struct label *metrics_request_counts_label(struct counts *c, struct mk_config *config, mk_str name);
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *c);
 void metrics_counters_free(struct counters *c);
 void metrics_counters_add(struct counters *c, const struct label *l, const struct mk_access_record *record,
@@ -62,12 +62,12 @@ void metrics_totals_add(const struct totals *t, struct totals *out);
 uint64_t metrics_totals_row_sum(const struct totals *t, unsigned row);
 uint64_t metrics_totals_method_sum(const struct totals *t, unsigned method);
 uint64_t metrics_totals_requests(const struct totals *t);
-/* Responses by the first digit of their status; 0: no response was started. */
+/* Counts responses by the first digit of their status; 0 means that no response was started. */
 void metrics_totals_by_class(const struct totals *t, uint64_t out[CLASSES]);
 
-/* "GET", ..., "other". */
+/* Returns "GET", ..., "other". */
 const char *metrics_method_label(unsigned method);
-/* "200", ..., "other"; 0: no response was started. `buf` has at least 8 bytes. */
+/* Returns "200", ..., "other"; "0" means that no response was started. `buf` has at least 8 bytes. */
 const char *metrics_status_label(unsigned status, char *buf);
 
 #endif

@@ -9,10 +9,10 @@ struct sampler {
     const struct meter *meter;
     struct mk_timer timer;
     uint64_t set;         /* id of the set of hosts, a hash of their names */
-    struct totals totals; /* of all hosts; too large for a worker's stack */
+    struct totals totals; /* totals of all hosts, which are too large for a worker's stack */
 };
 
-/* Connections and memory of all processes, and the counts of all hosts. */
+/* Fills in the connections and memory of all processes, and the counts of all hosts. */
 static void fill_sample(struct sampler *s, struct sample *out)
 {
     struct process_info info;
@@ -34,7 +34,7 @@ static void fill_sample(struct sampler *s, struct sample *out)
     }
 }
 
-/* In the middle of each second, so that a late timer does not skip one. */
+/* The timer fires in the middle of each second, so that a late timer does not skip a second. */
 static void set_timer(struct sampler *s, uint64_t now_ms)
 {
     mk_timer_set(&s->timer, s->worker, (uint32_t)(SECOND_MS - now_ms % SECOND_MS + SECOND_MS / 2));

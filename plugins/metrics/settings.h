@@ -10,32 +10,32 @@ enum view { VIEW_PROMETHEUS, VIEW_JSON, VIEW_PAGE, VIEW_HEALTH, VIEW_READY, VIEW
 
 struct networks {
     const struct mk_network *v;
-    mk_str *words; /* as written */
+    mk_str *words; /* networks as written in the configuration */
     size_t n;
 };
 
-/* A [METRICS]. */
+/* A [METRICS] section. */
 struct settings {
     struct networks allow, allow_health;
     mk_str paths[VIEWS]; /* absent: no route */
     bool count, by_host;
-    uint32_t watchers;          /* of the live page, in each worker */
-    uint64_t ready_connections; /* with more in the worker: not ready; 0: no limit */
-    mk_str not_ready_file;      /* not ready while it exists; absent: none */
+    uint32_t watchers;          /* maximum number of viewers of the live page, in each worker */
+    uint64_t ready_connections; /* a worker with more connections is not ready; 0: no limit */
+    mk_str not_ready_file;      /* workers are not ready while this file exists; absent: none */
 };
 
-/* Per configuration. */
+/* The data of a configuration. */
 struct metrics {
     struct processes *processes;
     struct history *history;
     struct counts counts;
 };
 
-/* Per host. */
+/* The data of a host. */
 struct site {
     const struct settings *settings;
     struct metrics *metrics;
-    const struct label *label; /* NULL: not counted */
+    const struct label *label; /* NULL: requests are not counted */
 };
 
 extern const struct mk_conf_table metrics_table;
@@ -43,7 +43,7 @@ extern const enum view metrics_views[VIEWS]; /* the data of its routes */
 
 int metrics_settings_load(struct mk_config *config, void **data);
 int metrics_settings_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
-/* Is one of them `all`? */
+/* Returns whether one of the networks is `all`. */
 bool metrics_networks_contain_all(const struct networks *n);
 bool metrics_networks_contain(const struct networks *n, const struct mk_addr *peer);
 

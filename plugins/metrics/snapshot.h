@@ -18,23 +18,23 @@ struct snapshot {
     struct label_totals labels[];
 };
 
-/* On the heap; NULL: out of memory. */
+/* Allocates a snapshot on the heap. Returns NULL if out of memory. */
 struct snapshot *metrics_snapshot_new(const struct mk_worker *worker, const struct metrics *metrics);
 
 struct process_view {
     struct mk_worker_stats stats;
     struct process_info info;
-    bool known; /* info is valid */
+    bool known; /* `info` is valid */
 };
-/* The i-th slot; false after the last one. A free slot has pid 0. */
+/* Gets the i-th slot. Returns false after the last slot. A free slot has pid 0. */
 bool metrics_snapshot_process_at(const struct snapshot *s, size_t i, struct process_view *out);
 
-/* Prometheus, text format 0.0.4. */
+/* Prints the text format 0.0.4 of Prometheus. */
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out);
 /* Prints one JSON object on a single line. */
 void metrics_json_print(const struct snapshot *s, struct mk_buf *out);
-/* One object, with a list for each field of the samples, and the durations of the last minute by second.
- * `samples` is scratch memory for SAMPLES of them. */
+/* Prints one object with a list for each field of the samples, and with the durations of each second of the
+ * last minute. `samples` is scratch memory for SAMPLES samples. */
 void metrics_json_print_history(const struct history *h, uint64_t now_ms, struct sample *samples,
                                 struct mk_buf *out);
 

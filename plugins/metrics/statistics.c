@@ -5,7 +5,7 @@
 
 enum { KEY_MAX = 128 };
 
-/* A table, and the metric that is being printed. */
+/* A table, and the metric in it that is being printed. */
 struct view {
     const struct mk_stat_registry *r;
     unsigned number;
@@ -15,7 +15,7 @@ struct view {
     unsigned cell;
 };
 
-/* False: no more tables. */
+/* Returns false if there are no more tables. */
 static bool init_table_view(struct view *v, const struct mk_stat_registry *r, unsigned number)
 {
     v->r = r;
@@ -30,7 +30,7 @@ static const char *prometheus_type(enum mk_stat_kind kind)
     return kind == MK_STAT_COUNTER ? "counter" : kind == MK_STAT_GAUGE ? "gauge" : "histogram";
 }
 
-/* The name and its labels, up to where another label may follow. */
+/* Writes the name and its labels, up to the point where another label may follow. */
 static void append_labels(struct mk_buf *out, const struct view *v, const char *suffix, uint32_t series)
 {
     const struct mk_stat_table *t = &v->table;
@@ -71,8 +71,8 @@ static void print_bound(struct mk_buf *out, const struct view *v, uint32_t serie
     metrics_exposition_add_value(out, n);
 }
 
-/* Both kinds of histograms have the bounds of the coarse one, which are ends of fine buckets as well: counts
- * are exact. */
+/* Both kinds of histograms are printed with the bounds of the coarse kind. These are also bounds of fine
+ * buckets, so the counts are exact. */
 static void print_histogram(struct mk_buf *out, const struct view *v, uint32_t series)
 {
     unsigned n = v->metric->kind == MK_STAT_HISTOGRAM ? MK_STAT_BUCKETS : MK_STAT_FINE_BUCKETS, bound = 0;
