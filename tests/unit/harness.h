@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cleans up after test cases. The setup function of a test calls NAME_begin() of each fixture that it needs;
- * harness_stop(), the teardown, ends the fixtures in reverse order:
+/* Fixtures of test cases. setup() creates the fixtures that a test case needs, and the harness frees them in
+ * reverse order when the test case ends:
  *
  *     static struct site site;
  *
- *     static int start(void **state)
+ *     static void setup(void)
  *     {
- *         (void)state;
- *         site_begin(&site);
+ *         site_setup(&site);
  *         site_add(&site, "page", MK_STR("content"));
- *         return 0;
  *     }
  *     ...
- *     cmocka_unit_test_setup_teardown(site_existing_page_is_found, start, harness_stop)
+ *     fixture_test(site_existing_page_is_found, setup)
  *
- * HARNESS_EACH(site, struct site, site) defines the same setup without the site_add() call. */
+ * fixture_test() is in unit/test.h: this file is independent of cmocka, since fuzz targets also use it. */
 #ifndef MK_UNIT_HARNESS_H
 #define MK_UNIT_HARNESS_H
 
@@ -25,53 +23,42 @@ enum { HARNESS_MAX = 32 };
 struct harness {
     unsigned n;
     struct {
-        void (*end)(void *p);
+        void (*free)(void *p);
         void *p;
     } at[HARNESS_MAX];
 };
 
 static struct harness harness;
 
-/* Registers end(p) as cleanup of the test case. */
-static inline void harness_defer(void (*end)(void *p), void *p)
+/* Registers free(p) as cleanup of the test case. */
+static inline void harness_defer(void (*free)(void *p), void *p)
 {
     MK_ASSERT(harness.n < HARNESS_MAX);
-    harness.at[harness.n].end = end;
+    harness.at[harness.n].free = free;
     harness.at[harness.n++].p = p;
 }
 
-/* The teardown function of all test cases. */
-static inline int harness_stop(void **state)
+/* Runs the cleanups of the test case, the last one first. */
+static inline int harness_teardown(void **state)
 {
     (void)state;
     while (harness.n) {
         harness.n--;
-        harness.at[harness.n].end(harness.at[harness.n].p);
+        harness.at[harness.n].free(harness.at[harness.n].p);
     }
     return 0;
 }
 
-/* Defines NAME_begin(), which calls NAME_init() and registers NAME_fini() as cleanup of the test case. */
+/* Defines NAME_setup(), which calls NAME_init() and registers NAME_fini() as cleanup of the test case. */
 #define HARNESS_FIXTURE(name, type)                                                                          \
-    static inline void harness_end_##name(void *p)                                                           \
+    static inline void name##_teardown(void *p)                                                              \
     {                                                                                                        \
         name##_fini(p);                                                                                      \
     }                                                                                                        \
-    static inline void name##_begin(type *p)                                                                 \
+    static inline void name##_setup(type *p)                                                                 \
     {                                                                                                        \
         name##_init(p);                                                                                      \
-        harness_defer(harness_end_##name, p);                                                                \
-    }                                                                                                        \
-    struct harness /* absorbs the caller's semicolon */
-
-/* Defines start(), which creates a new `variable` of that fixture for each test case. */
-#define HARNESS_EACH(name, type, variable)                                                                   \
-    static type variable;                                                                                    \
-    static inline int start(void **state)                                                                    \
-    {                                                                                                        \
-        (void)state;                                                                                         \
-        name##_begin(&variable);                                                                             \
-        return 0;                                                                                            \
+        harness_defer(name##_teardown, p);                                                                   \
     }                                                                                                        \
     struct harness /* absorbs the caller's semicolon */
 

@@ -25,10 +25,9 @@ static inline void init_cache(const struct mk_file_cache_limits *limits)
     assert_int_equal(mk_file_cache_init(&cache, limits), 0);
 }
 
-static inline int start(void **state)
+static inline void setup(void)
 {
-    (void)state;
-    folder_init(&folder);
+    folder_setup(&folder);
     folder_add_folder(&folder, "dir");
     folder_add(&folder, "small", MK_STR("0123456789"));
     folder_add(&folder, "large", MK_STR("0123456789012345678901234567890123456789"));
@@ -36,15 +35,11 @@ static inline int start(void **state)
     folder_add(&folder, "dir/file", MK_STR("in dir"));
     root = (struct mk_root){.fd = folder.fd, .path = folder.path};
     init_cache(&usual);
-    return 0;
 }
 
-static inline int stop(void **state)
+static inline void teardown(void)
 {
-    (void)state;
     mk_file_cache_fini(&cache);
-    folder_fini(&folder);
-    return 0;
 }
 
 static inline struct mk_open_file *take(const char *path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included by every unit test: cmocka, and a comparison for mk_str. */
+/* Included by every unit test: cmocka, test cases with fixtures, and comparisons of mk_str. */
 #ifndef MK_UNIT_TEST_H
 #define MK_UNIT_TEST_H
 
@@ -12,6 +12,33 @@
 // clang-format on
 
 #include "base/str.h"
+#include "unit/harness.h"
+
+/* fixture_test(fn, setup) or fixture_test(fn, setup, teardown): a test case that runs after setup() and before
+ * teardown() and the cleanups of its fixtures (unit/harness.h). Both functions may be NULL. */
+#define fixture_test(fn, ...)                                                                                \
+    {                                                                                                        \
+#fn, fn, fixture_setup, fixture_teardown, (void *)(void (*[2])(void))                                \
+        {                                                                                                    \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    }
+
+static inline int fixture_setup(void **state)
+{
+    void (*const *functions)(void) = *state;
+    if (functions[0])
+        functions[0]();
+    return 0;
+}
+
+static inline int fixture_teardown(void **state)
+{
+    void (*const *functions)(void) = *state;
+    if (functions[1])
+        functions[1]();
+    return harness_teardown(NULL);
+}
 
 #define assert_str(actual, expected)                                                                         \
     do {                                                                                                     \

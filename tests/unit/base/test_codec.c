@@ -8,11 +8,9 @@
 static char room[1024];
 static struct mk_buf out;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     out = mk_buf_fixed(room, sizeof room);
-    return 0;
 }
 
 typedef void escape_fn(struct mk_buf *out, mk_str s);
@@ -205,19 +203,19 @@ static void random_bytes_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(html_special_characters_are_escaped, start),
-        cmocka_unit_test_setup(url_special_characters_are_escaped, start),
-        cmocka_unit_test_setup(url_unescape_decodes_or_fails, start),
-        cmocka_unit_test_setup(url_escape_and_unescape_keep_every_byte, start),
-        cmocka_unit_test_setup(log_escape_escapes_quotes_and_controls, start),
-        cmocka_unit_test_setup(escape_checks_every_byte_at_every_position, start),
-        cmocka_unit_test_setup(escape_to_truncates_at_the_limit, start),
-        cmocka_unit_test_setup(escape_into_small_buffer_fails, start),
-        cmocka_unit_test_setup(base64_is_encoded_and_decoded, start),
-        cmocka_unit_test_setup(base64_invalid_is_rejected, start),
-        cmocka_unit_test_setup(hex_is_encoded, start),
-        cmocka_unit_test_setup(consttime_eq_compares_every_byte, start),
-        cmocka_unit_test_setup(random_bytes_differ, start),
+        fixture_test(html_special_characters_are_escaped, setup),
+        fixture_test(url_special_characters_are_escaped, setup),
+        fixture_test(url_unescape_decodes_or_fails, setup),
+        fixture_test(url_escape_and_unescape_keep_every_byte, setup),
+        fixture_test(log_escape_escapes_quotes_and_controls, setup),
+        fixture_test(escape_checks_every_byte_at_every_position, setup),
+        fixture_test(escape_to_truncates_at_the_limit, setup),
+        fixture_test(escape_into_small_buffer_fails, setup),
+        fixture_test(base64_is_encoded_and_decoded, setup),
+        fixture_test(base64_invalid_is_rejected, setup),
+        fixture_test(hex_is_encoded, setup),
+        fixture_test(consttime_eq_compares_every_byte, setup),
+        fixture_test(random_bytes_differ, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,12 +12,10 @@ static char room[4096];
 static struct mk_buf out;
 static struct mk_json_writer w;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     out = mk_buf_fixed(room, sizeof room);
     w = mk_json_writer_to(&out);
-    return 0;
 }
 
 /* The text written since the last call. */
@@ -25,7 +23,7 @@ static mk_str written(void)
 {
     mk_str text = mk_buf_str(&out);
     assert_false(out.failed);
-    (void)start(NULL);
+    setup();
     return text;
 }
 
@@ -279,19 +277,19 @@ static void json_buffer_of_each_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(json_commas_and_nesting, start),
-        cmocka_unit_test_setup(json_value_can_stand_alone, start),
-        cmocka_unit_test_setup(json_nesting_is_unlimited, start),
-        cmocka_unit_test_setup(json_elements_on_separate_lines, start),
-        cmocka_unit_test_setup(json_key_again_writes_prepared_keys, start),
-        cmocka_unit_test_setup(json_strings_are_escaped, start),
-        cmocka_unit_test_setup(json_invalid_utf8_is_latin1, start),
-        cmocka_unit_test_setup(json_escapes_a_byte_at_each_position, start),
-        cmocka_unit_test_setup(json_doubles_are_written, start),
-        cmocka_unit_test_setup(json_fixed_decimals_are_written, start),
-        cmocka_unit_test_setup(json_nan_and_infinity_are_null, start),
-        cmocka_unit_test_setup(json_short_decimals_match_printf, start),
-        cmocka_unit_test_setup(json_buffer_of_each_size, start),
+        fixture_test(json_commas_and_nesting, setup),
+        fixture_test(json_value_can_stand_alone, setup),
+        fixture_test(json_nesting_is_unlimited, setup),
+        fixture_test(json_elements_on_separate_lines, setup),
+        fixture_test(json_key_again_writes_prepared_keys, setup),
+        fixture_test(json_strings_are_escaped, setup),
+        fixture_test(json_invalid_utf8_is_latin1, setup),
+        fixture_test(json_escapes_a_byte_at_each_position, setup),
+        fixture_test(json_doubles_are_written, setup),
+        fixture_test(json_fixed_decimals_are_written, setup),
+        fixture_test(json_nan_and_infinity_are_null, setup),
+        fixture_test(json_short_decimals_match_printf, setup),
+        fixture_test(json_buffer_of_each_size, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

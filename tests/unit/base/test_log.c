@@ -21,18 +21,18 @@ static void keep(struct mk_log *log, enum mk_log_level level, mk_str text)
     sink.n_lines++;
 }
 
-static int start(void **state)
+static struct mk_log sink_log;
+
+static void setup(void)
 {
-    static struct mk_log log;
     memset(&sink, 0, sizeof sink);
-    log = (struct mk_log){.level = MK_LOG_DEBUG, .write = keep, .data = &sink};
-    *state = &log;
-    return 0;
+    sink_log = (struct mk_log){.level = MK_LOG_DEBUG, .write = keep, .data = &sink};
 }
 
 static void log_message_has_its_level(void **state)
 {
-    struct mk_log *log = *state;
+    (void)state;
+    struct mk_log *log = &sink_log;
     mk_log_warn(log, "%s is %d", "answer", 42);
     assert_string_equal(sink.text, "answer is 42");
     assert_int_equal(sink.level, MK_LOG_WARN);
@@ -47,7 +47,8 @@ static void log_message_has_its_level(void **state)
 
 static void log_messages_above_the_level_are_dropped(void **state)
 {
-    struct mk_log *log = *state;
+    (void)state;
+    struct mk_log *log = &sink_log;
     for (int wanted = MK_LOG_ERROR; wanted < MK_LOG_LEVELS; wanted++) {
         log->level = (enum mk_log_level)wanted;
         sink.n_lines = 0;
@@ -74,7 +75,8 @@ static void log_levels_have_names(void **state)
 
 static void log_controls_are_replaced(void **state)
 {
-    struct mk_log *log = *state;
+    (void)state;
+    struct mk_log *log = &sink_log;
     mk_log_info(log, "GET %s", "/a\r\n2026 error: forged\t\x1b[2J\x7f");
     assert_string_equal(sink.text, "GET /a??2026 error: forged??[2J?");
     for (int c = 1; c < 0x20; c++) {
@@ -89,7 +91,8 @@ static void log_controls_are_replaced(void **state)
 /* U+0080 to U+009F are also control characters; U+009B starts an escape sequence in many terminals. */
 static void log_controls_beyond_ascii_are_replaced(void **state)
 {
-    struct mk_log *log = *state;
+    (void)state;
+    struct mk_log *log = &sink_log;
     mk_log_info(log, "a\xc2\x9b"
                      "2Jb\xc2\x80\xc2\x9f");
     assert_string_equal(sink.text, "a??2Jb????");
@@ -99,7 +102,8 @@ static void log_controls_beyond_ascii_are_replaced(void **state)
 
 static void log_long_message_is_truncated(void **state)
 {
-    struct mk_log *log = *state;
+    (void)state;
+    struct mk_log *log = &sink_log;
     mk_log_info(log, "%5000d", 1);
     assert_int_equal(sink.len, 1023);
     assert_int_equal(sink.text[0], ' ');
@@ -111,13 +115,13 @@ static void log_long_message_is_truncated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(log_message_has_its_level, start),
-        cmocka_unit_test_setup(log_messages_above_the_level_are_dropped, start),
-        cmocka_unit_test_setup(log_of_null_is_ignored, start),
-        cmocka_unit_test_setup(log_levels_have_names, start),
-        cmocka_unit_test_setup(log_controls_are_replaced, start),
-        cmocka_unit_test_setup(log_controls_beyond_ascii_are_replaced, start),
-        cmocka_unit_test_setup(log_long_message_is_truncated, start),
+        fixture_test(log_message_has_its_level, setup),
+        fixture_test(log_messages_above_the_level_are_dropped, setup),
+        fixture_test(log_of_null_is_ignored, setup),
+        fixture_test(log_levels_have_names, setup),
+        fixture_test(log_controls_are_replaced, setup),
+        fixture_test(log_controls_beyond_ascii_are_replaced, setup),
+        fixture_test(log_long_message_is_truncated, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

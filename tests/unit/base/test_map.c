@@ -3,28 +3,21 @@
 
 #include <stdio.h>
 
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
-static int start(void **state)
-{
-    static struct mk_arena arena;
-    mk_arena_init(&arena, NULL);
-    static struct mk_map map;
-    mk_map_init(&map, &arena);
-    *state = &map;
-    return 0;
-}
+static struct mk_arena arena;
+static struct mk_map map, *m = &map;
 
-static int stop(void **state)
+static void setup(void)
 {
-    struct mk_map *m = *state;
-    mk_arena_fini(m->arena);
-    return 0;
+    arena_setup(&arena);
+    mk_map_init(&map, &arena);
 }
 
 static void map_empty_finds_nothing(void **state)
 {
-    struct mk_map *m = *state;
+    (void)state;
     assert_null(mk_map_get(m, MK_STR("a")));
     assert_null(mk_map_get(m, MK_STR("")));
     assert_null(m->slots);
@@ -32,7 +25,7 @@ static void map_empty_finds_nothing(void **state)
 
 static void map_put_values_are_found(void **state)
 {
-    struct mk_map *m = *state;
+    (void)state;
     int a, b, none;
     assert_true(mk_map_put(m, MK_STR("a"), &a));
     assert_true(mk_map_put(m, MK_STR("b"), &b));
@@ -48,7 +41,7 @@ static void map_put_values_are_found(void **state)
 
 static void map_put_replaces_a_value(void **state)
 {
-    struct mk_map *m = *state;
+    (void)state;
     int values[100];
     for (size_t i = 0; i < MK_LEN(values); i++)
         assert_true(mk_map_put(m, MK_STR("key"), &values[i]));
@@ -58,7 +51,7 @@ static void map_put_replaces_a_value(void **state)
 
 static void map_keys_can_contain_zero_bytes(void **state)
 {
-    struct mk_map *m = *state;
+    (void)state;
     int a, b;
     assert_true(mk_map_put(m, MK_STR("k\0a"), &a));
     assert_true(mk_map_put(m, MK_STR("k\0b"), &b));
@@ -70,7 +63,7 @@ static void map_keys_can_contain_zero_bytes(void **state)
 static void map_keeps_keys_when_it_grows(void **state)
 {
     enum { N = 3000 };
-    struct mk_map *m = *state;
+    (void)state;
     static char names[N][12];
     for (size_t i = 0; i < N; i++) {
         snprintf(names[i], sizeof names[i], "name-%zu", i);
@@ -88,11 +81,11 @@ static void map_keeps_keys_when_it_grows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(map_empty_finds_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(map_put_values_are_found, start, stop),
-        cmocka_unit_test_setup_teardown(map_put_replaces_a_value, start, stop),
-        cmocka_unit_test_setup_teardown(map_keys_can_contain_zero_bytes, start, stop),
-        cmocka_unit_test_setup_teardown(map_keeps_keys_when_it_grows, start, stop),
+        fixture_test(map_empty_finds_nothing, setup),
+        fixture_test(map_put_values_are_found, setup),
+        fixture_test(map_put_replaces_a_value, setup),
+        fixture_test(map_keys_can_contain_zero_bytes, setup),
+        fixture_test(map_keeps_keys_when_it_grows, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

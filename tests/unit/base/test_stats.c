@@ -20,16 +20,17 @@ static const struct mk_stat_metric metrics[] = {
 };
 static const struct mk_stat_table table = {"calls", {"kind", "name"}, metrics, MK_LEN(metrics)};
 
-static int start(void **state)
+static struct mk_stat_registry *registry;
+
+static void setup(void)
 {
-    void *p = mmap(NULL, mk_stat_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    *state = p;
-    return p == MAP_FAILED;
+    registry = mmap(NULL, mk_stat_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(registry != MAP_FAILED);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    return munmap(*state, mk_stat_size());
+    assert_int_equal(munmap(registry, mk_stat_size()), 0);
 }
 
 static uint32_t series_of(struct mk_stat_registry *r, const char *kind, const char *name)
@@ -49,7 +50,8 @@ static uint32_t numbered(struct mk_stat_registry *r, unsigned n)
 
 static void stats_same_table_has_the_same_number(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     struct mk_stat_table found;
     struct mk_stat_metric of[MK_STAT_METRICS];
     assert_int_equal(mk_stat_define(r, &table), 1);
@@ -71,7 +73,8 @@ static void stats_same_table_has_the_same_number(void **state)
 
 static void stats_table_with_other_metrics_replaces_the_old_one(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     struct mk_stat_table other = table, found;
     struct mk_stat_metric of[MK_STAT_METRICS];
     other.n_metrics--;
@@ -84,7 +87,8 @@ static void stats_table_with_other_metrics_replaces_the_old_one(void **state)
 
 static void stats_invalid_tables_are_rejected(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     static const char long_name[] = "01234567890123456789012345678901";
     struct mk_stat_metric bad[MK_STAT_METRICS + 1] = {{.name = "a"}, {.name = "b"}};
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
@@ -97,7 +101,8 @@ static void stats_invalid_tables_are_rejected(void **state)
 
 static void stats_excess_tables_are_counted(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     char name[16];
     struct mk_stat_table t = table;
     t.name = name;
@@ -117,7 +122,8 @@ static void stats_excess_tables_are_counted(void **state)
 
 static void stats_series_are_found_by_their_labels(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t a = series_of(r, "kv", "main"), b = series_of(r, "k", "vmain"), c = series_of(r, "kv", "other");
     assert_true(a && b && c && a != b && b != c && a != c);
     assert_int_equal(series_of(r, "kv", "main"), a);
@@ -133,7 +139,8 @@ static void stats_series_are_found_by_their_labels(void **state)
 
 static void stats_long_labels_are_truncated_and_stay_distinct(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     char text[2][1000];
     /* two-byte characters that start at an even or an odd position */
     for (unsigned from = 0; from < 2; from++) {
@@ -156,7 +163,8 @@ static void stats_long_labels_are_truncated_and_stay_distinct(void **state)
 
 static void stats_three_labels_are_separate(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric one[] = {{.name = "n"}};
     const mk_str values[] = {MK_STR("a"), MK_STR("bcd"), MK_STR("ef")};
     uint32_t s = mk_stat_series(
@@ -168,7 +176,8 @@ static void stats_three_labels_are_separate(void **state)
 
 static void stats_full_registry_counts_rejected_series(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     unsigned n = 0;
     uint32_t last = 0, got;
     for (; (got = numbered(r, n)); n++)
@@ -186,7 +195,8 @@ static void stats_full_registry_counts_rejected_series(void **state)
 
 static void stats_hidden_series_are_reused_when_full(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric one[] = {{.name = "n"}};
     unsigned small = mk_stat_define(r, &(struct mk_stat_table){"small", {"name"}, one, 1});
     char name[16];
@@ -209,7 +219,8 @@ static void stats_hidden_series_are_reused_when_full(void **state)
 
 static void stats_hidden_series_returns_with_its_counts(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t s = series_of(r, "a", "b");
     mk_stat_add(mk_stat_cells(r, s, 0), 7);
     mk_stat_hide(r, s, true);
@@ -246,7 +257,8 @@ static void *finish_making(void *state)
 
 static void stats_series_being_created_elsewhere_is_available_later(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t s = series_of(r, "a", "b"), *making = state_of(r, s);
     uint32_t ready = *making;
     pthread_t maker;
@@ -268,7 +280,8 @@ static void stats_series_being_created_elsewhere_is_available_later(void **state
 
 static void stats_sum_covers_all_rows(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t s = series_of(r, "a", "b");
     for (unsigned row = 0; row < 3; row++)
         mk_stat_add(&mk_stat_cells(r, s, 1 + row * 500)[CALLS], row + 1);
@@ -286,7 +299,8 @@ static void stats_sum_covers_all_rows(void **state)
 
 static void stats_cells_of_a_series_share_one_page(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t s[64];
     for (unsigned i = 0; i < MK_LEN(s); i++) {
         uint64_t *cells = mk_stat_cells(r, s[i] = numbered(r, i), 3);
@@ -300,7 +314,8 @@ static void stats_cells_of_a_series_share_one_page(void **state)
 
 static void stats_dead_worker_keeps_counters_and_clears_gauges(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t s = series_of(r, "a", "b");
     for (unsigned row = 0; row < 2; row++) {
         uint64_t *cells = mk_stat_cells(r, s, row);
@@ -319,7 +334,8 @@ static void stats_dead_worker_keeps_counters_and_clears_gauges(void **state)
 
 static void stats_missing_pages_are_counted(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric fine[] = {{.name = "d", .kind = MK_STAT_FINE_HISTOGRAM}};
     unsigned t = mk_stat_define(r, &(struct mk_stat_table){"fine", {"name"}, fine, 1});
     uint32_t s[8];
@@ -369,7 +385,8 @@ static void *read_all(void *ctx)
 
 static void stats_threads_lose_no_count_and_duplicate_no_series(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     pthread_t t[THREADS], reader;
     void *fell;
     unsigned n = 0;
@@ -401,7 +418,8 @@ static void *make_names(void *ctx)
 
 static void stats_threads_creating_the_same_series_create_one(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     pthread_t t[THREADS];
     unsigned n = 0;
     (void)mk_stat_define(r, &table);
@@ -419,7 +437,8 @@ static void stats_threads_creating_the_same_series_create_one(void **state)
 
 static void stats_registry_is_shared_by_processes(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     uint32_t s = series_of(r, "a", "b");
     for (unsigned row = 0; row < 4; row++) {
         pid_t pid = fork();
@@ -572,7 +591,8 @@ static void stats_quantiles_are_within_their_bucket(void **state)
 
 static void stats_columns_have_means_words_and_gaps(void **state)
 {
-    struct mk_stat_registry *r = *state;
+    (void)state;
+    struct mk_stat_registry *r = registry;
     struct mk_stat_field f;
     uint32_t s = series_of(r, "a", "b");
     uint64_t *cells = mk_stat_cells(r, s, 0);
@@ -604,30 +624,29 @@ static void stats_columns_have_means_words_and_gaps(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
     const struct CMUnitTest tests[] = {
-        T(stats_same_table_has_the_same_number),
-        T(stats_table_with_other_metrics_replaces_the_old_one),
-        T(stats_invalid_tables_are_rejected),
-        T(stats_excess_tables_are_counted),
-        T(stats_series_are_found_by_their_labels),
-        T(stats_long_labels_are_truncated_and_stay_distinct),
-        T(stats_three_labels_are_separate),
-        T(stats_full_registry_counts_rejected_series),
-        T(stats_hidden_series_are_reused_when_full),
-        T(stats_hidden_series_returns_with_its_counts),
-        T(stats_series_being_created_elsewhere_is_available_later),
-        T(stats_sum_covers_all_rows),
-        T(stats_cells_of_a_series_share_one_page),
-        T(stats_dead_worker_keeps_counters_and_clears_gauges),
-        T(stats_missing_pages_are_counted),
-        T(stats_threads_lose_no_count_and_duplicate_no_series),
-        T(stats_threads_creating_the_same_series_create_one),
-        T(stats_registry_is_shared_by_processes),
+        fixture_test(stats_same_table_has_the_same_number, setup, teardown),
+        fixture_test(stats_table_with_other_metrics_replaces_the_old_one, setup, teardown),
+        fixture_test(stats_invalid_tables_are_rejected, setup, teardown),
+        fixture_test(stats_excess_tables_are_counted, setup, teardown),
+        fixture_test(stats_series_are_found_by_their_labels, setup, teardown),
+        fixture_test(stats_long_labels_are_truncated_and_stay_distinct, setup, teardown),
+        fixture_test(stats_three_labels_are_separate, setup, teardown),
+        fixture_test(stats_full_registry_counts_rejected_series, setup, teardown),
+        fixture_test(stats_hidden_series_are_reused_when_full, setup, teardown),
+        fixture_test(stats_hidden_series_returns_with_its_counts, setup, teardown),
+        fixture_test(stats_series_being_created_elsewhere_is_available_later, setup, teardown),
+        fixture_test(stats_sum_covers_all_rows, setup, teardown),
+        fixture_test(stats_cells_of_a_series_share_one_page, setup, teardown),
+        fixture_test(stats_dead_worker_keeps_counters_and_clears_gauges, setup, teardown),
+        fixture_test(stats_missing_pages_are_counted, setup, teardown),
+        fixture_test(stats_threads_lose_no_count_and_duplicate_no_series, setup, teardown),
+        fixture_test(stats_threads_creating_the_same_series_create_one, setup, teardown),
+        fixture_test(stats_registry_is_shared_by_processes, setup, teardown),
         cmocka_unit_test(stats_overwritten_memory_is_harmless),
-        T(stats_buckets_are_contiguous),
-        T(stats_quantiles_are_within_their_bucket),
-        T(stats_columns_have_means_words_and_gaps),
+        fixture_test(stats_buckets_are_contiguous, setup, teardown),
+        fixture_test(stats_quantiles_are_within_their_bucket, setup, teardown),
+        fixture_test(stats_columns_have_means_words_and_gaps, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,12 +7,10 @@
 static struct world w;
 static struct sample s;
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
-    world_begin(&w);
+    world_setup(&w);
     memset(&s, 0, sizeof s);
-    return 0;
 }
 
 /* Reads and binds one section, with a new report. */
@@ -288,23 +286,22 @@ static void conf_bind_wrong_default_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(conf_bind_uses_defaults_of_the_table, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_reads_every_type, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_unknown_key_gets_a_suggestion, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_wrong_numbers_are_reported, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_wrong_words_are_reported, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_empty_values_are_reported, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_custom_parser_reports_its_errors, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_repeated_key_is_reported, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_repeated_key_names_the_other_file, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_too_long_list_is_reported, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_deprecated_names_work, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_missing_required_key_is_reported, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_invalid_value_is_reported_once, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_without_defaults_keeps_inherited_values, setup,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_free_entries_call_their_function, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_bind_wrong_default_is_reported, setup, harness_stop),
+        fixture_test(conf_bind_uses_defaults_of_the_table, setup),
+        fixture_test(conf_bind_reads_every_type, setup),
+        fixture_test(conf_bind_unknown_key_gets_a_suggestion, setup),
+        fixture_test(conf_bind_wrong_numbers_are_reported, setup),
+        fixture_test(conf_bind_wrong_words_are_reported, setup),
+        fixture_test(conf_bind_empty_values_are_reported, setup),
+        fixture_test(conf_bind_custom_parser_reports_its_errors, setup),
+        fixture_test(conf_bind_repeated_key_is_reported, setup),
+        fixture_test(conf_bind_repeated_key_names_the_other_file, setup),
+        fixture_test(conf_bind_too_long_list_is_reported, setup),
+        fixture_test(conf_bind_deprecated_names_work, setup),
+        fixture_test(conf_bind_missing_required_key_is_reported, setup),
+        fixture_test(conf_bind_invalid_value_is_reported_once, setup),
+        fixture_test(conf_bind_without_defaults_keeps_inherited_values, setup),
+        fixture_test(conf_bind_free_entries_call_their_function, setup),
+        fixture_test(conf_bind_wrong_default_is_reported, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,12 +28,10 @@ void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate)
 static struct world w;
 static char text[MISTAKES * 64];
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
-    world_begin(&w);
+    world_setup(&w);
     searches = tries = 0;
-    return 0;
 }
 
 /* `begin`, followed by MISTAKES lines, each with a number between `left` and `right`. */
@@ -79,9 +77,9 @@ static void conf_hints_of_unknown_variables_are_limited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(conf_hints_of_unknown_keys_are_limited, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_hints_of_unknown_sections_are_limited, setup, harness_stop),
-        cmocka_unit_test_setup_teardown(conf_hints_of_unknown_variables_are_limited, setup, harness_stop),
+        fixture_test(conf_hints_of_unknown_keys_are_limited, setup),
+        fixture_test(conf_hints_of_unknown_sections_are_limited, setup),
+        fixture_test(conf_hints_of_unknown_variables_are_limited, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

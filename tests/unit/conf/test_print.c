@@ -11,7 +11,7 @@ static struct world w;
 static int setup(void **state)
 {
     (void)state;
-    world_begin(&w);
+    world_setup(&w);
     return 0;
 }
 
@@ -187,5 +187,5 @@ int main(void)
         cmocka_unit_test(conf_print_full_buffer_fails),
         cmocka_unit_test(conf_print_custom_key_without_printer_is_a_comment),
     };
-    return cmocka_run_group_tests(tests, setup, harness_stop);
+    return cmocka_run_group_tests(tests, setup, harness_teardown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/words.h"
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
@@ -9,7 +9,7 @@ static struct mk_arena arena;
 static int setup(void **state)
 {
     (void)state;
-    arena_begin(&arena);
+    arena_setup(&arena);
     return 0;
 }
 
@@ -121,5 +121,5 @@ int main(void)
         cmocka_unit_test(conf_words_list_grows),
         cmocka_unit_test(conf_words_output_can_be_read),
     };
-    return cmocka_run_group_tests(tests, setup, harness_stop);
+    return cmocka_run_group_tests(tests, setup, harness_teardown);
 }

@@ -70,7 +70,7 @@ static inline void world_end(void *p)
 }
 
 /* Sets up without files; freed when the test case ends. */
-static inline void world_begin(struct world *w)
+static inline void world_setup(struct world *w)
 {
     world_init(w, NULL, NULL);
     harness_defer(world_end, w);

@@ -61,10 +61,9 @@ static void use(size_t n)
     t.service.n_accept_hooks = n;
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    talk_begin(&t);
+    talk_setup(&t);
     memset(n_calls, 0, sizeof n_calls);
     n_errors = 0;
     set_error = 0;
@@ -74,15 +73,13 @@ static int start(void **state)
         hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[i]};
         verdicts[i] = MK_NEXT;
     }
-    return 0;
 }
 
-static int start_with_peers(void **state)
+static void setup_with_peers(void)
 {
-    start(state);
+    setup();
     hooks[0] = (struct mk_accept_hook){.name = "peers", .on_accept = read_peer};
     use(1);
-    return 0;
 }
 
 static void connect_from(const char *text)
@@ -361,11 +358,10 @@ static void accept_hooks_wait_ends_with_server(void **state)
 
 /* ---- Connections on behalf of another client ---- */
 
-static int start_with_shares(void **state)
+static void setup_with_shares(void)
 {
-    start_with_peers(state);
+    setup_with_peers();
     mk_client_limits_init(&t.service.peers, 2);
-    return 0;
 }
 
 static void accept_hooks_named_client_over_limit_is_refused(void **state)
@@ -411,37 +407,26 @@ static void accept_hooks_peer_naming_itself_counts_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(accept_hooks_run_in_order_before_first_byte, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_stop_after_refusal, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_accepted_client_is_served_in_same_iteration, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_accepted_silent_client_times_out, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_invalid_verdict_is_refused_and_reported, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_can_query_worker_and_address, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_consumed_input_is_not_part_of_request, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_input_may_arrive_byte_by_byte, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_are_not_called_without_new_input, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_next_hook_sees_remaining_input, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_earlier_hooks_are_not_repeated, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_slow_client_is_closed, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_have_separate_timeout, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_disconnect_leaves_no_record, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_half_closed_client_is_served, start_with_peers,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_full_input_buffer_ends_wait, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_cannot_consume_more_than_input, start, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_wait_ends_with_server, start_with_peers, harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_named_client_over_limit_is_refused, start_with_shares,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(accept_hooks_peer_naming_itself_counts_once, start_with_shares,
-                                        harness_stop),
+        fixture_test(accept_hooks_run_in_order_before_first_byte, setup),
+        fixture_test(accept_hooks_stop_after_refusal, setup),
+        fixture_test(accept_hooks_accepted_client_is_served_in_same_iteration, setup),
+        fixture_test(accept_hooks_accepted_silent_client_times_out, setup),
+        fixture_test(accept_hooks_invalid_verdict_is_refused_and_reported, setup),
+        fixture_test(accept_hooks_can_query_worker_and_address, setup),
+        fixture_test(accept_hooks_consumed_input_is_not_part_of_request, setup_with_peers),
+        fixture_test(accept_hooks_input_may_arrive_byte_by_byte, setup_with_peers),
+        fixture_test(accept_hooks_are_not_called_without_new_input, setup_with_peers),
+        fixture_test(accept_hooks_next_hook_sees_remaining_input, setup_with_peers),
+        fixture_test(accept_hooks_earlier_hooks_are_not_repeated, setup_with_peers),
+        fixture_test(accept_hooks_slow_client_is_closed, setup_with_peers),
+        fixture_test(accept_hooks_have_separate_timeout, setup_with_peers),
+        fixture_test(accept_hooks_disconnect_leaves_no_record, setup_with_peers),
+        fixture_test(accept_hooks_half_closed_client_is_served, setup_with_peers),
+        fixture_test(accept_hooks_full_input_buffer_ends_wait, setup),
+        fixture_test(accept_hooks_cannot_consume_more_than_input, setup),
+        fixture_test(accept_hooks_wait_ends_with_server, setup_with_peers),
+        fixture_test(accept_hooks_named_client_over_limit_is_refused, setup_with_shares),
+        fixture_test(accept_hooks_peer_naming_itself_counts_once, setup_with_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "os/sock.h"
 #include "unit/connection/talk.h"
+#include "unit/fixtures.h"
 
 enum { CLIENTS_MAX = 8 };
 
@@ -22,29 +23,20 @@ static void on_room(struct mk_conn_manager *s)
     mk_acceptor_resume(&acceptor);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    const struct mk_sock_options o = {.backlog = 64};
-    talk_init(&t);
+    talk_setup(&t);
+    listener_setup(&listener, &where);
     t.service.on_room = on_room;
     n_clients = 0;
-    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
-    assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
-    assert_int_equal(mk_sockaddr_getsockname(listener, &where), 0);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_acceptor_stop(&acceptor);
     while (n_clients)
         close(clients[--n_clients]);
     t.service.on_room = NULL;
-    talk_fini(&t);
-    mk_fd_close(&listener);
-    return 0;
 }
 
 static void accept_all(void)
@@ -259,15 +251,15 @@ static void acceptor_without_descriptors_sends_503(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(acceptor_connections_are_served, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_stopped_accepts_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_runs_accept_hooks_first, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_over_limit_resist_waits, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_over_limit_drop_resets, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_over_limit_toobusy_sends_503, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_limits_connections_of_one_client, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_without_descriptors_waits, start, stop),
-        cmocka_unit_test_setup_teardown(acceptor_without_descriptors_sends_503, start, stop),
+        fixture_test(acceptor_connections_are_served, setup, teardown),
+        fixture_test(acceptor_stopped_accepts_nothing, setup, teardown),
+        fixture_test(acceptor_runs_accept_hooks_first, setup, teardown),
+        fixture_test(acceptor_over_limit_resist_waits, setup, teardown),
+        fixture_test(acceptor_over_limit_drop_resets, setup, teardown),
+        fixture_test(acceptor_over_limit_toobusy_sends_503, setup, teardown),
+        fixture_test(acceptor_limits_connections_of_one_client, setup, teardown),
+        fixture_test(acceptor_without_descriptors_waits, setup, teardown),
+        fixture_test(acceptor_without_descriptors_sends_503, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,9 @@ static void release(const char *text)
     mk_client_limits_release(&peers, &p);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_client_limits_fini(&peers);
-    return 0;
 }
 
 static void client_limits_each_address_has_own_limit(void **state)
@@ -188,13 +186,13 @@ static void client_limits_connection_may_change_client(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(client_limits_each_address_has_own_limit, stop),
-        cmocka_unit_test_teardown(client_limits_ipv6_network_is_one_client, stop),
-        cmocka_unit_test_teardown(client_limits_ipv4_addresses_are_separate, stop),
-        cmocka_unit_test_teardown(client_limits_unix_sockets_are_not_counted, stop),
-        cmocka_unit_test_teardown(client_limits_leave_without_enter_asserts, stop),
-        cmocka_unit_test_teardown(client_limits_connection_may_change_client, stop),
-        cmocka_unit_test_teardown(client_limits_random_clients_are_counted_exactly, stop),
+        fixture_test(client_limits_each_address_has_own_limit, NULL, teardown),
+        fixture_test(client_limits_ipv6_network_is_one_client, NULL, teardown),
+        fixture_test(client_limits_ipv4_addresses_are_separate, NULL, teardown),
+        fixture_test(client_limits_unix_sockets_are_not_counted, NULL, teardown),
+        fixture_test(client_limits_leave_without_enter_asserts, NULL, teardown),
+        fixture_test(client_limits_connection_may_change_client, NULL, teardown),
+        fixture_test(client_limits_random_clients_are_counted_exactly, NULL, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

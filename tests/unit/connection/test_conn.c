@@ -38,13 +38,11 @@ static const struct mk_conn_ops ops = {.advance = advance, .on_timeout = on_time
 
 static struct talk t;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_advances = n_clocks = n_closes = 0;
     closes_on_clock = false;
-    talk_begin(&t);
-    return 0;
+    talk_setup(&t);
 }
 
 static struct mk_conn *open_conn(int *client)
@@ -515,28 +513,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conn_state_machine_has_these_transitions),
-        cmocka_unit_test_setup_teardown(conn_idle_cannot_become_send, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_idle_holds_no_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_records_last_moves, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_open_connections_are_counted, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_close_happens_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_memory_is_reused_after_iteration, start, harness_stop),
+        fixture_test(conn_idle_cannot_become_send, setup),
+        fixture_test(conn_idle_holds_no_request, setup),
+        fixture_test(conn_records_last_moves, setup),
+        fixture_test(conn_open_connections_are_counted, setup),
+        fixture_test(conn_close_happens_once, setup),
+        fixture_test(conn_memory_is_reused_after_iteration, setup),
         cmocka_unit_test(conn_struct_is_small),
-        cmocka_unit_test_setup_teardown(conn_local_address_is_cached, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_resume_calls_once_per_iteration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_unconsumed_input_is_kept, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_short_read_marks_socket_drained, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_end_of_input_without_fin_half_closes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_busy_client_yields, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_serving_twice_asserts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_events_call_protocol, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_each_timeout_has_its_duration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_running_timeout_continues_and_idle_restarts, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(conn_zero_timeout_never_fires, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_finished_wait_does_not_time_out, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_rate_credit_allows_pause, start, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_rate_fast_peer_continues, start, harness_stop),
+        fixture_test(conn_local_address_is_cached, setup),
+        fixture_test(conn_resume_calls_once_per_iteration, setup),
+        fixture_test(conn_unconsumed_input_is_kept, setup),
+        fixture_test(conn_short_read_marks_socket_drained, setup),
+        fixture_test(conn_end_of_input_without_fin_half_closes, setup),
+        fixture_test(conn_busy_client_yields, setup),
+        fixture_test(conn_serving_twice_asserts, setup),
+        fixture_test(conn_events_call_protocol, setup),
+        fixture_test(conn_each_timeout_has_its_duration, setup),
+        fixture_test(conn_running_timeout_continues_and_idle_restarts, setup),
+        fixture_test(conn_zero_timeout_never_fires, setup),
+        fixture_test(conn_finished_wait_does_not_time_out, setup),
+        fixture_test(conn_rate_credit_allows_pause, setup),
+        fixture_test(conn_rate_fast_peer_continues, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,16 +70,14 @@ static void on_response(struct mk_request *request, struct mk_response *response
 static const struct mk_plugin plugin = {.name = "filter", .on_response = on_response};
 static const struct mk_hook hook = {.plugin = &plugin};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    talk_begin(&t);
+    talk_setup(&t);
     t.site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
     memset(&plan, 0, sizeof plan);
     plan.filters = 1;
     plan.fails_at = UINT64_MAX;
     n_closed = 0;
-    return 0;
 }
 
 static void add_file(const char *name, size_t n)
@@ -353,14 +351,13 @@ static const struct mk_route own_routes[] = {
     {.pattern = {.text = MK_STR_INIT("/early"), .kind = MK_PATTERN_EXACT}, .handler = &handlers_all[4]},
 };
 
-static int start_own(void **state)
+static void setup_own(void)
 {
-    start(state);
+    setup();
     plan.filters = 0;
     t.site.host.routes = own_routes;
     t.site.host.n_routes = MK_LEN(own_routes);
     add_file("f.bin", LARGE);
-    return 0;
 }
 
 static void file_of_handler_is_sent(void **state)
@@ -501,30 +498,28 @@ static void local_address_is_available(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(filter_handles_every_kind_of_body, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_stacks_and_may_keep_length, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_may_wait, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_waits_for_source, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_http10_body_ends_with_connection, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_without_body_is_not_pulled, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_failing_at_once_gets_500, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_failing_later_truncates_response, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_source_error_is_passed_on, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_is_closed_when_client_disconnects, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_cold_file_is_read_by_thread, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_cold_file_without_thread_blocks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(file_of_handler_is_sent, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(file_of_handler_may_be_cold, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(file_of_handler_client_disconnects_during_cold_read, start_own,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(file_of_handler_too_short_truncates_response, start_own,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(file_of_handler_is_filtered, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(raw_response_is_sent_unchanged, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(raw_response_follows_earlier_responses, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(raw_response_source_error_gets_500, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(raw_response_may_be_empty, start_own, harness_stop),
-        cmocka_unit_test_setup_teardown(local_address_is_available, start_own, harness_stop),
+        fixture_test(filter_handles_every_kind_of_body, setup),
+        fixture_test(filter_stacks_and_may_keep_length, setup),
+        fixture_test(filter_may_wait, setup),
+        fixture_test(filter_waits_for_source, setup),
+        fixture_test(filter_http10_body_ends_with_connection, setup),
+        fixture_test(filter_without_body_is_not_pulled, setup),
+        fixture_test(filter_failing_at_once_gets_500, setup),
+        fixture_test(filter_failing_later_truncates_response, setup),
+        fixture_test(filter_source_error_is_passed_on, setup),
+        fixture_test(filter_is_closed_when_client_disconnects, setup),
+        fixture_test(filter_cold_file_is_read_by_thread, setup),
+        fixture_test(filter_cold_file_without_thread_blocks, setup),
+        fixture_test(file_of_handler_is_sent, setup_own),
+        fixture_test(file_of_handler_may_be_cold, setup_own),
+        fixture_test(file_of_handler_client_disconnects_during_cold_read, setup_own),
+        fixture_test(file_of_handler_too_short_truncates_response, setup_own),
+        fixture_test(file_of_handler_is_filtered, setup_own),
+        fixture_test(raw_response_is_sent_unchanged, setup_own),
+        fixture_test(raw_response_follows_earlier_responses, setup_own),
+        fixture_test(raw_response_source_error_gets_500, setup_own),
+        fixture_test(raw_response_may_be_empty, setup_own),
+        fixture_test(local_address_is_available, setup_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,16 +43,14 @@ static const struct dialogue {
      IS_SLOW},
 };
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    talk_begin(&t);
+    talk_setup(&t);
     t.heard = mk_buf_fixed(heard, sizeof heard);
     site_add(&t.site, "page.html", MK_STR("page"));
     site_add(&t.site, "page.html.gz", MK_STR("gzip"));
     static char large[5000];
     site_add(&t.site, "large", mk_str_of(large, sizeof large));
-    return 0;
 }
 
 static bool open_talk(const struct dialogue *d)
@@ -201,9 +199,9 @@ static void h1_oom_client_limits_fail_cleanly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(h1_oom_every_dialogue_survives, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h1_oom_service_fails_cleanly, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h1_oom_client_limits_fail_cleanly, start, harness_stop),
+        fixture_test(h1_oom_every_dialogue_survives, setup),
+        fixture_test(h1_oom_service_fails_cleanly, setup),
+        fixture_test(h1_oom_client_limits_fail_cleanly, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

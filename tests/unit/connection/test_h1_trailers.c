@@ -81,9 +81,9 @@ static void h1_trailers_are_sent_only_if_accepted(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
-    const struct CMUnitTest tests[] = {
-        T(h1_trailers_are_received_and_sent), T(h1_trailers_may_arrive_byte_by_byte),
-        T(h1_trailers_over_limit_get_error), T(h1_trailers_are_sent_only_if_accepted)};
+    const struct CMUnitTest tests[] = {fixture_test(h1_trailers_are_received_and_sent, setup),
+                                       fixture_test(h1_trailers_may_arrive_byte_by_byte, setup),
+                                       fixture_test(h1_trailers_over_limit_get_error, setup),
+                                       fixture_test(h1_trailers_are_sent_only_if_accepted, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,26 +293,25 @@ static void h1_tunnel_needs_upgrade(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        T(h1_tunnel_echoes_bytes),
-        T(h1_tunnel_server_may_send_first),
-        T(h1_tunnel_output_alone_is_no_input),
-        T(h1_tunnel_follows_unread_responses),
-        T(h1_tunnel_server_may_half_close),
-        T(h1_tunnel_unread_input_is_discarded),
-        T(h1_tunnel_directions_are_independent),
-        T(h1_tunnel_client_not_reading_is_not_read),
-        T(h1_tunnel_failure_closes_connection),
-        T(h1_tunnel_client_disconnect_closes_tunnel),
-        T(h1_tunnel_uses_only_tunnel_timeout),
-        T(h1_tunnel_idle_times_out),
-        T(h1_tunnel_each_byte_restarts_timeout),
-        T(h1_tunnel_zero_timeout_is_unlimited),
-        T(h1_tunnel_client_not_reading_times_out),
-        T(h1_tunnel_closes_when_server_stops),
-        T(h1_tunnel_wrong_websocket_version_gets_426),
-        T(h1_tunnel_needs_upgrade),
+        fixture_test(h1_tunnel_echoes_bytes, setup),
+        fixture_test(h1_tunnel_server_may_send_first, setup),
+        fixture_test(h1_tunnel_output_alone_is_no_input, setup),
+        fixture_test(h1_tunnel_follows_unread_responses, setup),
+        fixture_test(h1_tunnel_server_may_half_close, setup),
+        fixture_test(h1_tunnel_unread_input_is_discarded, setup),
+        fixture_test(h1_tunnel_directions_are_independent, setup),
+        fixture_test(h1_tunnel_client_not_reading_is_not_read, setup),
+        fixture_test(h1_tunnel_failure_closes_connection, setup),
+        fixture_test(h1_tunnel_client_disconnect_closes_tunnel, setup),
+        fixture_test(h1_tunnel_uses_only_tunnel_timeout, setup),
+        fixture_test(h1_tunnel_idle_times_out, setup),
+        fixture_test(h1_tunnel_each_byte_restarts_timeout, setup),
+        fixture_test(h1_tunnel_zero_timeout_is_unlimited, setup),
+        fixture_test(h1_tunnel_client_not_reading_times_out, setup),
+        fixture_test(h1_tunnel_closes_when_server_stops, setup),
+        fixture_test(h1_tunnel_wrong_websocket_version_gets_426, setup),
+        fixture_test(h1_tunnel_needs_upgrade, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

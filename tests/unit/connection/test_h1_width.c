@@ -50,8 +50,8 @@ static void h1_width_slow_client_holds_one_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(h1_width_large_socket_buffer_gets_large_pulls, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h1_width_slow_client_holds_one_buffer, start, harness_stop),
+        fixture_test(h1_width_large_socket_buffer_gets_large_pulls, setup),
+        fixture_test(h1_width_slow_client_holds_one_buffer, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

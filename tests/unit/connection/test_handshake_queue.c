@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/handshake_queue.h"
 
-#include "unit/event/loop.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 enum { GUESTS = 3 * MK_HANDSHAKES_PER_ITERATION };
@@ -28,15 +28,13 @@ static void on_turn(struct mk_loop_task *t)
     work(MK_CONTAINER(t, struct guest, task));
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_served = 0;
     for (unsigned i = 0; i < GUESTS; i++)
         guests[i] = (struct guest){.task = {.run = on_turn}};
-    loop_begin(&loop);
+    loop_setup(&loop);
     mk_handshake_queue_init(&turns, &loop);
-    return 0;
 }
 
 static void handshake_queue_runs_a_few_per_iteration_in_order(void **state)
@@ -80,10 +78,9 @@ static void handshake_queue_quota_is_renewed_each_iteration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(handshake_queue_runs_a_few_per_iteration_in_order, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(handshake_queue_later_handshakes_wait, start, harness_stop),
-        cmocka_unit_test_setup_teardown(handshake_queue_quota_is_renewed_each_iteration, start, harness_stop),
+        fixture_test(handshake_queue_runs_a_few_per_iteration_in_order, setup),
+        fixture_test(handshake_queue_later_handshakes_wait, setup),
+        fixture_test(handshake_queue_quota_is_renewed_each_iteration, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,14 +7,15 @@ static struct talk t;
 static struct mk_open_file *file;
 static unsigned n_read;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     static char content[10000];
-    talk_begin(&t);
+    talk_setup(&t);
     site_add(&t.site, "f.bin", mk_str_of(content, sizeof content));
     n_read = 0;
-    return mk_file_cache_acquire(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
+    assert_int_equal(
+        mk_file_cache_acquire(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file),
+        0);
 }
 
 static void on_read(void *data)
@@ -75,10 +76,10 @@ static void prefetch_shutdown_waits_for_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(prefetch_recently_written_file_is_cached, start, harness_stop),
-        cmocka_unit_test_setup_teardown(prefetch_calls_waiting_caller_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(prefetch_detached_caller_is_not_called, start, harness_stop),
-        cmocka_unit_test_setup_teardown(prefetch_shutdown_waits_for_thread, start, harness_stop),
+        fixture_test(prefetch_recently_written_file_is_cached, setup),
+        fixture_test(prefetch_calls_waiting_caller_once, setup),
+        fixture_test(prefetch_detached_caller_is_not_called, setup),
+        fixture_test(prefetch_shutdown_waits_for_thread, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

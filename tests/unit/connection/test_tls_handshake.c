@@ -43,14 +43,12 @@ static void fake_facts(const struct mk_stream *s, struct mk_tls_conn_info *out)
 static const struct mk_tls_module fake = {
     .open = fake_open, .handshake = fake_handshake, .facts = fake_facts};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&tls, 0, sizeof tls);
-    talk_begin(&t);
+    talk_setup(&t);
     t.service.tls = &fake;
     site_add(&t.site, "page", MK_STR("content"));
-    return 0;
 }
 
 static void open_with(mk_str said)
@@ -200,19 +198,18 @@ static void tls_handshake_queued_connection_may_close(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(tls_handshake_is_followed_by_http),
-        CASE(tls_handshake_starts_after_first_complete_record),
-        CASE(tls_handshake_may_wait),
-        CASE(tls_handshake_times_out),
-        CASE(tls_handshake_failure_closes_connection),
-        CASE(tls_handshake_that_cannot_start_closes_connection),
-        CASE(tls_handshake_plain_http_gets_400),
-        CASE(tls_handshake_other_input_is_closed),
-        CASE(tls_handshake_acme_challenge_closes_connection),
-        CASE(tls_handshake_quota_delays_handshake),
-        CASE(tls_handshake_queued_connection_may_close),
+        fixture_test(tls_handshake_is_followed_by_http, setup),
+        fixture_test(tls_handshake_starts_after_first_complete_record, setup),
+        fixture_test(tls_handshake_may_wait, setup),
+        fixture_test(tls_handshake_times_out, setup),
+        fixture_test(tls_handshake_failure_closes_connection, setup),
+        fixture_test(tls_handshake_that_cannot_start_closes_connection, setup),
+        fixture_test(tls_handshake_plain_http_gets_400, setup),
+        fixture_test(tls_handshake_other_input_is_closed, setup),
+        fixture_test(tls_handshake_acme_challenge_closes_connection, setup),
+        fixture_test(tls_handshake_quota_delays_handshake, setup),
+        fixture_test(tls_handshake_queued_connection_may_close, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

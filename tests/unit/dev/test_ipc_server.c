@@ -36,21 +36,19 @@ static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct 
 
 static const struct dev_ipc_server_ops ops = {.ask = on_ask, .fault = on_fault};
 
-static int setup(void **state)
+static struct fixture fixture;
+
+static void setup(void)
 {
-    static struct fixture r;
-    r = (struct fixture){0};
-    folder_init(&r.folder);
-    *state = &r;
-    return dev_ipc_server_open(&r.office, folder_path(&r.folder, "desk", r.path), &ops, &r) ? 0 : -1;
+    struct fixture *r = &fixture;
+    *r = (struct fixture){0};
+    folder_setup(&r->folder);
+    assert_true(dev_ipc_server_open(&r->office, folder_path(&r->folder, "desk", r->path), &ops, r));
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *r = *state;
-    dev_ipc_server_close(&r->office);
-    folder_fini(&r->folder);
-    return 0;
+    dev_ipc_server_close(&fixture.office);
 }
 
 static void want_many_descriptors(void)
@@ -99,7 +97,8 @@ static bool is_closed(int fd)
 
 static void ipc_server_answers_requests(void **state)
 {
-    struct fixture *r = *state;
+    (void)state;
+    struct fixture *r = &fixture;
     int fd = send_text(r, "ask html GET /a?b\n");
     assert_str(receive(fd), "html GET /a?b\n");
     assert_true(is_closed(fd));
@@ -114,7 +113,8 @@ static void ipc_server_answers_requests(void **state)
 
 static void ipc_server_another_process_can_answer(void **state)
 {
-    struct fixture *r = *state;
+    (void)state;
+    struct fixture *r = &fixture;
     r->elsewhere = true;
     int fd = send_text(r, "ask html GET /\n");
     assert_str(receive(fd), "else");
@@ -124,7 +124,8 @@ static void ipc_server_another_process_can_answer(void **state)
 
 static void ipc_server_too_long_request_is_rejected(void **state)
 {
-    struct fixture *r = *state;
+    (void)state;
+    struct fixture *r = &fixture;
     static char much[DEV_LINE_MAX + 4096];
     memset(much, 'a', sizeof much);
     int fd = connect_client(r);
@@ -137,7 +138,8 @@ static void ipc_server_too_long_request_is_rejected(void **state)
 
 static void ipc_server_streams_leave_slots_for_requests(void **state)
 {
-    struct fixture *r = *state;
+    (void)state;
+    struct fixture *r = &fixture;
     enum { N = DEV_IPC_CLIENTS_MAX + 10 };
     static int fds[N];
     struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
@@ -162,7 +164,8 @@ static void ipc_server_streams_leave_slots_for_requests(void **state)
 
 static void ipc_server_full_waits_for_a_slot(void **state)
 {
-    struct fixture *r = *state;
+    (void)state;
+    struct fixture *r = &fixture;
     static int fds[DEV_IPC_CLIENTS_MAX + 1];
     struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
     want_many_descriptors();
@@ -181,11 +184,11 @@ static void ipc_server_full_waits_for_a_slot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ipc_server_answers_requests, setup, teardown),
-        cmocka_unit_test_setup_teardown(ipc_server_another_process_can_answer, setup, teardown),
-        cmocka_unit_test_setup_teardown(ipc_server_too_long_request_is_rejected, setup, teardown),
-        cmocka_unit_test_setup_teardown(ipc_server_streams_leave_slots_for_requests, setup, teardown),
-        cmocka_unit_test_setup_teardown(ipc_server_full_waits_for_a_slot, setup, teardown),
+        fixture_test(ipc_server_answers_requests, setup, teardown),
+        fixture_test(ipc_server_another_process_can_answer, setup, teardown),
+        fixture_test(ipc_server_too_long_request_is_rejected, setup, teardown),
+        fixture_test(ipc_server_streams_leave_slots_for_requests, setup, teardown),
+        fixture_test(ipc_server_full_waits_for_a_slot, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

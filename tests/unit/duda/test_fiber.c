@@ -17,19 +17,16 @@
 
 static struct duda_stack_pool *stacks;
 
-static int make_stacks(void **state)
+static void setup_stacks(void)
 {
-    (void)state;
     stacks = duda_stack_pool_new(64 << 10);
-    return stacks ? 0 : -1;
+    assert_non_null(stacks);
 }
 
-static int free_stacks(void **state)
+static void teardown_stacks(void)
 {
-    (void)state;
     assert_int_equal(duda_stack_pool_count_used(stacks), 0);
     duda_stack_pool_free(stacks);
-    return 0;
 }
 
 struct job {
@@ -363,18 +360,18 @@ static void stack_size_is_limited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(fiber_resumes_after_yield, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(fiber_many_interleave, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(fiber_may_resume_another, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(fiber_unfinished_can_be_freed, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(stack_guard_is_below_stack, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(stack_guard_covers_large_frames, make_stacks, free_stacks),
+        fixture_test(fiber_resumes_after_yield, setup_stacks, teardown_stacks),
+        fixture_test(fiber_many_interleave, setup_stacks, teardown_stacks),
+        fixture_test(fiber_may_resume_another, setup_stacks, teardown_stacks),
+        fixture_test(fiber_unfinished_can_be_freed, setup_stacks, teardown_stacks),
+        fixture_test(stack_guard_is_below_stack, setup_stacks, teardown_stacks),
+        fixture_test(stack_guard_covers_large_frames, setup_stacks, teardown_stacks),
         cmocka_unit_test(stack_guards_do_not_count_toward_data_limit),
         cmocka_unit_test(stack_guards_shrink_under_address_space_limit),
-        cmocka_unit_test_setup_teardown(stack_overflow_hits_guard, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(stack_guards_need_no_mappings, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(stack_pool_releases_memory_of_free_stacks, make_stacks, free_stacks),
-        cmocka_unit_test_setup_teardown(stack_pool_releases_memory_after_burst, make_stacks, free_stacks),
+        fixture_test(stack_overflow_hits_guard, setup_stacks, teardown_stacks),
+        fixture_test(stack_guards_need_no_mappings, setup_stacks, teardown_stacks),
+        fixture_test(stack_pool_releases_memory_of_free_stacks, setup_stacks, teardown_stacks),
+        fixture_test(stack_pool_releases_memory_after_burst, setup_stacks, teardown_stacks),
         cmocka_unit_test(stack_size_is_limited),
     };
     print_message("stacks change by %s\n", duda_switch_name);

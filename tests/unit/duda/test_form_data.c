@@ -100,10 +100,10 @@ static void form_data_reports_validation_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(form_data_is_decoded, pool_stop),
-        cmocka_unit_test_teardown(form_data_rejects_malformed_and_oversized, pool_stop),
-        cmocka_unit_test_teardown(form_data_binds_to_struct, pool_stop),
-        cmocka_unit_test_teardown(form_data_reports_validation_errors, pool_stop),
+        fixture_test(form_data_is_decoded, NULL, pool_free),
+        fixture_test(form_data_rejects_malformed_and_oversized, NULL, pool_free),
+        fixture_test(form_data_binds_to_struct, NULL, pool_free),
+        fixture_test(form_data_reports_validation_errors, NULL, pool_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

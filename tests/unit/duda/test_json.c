@@ -427,20 +427,20 @@ static void json_lists_of_structs_are_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(json_struct_round_trips, pool_stop),
-        cmocka_unit_test_teardown(json_null_keeps_default, pool_stop),
-        cmocka_unit_test_teardown(json_errors_have_positions, pool_stop),
-        cmocka_unit_test_teardown(json_truncated_reports_syntax_error_first, pool_stop),
-        cmocka_unit_test_teardown(json_number_of_errors_is_limited, pool_stop),
-        cmocka_unit_test_teardown(json_schema_check_runs_on_whole_struct, pool_stop),
-        cmocka_unit_test_teardown(json_valid_texts_are_parsed, pool_stop),
-        cmocka_unit_test_teardown(json_malformed_texts_are_rejected, pool_stop),
-        cmocka_unit_test_teardown(json_duplicate_names_are_rejected, pool_stop),
-        cmocka_unit_test_teardown(json_limits_are_enforced, pool_stop),
-        cmocka_unit_test_teardown(json_without_memory_fails, pool_stop),
-        cmocka_unit_test_teardown(json_numbers_round_trip, pool_stop),
-        cmocka_unit_test_teardown(json_values_are_written, pool_stop),
-        cmocka_unit_test_teardown(json_lists_of_structs_are_written, pool_stop),
+        fixture_test(json_struct_round_trips, NULL, pool_free),
+        fixture_test(json_null_keeps_default, NULL, pool_free),
+        fixture_test(json_errors_have_positions, NULL, pool_free),
+        fixture_test(json_truncated_reports_syntax_error_first, NULL, pool_free),
+        fixture_test(json_number_of_errors_is_limited, NULL, pool_free),
+        fixture_test(json_schema_check_runs_on_whole_struct, NULL, pool_free),
+        fixture_test(json_valid_texts_are_parsed, NULL, pool_free),
+        fixture_test(json_malformed_texts_are_rejected, NULL, pool_free),
+        fixture_test(json_duplicate_names_are_rejected, NULL, pool_free),
+        fixture_test(json_limits_are_enforced, NULL, pool_free),
+        fixture_test(json_without_memory_fails, NULL, pool_free),
+        fixture_test(json_numbers_round_trip, NULL, pool_free),
+        fixture_test(json_values_are_written, NULL, pool_free),
+        fixture_test(json_lists_of_structs_are_written, NULL, pool_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,19 +13,16 @@ static struct duda_lock_waiter claims[MANY];
 static unsigned n_turns;
 static struct duda_lock_waiter *last;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_turns = 0;
     locks = duda_lock_table_new();
-    return locks ? 0 : -1;
+    assert_non_null(locks);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     duda_lock_table_free(locks);
-    return 0;
 }
 
 static void on_lock_granted(void *owner)
@@ -103,9 +100,9 @@ static void lock_table_names_are_independent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lock_table_is_fifo, start, stop),
-        cmocka_unit_test_setup_teardown(lock_table_waiter_may_leave, start, stop),
-        cmocka_unit_test_setup_teardown(lock_table_names_are_independent, start, stop),
+        fixture_test(lock_table_is_fifo, setup, teardown),
+        fixture_test(lock_table_waiter_may_leave, setup, teardown),
+        fixture_test(lock_table_names_are_independent, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

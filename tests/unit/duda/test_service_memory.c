@@ -12,21 +12,17 @@ static struct duda_worker_ctx worker_ctx;
 static struct duda_ctx d;
 static char order[8];
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     worker_ctx = (struct duda_worker_ctx){0};
     d = (struct duda_ctx){.worker_ctx = &worker_ctx};
     memset(order, 0, sizeof order);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     duda_memory_free_chunks(&d);
     duda_memory_free_cache(&worker_ctx);
-    return 0;
 }
 
 static char *fill(size_t size, char c)
@@ -181,21 +177,19 @@ static void memory_undeferred_cleanup_does_not_run(void **state)
     assert_false(duda_undefer(&d, note, a));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(memory_rewind_frees_later_allocations),
-        TEST(memory_rewind_in_later_chunk_keeps_earlier_allocations),
-        TEST(memory_rewind_beyond_end_frees_nothing),
-        TEST(memory_full_rewind_returns_chunk_to_worker),
-        TEST(memory_worker_keeps_bounded_number_of_chunks),
-        TEST(memory_worker_keeps_bounded_number_of_blocks),
-        TEST(memory_is_aligned_and_sizes_do_not_overflow),
-        TEST(memory_strings_are_nul_terminated),
-        TEST(memory_cleanups_run_once_in_reverse_order),
-        TEST(memory_undeferred_cleanup_does_not_run),
+        fixture_test(memory_rewind_frees_later_allocations, setup, teardown),
+        fixture_test(memory_rewind_in_later_chunk_keeps_earlier_allocations, setup, teardown),
+        fixture_test(memory_rewind_beyond_end_frees_nothing, setup, teardown),
+        fixture_test(memory_full_rewind_returns_chunk_to_worker, setup, teardown),
+        fixture_test(memory_worker_keeps_bounded_number_of_chunks, setup, teardown),
+        fixture_test(memory_worker_keeps_bounded_number_of_blocks, setup, teardown),
+        fixture_test(memory_is_aligned_and_sizes_do_not_overflow, setup, teardown),
+        fixture_test(memory_strings_are_nul_terminated, setup, teardown),
+        fixture_test(memory_cleanups_run_once_in_reverse_order, setup, teardown),
+        fixture_test(memory_undeferred_cleanup_does_not_run, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,25 +3,17 @@
 
 #include <stdlib.h>
 
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 enum { NOW = 1795600000, HOUR = 3600 };
 
 static struct duda_revoked_sessions *table;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    table = calloc(1, sizeof *table);
+    table = heap_setup(sizeof *table);
     duda_revoked_sessions_init(table);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    free(table);
-    return 0;
 }
 
 static const unsigned char *number(unsigned i)
@@ -178,16 +170,15 @@ static void revoked_sessions_init_keeps_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(revoked_session_is_found_until_expiry, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_session_added_again_keeps_one_entry_and_later_expiry, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_full_table_evicts_expired_first, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_flooding_client_evicts_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_anonymous_does_not_evict_logged_in, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_logged_in_evicts_anonymous, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_expired_entries_do_not_count, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_survive_wraparound_of_minutes, start, stop),
-        cmocka_unit_test_setup_teardown(revoked_sessions_init_keeps_key, start, stop),
+        fixture_test(revoked_session_is_found_until_expiry, setup),
+        fixture_test(revoked_session_added_again_keeps_one_entry_and_later_expiry, setup),
+        fixture_test(revoked_sessions_full_table_evicts_expired_first, setup),
+        fixture_test(revoked_sessions_flooding_client_evicts_its_own, setup),
+        fixture_test(revoked_sessions_anonymous_does_not_evict_logged_in, setup),
+        fixture_test(revoked_sessions_logged_in_evicts_anonymous, setup),
+        fixture_test(revoked_sessions_expired_entries_do_not_count, setup),
+        fixture_test(revoked_sessions_survive_wraparound_of_minutes, setup),
+        fixture_test(revoked_sessions_init_keeps_key, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,9 +95,8 @@ static void end_turn(void)
     fake.on_turn_end(&worker_ctx);
 }
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     worker_ctx = (struct duda_worker_ctx){0};
     memset(counts, 0, sizeof counts);
     memset(&fake, 0, sizeof fake);
@@ -105,17 +104,15 @@ static int set_up(void **state)
     n_over = 0;
     to_wake = NULL;
     fake.status = 200;
-    return duda_scheduler_init(&worker_ctx);
+    assert_int_equal(duda_scheduler_init(&worker_ctx), 0);
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     for (size_t i = 0; i < MK_LEN(worker_ctx.stacks); i++)
         duda_stack_pool_free(worker_ctx.stacks[i]);
     mk_buf_free(&worker_ctx.spare);
     duda_scheduler_fini(&worker_ctx);
-    return 0;
 }
 
 /* ---- Wake-up queue ---- */
@@ -578,31 +575,29 @@ static void scheduler_result_becomes_status(void **state)
     assert_int_equal(status_of(-EIO, true), 500);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(scheduler_woken_handler_runs_once_at_iteration_end),
-        TEST(scheduler_handler_woken_at_iteration_end_runs_in_next),
-        TEST(scheduler_cancelled_handler_leaves_queue),
-        TEST(scheduler_due_handler_can_be_cancelled_by_another),
-        TEST(scheduler_tunnel_ends_when_handler_returns),
-        TEST(scheduler_wake_resumes_plain_request),
-        TEST(scheduler_ended_stream_continues_with_full_send_buffer),
-        TEST(scheduler_before_functions_run_until_one_responds),
-        TEST(scheduler_handler_continues_after_cancelling_another),
-        TEST(scheduler_counts_5xx_as_failed),
-        TEST(scheduler_cancelled_request_is_not_a_failure),
-        TEST(scheduler_background_task_fails_by_its_result),
-        TEST(scheduler_unstarted_handler_is_not_counted),
-        TEST(scheduler_writes_after_end_are_rejected),
-        TEST(scheduler_handler_that_keeps_writing_after_end_is_terminated),
-        TEST(scheduler_tunnel_rejects_response_functions),
-        TEST(scheduler_output_buffer_is_reused),
-        TEST(scheduler_large_output_buffer_is_freed),
-        TEST(scheduler_stream_ends_with_result_of_handler),
-        TEST(scheduler_result_becomes_status),
+        fixture_test(scheduler_woken_handler_runs_once_at_iteration_end, setup, teardown),
+        fixture_test(scheduler_handler_woken_at_iteration_end_runs_in_next, setup, teardown),
+        fixture_test(scheduler_cancelled_handler_leaves_queue, setup, teardown),
+        fixture_test(scheduler_due_handler_can_be_cancelled_by_another, setup, teardown),
+        fixture_test(scheduler_tunnel_ends_when_handler_returns, setup, teardown),
+        fixture_test(scheduler_wake_resumes_plain_request, setup, teardown),
+        fixture_test(scheduler_ended_stream_continues_with_full_send_buffer, setup, teardown),
+        fixture_test(scheduler_before_functions_run_until_one_responds, setup, teardown),
+        fixture_test(scheduler_handler_continues_after_cancelling_another, setup, teardown),
+        fixture_test(scheduler_counts_5xx_as_failed, setup, teardown),
+        fixture_test(scheduler_cancelled_request_is_not_a_failure, setup, teardown),
+        fixture_test(scheduler_background_task_fails_by_its_result, setup, teardown),
+        fixture_test(scheduler_unstarted_handler_is_not_counted, setup, teardown),
+        fixture_test(scheduler_writes_after_end_are_rejected, setup, teardown),
+        fixture_test(scheduler_handler_that_keeps_writing_after_end_is_terminated, setup, teardown),
+        fixture_test(scheduler_tunnel_rejects_response_functions, setup, teardown),
+        fixture_test(scheduler_output_buffer_is_reused, setup, teardown),
+        fixture_test(scheduler_large_output_buffer_is_freed, setup, teardown),
+        fixture_test(scheduler_stream_ends_with_result_of_handler, setup, teardown),
+        fixture_test(scheduler_result_becomes_status, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

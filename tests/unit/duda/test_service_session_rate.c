@@ -3,23 +3,15 @@
 
 #include <stdlib.h>
 
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct duda_session_rate *table;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    table = calloc(1, sizeof *table);
+    table = heap_setup(sizeof *table);
     duda_session_rate_init(table);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    free(table);
-    return 0;
 }
 
 static struct mk_addr client(unsigned i)
@@ -77,10 +69,10 @@ static void session_rate_init_keeps_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(session_rate_limits_client_per_window, start, stop),
-        cmocka_unit_test_setup_teardown(session_rate_full_table_evicts_fewest, start, stop),
-        cmocka_unit_test_setup_teardown(session_rate_old_window_is_evicted, start, stop),
-        cmocka_unit_test_setup_teardown(session_rate_init_keeps_key, start, stop),
+        fixture_test(session_rate_limits_client_per_window, setup),
+        fixture_test(session_rate_full_table_evicts_fewest, setup),
+        fixture_test(session_rate_old_window_is_evicted, setup),
+        fixture_test(session_rate_init_keeps_key, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "unit/fixtures.h"
 #include "unit/meanwhile.h"
 #include "unit/test.h"
 
@@ -15,18 +16,9 @@ static struct mk_buf found;
 
 static const struct duda_session_shm_client anybody;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    duda_session_shm_init(&vault, calloc(1, duda_session_shm_size(N)), N);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    free(vault.memory);
-    return 0;
+    duda_session_shm_init(&vault, heap_setup(duda_session_shm_size(N)), N);
 }
 
 static const unsigned char *id_of(unsigned n)
@@ -243,18 +235,18 @@ static void session_shm_lock_is_released_only_by_its_holder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(session_shm_insert_replace_delete, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_idle_session_expires, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_oldest, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_anonymous_first, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_from_address_with_most, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_full_set_evicts_unreturned_clients_first, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_replace_marks_logged_in, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_hashes_of_clients_differ, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_torn_session_is_not_found, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_deleted_session_does_not_return, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_simultaneous_inserts_get_separate_slots, start, stop),
-        cmocka_unit_test_setup_teardown(session_shm_lock_is_released_only_by_its_holder, start, stop),
+        fixture_test(session_shm_insert_replace_delete, setup),
+        fixture_test(session_shm_idle_session_expires, setup),
+        fixture_test(session_shm_full_set_evicts_oldest, setup),
+        fixture_test(session_shm_full_set_evicts_anonymous_first, setup),
+        fixture_test(session_shm_full_set_evicts_from_address_with_most, setup),
+        fixture_test(session_shm_full_set_evicts_unreturned_clients_first, setup),
+        fixture_test(session_shm_replace_marks_logged_in, setup),
+        fixture_test(session_shm_hashes_of_clients_differ, setup),
+        fixture_test(session_shm_torn_session_is_not_found, setup),
+        fixture_test(session_shm_deleted_session_does_not_return, setup),
+        fixture_test(session_shm_simultaneous_inserts_get_separate_slots, setup),
+        fixture_test(session_shm_lock_is_released_only_by_its_holder, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

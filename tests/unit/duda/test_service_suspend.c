@@ -132,22 +132,19 @@ static bool start(void (*fn)(void))
     return resume_handler();
 }
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     worker_ctx = (struct duda_worker_ctx){0};
     stacks = duda_stack_pool_new(65536);
-    return stacks ? 0 : -1;
+    assert_non_null(stacks);
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     if (!d.terminated && d.fiber)
         duda_fiber_free(d.fiber);
     duda_terminated_free_all(&worker_ctx);
     duda_stack_pool_free(stacks);
-    return 0;
 }
 
 /* ---- Package ---- */
@@ -455,22 +452,20 @@ static void suspend_scratch_buffer_is_freed_with_wait(void **state)
     assert_null(scratch.buf.p);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(suspend_wake_ends_only_its_wait),
-        TEST(suspend_cancellation_ends_wait),
-        TEST(suspend_wake_wins_over_simultaneous_cancellation),
-        TEST(suspend_cancelled_handler_cannot_begin_wait),
-        TEST(suspend_failed_begin_needs_no_end),
-        TEST(suspend_wait_can_be_woken_again),
-        TEST(suspend_termination_ends_waits_in_reverse_order),
-        TEST(suspend_handler_ignoring_failed_begins_is_terminated),
-        TEST(suspend_handler_ignoring_cancellation_is_terminated),
-        TEST(suspend_misuse_of_waits_aborts),
-        TEST(suspend_scratch_buffer_is_freed_with_wait),
+        fixture_test(suspend_wake_ends_only_its_wait, setup, teardown),
+        fixture_test(suspend_cancellation_ends_wait, setup, teardown),
+        fixture_test(suspend_wake_wins_over_simultaneous_cancellation, setup, teardown),
+        fixture_test(suspend_cancelled_handler_cannot_begin_wait, setup, teardown),
+        fixture_test(suspend_failed_begin_needs_no_end, setup, teardown),
+        fixture_test(suspend_wait_can_be_woken_again, setup, teardown),
+        fixture_test(suspend_termination_ends_waits_in_reverse_order, setup, teardown),
+        fixture_test(suspend_handler_ignoring_failed_begins_is_terminated, setup, teardown),
+        fixture_test(suspend_handler_ignoring_cancellation_is_terminated, setup, teardown),
+        fixture_test(suspend_misuse_of_waits_aborts, setup, teardown),
+        fixture_test(suspend_scratch_buffer_is_freed_with_wait, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

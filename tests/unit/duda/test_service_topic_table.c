@@ -39,26 +39,22 @@ static void subscribe(struct subscriber *v, const char *room)
     assert_int_equal(duda_topic_table_add(rooms, mk_str_from_c(room), &v->guest), 0);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     rooms = duda_topic_table_new();
     for (int i = GUESTS - 1; i >= 0; i--) { /* the last subscriber receives first */
         subscribe(&hall[i], "hall");
         subscribe(&bar[i], "bar");
     }
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     for (int i = 0; i < GUESTS; i++) {
         duda_topic_table_remove(rooms, &hall[i].guest);
         duda_topic_table_remove(rooms, &bar[i].guest);
     }
     duda_topic_table_free(rooms);
-    return 0;
 }
 
 static void publish(const char *room)
@@ -126,11 +122,9 @@ static void topic_table_subscriber_may_unsubscribe_during_nested_delivery(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(topic_table_delivers_to_all_subscribers, start, stop),
-        cmocka_unit_test_setup_teardown(topic_table_subscriber_may_unsubscribe_others_during_delivery, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(topic_table_subscriber_may_unsubscribe_during_nested_delivery, start,
-                                        stop),
+        fixture_test(topic_table_delivers_to_all_subscribers, setup, teardown),
+        fixture_test(topic_table_subscriber_may_unsubscribe_others_during_delivery, setup, teardown),
+        fixture_test(topic_table_subscriber_may_unsubscribe_during_nested_delivery, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

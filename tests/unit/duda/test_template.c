@@ -200,12 +200,12 @@ static void template_renders_structs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(template_values_are_rendered, pool_stop),
-        cmocka_unit_test_teardown(template_sections_are_rendered, pool_stop),
-        cmocka_unit_test_teardown(template_standalone_lines_are_removed, pool_stop),
-        cmocka_unit_test_teardown(template_delimiters_can_change, pool_stop),
-        cmocka_unit_test_teardown(template_partials_are_included, pool_stop),
-        cmocka_unit_test_teardown(template_errors_have_positions, pool_stop),
+        fixture_test(template_values_are_rendered, NULL, pool_free),
+        fixture_test(template_sections_are_rendered, NULL, pool_free),
+        fixture_test(template_standalone_lines_are_removed, NULL, pool_free),
+        fixture_test(template_delimiters_can_change, NULL, pool_free),
+        fixture_test(template_partials_are_included, NULL, pool_free),
+        fixture_test(template_errors_have_positions, NULL, pool_free),
         cmocka_unit_test(template_renders_structs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/deferred.h"
 
-#include "unit/event/loop.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_loop loop;
@@ -19,14 +19,12 @@ static void on_end(void *ctx)
     }
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_ends = n_tasks = again = 0;
-    loop_begin(&loop);
+    loop_setup(&loop);
     end = mk_deferred_new_on(&loop, on_end, &n_ends);
     assert_non_null(end);
-    return 0;
 }
 
 static void run_once(void)
@@ -129,11 +127,10 @@ static void deferred_last_task_runs_in_the_same_iteration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(deferred_is_called_once_after_the_tasks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(deferred_posted_by_itself_runs_in_the_next_iteration_without_waiting,
-                                        start, harness_stop),
-        cmocka_unit_test_setup_teardown(deferred_freed_is_not_called, start, harness_stop),
-        cmocka_unit_test_setup_teardown(deferred_last_task_runs_in_the_same_iteration, start, harness_stop),
+        fixture_test(deferred_is_called_once_after_the_tasks, setup),
+        fixture_test(deferred_posted_by_itself_runs_in_the_next_iteration_without_waiting, setup),
+        fixture_test(deferred_freed_is_not_called, setup),
+        fixture_test(deferred_last_task_runs_in_the_same_iteration, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "unit/event/loop.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 enum { SAID_MAX = 64, LONG_MS = 10000 };
@@ -23,13 +23,11 @@ static void record(char c)
     calls[n_calls++] = c;
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_calls = 0;
     memset(calls, 0, sizeof calls);
-    loop_begin(&loop);
-    return 0;
+    loop_setup(&loop);
 }
 
 /* A pipe whose read end is watched. */
@@ -401,24 +399,23 @@ static void loop_pulse_tells_if_it_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(loop_ready_descriptor_is_reported, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_edge_is_reported_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_descriptor_cannot_be_added_twice, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_deferred_tasks_run_after_all_events, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_task_deferred_by_a_task_runs_after_the_others, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(loop_run_tasks_runs_all_tasks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_sleeps_until_the_next_timer, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_timer_wakes_the_loop_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_iteration_waits_at_most_its_limit, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_is_woken_by_another_thread, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_wakeups_are_merged, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_wakeup_without_callback_is_consumed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_signal_ends_an_iteration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_runs_until_stopped, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_epoll_error_is_returned, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_pulse_tells_if_it_works, start, harness_stop),
-        cmocka_unit_test_setup_teardown(loop_pulse_counts_work_outside_iterations, start, harness_stop),
+        fixture_test(loop_ready_descriptor_is_reported, setup),
+        fixture_test(loop_edge_is_reported_once, setup),
+        fixture_test(loop_descriptor_cannot_be_added_twice, setup),
+        fixture_test(loop_deferred_tasks_run_after_all_events, setup),
+        fixture_test(loop_task_deferred_by_a_task_runs_after_the_others, setup),
+        fixture_test(loop_run_tasks_runs_all_tasks, setup),
+        fixture_test(loop_sleeps_until_the_next_timer, setup),
+        fixture_test(loop_timer_wakes_the_loop_once, setup),
+        fixture_test(loop_iteration_waits_at_most_its_limit, setup),
+        fixture_test(loop_is_woken_by_another_thread, setup),
+        fixture_test(loop_wakeups_are_merged, setup),
+        fixture_test(loop_wakeup_without_callback_is_consumed, setup),
+        fixture_test(loop_signal_ends_an_iteration, setup),
+        fixture_test(loop_runs_until_stopped, setup),
+        fixture_test(loop_epoll_error_is_returned, setup),
+        fixture_test(loop_pulse_tells_if_it_works, setup),
+        fixture_test(loop_pulse_counts_work_outside_iterations, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

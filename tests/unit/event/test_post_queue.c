@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "unit/event/loop.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 enum { THREADS = 4, POSTS = 500 };
@@ -19,15 +19,13 @@ static void on_wakeup(struct mk_loop *l)
     mk_post_queue_run(&inbox);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_calls = 0;
     loop_thread = pthread_self();
-    loop_begin(&loop);
+    loop_setup(&loop);
     loop.on_wakeup = on_wakeup;
     mk_post_queue_init(&inbox, &loop);
-    return 0;
 }
 
 static void expect_order(void *ctx)
@@ -130,12 +128,10 @@ static void post_queue_close_runs_pending_calls_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(post_queue_calls_run_in_order_in_the_next_iteration, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(post_queue_endless_poster_does_not_starve_the_loop, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(post_queue_accepts_calls_from_all_threads, start, harness_stop),
-        cmocka_unit_test_setup_teardown(post_queue_close_runs_pending_calls_only, start, harness_stop),
+        fixture_test(post_queue_calls_run_in_order_in_the_next_iteration, setup),
+        fixture_test(post_queue_endless_poster_does_not_starve_the_loop, setup),
+        fixture_test(post_queue_accepts_calls_from_all_threads, setup),
+        fixture_test(post_queue_close_runs_pending_calls_only, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,22 +10,18 @@ static struct mk_buf scratch;
 static char room[256];
 static uint64_t sent;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     fake_stream_init(&stream, MK_STR(""));
     q = (struct mk_send_queue){0};
     scratch = mk_buf_fixed(room, sizeof room);
     sent = 0;
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_send_queue_free(&q);
     fake_stream_fini(&stream);
-    return 0;
 }
 
 static mk_err flush(const char *text, bool more)
@@ -148,13 +144,13 @@ static void send_queue_error_is_final(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(send_queue_writes_immediately_if_possible, start, stop),
-        cmocka_unit_test_setup_teardown(send_queue_does_not_write_empty_data, start, stop),
-        cmocka_unit_test_setup_teardown(send_queue_partial_write_is_continued, start, stop),
-        cmocka_unit_test_setup_teardown(send_queue_keeps_unwritten_data, start, stop),
-        cmocka_unit_test_setup_teardown(send_queue_appends_to_pending_data, start, stop),
-        cmocka_unit_test_setup_teardown(send_queue_pending_data_is_sent_first_without_more_flag, start, stop),
-        cmocka_unit_test_setup_teardown(send_queue_error_is_final, start, stop),
+        fixture_test(send_queue_writes_immediately_if_possible, setup, teardown),
+        fixture_test(send_queue_does_not_write_empty_data, setup, teardown),
+        fixture_test(send_queue_partial_write_is_continued, setup, teardown),
+        fixture_test(send_queue_keeps_unwritten_data, setup, teardown),
+        fixture_test(send_queue_appends_to_pending_data, setup, teardown),
+        fixture_test(send_queue_pending_data_is_sent_first_without_more_flag, setup, teardown),
+        fixture_test(send_queue_error_is_final, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

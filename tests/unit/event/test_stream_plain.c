@@ -4,30 +4,25 @@
 #include <unistd.h>
 
 #include "event/stream.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
 static struct mk_stream s;
 static int peer;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0)
-        return -1;
-    mk_stream_plain_open(&s, ends[0]);
-    peer = ends[1];
-    return 0;
+    int fd;
+    fd_setup(&peer);
+    socket_pair(&fd, &peer);
+    mk_stream_plain_open(&s, fd);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     if (s.fd >= 0)
         s.ops->close(&s);
-    mk_fd_close(&peer);
-    return 0;
 }
 
 static void check_peer(const char *text)
@@ -128,13 +123,13 @@ static void stream_plain_send_file_starts_at_the_offset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(stream_plain_reads_and_writes, start, stop),
-        cmocka_unit_test_setup_teardown(stream_plain_full_socket_returns_eagain, start, stop),
-        cmocka_unit_test_setup_teardown(stream_plain_room_is_the_free_space, start, stop),
-        cmocka_unit_test_setup_teardown(stream_plain_read_returns_0_at_the_end, start, stop),
-        cmocka_unit_test_setup_teardown(stream_plain_write_to_closed_peer_fails_without_signal, start, stop),
-        cmocka_unit_test_setup_teardown(stream_plain_shutdown_reaches_the_peer, start, stop),
-        cmocka_unit_test_setup_teardown(stream_plain_send_file_starts_at_the_offset, start, stop),
+        fixture_test(stream_plain_reads_and_writes, setup, teardown),
+        fixture_test(stream_plain_full_socket_returns_eagain, setup, teardown),
+        fixture_test(stream_plain_room_is_the_free_space, setup, teardown),
+        fixture_test(stream_plain_read_returns_0_at_the_end, setup, teardown),
+        fixture_test(stream_plain_write_to_closed_peer_fails_without_signal, setup, teardown),
+        fixture_test(stream_plain_shutdown_reaches_the_peer, setup, teardown),
+        fixture_test(stream_plain_send_file_starts_at_the_offset, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,29 +4,25 @@
 #include <limits.h>
 #include <semaphore.h>
 
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_loop loop;
 static sem_t begun, go;
 static unsigned n_done;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_done = 0;
     assert_int_equal(sem_init(&begun, 0, 0), 0);
     assert_int_equal(sem_init(&go, 0, 0), 0);
-    return mk_loop_init(&loop);
+    loop_setup(&loop);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
-    mk_loop_run_tasks(&loop);
-    mk_loop_fini(&loop);
     sem_destroy(&begun);
     sem_destroy(&go);
-    return 0;
 }
 
 static void work(void *ctx)
@@ -97,9 +93,9 @@ static void thread_pool_thread_count_is_limited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(thread_pool_runs_one_job_per_thread, start, stop),
-        cmocka_unit_test_setup_teardown(thread_pool_being_freed_rejects_jobs, start, stop),
-        cmocka_unit_test_setup_teardown(thread_pool_thread_count_is_limited, start, stop),
+        fixture_test(thread_pool_runs_one_job_per_thread, setup, teardown),
+        fixture_test(thread_pool_being_freed_rejects_jobs, setup, teardown),
+        fixture_test(thread_pool_thread_count_is_limited, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

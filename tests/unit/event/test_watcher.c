@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_loop loop;
@@ -13,30 +14,16 @@ static int ours[2], theirs[2];
 static struct mk_watcher *watchers[2];
 static unsigned n_calls, last;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_calls = last = 0;
     watchers[0] = watchers[1] = NULL;
     for (int i = 0; i < 2; i++) {
-        int ends[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-        ours[i] = ends[0];
-        theirs[i] = ends[1];
+        fd_setup(&ours[i]);
+        fd_setup(&theirs[i]);
+        socket_pair(&ours[i], &theirs[i]);
     }
-    return mk_loop_init(&loop);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_loop_run_tasks(&loop);
-    mk_loop_fini(&loop);
-    for (int i = 0; i < 2; i++) {
-        mk_fd_close(&ours[i]);
-        mk_fd_close(&theirs[i]);
-    }
-    return 0;
+    loop_setup(&loop);
 }
 
 static void run_once(void)
@@ -233,16 +220,16 @@ static void watcher_dropped_reports_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(watcher_reports_wanted_events, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_reports_pending_events, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_reports_end_of_input, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_reports_hang_up_always, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_level_is_reported_until_read, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_events_can_change, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_rejects_invalid_descriptors, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_callback_can_free_itself_and_others, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_freed_between_iterations_is_not_called, start, stop),
-        cmocka_unit_test_setup_teardown(watcher_dropped_reports_nothing, start, stop),
+        fixture_test(watcher_reports_wanted_events, setup),
+        fixture_test(watcher_reports_pending_events, setup),
+        fixture_test(watcher_reports_end_of_input, setup),
+        fixture_test(watcher_reports_hang_up_always, setup),
+        fixture_test(watcher_level_is_reported_until_read, setup),
+        fixture_test(watcher_events_can_change, setup),
+        fixture_test(watcher_rejects_invalid_descriptors, setup),
+        fixture_test(watcher_callback_can_free_itself_and_others, setup),
+        fixture_test(watcher_freed_between_iterations_is_not_called, setup),
+        fixture_test(watcher_dropped_reports_nothing, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,13 +130,12 @@ static void file_cache_max_entries_can_be_reduced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(file_cache_attachment_is_freed_with_its_file, start, stop),
-        cmocka_unit_test_setup_teardown(file_cache_attachment_without_size_is_freed_with_the_last_user, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(file_cache_attachments_count_as_memory, start, stop),
-        cmocka_unit_test_setup_teardown(file_cache_attachment_takes_memory_of_unused_entries, start, stop),
-        cmocka_unit_test_setup_teardown(file_cache_uncached_file_cannot_have_attachments, start, stop),
-        cmocka_unit_test_setup_teardown(file_cache_max_entries_can_be_reduced, start, stop),
+        fixture_test(file_cache_attachment_is_freed_with_its_file, setup, teardown),
+        fixture_test(file_cache_attachment_without_size_is_freed_with_the_last_user, setup, teardown),
+        fixture_test(file_cache_attachments_count_as_memory, setup, teardown),
+        fixture_test(file_cache_attachment_takes_memory_of_unused_entries, setup, teardown),
+        fixture_test(file_cache_uncached_file_cannot_have_attachments, setup, teardown),
+        fixture_test(file_cache_max_entries_can_be_reduced, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/mime.h"
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
 static struct mk_mime mime;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    arena_begin(&arena);
+    arena_setup(&arena);
     mk_mime_init(&mime, &arena, MK_STR("x/default"));
-    return 0;
 }
 
 static void expect(const char *name, const char *type)
@@ -124,13 +122,13 @@ static void mime_text_types_get_a_charset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(mime_common_files_have_their_type, start, harness_stop),
-        cmocka_unit_test_setup_teardown(mime_unknown_extension_has_the_default, start, harness_stop),
-        cmocka_unit_test_setup_teardown(mime_builtin_types_are_found, start, harness_stop),
-        cmocka_unit_test_setup_teardown(mime_configured_type_overrides_the_builtin, start, harness_stop),
-        cmocka_unit_test_setup_teardown(mime_extension_length_is_limited, start, harness_stop),
+        fixture_test(mime_common_files_have_their_type, setup),
+        fixture_test(mime_unknown_extension_has_the_default, setup),
+        fixture_test(mime_builtin_types_are_found, setup),
+        fixture_test(mime_configured_type_overrides_the_builtin, setup),
+        fixture_test(mime_extension_length_is_limited, setup),
         cmocka_unit_test(mime_type_needs_type_and_subtype),
-        cmocka_unit_test_setup_teardown(mime_text_types_get_a_charset, start, harness_stop),
+        fixture_test(mime_text_types_get_a_charset, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,11 +15,10 @@ static struct mk_file_cache cache;
 static uint64_t now_ms;
 static int64_t now;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     static const struct mk_file_cache_limits limits = {.files = 100, .recheck_ms = RECHECK_MS};
-    folder_init(&folder);
+    folder_setup(&folder);
     folder_add_folder(&folder, "in");
     folder_add(&folder, "page", MK_STR("page"));
     folder_add(&folder, "in/page", MK_STR("page"));
@@ -27,15 +26,11 @@ static int start(void **state)
     assert_int_equal(mk_file_cache_init(&cache, &limits), 0);
     now_ms = 5000;
     now = time(NULL) + 3600; /* an hour after the last change here */
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_file_cache_fini(&cache);
-    folder_fini(&folder);
-    return 0;
 }
 
 static uint32_t beside(const char *path)
@@ -177,18 +172,18 @@ static void siblings_of_uncached_file_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(siblings_folder_is_read_on_the_second_request, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_suffixes_are_found_by_name, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_change_is_detected_on_recheck, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_recently_changed_folder_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_old_mtime_with_recent_change_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_folder_from_the_future_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_result_expires, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_large_folder_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_suffix_case_is_ignored, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_replaced_folder_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_uncached_folder_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(siblings_of_uncached_file_are_unknown, start, stop),
+        fixture_test(siblings_folder_is_read_on_the_second_request, setup, teardown),
+        fixture_test(siblings_suffixes_are_found_by_name, setup, teardown),
+        fixture_test(siblings_change_is_detected_on_recheck, setup, teardown),
+        fixture_test(siblings_recently_changed_folder_is_not_read, setup, teardown),
+        fixture_test(siblings_old_mtime_with_recent_change_is_not_read, setup, teardown),
+        fixture_test(siblings_folder_from_the_future_is_not_read, setup, teardown),
+        fixture_test(siblings_result_expires, setup, teardown),
+        fixture_test(siblings_large_folder_is_not_read, setup, teardown),
+        fixture_test(siblings_suffix_case_is_ignored, setup, teardown),
+        fixture_test(siblings_replaced_folder_is_not_read, setup, teardown),
+        fixture_test(siblings_uncached_folder_is_not_read, setup, teardown),
+        fixture_test(siblings_of_uncached_file_are_unknown, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

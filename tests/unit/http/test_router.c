@@ -8,19 +8,15 @@
 static struct mk_router *router;
 static struct mk_router_match found;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     router = mk_router_new();
     assert_non_null(router);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_router_free(router);
-    return 0;
 }
 
 /* The data of a route is its text. */
@@ -345,19 +341,19 @@ static void router_routes_have_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(router_empty_finds_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(router_literal_paths, start, stop),
-        cmocka_unit_test_setup_teardown(router_parameters, start, stop),
-        cmocka_unit_test_setup_teardown(router_rest_parameters, start, stop),
-        cmocka_unit_test_setup_teardown(router_most_specific_route_wins, start, stop),
-        cmocka_unit_test_setup_teardown(router_overflowing_numbers_do_not_match, start, stop),
-        cmocka_unit_test_setup_teardown(router_backtracks_from_dead_ends, start, stop),
-        cmocka_unit_test_setup_teardown(router_methods, start, stop),
-        cmocka_unit_test_setup_teardown(router_routes_without_methods_match_other_methods, start, stop),
-        cmocka_unit_test_setup_teardown(router_conflict_names_both_routes, start, stop),
-        cmocka_unit_test_setup_teardown(router_mistakes_are_explained, start, stop),
-        cmocka_unit_test_setup_teardown(router_limits, start, stop),
-        cmocka_unit_test_setup_teardown(router_routes_have_numbers, start, stop),
+        fixture_test(router_empty_finds_nothing, setup, teardown),
+        fixture_test(router_literal_paths, setup, teardown),
+        fixture_test(router_parameters, setup, teardown),
+        fixture_test(router_rest_parameters, setup, teardown),
+        fixture_test(router_most_specific_route_wins, setup, teardown),
+        fixture_test(router_overflowing_numbers_do_not_match, setup, teardown),
+        fixture_test(router_backtracks_from_dead_ends, setup, teardown),
+        fixture_test(router_methods, setup, teardown),
+        fixture_test(router_routes_without_methods_match_other_methods, setup, teardown),
+        fixture_test(router_conflict_names_both_routes, setup, teardown),
+        fixture_test(router_mistakes_are_explained, setup, teardown),
+        fixture_test(router_limits, setup, teardown),
+        fixture_test(router_routes_have_numbers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

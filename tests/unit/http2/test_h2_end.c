@@ -162,15 +162,14 @@ static void h2_client_goaway_with_new_requests_closes_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(h2_drain_sends_goaway_in_two_steps, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_drain_ignores_late_streams, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_drain_error_keeps_last_stream, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_drain_idle_connection_closes_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_requests_max_sends_goaway, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_goaway_ignored_closes_connection, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_client_goaway_finishes_open_streams, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_client_goaway_with_new_requests_closes_connection, start,
-                                        harness_stop),
+        fixture_test(h2_drain_sends_goaway_in_two_steps, setup),
+        fixture_test(h2_drain_ignores_late_streams, setup),
+        fixture_test(h2_drain_error_keeps_last_stream, setup),
+        fixture_test(h2_drain_idle_connection_closes_at_once, setup),
+        fixture_test(h2_requests_max_sends_goaway, setup),
+        fixture_test(h2_goaway_ignored_closes_connection, setup),
+        fixture_test(h2_client_goaway_finishes_open_streams, setup),
+        fixture_test(h2_client_goaway_with_new_requests_closes_connection, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

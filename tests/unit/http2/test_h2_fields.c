@@ -224,16 +224,15 @@ static void h2_fields_interim_response_without_room_is_dropped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(h2_fields_long_head_uses_continuation, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_head_at_limit_is_sent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_oversized_head_becomes_500, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_hop_by_hop_headers_are_removed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_client_without_hpack_table, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_trailers_follow_body, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_trailers_with_content_length, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_interim_responses_precede_head, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_fields_interim_response_without_room_is_dropped, start,
-                                        harness_stop),
+        fixture_test(h2_fields_long_head_uses_continuation, setup),
+        fixture_test(h2_fields_head_at_limit_is_sent, setup),
+        fixture_test(h2_fields_oversized_head_becomes_500, setup),
+        fixture_test(h2_fields_hop_by_hop_headers_are_removed, setup),
+        fixture_test(h2_fields_client_without_hpack_table, setup),
+        fixture_test(h2_fields_trailers_follow_body, setup),
+        fixture_test(h2_fields_trailers_with_content_length, setup),
+        fixture_test(h2_fields_interim_responses_precede_head, setup),
+        fixture_test(h2_fields_interim_response_without_room_is_dropped, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

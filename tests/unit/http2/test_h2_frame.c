@@ -5,11 +5,9 @@
 static struct mk_buf out;
 static char room[256];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     out = mk_buf_fixed(room, sizeof room);
-    return 0;
 }
 
 static void expect_out(const char *bytes, size_t len)
@@ -224,14 +222,14 @@ static void h2_frame_buffer_overflow_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(h2_frame_header_round_trips, start),
-        cmocka_unit_test_setup(h2_frame_stream_id_is_checked_by_type, start),
-        cmocka_unit_test_setup(h2_frame_length_is_checked_by_type, start),
-        cmocka_unit_test_setup(h2_frame_unknown_types_are_accepted, start),
-        cmocka_unit_test_setup(h2_frame_padding_is_removed, start),
-        cmocka_unit_test_setup(h2_frame_settings_are_parsed, start),
-        cmocka_unit_test_setup(h2_frame_control_frames_are_encoded, start),
-        cmocka_unit_test_setup(h2_frame_buffer_overflow_is_reported, start),
+        fixture_test(h2_frame_header_round_trips, setup),
+        fixture_test(h2_frame_stream_id_is_checked_by_type, setup),
+        fixture_test(h2_frame_length_is_checked_by_type, setup),
+        fixture_test(h2_frame_unknown_types_are_accepted, setup),
+        fixture_test(h2_frame_padding_is_removed, setup),
+        fixture_test(h2_frame_settings_are_parsed, setup),
+        fixture_test(h2_frame_control_frames_are_encoded, setup),
+        fixture_test(h2_frame_buffer_overflow_is_reported, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

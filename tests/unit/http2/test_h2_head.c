@@ -6,10 +6,15 @@
 #include "http/authority.h"
 #include "unit/http2/h2_head_case.h"
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
-HARNESS_EACH(arena, struct mk_arena, arena);
+static struct mk_arena arena;
+
+static void setup(void)
+{
+    arena_setup(&arena);
+}
 
 #define GET  ":method|GET\n:scheme|https\n:path|/\n"
 #define TO_A GET ":authority|a\n"
@@ -417,24 +422,24 @@ static void h2_head_first_error_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(h2_head_request_is_parsed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_pseudo_headers_may_have_any_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_methods_are_recognized, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_pseudo_headers_are_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_targets_are_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_hosts_are_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_host_is_unique_and_first, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_connect_is_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_fields_are_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_rejects_nul_and_line_breaks, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_content_length_and_expect_are_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_cookie_fields_are_joined, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_many_cookie_fields_make_one_line, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_long_target_gets_414, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_too_many_fields_get_431, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_list_size_limit_is_exact, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_trailers_are_validated, start, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_head_first_error_is_reported, start, harness_stop),
+        fixture_test(h2_head_request_is_parsed, setup),
+        fixture_test(h2_head_pseudo_headers_may_have_any_order, setup),
+        fixture_test(h2_head_methods_are_recognized, setup),
+        fixture_test(h2_head_pseudo_headers_are_validated, setup),
+        fixture_test(h2_head_targets_are_validated, setup),
+        fixture_test(h2_head_hosts_are_validated, setup),
+        fixture_test(h2_head_host_is_unique_and_first, setup),
+        fixture_test(h2_head_connect_is_validated, setup),
+        fixture_test(h2_head_fields_are_validated, setup),
+        fixture_test(h2_head_rejects_nul_and_line_breaks, setup),
+        fixture_test(h2_head_content_length_and_expect_are_validated, setup),
+        fixture_test(h2_head_cookie_fields_are_joined, setup),
+        fixture_test(h2_head_many_cookie_fields_make_one_line, setup),
+        fixture_test(h2_head_long_target_gets_414, setup),
+        fixture_test(h2_head_too_many_fields_get_431, setup),
+        fixture_test(h2_head_list_size_limit_is_exact, setup),
+        fixture_test(h2_head_trailers_are_validated, setup),
+        fixture_test(h2_head_first_error_is_reported, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void look_at(const struct mk_access_record *record, void *data)
     talk_on_done(record, data);
 }
 
-static void start(void)
+static void setup(void)
 {
     h2talk_init(&h);
     h.talk.site.web.on_record = look_at;
@@ -237,7 +237,7 @@ static pid_t start_dialogue(const struct dialogue *dialogue)
     if (pid != 0)
         return pid;
     current = dialogue;
-    start();
+    setup();
     oom_at_each_allocation(run_dialogue);
     h2talk_fini(&h);
     exit(0);

@@ -5,11 +5,10 @@
 
 enum { UNREAD_MAX = 256 * 1024, LAST = 2 * H2TALK_STREAMS - 1 };
 
-static int start_tight(void **state)
+static void setup_tight(void)
 {
-    (void)start(state);
+    setup();
     h.talk.limits.h2.unread_max = UNREAD_MAX;
-    return 0;
 }
 
 static void post(uint32_t id, const char *target, const char *fields)
@@ -352,26 +351,21 @@ static void recv_window_frames_of_any_size_are_read_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(recv_window_unread_bodies_are_bounded, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_unread_streams_do_not_block_another, start_tight,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_stalled_echoes_do_not_block_another, start_tight,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_timeouts_return_window, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_closed_streams_return_window, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_uploads_return_window, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_is_limited_to_content_length, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_consumed_body_returns_window, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_early_client_has_initial_window, start_tight,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_early_client_may_end_stream, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_last_share_is_enough, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_early_bodies_are_bounded, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_early_upload_continues, start_tight, harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_exceeding_share_after_ack_is_an_error, start_tight,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(recv_window_frames_of_any_size_are_read_in_order, start_tight,
-                                        harness_stop),
+        fixture_test(recv_window_unread_bodies_are_bounded, setup_tight),
+        fixture_test(recv_window_unread_streams_do_not_block_another, setup_tight),
+        fixture_test(recv_window_stalled_echoes_do_not_block_another, setup_tight),
+        fixture_test(recv_window_timeouts_return_window, setup_tight),
+        fixture_test(recv_window_closed_streams_return_window, setup_tight),
+        fixture_test(recv_window_uploads_return_window, setup_tight),
+        fixture_test(recv_window_is_limited_to_content_length, setup_tight),
+        fixture_test(recv_window_consumed_body_returns_window, setup_tight),
+        fixture_test(recv_window_early_client_has_initial_window, setup_tight),
+        fixture_test(recv_window_early_client_may_end_stream, setup_tight),
+        fixture_test(recv_window_last_share_is_enough, setup_tight),
+        fixture_test(recv_window_early_bodies_are_bounded, setup_tight),
+        fixture_test(recv_window_early_upload_continues, setup_tight),
+        fixture_test(recv_window_exceeding_share_after_ack_is_an_error, setup_tight),
+        fixture_test(recv_window_frames_of_any_size_are_read_in_order, setup_tight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,11 @@
 /* Tunnels over HTTP/2 (RFC 8441): each one is a stream among others. */
 #include "unit/http2/h2case.h"
 
-static int start_tunnels(void **state)
+static void setup_tunnels(void)
 {
-    (void)start(state);
+    setup();
     h.talk.limits.request.tunnel_ms = 10000;
     h2talk_open(&h);
-    return 0;
 }
 
 static struct h2_stream *request_tunnel(uint32_t id, const char *target, const char *more)
@@ -288,22 +287,21 @@ static void h2_tunnel_is_closed_when_worker_drains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(h2_tunnel_echoes_bytes, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_server_may_send_first, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_output_alone_is_no_input, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_server_may_half_close, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_unread_input_resets_stream, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_directions_are_independent, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_client_not_reading_is_not_read, start_tunnels,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_failure_resets_stream, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_client_reset_closes_tunnel, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_priority_updates_lose_no_data, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_has_no_body_limit, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_location_has_own_timeout, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_needs_supporting_handler, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_with_end_stream_is_rejected, start_tunnels, harness_stop),
-        cmocka_unit_test_setup_teardown(h2_tunnel_is_closed_when_worker_drains, start_tunnels, harness_stop),
+        fixture_test(h2_tunnel_echoes_bytes, setup_tunnels),
+        fixture_test(h2_tunnel_server_may_send_first, setup_tunnels),
+        fixture_test(h2_tunnel_output_alone_is_no_input, setup_tunnels),
+        fixture_test(h2_tunnel_server_may_half_close, setup_tunnels),
+        fixture_test(h2_tunnel_unread_input_resets_stream, setup_tunnels),
+        fixture_test(h2_tunnel_directions_are_independent, setup_tunnels),
+        fixture_test(h2_tunnel_client_not_reading_is_not_read, setup_tunnels),
+        fixture_test(h2_tunnel_failure_resets_stream, setup_tunnels),
+        fixture_test(h2_tunnel_client_reset_closes_tunnel, setup_tunnels),
+        fixture_test(h2_tunnel_priority_updates_lose_no_data, setup_tunnels),
+        fixture_test(h2_tunnel_has_no_body_limit, setup_tunnels),
+        fixture_test(h2_tunnel_location_has_own_timeout, setup_tunnels),
+        fixture_test(h2_tunnel_needs_supporting_handler, setup_tunnels),
+        fixture_test(h2_tunnel_with_end_stream_is_rejected, setup_tunnels),
+        fixture_test(h2_tunnel_is_closed_when_worker_drains, setup_tunnels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

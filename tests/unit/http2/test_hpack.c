@@ -9,19 +9,16 @@ static struct mk_hpack *h;
 static struct hpack_lines lines;
 static char bytes[HPACK_CASE_BYTES];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     h = mk_hpack_new();
-    return h ? 0 : -1;
+    assert_non_null(h);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_hpack_free(h);
     h = NULL;
-    return 0;
 }
 
 static mk_err decode(const char *hex)
@@ -224,18 +221,18 @@ static void hpack_free_accepts_null(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(hpack_decodes_each_representation, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_literal_with_indexing_is_added, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_decodes_request_examples, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_decodes_huffman_request_examples, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_decodes_response_examples_with_eviction, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_decodes_huffman_response_examples, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_table_size_updates, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_field_larger_than_table_empties_it, start, stop),
+        fixture_test(hpack_decodes_each_representation, setup, teardown),
+        fixture_test(hpack_literal_with_indexing_is_added, setup, teardown),
+        fixture_test(hpack_decodes_request_examples, setup, teardown),
+        fixture_test(hpack_decodes_huffman_request_examples, setup, teardown),
+        fixture_test(hpack_decodes_response_examples_with_eviction, setup, teardown),
+        fixture_test(hpack_decodes_huffman_response_examples, setup, teardown),
+        fixture_test(hpack_table_size_updates, setup, teardown),
+        fixture_test(hpack_field_larger_than_table_empties_it, setup, teardown),
         cmocka_unit_test(hpack_rejects_malformed_blocks),
-        cmocka_unit_test_setup_teardown(hpack_output_is_bounded, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_refusing_callback_is_not_called_again, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_refused_block_may_be_malformed, start, stop),
+        fixture_test(hpack_output_is_bounded, setup, teardown),
+        fixture_test(hpack_refusing_callback_is_not_called_again, setup, teardown),
+        fixture_test(hpack_refused_block_may_be_malformed, setup, teardown),
         cmocka_unit_test(hpack_free_accepts_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

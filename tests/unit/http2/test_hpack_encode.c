@@ -10,20 +10,16 @@ static char room[ROOM], bytes[HPACK_CASE_BYTES];
 static struct mk_buf out;
 static struct mk_hpack *h;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     out = mk_buf_fixed(room, sizeof room);
     h = mk_hpack_new();
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_hpack_free(h);
     h = NULL;
-    return 0;
 }
 
 /* Compares the bytes written since the last call. */
@@ -258,17 +254,17 @@ static void hpack_encode_long_fields_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(hpack_encode_matches_rfc_examples, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_status_uses_static_table, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_lowers_names, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_empty_or_absent_values, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_never_indexed, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_numbers, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_length_prefixes, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_without_room_writes_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_finds_every_static_name, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_similar_names_are_literals, start, stop),
-        cmocka_unit_test_setup_teardown(hpack_encode_long_fields_round_trip, start, stop),
+        fixture_test(hpack_encode_matches_rfc_examples, setup, teardown),
+        fixture_test(hpack_encode_status_uses_static_table, setup, teardown),
+        fixture_test(hpack_encode_lowers_names, setup, teardown),
+        fixture_test(hpack_encode_empty_or_absent_values, setup, teardown),
+        fixture_test(hpack_encode_never_indexed, setup, teardown),
+        fixture_test(hpack_encode_numbers, setup, teardown),
+        fixture_test(hpack_encode_length_prefixes, setup, teardown),
+        fixture_test(hpack_encode_without_room_writes_nothing, setup, teardown),
+        fixture_test(hpack_encode_finds_every_static_name, setup, teardown),
+        fixture_test(hpack_encode_similar_names_are_literals, setup, teardown),
+        fixture_test(hpack_encode_long_fields_round_trip, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,9 @@
 
 static struct mk_config_builder l;
 
-static int clear(void **state)
+static void clear(void)
 {
-    (void)state;
     mk_config_builder_free(&l);
-    return 0;
 }
 
 static mk_err add(const char *section, const char *key, const char *value)
@@ -77,10 +75,10 @@ static void config_builder_rejects_invalid_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(config_builder_puts_server_sections_first, clear),
-        cmocka_unit_test_teardown(config_builder_keeps_sections_with_their_host, clear),
-        cmocka_unit_test_teardown(config_builder_can_repeat_a_section, clear),
-        cmocka_unit_test_teardown(config_builder_rejects_invalid_lines, clear),
+        fixture_test(config_builder_puts_server_sections_first, NULL, clear),
+        fixture_test(config_builder_keeps_sections_with_their_host, NULL, clear),
+        fixture_test(config_builder_can_repeat_a_section, NULL, clear),
+        fixture_test(config_builder_rejects_invalid_lines, NULL, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,10 @@ static struct folder folder;
 static struct mk_logfile f;
 static char path[PATH_MAX];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&folder);
+    folder_setup(&folder);
     folder_path(&folder, "log", path);
-    return 0;
 }
 
 static void check(const char *name, const char *expected)

@@ -19,10 +19,9 @@ static struct mk_access_record record;
 static struct mk_access_clock clock_text;
 static char line[2 * MK_ACCESS_LINE];
 
-static int start(void **state)
+static void setup(void)
 {
     struct mk_sockaddr a;
-    (void)state;
     setenv("TZ", "UTC", 1);
     tzset();
     assert_int_equal(mk_sockaddr_parse(MK_STR("192.0.2.1:1234"), MK_STR(""), &a), 0);
@@ -38,7 +37,6 @@ static int start(void **state)
     mk_headers_init(&request.fields, fields);
     record =
         (struct mk_access_record){.request = &request, .status = 200, .content_sent = 1234, .duration_ms = 7};
-    return 0;
 }
 
 static void add_field(const char *name, mk_str value)
@@ -175,7 +173,7 @@ static const mk_str hostile[] = {
 
 static void use_everywhere(mk_str text)
 {
-    start(NULL);
+    setup();
     request.method_text = request.target_text = request.host = text;
     add_field("Referer", text);
     add_field("User-Agent", text);
@@ -272,18 +270,18 @@ static void accesslog_short_line_needs_a_small_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(accesslog_combined_format, start),
-        cmocka_unit_test_setup(accesslog_user_is_one_word, start),
-        cmocka_unit_test_setup(accesslog_missing_values_are_dashes, start),
-        cmocka_unit_test_setup(accesslog_json_format, start),
-        cmocka_unit_test_setup(accesslog_short_format, start),
-        cmocka_unit_test_setup(accesslog_time_follows_the_clock, start),
-        cmocka_unit_test_setup(accesslog_time_is_local, start),
-        cmocka_unit_test_setup(accesslog_hostile_bytes_stay_in_their_field, start),
-        cmocka_unit_test_setup(accesslog_every_byte_is_escaped, start),
-        cmocka_unit_test_setup(accesslog_escapes_are_reversible, start),
-        cmocka_unit_test_setup(accesslog_long_texts_are_truncated_within_the_format, start),
-        cmocka_unit_test_setup(accesslog_short_line_needs_a_small_buffer, start),
+        fixture_test(accesslog_combined_format, setup),
+        fixture_test(accesslog_user_is_one_word, setup),
+        fixture_test(accesslog_missing_values_are_dashes, setup),
+        fixture_test(accesslog_json_format, setup),
+        fixture_test(accesslog_short_format, setup),
+        fixture_test(accesslog_time_follows_the_clock, setup),
+        fixture_test(accesslog_time_is_local, setup),
+        fixture_test(accesslog_hostile_bytes_stay_in_their_field, setup),
+        fixture_test(accesslog_every_byte_is_escaped, setup),
+        fixture_test(accesslog_escapes_are_reversible, setup),
+        fixture_test(accesslog_long_texts_are_truncated_within_the_format, setup),
+        fixture_test(accesslog_short_line_needs_a_small_buffer, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,10 @@ static struct mk_logfile file;
 static struct mk_errorlog e;
 static char path[PATH_MAX];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&folder);
-    return mk_logfile_open(&file, mk_str_from_c(folder_path(&folder, "log", path)), NULL);
+    folder_setup(&folder);
+    assert_int_equal(mk_logfile_open(&file, mk_str_from_c(folder_path(&folder, "log", path)), NULL), 0);
 }
 
 static void begin(const struct mk_logfile *f)
@@ -22,11 +21,10 @@ static void begin(const struct mk_logfile *f)
     assert_int_equal(mk_errorlog_init(&e, MK_LOG_INFO, f), 0);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
     mk_errorlog_fini(&e);
     mk_logfile_close(&file);
-    return harness_stop(state);
 }
 
 static mk_str read_log(char room[8192])
@@ -204,13 +202,13 @@ static void errorlog_lines_lost_during_the_report_stay_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(errorlog_writes_messages_immediately, start, stop),
-        cmocka_unit_test_setup_teardown(errorlog_client_text_stays_in_its_line, start, stop),
-        cmocka_unit_test_setup_teardown(errorlog_long_message_is_one_line, start, stop),
-        cmocka_unit_test_setup_teardown(errorlog_uses_the_writer_of_the_worker, start, stop),
-        cmocka_unit_test_setup_teardown(errorlog_journal_gets_priorities_instead_of_prefixes, start, stop),
-        cmocka_unit_test_setup_teardown(errorlog_lines_lost_during_the_report_stay_counted, start, stop),
-        cmocka_unit_test_setup_teardown(errorlog_without_a_file_writes_to_stderr, start, stop),
+        fixture_test(errorlog_writes_messages_immediately, setup, teardown),
+        fixture_test(errorlog_client_text_stays_in_its_line, setup, teardown),
+        fixture_test(errorlog_long_message_is_one_line, setup, teardown),
+        fixture_test(errorlog_uses_the_writer_of_the_worker, setup, teardown),
+        fixture_test(errorlog_journal_gets_priorities_instead_of_prefixes, setup, teardown),
+        fixture_test(errorlog_lines_lost_during_the_report_stay_counted, setup, teardown),
+        fixture_test(errorlog_without_a_file_writes_to_stderr, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,9 @@
 
 #include "unit/logs/logcase.h"
 
-static int stop(void **state)
+static void teardown(void)
 {
     mk_logfile_close(&f);
-    return harness_stop(state);
 }
 
 static void open_log(const char *where)
@@ -166,15 +165,15 @@ static void logfile_special_names_are_not_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(logfile_can_be_off, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_create_does_not_replace_files, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_invalid_paths_fail, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_is_full_at_its_maximum_size, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_rotation_renames_files, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_rotation_can_keep_none, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_rotation_leaves_foreign_files, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_rotation_leaves_a_folder_in_the_way, start, stop),
-        cmocka_unit_test_setup_teardown(logfile_special_names_are_not_files, start, stop),
+        fixture_test(logfile_can_be_off, setup, teardown),
+        fixture_test(logfile_create_does_not_replace_files, setup, teardown),
+        fixture_test(logfile_invalid_paths_fail, setup, teardown),
+        fixture_test(logfile_is_full_at_its_maximum_size, setup, teardown),
+        fixture_test(logfile_rotation_renames_files, setup, teardown),
+        fixture_test(logfile_rotation_can_keep_none, setup, teardown),
+        fixture_test(logfile_rotation_leaves_foreign_files, setup, teardown),
+        fixture_test(logfile_rotation_leaves_a_folder_in_the_way, setup, teardown),
+        fixture_test(logfile_special_names_are_not_files, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,9 @@ static void close_log(void)
     mk_logfile_close(&f);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
     close_log();
-    return harness_stop(state);
 }
 
 static void open_log(const char *where)
@@ -295,18 +294,18 @@ static void logwriter_journal_lines_have_a_priority(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(logwriter_lines_are_buffered_and_appended, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_full_block_is_written, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_lost_lines_are_counted, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_line_is_complete_or_lost, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_rest_of_a_partial_line_follows, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_full_shared_stream_does_not_block, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_pipe_without_a_reader_does_not_block, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_writes_to_a_new_file_after_rotation, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_writes_to_standard_streams, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_terminal_gets_every_line_immediately, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_write_now_flushes_buffered_lines_first, start, stop),
-        cmocka_unit_test_setup_teardown(logwriter_journal_lines_have_a_priority, start, stop),
+        fixture_test(logwriter_lines_are_buffered_and_appended, setup, teardown),
+        fixture_test(logwriter_full_block_is_written, setup, teardown),
+        fixture_test(logwriter_lost_lines_are_counted, setup, teardown),
+        fixture_test(logwriter_line_is_complete_or_lost, setup, teardown),
+        fixture_test(logwriter_rest_of_a_partial_line_follows, setup, teardown),
+        fixture_test(logwriter_full_shared_stream_does_not_block, setup, teardown),
+        fixture_test(logwriter_pipe_without_a_reader_does_not_block, setup, teardown),
+        fixture_test(logwriter_writes_to_a_new_file_after_rotation, setup, teardown),
+        fixture_test(logwriter_writes_to_standard_streams, setup, teardown),
+        fixture_test(logwriter_terminal_gets_every_line_immediately, setup, teardown),
+        fixture_test(logwriter_write_now_flushes_buffered_lines_first, setup, teardown),
+        fixture_test(logwriter_journal_lines_have_a_priority, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,19 +6,18 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "unit/descriptor.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static int a, b, fds[MK_FD_PASSING_MAX];
 static char room[64];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(fds, 0x7f, sizeof fds);
-    descriptor_begin(&a);
-    descriptor_begin(&b);
-    return mk_fd_passing_pair(&a, &b);
+    fd_setup(&a);
+    fd_setup(&b);
+    assert_int_equal(mk_fd_passing_pair(&a, &b), 0);
 }
 
 static mk_err send_with_fds(int end, const char *text, const int *with, size_t n)
@@ -91,10 +90,10 @@ static void fd_passing_at_descriptor_limit_receives_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(fd_passing_parts_become_one_message, start, harness_stop),
-        cmocka_unit_test_setup_teardown(fd_passing_descriptors_keep_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(fd_passing_oversized_message_closes_descriptors, start, harness_stop),
-        cmocka_unit_test_setup_teardown(fd_passing_at_descriptor_limit_receives_none, start, harness_stop),
+        fixture_test(fd_passing_parts_become_one_message, setup),
+        fixture_test(fd_passing_descriptors_keep_order, setup),
+        fixture_test(fd_passing_oversized_message_closes_descriptors, setup),
+        fixture_test(fd_passing_at_descriptor_limit_receives_none, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "unit/descriptor.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -78,7 +78,7 @@ static void add_links(void)
 static int build(void **state)
 {
     (void)state;
-    folder_begin(&top);
+    folder_setup(&top);
     folder_add_folder(&top, "site");
     folder_add_folder(&top, "beside");
     folder_add_folder(&top, "site/dir");
@@ -92,7 +92,7 @@ static int build(void **state)
     add_links();
     assert_int_equal(mkfifoat(top.fd, "site/fifo", 0644), 0);
     char room[PATH_MAX];
-    descriptor_begin(&root);
+    fd_setup(&root);
     return mk_file_open_root(folder_path(&top, "site", room), &root);
 }
 
@@ -378,5 +378,5 @@ int main(void)
         cmocka_unit_test(file_larger_than_4_gb_is_opened),
         cmocka_unit_test(file_without_preadv2_cannot_tell_cached_pages),
     };
-    return cmocka_run_group_tests(tests, build, harness_stop);
+    return cmocka_run_group_tests(tests, build, harness_teardown);
 }

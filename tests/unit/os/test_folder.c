@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/folder.h"
 
-#include "unit/descriptor.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -9,14 +9,12 @@ static struct folder folder;
 static int fd;
 static unsigned n_names, length;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&folder);
+    folder_setup(&folder);
+    fd_setup(&fd);
     fd = openat(folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     n_names = length = 0;
-    descriptor_begin(&fd);
-    return 0;
 }
 
 static void count(mk_str name, void *data)
@@ -85,11 +83,11 @@ static void folder_list_of_file_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(folder_empty_has_no_names, start, harness_stop),
-        cmocka_unit_test_setup_teardown(folder_lists_each_name_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(folder_is_listed_from_beginning_each_time, start, harness_stop),
-        cmocka_unit_test_setup_teardown(folder_number_of_names_is_limited, start, harness_stop),
-        cmocka_unit_test_setup_teardown(folder_list_of_file_is_an_error, start, harness_stop),
+        fixture_test(folder_empty_has_no_names, setup),
+        fixture_test(folder_lists_each_name_once, setup),
+        fixture_test(folder_is_listed_from_beginning_each_time, setup),
+        fixture_test(folder_number_of_names_is_limited, setup),
+        fixture_test(folder_list_of_file_is_an_error, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,22 +81,13 @@ static void identity_change_keeps_memory_hidden(void **state)
 static struct folder f;
 static char secret_path[PATH_MAX], own_path[PATH_MAX];
 
-static int make_files(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_init(&f);
+    folder_setup(&f);
     folder_add(&f, "secret", MK_STR("of root\n"));
     folder_add(&f, "own", MK_STR("of daemon\n"));
     folder_path(&f, "secret", secret_path);
     folder_path(&f, "own", own_path);
-    return 0;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    folder_fini(&f);
-    return 0;
 }
 
 static bool opens(const char *path)
@@ -178,9 +169,8 @@ int main(void)
         cmocka_unit_test(identity_finds_users),
         cmocka_unit_test(identity_change_is_permanent),
         cmocka_unit_test(identity_change_keeps_memory_hidden),
-        cmocka_unit_test_setup_teardown(identity_file_rights_are_borrowed_and_returned, make_files,
-                                        remove_files),
-        cmocka_unit_test_setup_teardown(identity_failed_borrowing_changes_nothing, make_files, remove_files),
+        fixture_test(identity_file_rights_are_borrowed_and_returned, setup),
+        fixture_test(identity_failed_borrowing_changes_nothing, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

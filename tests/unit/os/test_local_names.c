@@ -5,16 +5,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
-    arena_begin(&arena);
-    return 0;
+    arena_setup(&arena);
 }
 
 static size_t count(const struct mk_local_names *names, const char *name)
@@ -70,15 +68,13 @@ static void local_hostname_is_that_of_kernel(void **state)
     assert_str(mk_local_hostname(&arena), room);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, harness_stop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(local_names_are_unique),
-        TEST(local_names_are_added_once_in_lower_case),
-        TEST(local_names_number_is_limited),
-        TEST(local_hostname_is_that_of_kernel),
+        fixture_test(local_names_are_unique, setup),
+        fixture_test(local_names_are_added_once_in_lower_case, setup),
+        fixture_test(local_names_number_is_limited, setup),
+        fixture_test(local_hostname_is_that_of_kernel, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

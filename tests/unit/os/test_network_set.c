@@ -34,12 +34,10 @@ static struct mk_network_set *make(const struct mk_network *v, const uint32_t *n
     return mk_network_set_build(memory, v, numbers, n);
 }
 
-static int drop(void **state)
+static void drop(void)
 {
-    (void)state;
     free(memory);
     memory = NULL;
-    return 0;
 }
 
 /* Expects these values ("0 2 5") for the address, in order. */
@@ -151,11 +149,11 @@ static void network_set_of_thousands_equals_linear_search(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(network_set_empty_contains_nothing, drop),
-        cmocka_unit_test_teardown(network_set_finds_all_enclosing_networks_in_order, drop),
-        cmocka_unit_test_teardown(network_set_values_may_be_given_and_shared, drop),
-        cmocka_unit_test_teardown(network_set_finds_first_and_last_addresses, drop),
-        cmocka_unit_test_teardown(network_set_of_thousands_equals_linear_search, drop),
+        fixture_test(network_set_empty_contains_nothing, NULL, drop),
+        fixture_test(network_set_finds_all_enclosing_networks_in_order, NULL, drop),
+        fixture_test(network_set_values_may_be_given_and_shared, NULL, drop),
+        fixture_test(network_set_finds_first_and_last_addresses, NULL, drop),
+        fixture_test(network_set_of_thousands_equals_linear_search, NULL, drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

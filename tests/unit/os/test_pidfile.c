@@ -9,12 +9,10 @@
 static struct folder f;
 static char pid_path[PATH_MAX];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&f);
+    folder_setup(&f);
     folder_path(&f, "monkey.pid", pid_path);
-    return 0;
 }
 
 static void check_pidfile(const char *expected)
@@ -140,12 +138,12 @@ static void pidfile_invalid_paths_are_rejected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pidfile_is_written_and_removed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pidfile_of_dead_process_is_taken_over, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pidfile_of_living_process_is_locked, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pidfile_of_other_process_is_not_removed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pidfile_lock_survives_concurrent_removal, start, harness_stop),
-        cmocka_unit_test_setup_teardown(pidfile_invalid_paths_are_rejected, start, harness_stop),
+        fixture_test(pidfile_is_written_and_removed, setup),
+        fixture_test(pidfile_of_dead_process_is_taken_over, setup),
+        fixture_test(pidfile_of_living_process_is_locked, setup),
+        fixture_test(pidfile_of_other_process_is_not_removed, setup),
+        fixture_test(pidfile_lock_survives_concurrent_removal, setup),
+        fixture_test(pidfile_invalid_paths_are_rejected, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,9 @@ enum { OTHER = 54321, GROUP = 54322 };
 static struct folder folder;
 static const struct mk_identity other = {.uid = OTHER, .gid = OTHER, .groups = {OTHER, GROUP}, .n_groups = 2};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&folder);
-    return 0;
+    folder_setup(&folder);
 }
 
 static int open_as(const char *name, const struct mk_identity *id)
@@ -130,12 +128,11 @@ static void safe_open_rejects_parent_folders_writable_by_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(safe_open_in_safe_folder_succeeds, start, harness_stop),
-        cmocka_unit_test_setup_teardown(safe_open_rejects_link_as_last_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(safe_open_follows_links_of_root_in_safe_folders, start, harness_stop),
-        cmocka_unit_test_setup_teardown(safe_open_rejects_folders_writable_by_other, start, harness_stop),
-        cmocka_unit_test_setup_teardown(safe_open_rejects_parent_folders_writable_by_other, start,
-                                        harness_stop),
+        fixture_test(safe_open_in_safe_folder_succeeds, setup),
+        fixture_test(safe_open_rejects_link_as_last_name, setup),
+        fixture_test(safe_open_follows_links_of_root_in_safe_folders, setup),
+        fixture_test(safe_open_rejects_folders_writable_by_other, setup),
+        fixture_test(safe_open_rejects_parent_folders_writable_by_other, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,17 +11,15 @@
 
 static struct folder f;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&f);
+    folder_setup(&f);
     folder_add_folder(&f, "read");
     folder_add_folder(&f, "other");
     folder_add_folder(&f, "spool");
     folder_add(&f, "read/file", MK_STR("x"));
     folder_add(&f, "other/file", MK_STR("x"));
     folder_add(&f, "single", MK_STR("x"));
-    return 0;
 }
 
 static int allow(struct mk_sandbox *box, const char *name)
@@ -227,11 +225,11 @@ static void sandbox_without_landlock_does_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sandbox_allows_only_listed_paths, start, harness_stop),
-        cmocka_unit_test_setup_teardown(sandbox_allows_writing_below_listed_folders, start, harness_stop),
-        cmocka_unit_test_setup_teardown(sandbox_allows_files_of_libraries, start, harness_stop),
+        fixture_test(sandbox_allows_only_listed_paths, setup),
+        fixture_test(sandbox_allows_writing_below_listed_folders, setup),
+        fixture_test(sandbox_allows_files_of_libraries, setup),
         cmocka_unit_test(sandbox_drops_capabilities),
-        cmocka_unit_test_setup_teardown(sandbox_without_landlock_does_nothing, start, harness_stop),
+        fixture_test(sandbox_without_landlock_does_nothing, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,11 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-static int forget(void **state)
+static void forget(void)
 {
-    (void)state;
     unsetenv("NOTIFY_SOCKET");
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
-    return 0;
 }
 
 /* Opens the socket of a service manager at this address; `name` may begin with '@'. */
@@ -139,11 +137,11 @@ static void sd_journal_stream_is_recognized(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sd_notify_without_manager_does_nothing, forget, forget),
-        cmocka_unit_test_setup_teardown(sd_notify_reaches_manager, forget, forget),
-        cmocka_unit_test_setup_teardown(sd_notify_unreachable_manager_is_an_error, forget, forget),
-        cmocka_unit_test_setup_teardown(sd_listen_fds_counts_own_sockets, forget, forget),
-        cmocka_unit_test_setup_teardown(sd_journal_stream_is_recognized, forget, forget),
+        fixture_test(sd_notify_without_manager_does_nothing, forget, forget),
+        fixture_test(sd_notify_reaches_manager, forget, forget),
+        fixture_test(sd_notify_unreachable_manager_is_an_error, forget, forget),
+        fixture_test(sd_listen_fds_counts_own_sockets, forget, forget),
+        fixture_test(sd_journal_stream_is_recognized, forget, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

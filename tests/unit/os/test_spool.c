@@ -10,11 +10,9 @@
 
 static struct folder f;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&f);
-    return 0;
+    folder_setup(&f);
 }
 
 static void assert_reads(const struct mk_spool *s, uint64_t at, const char *text)
@@ -159,14 +157,14 @@ static void spool_full_device_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(spool_small_content_stays_in_memory, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_descriptor_of_memory_starts_at_beginning, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_empty_has_descriptor, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_file_and_memory_read_as_one, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_file_is_unnamed_and_private, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_missing_folder_is_an_error, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_file_size_limit_counts_as_full_disk, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_full_device_is_reported, start, harness_stop),
+        fixture_test(spool_small_content_stays_in_memory, setup),
+        fixture_test(spool_descriptor_of_memory_starts_at_beginning, setup),
+        fixture_test(spool_empty_has_descriptor, setup),
+        fixture_test(spool_file_and_memory_read_as_one, setup),
+        fixture_test(spool_file_is_unnamed_and_private, setup),
+        fixture_test(spool_missing_folder_is_an_error, setup),
+        fixture_test(spool_file_size_limit_counts_as_full_disk, setup),
+        fixture_test(spool_full_device_is_reported, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

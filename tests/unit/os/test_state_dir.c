@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/state_dir.h"
 
-#include "unit/descriptor.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -9,14 +9,12 @@ static struct folder top;
 static int dir = -1;
 static const char *why;
 
-static int set_up(void **state)
+static void setup(void)
 {
     char room[PATH_MAX];
-    (void)state;
-    folder_begin(&top);
+    folder_setup(&top);
+    fd_setup(&dir);
     assert_int_equal(mk_state_dir_open(folder_path(&top, "state", room), &dir, &why), 0);
-    descriptor_begin(&dir);
-    return 0;
 }
 
 static void set(const char *name, const char *value)
@@ -210,20 +208,18 @@ static void state_dir_failed_write_leaves_no_file(void **state)
     assert_int_equal(mk_state_dir_write(dir, name, 0600, MK_STR("text")), -ENAMETOOLONG);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, harness_stop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(state_dir_path_comes_from_environment),
-        TEST(state_dir_folders_are_private),
-        TEST(state_dir_shared_folders_are_rejected),
-        TEST(state_dir_lock_is_exclusive),
-        TEST(state_dir_file_round_trips),
-        TEST(state_dir_oversized_file_is_not_read),
-        TEST(state_dir_files_accessible_to_others_are_not_read),
-        TEST(state_dir_links_are_replaced_not_followed),
-        TEST(state_dir_failed_write_leaves_no_file),
+        fixture_test(state_dir_path_comes_from_environment, setup),
+        fixture_test(state_dir_folders_are_private, setup),
+        fixture_test(state_dir_shared_folders_are_rejected, setup),
+        fixture_test(state_dir_lock_is_exclusive, setup),
+        fixture_test(state_dir_file_round_trips, setup),
+        fixture_test(state_dir_oversized_file_is_not_read, setup),
+        fixture_test(state_dir_files_accessible_to_others_are_not_read, setup),
+        fixture_test(state_dir_links_are_replaced_not_followed, setup),
+        fixture_test(state_dir_failed_write_leaves_no_file, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,9 @@
 
 static struct pace_histogram h;
 
-static int empty(void **state)
+static void empty(void)
 {
-    (void)state;
     pace_histogram_init(&h);
-    return 0;
 }
 
 static uint64_t quantile(double share)
@@ -111,12 +109,12 @@ static void histogram_failures_are_beyond_all_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(histogram_small_values_are_exact, empty),
-        cmocka_unit_test_setup(histogram_error_is_at_most_one_percent, empty),
-        cmocka_unit_test_setup(histogram_quantiles_of_known_sample_are_within_one_percent, empty),
-        cmocka_unit_test_setup(histogram_quantile_with_nothing_beyond_is_unknown, empty),
-        cmocka_unit_test_setup(histogram_quantile_is_at_most_the_maximum, empty),
-        cmocka_unit_test_setup(histogram_values_beyond_all_steps_are_counted, empty),
+        fixture_test(histogram_small_values_are_exact, empty),
+        fixture_test(histogram_error_is_at_most_one_percent, empty),
+        fixture_test(histogram_quantiles_of_known_sample_are_within_one_percent, empty),
+        fixture_test(histogram_quantile_with_nothing_beyond_is_unknown, empty),
+        fixture_test(histogram_quantile_is_at_most_the_maximum, empty),
+        fixture_test(histogram_values_beyond_all_steps_are_counted, empty),
         cmocka_unit_test(histogram_failures_are_beyond_all_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static void add_responses(uint64_t n, uint64_t latency, uint64_t own)
     tally.asked += n;
 }
 
-static void start(void)
+static void setup(void)
 {
     pace_tally_init(&tally);
     tally.end = 10 * PACE_SECOND;
@@ -35,7 +35,6 @@ static bool doubts(const char *name)
 static void tally_small_own_delay_is_not_doubtful(void **state)
 {
     (void)state;
-    start();
     add_responses(10000, 10 * MS, MS - MS / 10);
     assert_null(pace_tally_client_problem(&tally));
 }
@@ -43,7 +42,6 @@ static void tally_small_own_delay_is_not_doubtful(void **state)
 static void tally_own_delay_above_a_tenth_is_doubtful(void **state)
 {
     (void)state;
-    start();
     add_responses(10000, 10 * MS, 2 * MS);
     assert_non_null(pace_tally_client_problem(&tally));
     assert_true(doubts("p50") && doubts("p999") && pace_tally_is_mean_doubtful(&tally));
@@ -52,7 +50,6 @@ static void tally_own_delay_above_a_tenth_is_doubtful(void **state)
 static void tally_own_delay_counts_by_size_not_frequency(void **state)
 {
     (void)state;
-    start();
     add_responses(10000, 10 * MS, 2000); /* 2 us each: at high rates much more than 1 % of the time */
     assert_null(pace_tally_client_problem(&tally));
 }
@@ -60,7 +57,6 @@ static void tally_own_delay_counts_by_size_not_frequency(void **state)
 static void tally_only_affected_quantiles_are_doubtful(void **state)
 {
     (void)state;
-    start();
     add_responses(9950, MS, 0);
     add_responses(50, 100 * MS, 99 * MS);
     assert_non_null(pace_tally_client_problem(&tally));
@@ -71,7 +67,6 @@ static void tally_only_affected_quantiles_are_doubtful(void **state)
 static void tally_late_requests_below_a_slow_tail_are_harmless(void **state)
 {
     (void)state;
-    start();
     add_responses(9700, MS, 0);
     add_responses(100, 2 * MS, MS); /* late, but not among the slowest */
     add_responses(200, 100 * MS, 0);
@@ -81,7 +76,6 @@ static void tally_late_requests_below_a_slow_tail_are_harmless(void **state)
 static void tally_client_that_never_waits_is_doubtful(void **state)
 {
     (void)state;
-    start();
     add_responses(10000, 10 * MS, 0);
     tally.waited = PACE_SECOND / 10;
     assert_non_null(pace_tally_client_problem(&tally));
@@ -91,7 +85,6 @@ static void tally_client_that_never_waits_is_doubtful(void **state)
 static void tally_timeout_while_client_was_delayed_is_doubtful(void **state)
 {
     (void)state;
-    start();
     add_responses(10000, 10 * MS, 0);
     pace_tally_add_timeout(&tally, PACE_SECOND, MS);
     assert_null(pace_tally_client_problem(&tally));
@@ -102,7 +95,6 @@ static void tally_timeout_while_client_was_delayed_is_doubtful(void **state)
 static void tally_unknown_quantiles_are_not_doubtful(void **state)
 {
     (void)state;
-    start();
     assert_null(pace_tally_client_problem(&tally));
     add_responses(50, 10 * MS, 5 * MS);
     tally.asked = 100; /* half of them failed */
@@ -112,14 +104,14 @@ static void tally_unknown_quantiles_are_not_doubtful(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tally_small_own_delay_is_not_doubtful),
-        cmocka_unit_test(tally_own_delay_above_a_tenth_is_doubtful),
-        cmocka_unit_test(tally_own_delay_counts_by_size_not_frequency),
-        cmocka_unit_test(tally_only_affected_quantiles_are_doubtful),
-        cmocka_unit_test(tally_late_requests_below_a_slow_tail_are_harmless),
-        cmocka_unit_test(tally_client_that_never_waits_is_doubtful),
-        cmocka_unit_test(tally_timeout_while_client_was_delayed_is_doubtful),
-        cmocka_unit_test(tally_unknown_quantiles_are_not_doubtful),
+        fixture_test(tally_small_own_delay_is_not_doubtful, setup),
+        fixture_test(tally_own_delay_above_a_tenth_is_doubtful, setup),
+        fixture_test(tally_own_delay_counts_by_size_not_frequency, setup),
+        fixture_test(tally_only_affected_quantiles_are_doubtful, setup),
+        fixture_test(tally_late_requests_below_a_slow_tail_are_harmless, setup),
+        fixture_test(tally_client_that_never_waits_is_doubtful, setup),
+        fixture_test(tally_timeout_while_client_was_delayed_is_doubtful, setup),
+        fixture_test(tally_unknown_quantiles_are_not_doubtful, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

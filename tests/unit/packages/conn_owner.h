@@ -104,9 +104,8 @@ static const struct package_conn_ops ops = {.section = "REDIS",
                                             .send = send_all,
                                             .finish = finish};
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&link_, 0, sizeof link_);
     now_ms = 1000000;
     timer_at = chance = 0;
@@ -115,16 +114,13 @@ static int set_up(void **state)
     down_with = 0;
     logged[0] = 0;
     assert_int_equal(package_conn_init(&link_, NULL, &ops, MK_STR("main"), TIMEOUT), 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     package_conn_fini(&link_);
     assert_int_equal(n_open, 0);
     assert_int_equal(timer_at, 0);
-    return 0;
 }
 
 static void bring_up(void)
@@ -139,7 +135,5 @@ static void add(struct question *q)
     *q = (struct question){.request.due_ms = now_ms + TIMEOUT};
     package_conn_enqueue(&link_, &q->request);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 #endif

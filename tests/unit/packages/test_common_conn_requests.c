@@ -281,22 +281,22 @@ static void request_conn_init_without_memory_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(request_queue_is_fifo),
-        TEST(request_opens_connection_and_is_sent_at_iteration_end),
-        TEST(request_idle_connection_sends_nothing),
-        TEST(request_sent_fails_on_loss_and_unsent_reconnects),
-        TEST(request_waits_for_server_until_timeout),
-        TEST(request_waiting_fails_when_server_is_unavailable),
-        TEST(request_unavailable_server_rejects_until_next_attempt),
-        TEST(request_capacity_is_limited),
-        TEST(request_waiting_fails_on_authentication_error),
-        TEST(request_fails_fast_after_failed_attempt),
-        TEST(request_late_reply_closes_connection),
-        TEST(request_timeouts_are_separate),
-        TEST(request_reuses_running_timer),
-        TEST(request_earlier_deadline_rearms_timer),
-        TEST(request_fini_fails_all),
-        TEST(request_conn_init_without_memory_fails),
+        fixture_test(request_queue_is_fifo, setup, teardown),
+        fixture_test(request_opens_connection_and_is_sent_at_iteration_end, setup, teardown),
+        fixture_test(request_idle_connection_sends_nothing, setup, teardown),
+        fixture_test(request_sent_fails_on_loss_and_unsent_reconnects, setup, teardown),
+        fixture_test(request_waits_for_server_until_timeout, setup, teardown),
+        fixture_test(request_waiting_fails_when_server_is_unavailable, setup, teardown),
+        fixture_test(request_unavailable_server_rejects_until_next_attempt, setup, teardown),
+        fixture_test(request_capacity_is_limited, setup, teardown),
+        fixture_test(request_waiting_fails_on_authentication_error, setup, teardown),
+        fixture_test(request_fails_fast_after_failed_attempt, setup, teardown),
+        fixture_test(request_late_reply_closes_connection, setup, teardown),
+        fixture_test(request_timeouts_are_separate, setup, teardown),
+        fixture_test(request_reuses_running_timer, setup, teardown),
+        fixture_test(request_earlier_deadline_rearms_timer, setup, teardown),
+        fixture_test(request_fini_fails_all, setup, teardown),
+        fixture_test(request_conn_init_without_memory_fails, setup, teardown),
     };
     return cmocka_run_group_tests_name("link requests", tests, NULL, NULL);
 }

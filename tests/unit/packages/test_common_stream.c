@@ -120,9 +120,8 @@ static const struct package_stream_ops telling = {.on_connected = on_connected, 
 static const struct package_conn_ops link_ops = {
     .section = "REDIS", .connect = package_stream_connect, .close = package_stream_close, .on_down = on_down};
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     now_ms = 1000000;
     memset(&stream, 0, sizeof stream);
     memset(reads, 0, sizeof reads);
@@ -134,17 +133,14 @@ static int set_up(void **state)
     does = READS;
     package_stream_init(&stream, &reading, NULL);
     assert_int_equal(package_conn_init(&stream.link, NULL, &link_ops, MK_STR("main"), 1000), 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     package_conn_fini(&stream.link);
     assert_int_equal(n_acquired, n_released);
     assert_int_equal(n_open, 0);
     assert_int_equal(timer_at, 0);
-    return 0;
 }
 
 static void bring_up(void)
@@ -350,27 +346,25 @@ static void stream_reopened_by_reader_is_read_when_connected(void **state)
     assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_CONNECTING));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(stream_acquires_a_fresh_connection_to_any_server),
-        TEST(stream_acquires_connection_to_given_address),
-        TEST(stream_waits_for_the_connection),
-        TEST(stream_connect_error_is_mapped_for_handlers),
-        TEST(stream_without_memory_for_connection_fails),
-        TEST(stream_without_on_bytes_notifies_owner),
-        TEST(stream_keeps_unsent_bytes),
-        TEST(stream_frees_large_buffer),
-        TEST(stream_without_memory_for_output_fails),
-        TEST(stream_write_error_closes_it),
-        TEST(stream_stops_after_short_read),
-        TEST(stream_reads_all_tls_records),
-        TEST(stream_reads_until_eof),
-        TEST(stream_read_error_closes_it),
-        TEST(stream_closed_by_reader_is_not_read),
-        TEST(stream_reopened_by_reader_is_read_when_connected),
+        fixture_test(stream_acquires_a_fresh_connection_to_any_server, setup, teardown),
+        fixture_test(stream_acquires_connection_to_given_address, setup, teardown),
+        fixture_test(stream_waits_for_the_connection, setup, teardown),
+        fixture_test(stream_connect_error_is_mapped_for_handlers, setup, teardown),
+        fixture_test(stream_without_memory_for_connection_fails, setup, teardown),
+        fixture_test(stream_without_on_bytes_notifies_owner, setup, teardown),
+        fixture_test(stream_keeps_unsent_bytes, setup, teardown),
+        fixture_test(stream_frees_large_buffer, setup, teardown),
+        fixture_test(stream_without_memory_for_output_fails, setup, teardown),
+        fixture_test(stream_write_error_closes_it, setup, teardown),
+        fixture_test(stream_stops_after_short_read, setup, teardown),
+        fixture_test(stream_reads_all_tls_records, setup, teardown),
+        fixture_test(stream_reads_until_eof, setup, teardown),
+        fixture_test(stream_read_error_closes_it, setup, teardown),
+        fixture_test(stream_closed_by_reader_is_not_read, setup, teardown),
+        fixture_test(stream_reopened_by_reader_is_read_when_connected, setup, teardown),
     };
     return cmocka_run_group_tests_name("link stream", tests, NULL, NULL);
 }

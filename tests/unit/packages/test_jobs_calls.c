@@ -164,25 +164,21 @@ struct duda_store *jobs_store_find(struct duda_ctx *d)
     return has_store ? &store : NULL;
 }
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     has_store = true;
     result = 0;
     announced = 0;
-    return 0;
 }
 
-static int end(void **state)
+static void teardown(void)
 {
-    (void)state;
     while (work.runners) {
         struct jobs_runner *r = work.runners;
         work.runners = r->next;
         mk_mem_free(r);
     }
     pool_free();
-    return 0;
 }
 
 /* ---- Job types ---- */
@@ -348,17 +344,16 @@ static void jobs_failed_can_be_retried_or_deleted(void **state)
     assert_int_equal(duda_jobs_delete(HANDLER, "mail", id), -ENOTSUP);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(jobs_register_validates_name_and_stack),
-                                       TEST(jobs_register_rejects_duplicate_name),
-                                       TEST(jobs_register_rejects_malformed_schedule),
-                                       TEST(jobs_enqueue_stores_and_announces),
-                                       TEST(jobs_enqueue_rejects_invalid_options),
-                                       TEST(jobs_count_returns_numbers),
-                                       TEST(jobs_list_failed_is_limited),
-                                       TEST(jobs_failed_can_be_retried_or_deleted)};
+    const struct CMUnitTest tests[] = {
+        fixture_test(jobs_register_validates_name_and_stack, setup, teardown),
+        fixture_test(jobs_register_rejects_duplicate_name, setup, teardown),
+        fixture_test(jobs_register_rejects_malformed_schedule, setup, teardown),
+        fixture_test(jobs_enqueue_stores_and_announces, setup, teardown),
+        fixture_test(jobs_enqueue_rejects_invalid_options, setup, teardown),
+        fixture_test(jobs_count_returns_numbers, setup, teardown),
+        fixture_test(jobs_list_failed_is_limited, setup, teardown),
+        fixture_test(jobs_failed_can_be_retried_or_deleted, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

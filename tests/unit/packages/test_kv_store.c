@@ -10,32 +10,23 @@
 #include <unistd.h>
 
 #include "kv/db.h"
+#include "unit/folder.h"
 #include "unit/test.h"
 
-static char folder[] = "/tmp/mk-kv-XXXXXX";
+static struct folder top;
 static struct duda_kv_db *store;
 static char got[4096];
 static struct mk_buf shown = {got, 0, sizeof got, 0, false};
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
-    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(duda_kv_db_open(folder, 64 << 20, false, &store), 0);
-    return 0;
+    folder_setup(&top);
+    assert_int_equal(duda_kv_db_open(top.path, 64 << 20, false, &store), 0);
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    char path[64];
-    (void)state;
     duda_kv_db_close(store);
-    snprintf(path, sizeof path, "%s/data.mdb", folder);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/lock.mdb", folder);
-    unlink(path);
-    return rmdir(folder);
 }
 
 static struct duda_kv_op op(enum duda_kv_op_type verb, const char *key, const char *value, uint64_t ttl)
@@ -214,7 +205,7 @@ static void kv_group_commits_batches_that_fit(void **state)
     struct duda_kv_db *small;
     (void)state;
     duda_kv_db_close(store);
-    assert_int_equal(duda_kv_db_open(folder, 1 << 20, false, &small), 0);
+    assert_int_equal(duda_kv_db_open(top.path, 1 << 20, false, &small), 0);
     store = small;
     duda_kv_batch_add_op(a, op(DUDA_KV_OP_SET, "a", "1", 0));
     duda_kv_batch_add_op(
@@ -237,7 +228,7 @@ static void kv_group_commits_batches_that_fit(void **state)
 static void write_until_killed(int pipe_fd)
 {
     struct duda_kv_db *mine;
-    if (duda_kv_db_open(folder, 64 << 20, true, &mine))
+    if (duda_kv_db_open(top.path, 64 << 20, true, &mine))
         _exit(1);
     store = mine;
     for (int i = 0;; i++) {
@@ -267,7 +258,7 @@ static void kv_killed_writer_loses_no_committed_entry(void **state)
         }
         close(fds[0]);
         waitpid(child, NULL, 0);
-        assert_int_equal(duda_kv_db_open(folder, 64 << 20, true, &store), 0);
+        assert_int_equal(duda_kv_db_open(top.path, 64 << 20, true, &store), 0);
         for (int i = 0; i <= last; i++) {
             char key[16];
             snprintf(key, sizeof key, "k%d", i);
@@ -322,7 +313,7 @@ static void kv_workers_of_one_process_have_separate_readers(void **state)
     memset(old_text, 'o', sizeof old_text - 1);
     memset(new_text, 'n', sizeof new_text - 1);
     write_all(old_text);
-    assert_int_equal(duda_kv_db_open(folder, 64 << 20, false, &l.second), 0);
+    assert_int_equal(duda_kv_db_open(top.path, 64 << 20, false, &l.second), 0);
     assert_int_equal(duda_kv_db_scan(store, MK_STR("k"), MK_STR(""), 1, look_at, &l), 0);
     assert_int_equal(l.n, ENTRIES);
     assert_int_equal(l.n_old, ENTRIES);
@@ -336,15 +327,15 @@ static void kv_workers_of_one_process_have_separate_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(kv_set_and_delete, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_scan_by_prefix, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_entries_expire, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_batch_expectations_are_checked, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_incr_counts_and_expires, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_limits_are_enforced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_group_commits_batches_that_fit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_killed_writer_loses_no_committed_entry, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kv_workers_of_one_process_have_separate_readers, set_up, tear_down),
+        fixture_test(kv_set_and_delete, setup, teardown),
+        fixture_test(kv_scan_by_prefix, setup, teardown),
+        fixture_test(kv_entries_expire, setup, teardown),
+        fixture_test(kv_batch_expectations_are_checked, setup, teardown),
+        fixture_test(kv_incr_counts_and_expires, setup, teardown),
+        fixture_test(kv_limits_are_enforced, setup, teardown),
+        fixture_test(kv_group_commits_batches_that_fit, setup, teardown),
+        fixture_test(kv_killed_writer_loses_no_committed_entry, setup, teardown),
+        fixture_test(kv_workers_of_one_process_have_separate_readers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,18 +8,14 @@
 static struct postgres_prepared_list list;
 static char name[POSTGRES_NAME_MAX];
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     postgres_prepared_init(&list);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     postgres_prepared_clear(&list);
-    return 0;
 }
 
 static struct postgres_prepared *add(const char *text)
@@ -107,11 +103,11 @@ static void prepared_is_disabled_if_server_keeps_forgetting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(prepared_statement_is_found_by_text, begin, stop),
-        cmocka_unit_test_setup_teardown(prepared_names_differ_between_connections, begin, stop),
-        cmocka_unit_test_setup_teardown(prepared_number_is_limited, begin, stop),
-        cmocka_unit_test_setup_teardown(prepared_sweep_returns_names_to_deallocate, begin, stop),
-        cmocka_unit_test_setup_teardown(prepared_is_disabled_if_server_keeps_forgetting, begin, stop),
+        fixture_test(prepared_statement_is_found_by_text, setup, teardown),
+        fixture_test(prepared_names_differ_between_connections, setup, teardown),
+        fixture_test(prepared_number_is_limited, setup, teardown),
+        fixture_test(prepared_sweep_returns_names_to_deallocate, setup, teardown),
+        fixture_test(prepared_is_disabled_if_server_keeps_forgetting, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,22 +65,19 @@ void package_message_queue_wake(struct package_message_queue *in)
 
 /* ---- Test cases ---- */
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&hub, 0, sizeof hub);
     now_ms = 1000000;
     turn_is_set = false;
     n_acquired = 0;
-    return redis_pubsub_init(&hub, NULL, &settings);
+    assert_int_equal(redis_pubsub_init(&hub, NULL, &settings), 0);
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     redis_pubsub_fini(&hub);
     assert_int_equal(n_open, 0);
-    return 0;
 }
 
 static void end_turn(void)
@@ -117,8 +114,8 @@ static void pubsub_without_subscriptions_does_not_connect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pubsub_connects_at_iteration_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(pubsub_without_subscriptions_does_not_connect, set_up, tear_down),
+        fixture_test(pubsub_connects_at_iteration_end, setup, teardown),
+        fixture_test(pubsub_without_subscriptions_does_not_connect, setup, teardown),
     };
     return cmocka_run_group_tests_name("redis hub", tests, NULL, NULL);
 }

@@ -131,9 +131,8 @@ static void pass(uint64_t ms)
     now_ms = until;
 }
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     now_ms = 1000000;
     timer_at = 0;
     conn_state = 0;
@@ -143,19 +142,16 @@ static int set_up(void **state)
     got = mk_buf_growing(4096);
     memset(&queue, 0, sizeof queue);
     assert_int_equal(redis_command_queue_init(&queue, NULL, &settings, NULL), 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     redis_command_queue_fini(&queue);
     mk_buf_free(&got);
     pool_free();
     assert_int_equal(n_acquired, n_released);
     assert_int_equal(n_open, 0);
     assert_int_equal(timer_at, 0);
-    return 0;
 }
 
 /* ---- Test cases ---- */
@@ -294,19 +290,17 @@ static void queue_of_cluster_node_fails_fast(void **state)
     assert_string_equal(queue.conn.stream.link.why, "[REDIS] main, 127.0.0.1:7001: Connection refused");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(queue_replies_follow_command_order),
-        TEST(queue_command_timed_out_is_not_sent),
-        TEST(queue_drops_bytes_of_timed_out_commands),
-        TEST(queue_all_commands_failed_keeps_no_bytes),
-        TEST(queue_distinguishes_lost_from_unsent_commands),
-        TEST(queue_leaves_replica_after_last_reply),
-        TEST(queue_length_is_limited),
-        TEST(queue_of_cluster_node_fails_fast),
+        fixture_test(queue_replies_follow_command_order, setup, teardown),
+        fixture_test(queue_command_timed_out_is_not_sent, setup, teardown),
+        fixture_test(queue_drops_bytes_of_timed_out_commands, setup, teardown),
+        fixture_test(queue_all_commands_failed_keeps_no_bytes, setup, teardown),
+        fixture_test(queue_distinguishes_lost_from_unsent_commands, setup, teardown),
+        fixture_test(queue_leaves_replica_after_last_reply, setup, teardown),
+        fixture_test(queue_length_is_limited, setup, teardown),
+        fixture_test(queue_of_cluster_node_fails_fast, setup, teardown),
     };
     return cmocka_run_group_tests_name("redis queue", tests, NULL, NULL);
 }

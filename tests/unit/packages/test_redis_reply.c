@@ -12,18 +12,16 @@ enum { LIST_MAX = 1000 };
 static struct redis_reply_parser parser;
 static struct duda_redis_reply mine;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     parser = (struct redis_reply_parser){.list_max = LIST_MAX};
     redis_reply_parser_init(&parser);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
     redis_reply_parser_fini(&parser);
-    return pool_stop(state);
+    pool_free();
 }
 
 static void show(struct mk_buf *out, const struct duda_redis_reply *r)
@@ -222,13 +220,13 @@ static void redis_reply_errors_map_to_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(redis_reply_resp2_is_parsed, begin, stop),
-        cmocka_unit_test_setup_teardown(redis_reply_resp3_is_converted_to_resp2, begin, stop),
-        cmocka_unit_test_setup_teardown(redis_reply_attributes_are_skipped, begin, stop),
-        cmocka_unit_test_setup_teardown(redis_reply_pushes_are_separate, begin, stop),
-        cmocka_unit_test_setup_teardown(redis_reply_rejects_malformed, begin, stop),
-        cmocka_unit_test_setup_teardown(redis_reply_lists_are_limited, begin, stop),
-        cmocka_unit_test_setup_teardown(redis_reply_oom_fails_only_that_handler, begin, stop),
+        fixture_test(redis_reply_resp2_is_parsed, setup, teardown),
+        fixture_test(redis_reply_resp3_is_converted_to_resp2, setup, teardown),
+        fixture_test(redis_reply_attributes_are_skipped, setup, teardown),
+        fixture_test(redis_reply_pushes_are_separate, setup, teardown),
+        fixture_test(redis_reply_rejects_malformed, setup, teardown),
+        fixture_test(redis_reply_lists_are_limited, setup, teardown),
+        fixture_test(redis_reply_oom_fails_only_that_handler, setup, teardown),
         cmocka_unit_test(redis_reply_errors_map_to_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

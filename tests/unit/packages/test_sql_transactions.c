@@ -93,22 +93,18 @@ static struct duda_sql_db shop = {.ops = &ops}, bank = {.ops = &ops};
 static struct sql_transactions all;
 static struct duda_sql_result result;
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     n_deferred = n_begun = n_taken = n_committed = n_rolled_back = 0;
     defers_left = SIZE_MAX;
     begin_answers = finish_answers = 0;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     assert_null(all.first);
     assert_int_equal(n_deferred, 0);
     assert_int_equal(n_taken, 0);
-    return 0;
 }
 
 /* ---- Tests ---- */
@@ -165,14 +161,12 @@ static void transaction_failed_begin_leaves_nothing(void **state)
     assert_null(sql_transactions_session(&all, handler(0), &shop));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(transaction_handler_has_one_per_database),
-        TEST(transaction_ended_leaves_no_memory_in_long_handler),
-        TEST(transaction_failed_begin_leaves_nothing),
+        fixture_test(transaction_handler_has_one_per_database, setup, teardown),
+        fixture_test(transaction_ended_leaves_no_memory_in_long_handler, setup, teardown),
+        fixture_test(transaction_failed_begin_leaves_nothing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

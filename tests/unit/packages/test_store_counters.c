@@ -13,17 +13,16 @@ enum { SIZE = 128 << 10, NOW = 1000 };
 
 static struct store_rate_limiter counters;
 
-static int start(void **state)
+static void setup(void)
 {
     void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    (void)state;
-    return memory == MAP_FAILED ? -1 : store_rate_limiter_init(&counters, memory, SIZE);
+    assert_true(memory != MAP_FAILED);
+    assert_int_equal(store_rate_limiter_init(&counters, memory, SIZE), 0);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
-    return munmap(counters.memory, SIZE);
+    assert_int_equal(munmap(counters.memory, SIZE), 0);
 }
 
 static int use(const char *key, uint64_t max, uint64_t now, uint64_t expires)
@@ -116,13 +115,12 @@ static void rate_limiter_killed_process_leaves_no_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rate_limiter_rejects_over_limit_until_window_ends, start, stop),
-        cmocka_unit_test_setup_teardown(rate_limiter_random_keys_do_not_evict_counter_near_limit, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(rate_limiter_evicts_first_to_expire_of_equals, start, stop),
-        cmocka_unit_test_setup_teardown(rate_limiter_too_small_table_is_rejected, start, stop),
-        cmocka_unit_test_setup_teardown(rate_limiter_reopened_table_keeps_counters, start, stop),
-        cmocka_unit_test_setup_teardown(rate_limiter_killed_process_leaves_no_lock, start, stop),
+        fixture_test(rate_limiter_rejects_over_limit_until_window_ends, setup, teardown),
+        fixture_test(rate_limiter_random_keys_do_not_evict_counter_near_limit, setup, teardown),
+        fixture_test(rate_limiter_evicts_first_to_expire_of_equals, setup, teardown),
+        fixture_test(rate_limiter_too_small_table_is_rejected, setup, teardown),
+        fixture_test(rate_limiter_reopened_table_keeps_counters, setup, teardown),
+        fixture_test(rate_limiter_killed_process_leaves_no_lock, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

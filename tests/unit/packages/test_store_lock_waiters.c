@@ -5,11 +5,9 @@
 
 static struct store_lock_waiters waiting;
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&waiting, 0, sizeof waiting);
-    return 0;
 }
 
 static void lock_waiters_count_until_their_next_poll(void **state)
@@ -60,10 +58,10 @@ static void lock_waiters_out_of_range_numbers_have_slots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(lock_waiters_count_until_their_next_poll, set_up),
-        cmocka_unit_test_setup(lock_waiters_latest_deadline_of_worker_counts, set_up),
-        cmocka_unit_test_setup(lock_waiters_generations_have_separate_slots, set_up),
-        cmocka_unit_test_setup(lock_waiters_out_of_range_numbers_have_slots, set_up),
+        fixture_test(lock_waiters_count_until_their_next_poll, setup),
+        fixture_test(lock_waiters_latest_deadline_of_worker_counts, setup),
+        fixture_test(lock_waiters_generations_have_separate_slots, setup),
+        fixture_test(lock_waiters_out_of_range_numbers_have_slots, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,9 @@ enum { NOW = 1800000000, LIMIT = 3, SPAN = 60 };
 
 static struct auth_shared shared;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&shared, 0, sizeof shared);
-    return 0;
 }
 
 static struct auth_attempt_key of(const char *address)
@@ -175,15 +173,16 @@ static void attempts_full_bucket_evicts_expired_first(void **state)
         assert_int_equal(is_counted(i, NOW + 10), i != 7);
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, begin)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(attempts_within_limit_are_not_blocked),       TEST(attempts_span_begins_with_first_attempt),
-        TEST(attempts_clock_set_back_blocks_no_client),    TEST(attempts_correct_password_is_refunded),
-        TEST(attempts_without_limit_are_never_blocked),    TEST(attempts_keys_differ_by_client_and_rule),
-        TEST(attempts_full_bucket_evicts_fewest_attempts), TEST(attempts_full_bucket_evicts_first_to_expire),
-        TEST(attempts_full_bucket_evicts_expired_first)};
+    const struct CMUnitTest tests[] = {fixture_test(attempts_within_limit_are_not_blocked, setup),
+                                       fixture_test(attempts_span_begins_with_first_attempt, setup),
+                                       fixture_test(attempts_clock_set_back_blocks_no_client, setup),
+                                       fixture_test(attempts_correct_password_is_refunded, setup),
+                                       fixture_test(attempts_without_limit_are_never_blocked, setup),
+                                       fixture_test(attempts_keys_differ_by_client_and_rule, setup),
+                                       fixture_test(attempts_full_bucket_evicts_fewest_attempts, setup),
+                                       fixture_test(attempts_full_bucket_evicts_first_to_expire, setup),
+                                       fixture_test(attempts_full_bucket_evicts_expired_first, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,18 +8,15 @@ enum { SPAN = 1000, WAYS = 4 };
 
 static struct auth_cache *cache;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     cache = auth_cache_new();
-    return cache ? 0 : -1;
+    assert_non_null(cache);
 }
 
-static int end(void **state)
+static void teardown(void)
 {
-    (void)state;
     auth_cache_free(cache);
-    return 0;
 }
 
 /* All of these MACs map to the same set. */
@@ -78,12 +75,11 @@ static void auth_cache_sets_are_independent(void **state)
     assert_true(auth_cache_has(cache, other, 2, SPAN));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(auth_cache_entry_expires), TEST(auth_cache_same_password_renews_entry),
-        TEST(auth_cache_full_set_evicts_oldest), TEST(auth_cache_sets_are_independent)};
+    const struct CMUnitTest tests[] = {fixture_test(auth_cache_entry_expires, setup, teardown),
+                                       fixture_test(auth_cache_same_password_renews_entry, setup, teardown),
+                                       fixture_test(auth_cache_full_set_evicts_oldest, setup, teardown),
+                                       fixture_test(auth_cache_sets_are_independent, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,9 @@ enum { NOW = 1800000000, SPAN = 300, SLACK = 4 };
 
 static struct auth_shared shared;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&shared, 0, sizeof shared);
-    return 0;
 }
 
 /* ---- Authenticity ---- */
@@ -171,18 +169,16 @@ static void nonce_full_bucket_finds_oldest_across_wraparound(void **state)
     assert_false(use_at(wrap - 1, 2, 2, wrap + 2));
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, begin)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(nonce_of_this_server_is_accepted),
-                                       TEST(nonce_modified_is_rejected),
-                                       TEST(nonce_count_is_accepted_once),
-                                       TEST(nonce_counts_may_arrive_out_of_order),
-                                       TEST(nonce_count_jump_keeps_replay_protection),
-                                       TEST(nonce_expires_after_span),
-                                       TEST(nonce_full_bucket_evicts_and_invalidates_oldest),
-                                       TEST(nonce_full_bucket_accepts_newer_nonces),
-                                       TEST(nonce_full_bucket_finds_oldest_across_wraparound)};
+    const struct CMUnitTest tests[] = {fixture_test(nonce_of_this_server_is_accepted, setup),
+                                       fixture_test(nonce_modified_is_rejected, setup),
+                                       fixture_test(nonce_count_is_accepted_once, setup),
+                                       fixture_test(nonce_counts_may_arrive_out_of_order, setup),
+                                       fixture_test(nonce_count_jump_keeps_replay_protection, setup),
+                                       fixture_test(nonce_expires_after_span, setup),
+                                       fixture_test(nonce_full_bucket_evicts_and_invalidates_oldest, setup),
+                                       fixture_test(nonce_full_bucket_accepts_newer_nonces, setup),
+                                       fixture_test(nonce_full_bucket_finds_oldest_across_wraparound, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

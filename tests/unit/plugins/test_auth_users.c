@@ -70,21 +70,18 @@ void *mk_config_alloc(struct mk_config *c, size_t size)
 
 static char path[] = "/tmp/monkey-users-XXXXXX";
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     said[0] = '\0';
     memcpy(path + strlen(path) - 6, "XXXXXX", 6);
     close(mkstemp(path));
-    return 0;
 }
 
-static int end(void **state)
+static void teardown(void)
 {
-    (void)state;
     while (n_pieces)
         free(pieces[--n_pieces]);
-    return unlink(path);
+    assert_int_equal(unlink(path), 0);
 }
 
 static const struct auth_users *read_text(const char *text)
@@ -253,19 +250,18 @@ static void users_unknown_user_gets_stable_decoy(void **state)
     assert_null(auth_users_find_decoy(read_text(""), key, MK_STR("d")));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(users_basic_entry_is_found_by_name),
-                                       TEST(users_digest_entry_is_found_by_realm_and_algorithm),
-                                       TEST(users_invalid_lines_are_reported_without_their_text),
-                                       TEST(users_name_has_at_most_255_bytes),
-                                       TEST(users_duplicates_are_reported),
-                                       TEST(users_many_errors_are_summarized),
-                                       TEST(users_weak_hashes_are_reported),
-                                       TEST(users_world_readable_file_is_reported),
-                                       TEST(users_unreadable_file_is_reported),
-                                       TEST(users_unknown_user_gets_stable_decoy)};
+    const struct CMUnitTest tests[] = {
+        fixture_test(users_basic_entry_is_found_by_name, setup, teardown),
+        fixture_test(users_digest_entry_is_found_by_realm_and_algorithm, setup, teardown),
+        fixture_test(users_invalid_lines_are_reported_without_their_text, setup, teardown),
+        fixture_test(users_name_has_at_most_255_bytes, setup, teardown),
+        fixture_test(users_duplicates_are_reported, setup, teardown),
+        fixture_test(users_many_errors_are_summarized, setup, teardown),
+        fixture_test(users_weak_hashes_are_reported, setup, teardown),
+        fixture_test(users_world_readable_file_is_reported, setup, teardown),
+        fixture_test(users_unreadable_file_is_reported, setup, teardown),
+        fixture_test(users_unknown_user_gets_stable_decoy, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

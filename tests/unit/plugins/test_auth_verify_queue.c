@@ -74,26 +74,23 @@ static const struct auth_location place = {.users = &users, .cache_ms = 1000},
 static char hash[CRYPT_OUTPUT_SIZE];
 static struct auth_user ann;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&shared, 0, sizeof shared);
     memset(waits, 0, sizeof waits);
     n_given = n_done = resumed = 0;
     refusal = 0;
     now_ms = 5000;
     desk = auth_verify_queue_new(NULL, &shared);
-    return desk ? 0 : -1;
+    assert_non_null(desk);
 }
 
 /* Finishes all submitted work first, as the worker guarantees. */
-static int end(void **state)
+static void teardown(void)
 {
-    (void)state;
     while (n_done < n_given)
         finish_one();
     auth_verify_queue_free(desk);
-    return 0;
 }
 
 static struct auth_verify_query make_query(const char *password, uint64_t client)
@@ -338,23 +335,22 @@ static void verify_queue_busy_threads_are_retried(void **state)
     assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
     static struct crypt_data data;
-    const struct CMUnitTest tests[] = {TEST(verify_queue_correct_password_is_accepted_and_cached),
-                                       TEST(verify_queue_wrong_password_is_counted),
-                                       TEST(verify_queue_unknown_user_is_rejected),
-                                       TEST(verify_queue_location_without_cache_caches_nothing),
-                                       TEST(verify_queue_identical_queries_share_a_job),
-                                       TEST(verify_queue_query_mac_depends_on_all_parts),
-                                       TEST(verify_queue_runs_two_jobs_at_once_in_order),
-                                       TEST(verify_queue_full_rejects_query),
-                                       TEST(verify_queue_abandoned_job_is_dropped),
-                                       TEST(verify_queue_worker_exit_completes_waiters),
-                                       TEST(verify_queue_without_threads_is_busy),
-                                       TEST(verify_queue_busy_threads_are_retried)};
+    const struct CMUnitTest tests[] = {
+        fixture_test(verify_queue_correct_password_is_accepted_and_cached, setup, teardown),
+        fixture_test(verify_queue_wrong_password_is_counted, setup, teardown),
+        fixture_test(verify_queue_unknown_user_is_rejected, setup, teardown),
+        fixture_test(verify_queue_location_without_cache_caches_nothing, setup, teardown),
+        fixture_test(verify_queue_identical_queries_share_a_job, setup, teardown),
+        fixture_test(verify_queue_query_mac_depends_on_all_parts, setup, teardown),
+        fixture_test(verify_queue_runs_two_jobs_at_once_in_order, setup, teardown),
+        fixture_test(verify_queue_full_rejects_query, setup, teardown),
+        fixture_test(verify_queue_abandoned_job_is_dropped, setup, teardown),
+        fixture_test(verify_queue_worker_exit_completes_waiters, setup, teardown),
+        fixture_test(verify_queue_without_threads_is_busy, setup, teardown),
+        fixture_test(verify_queue_busy_threads_are_retried, setup, teardown)};
     const char *made = crypt_rn("secret", "$5$rounds=1000$salt", &data, (int)sizeof data);
     (void)snprintf(hash, sizeof hash, "%s", made ? made : "");
     ann = (struct auth_user){.name = MK_STR("ann"), .hash = mk_str_from_c(hash)};

@@ -14,7 +14,7 @@
 #include "cgroup.h"
 #include "unit/folder.h"
 
-static char folder[] = "/tmp/monkey-limits-XXXXXX";
+static struct folder top;
 
 /* The file whose write fails, and the error of the write. */
 static const char *refused;
@@ -34,7 +34,7 @@ ssize_t __wrap_write(int fd, const void *p, size_t n)
 static void put(const char *name, const char *text)
 {
     char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(path, sizeof path, "%s/%s", top.path, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
@@ -44,14 +44,14 @@ static void put(const char *name, const char *text)
 static void make(const char *name)
 {
     char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(path, sizeof path, "%s/%s", top.path, name);
     assert_int_equal(mkdir(path, 0755), 0);
 }
 
 static void assert_text(const char *name, const char *wanted)
 {
     char path[PATH_MAX], text[256] = "";
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(path, sizeof path, "%s/%s", top.path, name);
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
@@ -59,13 +59,11 @@ static void assert_text(const char *name, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static int begin(void **state)
+static void setup(void)
 {
     char mounts[512];
-    (void)state;
-    memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
-    assert_non_null(mkdtemp(folder));
-    (void)snprintf(mounts, sizeof mounts, "proc /proc proc rw 0 0\ncgroup2 %s cgroup2 rw 0 0\n", folder);
+    folder_setup(&top);
+    (void)snprintf(mounts, sizeof mounts, "proc /proc proc rw 0 0\ncgroup2 %s cgroup2 rw 0 0\n", top.path);
     put("mounts", mounts);
     put("cgroup", "4:memory:/old\n0::/\n");
     put("cgroup.controllers", "cpuset cpu io memory\n");
@@ -75,22 +73,14 @@ static int begin(void **state)
     put("shop/cgroup.procs", "");
     put("shop/cpu.max", "");
     put("shop/memory.max", "");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    (void)nftw(folder, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    return 0;
 }
 
 static struct isolate_cgroup_path find(void)
 {
     struct isolate_cgroup_path place;
     char why[ISOLATE_CGROUP_ERROR_MAX] = "";
-    assert_true(isolate_cgroup_find_own(folder, &place, why));
-    assert_string_equal(place.mount, folder);
+    assert_true(isolate_cgroup_find_own(top.path, &place, why));
+    assert_string_equal(place.mount, top.path);
     return place;
 }
 
@@ -130,7 +120,7 @@ static void cgroup_without_version_2_mount_is_rejected(void **state)
     struct isolate_cgroup_path place;
     (void)state;
     put("mounts", "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
-    assert_false(isolate_cgroup_find_own(folder, &place, why));
+    assert_false(isolate_cgroup_find_own(top.path, &place, why));
     assert_non_null(strstr(why, "there are no control groups of version 2"));
     assert_false(isolate_cgroup_find_own("/there/is/no/such/folder", &place, why));
     assert_non_null(strstr(why, "there are no control groups of version 2"));
@@ -142,7 +132,7 @@ static void cgroup_process_outside_version_2_is_rejected(void **state)
     struct isolate_cgroup_path place;
     (void)state;
     put("cgroup", "4:memory:/old\n10::/odd\n");
-    assert_false(isolate_cgroup_find_own(folder, &place, why));
+    assert_false(isolate_cgroup_find_own(top.path, &place, why));
     assert_non_null(strstr(why, "this process has no control group of version 2"));
 }
 
@@ -250,7 +240,7 @@ static void cgroup_children_move_with_server(void **state)
     assert_true(fd >= 0);
     close(fd);
     char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/monkey.service/server/cgroup.procs", folder);
+    (void)snprintf(path, sizeof path, "%s/monkey.service/server/cgroup.procs", top.path);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(read(fd, moved, sizeof moved - 1) > 0);
     close(fd);
@@ -312,7 +302,7 @@ static void cgroup_create_makes_group_folder(void **state)
                      -1); /* no kernel creates the files in this folder */
     assert_non_null(strstr(why, "cannot write"));
     assert_non_null(strstr(why, "/other/cpu.max"));
-    (void)snprintf(path, sizeof path, "%s/other", folder);
+    (void)snprintf(path, sizeof path, "%s/other", top.path);
     assert_int_equal(stat(path, &st), 0);
     assert_true(S_ISDIR(st.st_mode));
     assert_int_equal(isolate_cgroup_create(&place, "no/other", &limits, why), -1);
@@ -348,26 +338,24 @@ static void cgroup_remove_deletes_group(void **state)
     (void)state;
     make("gone");
     isolate_cgroup_remove(&place, "gone");
-    (void)snprintf(path, sizeof path, "%s/gone", folder);
+    (void)snprintf(path, sizeof path, "%s/gone", top.path);
     assert_int_equal(stat(path, &st), -1);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(cgroup_limits_are_written_before_process_enters),
-                                       TEST(cgroup_missing_controller_is_reported),
-                                       TEST(cgroup_without_version_2_mount_is_rejected),
-                                       TEST(cgroup_server_moves_into_subgroup),
-                                       TEST(cgroup_children_move_with_server),
-                                       TEST(cgroup_process_that_cannot_move_is_an_error),
-                                       TEST(cgroup_process_that_has_exited_is_ignored),
-                                       TEST(cgroup_create_makes_group_folder),
-                                       TEST(cgroup_controller_is_enabled_once),
-                                       TEST(cgroup_remove_deletes_group),
-                                       TEST(cgroup_process_outside_version_2_is_rejected),
-                                       TEST(cgroup_own_group_is_found),
-                                       TEST(cgroup_create_leaves_one_descriptor_open)};
+    const struct CMUnitTest tests[] = {fixture_test(cgroup_limits_are_written_before_process_enters, setup),
+                                       fixture_test(cgroup_missing_controller_is_reported, setup),
+                                       fixture_test(cgroup_without_version_2_mount_is_rejected, setup),
+                                       fixture_test(cgroup_server_moves_into_subgroup, setup),
+                                       fixture_test(cgroup_children_move_with_server, setup),
+                                       fixture_test(cgroup_process_that_cannot_move_is_an_error, setup),
+                                       fixture_test(cgroup_process_that_has_exited_is_ignored, setup),
+                                       fixture_test(cgroup_create_makes_group_folder, setup),
+                                       fixture_test(cgroup_controller_is_enabled_once, setup),
+                                       fixture_test(cgroup_remove_deletes_group, setup),
+                                       fixture_test(cgroup_process_outside_version_2_is_rejected, setup),
+                                       fixture_test(cgroup_own_group_is_found, setup),
+                                       fixture_test(cgroup_create_leaves_one_descriptor_open, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,11 @@ enum { NOW = 1000000 };
 
 static struct isolate_lifecycle life;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     life = (struct isolate_lifecycle){0};
     mk_sm_init(&life.state, &isolate_lifecycle_machine, ISOLATE_DOWN);
     mk_sm_init(&life.pending, &isolate_lifecycle_pending_machine, ISOLATE_PENDING_START);
-    return 0;
 }
 
 static void expect(enum isolate_state state, enum isolate_pending pending)
@@ -46,7 +44,7 @@ static void on_down_state(void)
 {
 }
 
-static void start(void)
+static void start_process(void)
 {
     assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
     isolate_lifecycle_started(&life, NOW, true);
@@ -54,14 +52,14 @@ static void start(void)
 
 static void serve(void)
 {
-    start();
+    start_process();
     assert_true(isolate_lifecycle_ready(&life));
     assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_START);
 }
 
 static void restart(void)
 {
-    start();
+    start_process();
     isolate_lifecycle_restart(&life);
 }
 
@@ -77,13 +75,13 @@ static void end(void)
 }
 
 static void (*const reach[ISOLATE_STATES])(void) = {
-    [ISOLATE_DOWN] = on_down_state, [ISOLATE_STARTING] = start, [ISOLATE_SERVING] = serve,
-    [ISOLATE_RESTARTING] = restart, [ISOLATE_DRAINING] = drain, [ISOLATE_ENDED] = end,
+    [ISOLATE_DOWN] = on_down_state, [ISOLATE_STARTING] = start_process, [ISOLATE_SERVING] = serve,
+    [ISOLATE_RESTARTING] = restart, [ISOLATE_DRAINING] = drain,         [ISOLATE_ENDED] = end,
 };
 
 static void enter(enum isolate_state state)
 {
-    begin(NULL);
+    setup();
     reach[state]();
     assert_int_equal(life.state.state, state);
 }
@@ -172,11 +170,11 @@ static void lifecycle_ready_counts_while_starting_or_serving(void **state)
 static void lifecycle_ready_of_killed_process_completes_no_reload(void **state)
 {
     (void)state;
-    start();
+    start_process();
     assert_int_equal(isolate_lifecycle_reload(&life), SIGKILL);
     assert_false(isolate_lifecycle_ready(&life));
     assert_false(isolate_lifecycle_died(&life, NOW));
-    start();
+    start_process();
     assert_true(isolate_lifecycle_ready(&life));
     assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_RELOAD);
     assert_int_equal(isolate_lifecycle_pop_reply(&life), 0);
@@ -261,21 +259,19 @@ static void lifecycle_down_cannot_become_serving(void **state)
     assert_bug(move_to_serving, &life, "isolated group, draining: it has a time to end");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(lifecycle_state_machine_has_these_transitions),
-        TEST(lifecycle_reload_depends_on_state),
-        TEST(lifecycle_end_depends_on_state),
-        TEST(lifecycle_death_depends_on_state),
-        TEST(lifecycle_ready_counts_while_starting_or_serving),
-        TEST(lifecycle_ready_of_killed_process_completes_no_reload),
-        TEST(lifecycle_reload_completes_after_begin_and_ready),
-        TEST(lifecycle_starting_and_draining_have_deadlines),
-        TEST(lifecycle_early_deaths_back_off_up_to_limit),
-        TEST(lifecycle_down_cannot_become_serving),
+        fixture_test(lifecycle_state_machine_has_these_transitions, setup),
+        fixture_test(lifecycle_reload_depends_on_state, setup),
+        fixture_test(lifecycle_end_depends_on_state, setup),
+        fixture_test(lifecycle_death_depends_on_state, setup),
+        fixture_test(lifecycle_ready_counts_while_starting_or_serving, setup),
+        fixture_test(lifecycle_ready_of_killed_process_completes_no_reload, setup),
+        fixture_test(lifecycle_reload_completes_after_begin_and_ready, setup),
+        fixture_test(lifecycle_starting_and_draining_have_deadlines, setup),
+        fixture_test(lifecycle_early_deaths_back_off_up_to_limit, setup),
+        fixture_test(lifecycle_down_cannot_become_serving, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

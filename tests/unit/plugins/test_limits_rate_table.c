@@ -10,11 +10,9 @@ enum { NOW = 1000000, MS = LIMITS_TICKS, COST = 100 * MS };
 
 static struct limits_bucket line;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&line, 0, sizeof line);
-    return 0;
 }
 
 static uint64_t subject(uint64_t client)
@@ -141,18 +139,16 @@ static void rate_table_time_may_wrap(void **state)
     assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0); /* not 149 - 50 ms: almost a wraparound has passed */
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, begin)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(rate_table_client_waits_for_its_interval),
-                                       TEST(rate_table_burst_is_free),
-                                       TEST(rate_table_wait_within_maximum_is_charged),
-                                       TEST(rate_table_refund_restores_capacity),
-                                       TEST(rate_table_full_bucket_evicts_least_charged),
-                                       TEST(rate_table_full_bucket_evicts_expired_first),
-                                       TEST(rate_table_free_slot_is_used_first),
-                                       TEST(rate_table_zero_hash_is_counted),
-                                       TEST(rate_table_time_may_wrap)};
+    const struct CMUnitTest tests[] = {fixture_test(rate_table_client_waits_for_its_interval, setup),
+                                       fixture_test(rate_table_burst_is_free, setup),
+                                       fixture_test(rate_table_wait_within_maximum_is_charged, setup),
+                                       fixture_test(rate_table_refund_restores_capacity, setup),
+                                       fixture_test(rate_table_full_bucket_evicts_least_charged, setup),
+                                       fixture_test(rate_table_full_bucket_evicts_expired_first, setup),
+                                       fixture_test(rate_table_free_slot_is_used_first, setup),
+                                       fixture_test(rate_table_zero_hash_is_counted, setup),
+                                       fixture_test(rate_table_time_may_wrap, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Response bodies sent at a limited rate. The test controls the clock, the timer and the body. */
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 #include <errno.h>
@@ -101,24 +102,20 @@ uint64_t limits_rate_key_hash(const struct limits_rule *rule, const struct limit
 
 static struct limits_table *table;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
-    table = calloc(1, sizeof *table);
+    table = heap_setup(sizeof *table);
     now = 1000000;
     has_memory = true;
     resumed = 0;
     timer = NULL;
-    return table ? 0 : -1;
 }
 
-static int end(void **state)
+static void teardown(void)
 {
-    (void)state;
-    free(table);
     free(room);
     room = NULL;
-    return timer ? -1 : 0; /* the timer was stopped */
+    assert_null(timer); /* the timer was stopped */
 }
 
 /* Starts a response with this many bytes, or of unknown length. Returns true if it gets a filter. */
@@ -341,16 +338,19 @@ static void throttle_without_memory_is_off(void **state)
     close_response();
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(throttle_body_is_sent_in_portions),  TEST(throttle_small_reads_share_portion),
-        TEST(throttle_timer_resumes_request),     TEST(throttle_rate_holds_over_time),
-        TEST(throttle_portion_grows_with_rate),   TEST(throttle_short_body_needs_no_filter),
-        TEST(throttle_first_bytes_are_free),      TEST(throttle_responses_of_client_share_rate),
-        TEST(throttle_unsent_bytes_are_refunded), TEST(throttle_slowest_rule_applies),
-        TEST(throttle_long_wait_is_not_charged),  TEST(throttle_without_memory_is_off)};
+    const struct CMUnitTest tests[] = {fixture_test(throttle_body_is_sent_in_portions, setup, teardown),
+                                       fixture_test(throttle_small_reads_share_portion, setup, teardown),
+                                       fixture_test(throttle_timer_resumes_request, setup, teardown),
+                                       fixture_test(throttle_rate_holds_over_time, setup, teardown),
+                                       fixture_test(throttle_portion_grows_with_rate, setup, teardown),
+                                       fixture_test(throttle_short_body_needs_no_filter, setup, teardown),
+                                       fixture_test(throttle_first_bytes_are_free, setup, teardown),
+                                       fixture_test(throttle_responses_of_client_share_rate, setup, teardown),
+                                       fixture_test(throttle_unsent_bytes_are_refunded, setup, teardown),
+                                       fixture_test(throttle_slowest_rule_applies, setup, teardown),
+                                       fixture_test(throttle_long_wait_is_not_charged, setup, teardown),
+                                       fixture_test(throttle_without_memory_is_off, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

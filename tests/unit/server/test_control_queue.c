@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static int master, worker;
@@ -12,20 +13,17 @@ static struct mk_control_buffer room;
 static struct mk_control_message m;
 static char much[MK_CONTROL_TEXT];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
+    fd_setup(&master);
+    fd_setup(&worker);
     box = (struct mk_control_queue){0};
-    return mk_control_open(&master, &worker);
+    assert_int_equal(mk_control_open(&master, &worker), 0);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_control_queue_clear(&box);
-    mk_fd_close(&master);
-    mk_fd_close(&worker);
-    return 0;
 }
 
 static mk_err send_number(int number, size_t len)
@@ -104,10 +102,10 @@ static void control_queue_drops_messages_without_receiver(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(control_queue_sends_at_once_if_possible, start, stop),
-        cmocka_unit_test_setup_teardown(control_queue_keeps_order_when_socket_is_full, start, stop),
-        cmocka_unit_test_setup_teardown(control_queue_keeps_descriptors, start, stop),
-        cmocka_unit_test_setup_teardown(control_queue_drops_messages_without_receiver, start, stop),
+        fixture_test(control_queue_sends_at_once_if_possible, setup, teardown),
+        fixture_test(control_queue_keeps_order_when_socket_is_full, setup, teardown),
+        fixture_test(control_queue_keeps_descriptors, setup, teardown),
+        fixture_test(control_queue_drops_messages_without_receiver, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

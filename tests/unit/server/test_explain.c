@@ -6,10 +6,9 @@
 static struct configured c;
 static char said[65536];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    configured_begin(&c);
+    configured_setup(&c);
     folder_add_folder(&c.folder, "site/dir");
     folder_add_link(&c.folder, "site/link", "index.html");
     configured_expect(
@@ -17,7 +16,6 @@ static int start(void **state)
             "[HOST]\n    ServerName one.example\n    DocumentRoot site\n"
             "[ROUTES]\n    /old/* redirect 302 https://example.org\n    *.php status 403\n    /* static\n"
             "[HOST]\n    ServerName *.two.example\n    DocumentRoot site\n    Fallback index.html\n");
-    return 0;
 }
 
 static mk_str explain(const char *method, const char *url)
@@ -125,13 +123,13 @@ static void explain_rejects_malformed_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(explain_shows_every_step, start, harness_stop),
-        cmocka_unit_test_setup_teardown(explain_gives_reason_for_vhost, start, harness_stop),
-        cmocka_unit_test_setup_teardown(explain_names_route, start, harness_stop),
-        cmocka_unit_test_setup_teardown(explain_describes_file_errors, start, harness_stop),
-        cmocka_unit_test_setup_teardown(explain_describes_response_to_other_methods, start, harness_stop),
-        cmocka_unit_test_setup_teardown(explain_describes_rejected_path, start, harness_stop),
-        cmocka_unit_test_setup_teardown(explain_rejects_malformed_request, start, harness_stop),
+        fixture_test(explain_shows_every_step, setup),
+        fixture_test(explain_gives_reason_for_vhost, setup),
+        fixture_test(explain_names_route, setup),
+        fixture_test(explain_describes_file_errors, setup),
+        fixture_test(explain_describes_response_to_other_methods, setup),
+        fixture_test(explain_describes_rejected_path, setup),
+        fixture_test(explain_rejects_malformed_request, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,13 @@
 
 static struct configured c;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    configured_begin(&c);
+    configured_setup(&c);
     folder_add(&c.folder, "monkey.conf",
                MK_STR("[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n"
                       "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n"
                       "[HOST]\n    ServerName two\n    DocumentRoot site\n    Fallback index.html\n"));
-    return 0;
 }
 
 static bool explain(void)
@@ -35,7 +33,7 @@ static void explain_oom_fails_cleanly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(explain_oom_fails_cleanly, start, harness_stop),
+        fixture_test(explain_oom_fails_cleanly, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,11 @@
 static struct mk_lifecycle life;
 static struct mk_lifecycle_workers workers;
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
     life = (struct mk_lifecycle){0};
     mk_sm_init(&life.phase, &mk_lifecycle_machine, MK_PHASE_PREPARING_FIRST);
     workers = (struct mk_lifecycle_workers){.old_wanted = 2};
-    return 0;
 }
 
 static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
@@ -215,19 +213,19 @@ static void lifecycle_failed_reload_keeps_old_configuration(void **state)
     mk_lifecycle_trial_done(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
-    begin(NULL);
+    setup();
     try_reload();
     mk_lifecycle_trial_done(&life, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
     mk_lifecycle_config_loaded(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
-    begin(NULL);
+    setup();
     prepare_reload();
     mk_lifecycle_plugins_prepared(&life, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
-    begin(NULL);
+    setup();
     start_reload();
     mk_lifecycle_worker_died_early(&life);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
@@ -285,7 +283,7 @@ static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
-        begin(NULL);
+        setup();
         reloading[i]();
         enum mk_lifecycle_phase phase = life.phase.state;
         mk_lifecycle_request_reload(&life);
@@ -302,7 +300,7 @@ static void lifecycle_slow_reload_without_next_continues(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
-        begin(NULL);
+        setup();
         reloading[i]();
         enum mk_lifecycle_phase phase = life.phase.state;
         mk_lifecycle_reload_is_slow(&life);
@@ -338,7 +336,7 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        begin(NULL);
+        setup();
         reloading[i]();
         enum mk_lifecycle_phase phase = life.phase.state;
         mk_lifecycle_reload_is_slow(&life);
@@ -419,14 +417,14 @@ static void lifecycle_shutdown_kills_starting_workers(void **state)
     (void)state;
     start_reload();
     assert_true(mk_lifecycle_begin_shutdown(&life, true).kills_starting);
-    begin(NULL);
+    setup();
     start_reload();
     assert_false(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
-    begin(NULL);
+    setup();
     start_reload();
     mk_lifecycle_reload_is_slow(&life);
     assert_true(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
-    begin(NULL);
+    setup();
     serve();
     assert_false(mk_lifecycle_begin_shutdown(&life, true).kills_starting);
 }
@@ -620,9 +618,10 @@ static void expect_rule(enum event event, enum mk_lifecycle_phase in)
 
 static void lifecycle_event_has_one_effect_in_each_phase(void **state)
 {
+    (void)state;
     for (unsigned phase = 0; phase < MK_PHASES; phase++)
         for (unsigned event = 0; event < EVENTS; event++) {
-            begin(state);
+            setup();
             reach[phase]();
             assert_int_equal(life.phase.state, phase);
             happen((enum event)event);
@@ -685,13 +684,14 @@ static void expect_rest(void)
  * transition. */
 static void lifecycle_settles_after_random_events(void **state)
 {
+    (void)state;
     static const enum event any[] = {RELOAD,       TRIED,       TRIED_IN_VAIN, PREPARED,
                                      NOT_PREPARED, NOT_STARTED, SLOW,          SLOW_AND_LOSS,
                                      LOSS,         LATE,        READY,         READY_AND_QUIET};
     unsigned seen = 0;
     seed = 20261128;
     for (int round = 0; round < 20000; round++) {
-        begin(state);
+        setup();
         for (int i = 0; i < 20; i++) {
             (void)flip();
             happen(any[(seed >> 16 & 0x7fff) % MK_LEN(any)]);
@@ -748,46 +748,44 @@ static void lifecycle_finished_reload_is_not_slow(void **state)
     assert_false(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(lifecycle_start_waits_until_all_workers_serve),
-        TEST(lifecycle_start_with_failed_plugin_starts_no_workers),
-        TEST(lifecycle_start_fails_if_fork_fails),
-        TEST(lifecycle_start_fails_after_early_death),
-        TEST(lifecycle_reload_during_start_follows_start),
-        TEST(lifecycle_early_death_while_serving_is_ignored),
-        TEST(lifecycle_upgrade_needs_serving),
-        TEST(lifecycle_reload_hands_over_when_all_new_workers_serve),
-        TEST(lifecycle_reload_without_old_workers_finishes_at_once),
-        TEST(lifecycle_handover_times_out),
-        TEST(lifecycle_handover_ignores_early_death),
-        TEST(lifecycle_failed_reload_keeps_old_configuration),
-        TEST(lifecycle_reload_is_abandoned_if_fork_fails),
-        TEST(lifecycle_reload_is_abandoned_after_early_death),
-        TEST(lifecycle_reload_during_reload_follows_once),
-        TEST(lifecycle_reload_during_preparation_follows_failure),
-        TEST(lifecycle_slow_reload_yields_to_next_in_each_phase),
-        TEST(lifecycle_slow_reload_without_next_continues),
-        TEST(lifecycle_slow_reload_is_given_up_after_death),
-        TEST(lifecycle_reload_slow_after_death_is_given_up),
-        TEST(lifecycle_slow_trial_continues_after_death),
-        TEST(lifecycle_unexpected_results_are_ignored),
-        TEST(lifecycle_shutdown_waits_for_last_worker),
-        TEST(lifecycle_fast_shutdown_follows_graceful_one),
-        TEST(lifecycle_shutdown_drops_due_step),
-        TEST(lifecycle_shutdown_starts_nothing),
-        TEST(lifecycle_shutdown_kills_starting_workers),
-        TEST(lifecycle_restart_backs_off_up_to_limit),
-        TEST(lifecycle_restart_after_long_life_is_immediate),
-        TEST(lifecycle_state_machine_has_these_transitions),
-        TEST(lifecycle_event_has_one_effect_in_each_phase),
-        TEST(lifecycle_settles_after_random_events),
-        TEST(lifecycle_handover_needs_no_due_step),
-        TEST(lifecycle_slow_reload_stays_slow_in_later_phases),
-        TEST(lifecycle_finished_reload_is_not_slow),
+        fixture_test(lifecycle_start_waits_until_all_workers_serve, setup),
+        fixture_test(lifecycle_start_with_failed_plugin_starts_no_workers, setup),
+        fixture_test(lifecycle_start_fails_if_fork_fails, setup),
+        fixture_test(lifecycle_start_fails_after_early_death, setup),
+        fixture_test(lifecycle_reload_during_start_follows_start, setup),
+        fixture_test(lifecycle_early_death_while_serving_is_ignored, setup),
+        fixture_test(lifecycle_upgrade_needs_serving, setup),
+        fixture_test(lifecycle_reload_hands_over_when_all_new_workers_serve, setup),
+        fixture_test(lifecycle_reload_without_old_workers_finishes_at_once, setup),
+        fixture_test(lifecycle_handover_times_out, setup),
+        fixture_test(lifecycle_handover_ignores_early_death, setup),
+        fixture_test(lifecycle_failed_reload_keeps_old_configuration, setup),
+        fixture_test(lifecycle_reload_is_abandoned_if_fork_fails, setup),
+        fixture_test(lifecycle_reload_is_abandoned_after_early_death, setup),
+        fixture_test(lifecycle_reload_during_reload_follows_once, setup),
+        fixture_test(lifecycle_reload_during_preparation_follows_failure, setup),
+        fixture_test(lifecycle_slow_reload_yields_to_next_in_each_phase, setup),
+        fixture_test(lifecycle_slow_reload_without_next_continues, setup),
+        fixture_test(lifecycle_slow_reload_is_given_up_after_death, setup),
+        fixture_test(lifecycle_reload_slow_after_death_is_given_up, setup),
+        fixture_test(lifecycle_slow_trial_continues_after_death, setup),
+        fixture_test(lifecycle_unexpected_results_are_ignored, setup),
+        fixture_test(lifecycle_shutdown_waits_for_last_worker, setup),
+        fixture_test(lifecycle_fast_shutdown_follows_graceful_one, setup),
+        fixture_test(lifecycle_shutdown_drops_due_step, setup),
+        fixture_test(lifecycle_shutdown_starts_nothing, setup),
+        fixture_test(lifecycle_shutdown_kills_starting_workers, setup),
+        fixture_test(lifecycle_restart_backs_off_up_to_limit, setup),
+        fixture_test(lifecycle_restart_after_long_life_is_immediate, setup),
+        fixture_test(lifecycle_state_machine_has_these_transitions, setup),
+        fixture_test(lifecycle_event_has_one_effect_in_each_phase, setup),
+        fixture_test(lifecycle_settles_after_random_events, setup),
+        fixture_test(lifecycle_handover_needs_no_due_step, setup),
+        fixture_test(lifecycle_slow_reload_stays_slow_in_later_phases, setup),
+        fixture_test(lifecycle_finished_reload_is_not_slow, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

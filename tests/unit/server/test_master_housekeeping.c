@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "setup/certificates.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -28,27 +29,17 @@ static void watch(struct mk_config_generation *g)
     assert_true(mk_file_watch_add(&g->watched, &arena, folder_path(&folder, "a.pem", path)));
 }
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     n_told = 0;
-    folder_init(&folder);
-    mk_arena_init(&arena, NULL);
+    folder_setup(&folder);
+    arena_setup(&arena);
     loop.now_ms = 1000;
     mk_timer_wheel_init(&loop.wheel, loop.now_ms);
     mk_master_housekeeping_init(&upkeep, &loop, NULL, on_change);
     folder_add(&folder, "a.pem", MK_STR("one"));
     watch(&first);
     mk_master_housekeeping_set_config(&upkeep, &first);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
-    folder_fini(&folder);
-    return 0;
 }
 
 static void pass(uint32_t ms)
@@ -128,13 +119,12 @@ static void add_certificate(struct certificate *c, const char *name, int64_t lef
     first.contexts = &c->made;
 }
 
-static int set_up_tls(void **state)
+static void setup_tls(void)
 {
-    set_up(state);
+    setup();
     told[0] = '\0';
     upkeep.log = &sink;
     first.tls = &module;
-    return 0;
 }
 
 static void housekeeping_expiring_certificate_is_logged_daily(void **state)
@@ -195,15 +185,12 @@ static void housekeeping_replaced_configuration_is_not_logged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(housekeeping_unchanged_files_are_not_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(housekeeping_settled_change_is_reported_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(housekeeping_files_reloaded_before_settling_are_not_reported, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(housekeeping_expiring_certificate_is_logged_daily, set_up_tls,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(housekeeping_expired_certificate_is_an_error, set_up_tls, tear_down),
-        cmocka_unit_test_setup_teardown(housekeeping_replaced_configuration_is_not_logged, set_up_tls,
-                                        tear_down),
+        fixture_test(housekeeping_unchanged_files_are_not_reported, setup),
+        fixture_test(housekeeping_settled_change_is_reported_once, setup),
+        fixture_test(housekeeping_files_reloaded_before_settling_are_not_reported, setup),
+        fixture_test(housekeeping_expiring_certificate_is_logged_daily, setup_tls),
+        fixture_test(housekeeping_expired_certificate_is_an_error, setup_tls),
+        fixture_test(housekeeping_replaced_configuration_is_not_logged, setup_tls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "os/regex.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 /* Replaces PCRE2: "bad" is invalid, "big" runs out of memory, and for "no" there is no library. */
@@ -39,20 +40,16 @@ static struct mk_arena arena;
 static struct mk_conf_report report;
 static const struct mk_conf_source_pos at = {.file = MK_STR_INIT("a.conf"), .line = 3};
 
-static int begin(void **state)
+static void setup(void)
 {
-    (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_setup(&arena);
     mk_conf_report_init(&report, &arena);
-    return 0;
 }
 
-static int end(void **state)
+static void teardown(void)
 {
-    (void)state;
-    mk_arena_fini(&arena);
+    harness_teardown(NULL); /* the arena frees the expressions */
     assert_int_equal(n_live, 0);
-    return 0;
 }
 
 static void conf_regex_is_freed_with_the_arena(void **state)
@@ -105,11 +102,11 @@ static void conf_regex_posix_matches_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(conf_regex_is_freed_with_the_arena, begin, end),
-        cmocka_unit_test_setup_teardown(conf_regex_error_is_reported, begin, end),
-        cmocka_unit_test_setup_teardown(conf_regex_missing_library_is_reported, begin, end),
-        cmocka_unit_test_setup_teardown(conf_regex_oom_is_not_a_mistake, begin, end),
-        cmocka_unit_test_setup_teardown(conf_regex_posix_matches_anywhere, begin, end),
+        fixture_test(conf_regex_is_freed_with_the_arena, setup, teardown),
+        fixture_test(conf_regex_error_is_reported, setup, teardown),
+        fixture_test(conf_regex_missing_library_is_reported, setup, teardown),
+        fixture_test(conf_regex_oom_is_not_a_mistake, setup, teardown),
+        fixture_test(conf_regex_posix_matches_anywhere, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,9 @@
 
 static struct configured c;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    configured_begin(&c);
-    return 0;
+    configured_setup(&c);
 }
 
 #define HOST "[HOST]\n    DocumentRoot site\n"
@@ -394,27 +392,26 @@ static void config_unavailable_handlers_answer_501(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(config_host_with_a_folder_is_enough, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_hosts_inherit_and_override_settings, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_default_host_can_be_selected, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_hosts_with_the_same_name_have_distinct_ids, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(config_routes_keep_their_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_sections_belong_to_the_preceding_host, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_media_types_are_added, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_logs_are_opened_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_limits_are_those_of_the_nearest_section, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_hosts_and_locations_have_own_logs, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_command_line_overrides_it, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_can_be_a_folder, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_can_be_a_text, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_printed_can_be_loaded, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_mistakes_are_reported_with_their_line, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_all_mistakes_are_reported_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_missing_file_is_reported, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_report_outlives_the_configuration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_load_leaks_no_descriptor, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_unavailable_handlers_answer_501, start, harness_stop),
+        fixture_test(config_host_with_a_folder_is_enough, setup),
+        fixture_test(config_hosts_inherit_and_override_settings, setup),
+        fixture_test(config_default_host_can_be_selected, setup),
+        fixture_test(config_hosts_with_the_same_name_have_distinct_ids, setup),
+        fixture_test(config_routes_keep_their_order, setup),
+        fixture_test(config_sections_belong_to_the_preceding_host, setup),
+        fixture_test(config_media_types_are_added, setup),
+        fixture_test(config_logs_are_opened_once, setup),
+        fixture_test(config_limits_are_those_of_the_nearest_section, setup),
+        fixture_test(config_hosts_and_locations_have_own_logs, setup),
+        fixture_test(config_command_line_overrides_it, setup),
+        fixture_test(config_can_be_a_folder, setup),
+        fixture_test(config_can_be_a_text, setup),
+        fixture_test(config_printed_can_be_loaded, setup),
+        fixture_test(config_mistakes_are_reported_with_their_line, setup),
+        fixture_test(config_all_mistakes_are_reported_at_once, setup),
+        fixture_test(config_missing_file_is_reported, setup),
+        fixture_test(config_report_outlives_the_configuration, setup),
+        fixture_test(config_load_leaks_no_descriptor, setup),
+        fixture_test(config_unavailable_handlers_answer_501, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

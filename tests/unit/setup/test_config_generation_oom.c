@@ -28,10 +28,9 @@ struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_r
 static struct configured c;
 static const char *file;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    configured_begin(&c);
+    configured_setup(&c);
     folder_add_folder(&c.folder, "sites");
     folder_add(
         &c.folder, "monkey.conf",
@@ -49,7 +48,6 @@ static int start(void **state)
                       "[HANDLERS]\n    Match /x.*y static\n    Match /z cgi\n"));
     folder_add(&c.folder, "monkey.mime", MK_STR("[MIMETYPES]\n    foo text/foo\n"));
     folder_add(&c.folder, "bad.conf", MK_STR("[SERVER]\n    Workerz 1\n[HOST]\n    DocumentRoot nothing\n"));
-    return 0;
 }
 
 /* An accepted configuration must be complete. */
@@ -116,8 +114,8 @@ static void config_oom_mistakes_are_rejected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(config_oom_is_complete_or_rejected, start, harness_stop),
-        cmocka_unit_test_setup_teardown(config_oom_mistakes_are_rejected, start, harness_stop),
+        fixture_test(config_oom_is_complete_or_rejected, setup),
+        fixture_test(config_oom_mistakes_are_rejected, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "setup/config.h"
 #include "setup/sandbox_rules.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static struct mk_config_generation g;
@@ -11,19 +12,10 @@ static struct mk_loaded_plugin first, second;
 static struct mk_config of_first = {.generation = &g, .plugin = &first},
                         of_second = {.generation = &g, .plugin = &second};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     g = (struct mk_config_generation){.server.sandbox = true};
-    mk_arena_init(&g.arena, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&g.arena);
-    return 0;
+    arena_setup(&g.arena);
 }
 
 static void expect(const struct mk_loaded_plugin *by, const char *line)
@@ -103,11 +95,11 @@ static void sandbox_off_watches_no_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sandbox_permissions_are_per_plugin, start, stop),
-        cmocka_unit_test_setup_teardown(sandbox_permissions_are_not_duplicated, start, stop),
-        cmocka_unit_test_setup_teardown(sandbox_permissions_are_one_line, start, stop),
-        cmocka_unit_test_setup_teardown(sandbox_resolver_files_are_watched, start, stop),
-        cmocka_unit_test_setup_teardown(sandbox_off_watches_no_files, start, stop),
+        fixture_test(sandbox_permissions_are_per_plugin, setup),
+        fixture_test(sandbox_permissions_are_not_duplicated, setup),
+        fixture_test(sandbox_permissions_are_one_line, setup),
+        fixture_test(sandbox_resolver_files_are_watched, setup),
+        fixture_test(sandbox_off_watches_no_files, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -13,14 +13,12 @@ static struct mk_arena arena;
 static struct mk_file_watch *list;
 static char path[PATH_MAX];
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
-    folder_begin(&folder);
-    arena_begin(&arena);
+    folder_setup(&folder);
+    arena_setup(&arena);
     list = NULL;
     folder_path(&folder, "a.pem", path);
-    return 0;
 }
 
 static void file_watch_unchanged_file_is_not_reported(void **state)
@@ -77,11 +75,10 @@ static void file_watch_follows_links(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(file_watch_unchanged_file_is_not_reported, set_up, harness_stop),
-        cmocka_unit_test_setup_teardown(file_watch_creation_and_deletion_are_reported_once, set_up,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(file_watch_replaced_file_is_reported, set_up, harness_stop),
-        cmocka_unit_test_setup_teardown(file_watch_follows_links, set_up, harness_stop),
+        fixture_test(file_watch_unchanged_file_is_not_reported, setup),
+        fixture_test(file_watch_creation_and_deletion_are_reported_once, setup),
+        fixture_test(file_watch_replaced_file_is_reported, setup),
+        fixture_test(file_watch_follows_links, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,35 +9,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit/folder.h"
 #include "unit/test.h"
 
-static char base[] = "/tmp/monkey-folders-XXXXXX";
+static struct folder top;
 
 static const char *under(const char *name)
 {
     static char path[4][PATH_MAX];
     static unsigned i;
     char *to = path[i++ % 4];
-    assert_true(snprintf(to, PATH_MAX, "%s/%s", base, name) < PATH_MAX);
+    assert_true(snprintf(to, PATH_MAX, "%s/%s", top.path, name) < PATH_MAX);
     return to;
 }
 
-static int make_base(void **state)
+static void setup(void)
 {
-    (void)state;
-    return mkdtemp(base) && mkdir(under("a"), 0755) == 0 && mkdir(under("b"), 0755) == 0 &&
-                   symlink("a", under("now")) == 0
-               ? 0
-               : -1;
-}
-
-static int remove_base(void **state)
-{
-    (void)state;
-    (void)unlink(under("now"));
-    (void)rmdir(under("a"));
-    (void)rmdir(under("b"));
-    return rmdir(base);
+    folder_setup(&top);
+    folder_add_folder(&top, "a");
+    folder_add_folder(&top, "b");
+    folder_add_link(&top, "now", "a");
 }
 
 static bool is_open(int fd)
@@ -148,11 +139,11 @@ static void folder_cache_finds_many_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folder_cache_shares_descriptors),
-        cmocka_unit_test(folder_cache_replaced_link_leads_to_the_new_folder),
-        cmocka_unit_test(folder_cache_missing_folder_and_file_are_errors),
-        cmocka_unit_test(folder_cache_known_folder_needs_no_new_descriptor),
-        cmocka_unit_test(folder_cache_finds_many_folders),
+        fixture_test(folder_cache_shares_descriptors, setup),
+        fixture_test(folder_cache_replaced_link_leads_to_the_new_folder, setup),
+        fixture_test(folder_cache_missing_folder_and_file_are_errors, setup),
+        fixture_test(folder_cache_known_folder_needs_no_new_descriptor, setup),
+        fixture_test(folder_cache_finds_many_folders, setup),
     };
-    return cmocka_run_group_tests(tests, make_base, remove_base);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,9 @@
 
 static struct configured c;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    configured_begin(&c);
-    return 0;
+    configured_setup(&c);
 }
 
 static void http2_module_is_absent(void **state)
@@ -42,8 +40,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(http2_module_is_absent),
-        cmocka_unit_test_setup_teardown(http2_only_address_is_an_error, start, harness_stop),
-        cmocka_unit_test_setup_teardown(http2_absent_other_addresses_serve_http1, start, harness_stop),
+        fixture_test(http2_only_address_is_an_error, setup),
+        fixture_test(http2_absent_other_addresses_serve_http1, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "conf/print.h"
 #include "conf/read.h"
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 /* Large enough for the struct of any section. */
@@ -21,13 +21,11 @@ static struct mk_arena arena;
 static struct mk_conf_report report;
 static struct mk_conf_tree tree;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    arena_begin(&arena);
+    arena_setup(&arena);
     mk_conf_report_init(&report, &arena);
     memset(&tree, 0, sizeof tree);
-    return 0;
 }
 
 static const struct mk_conf_table *table_of(unsigned section)
@@ -311,15 +309,15 @@ static void keys_listen_can_be_repeated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(keys_and_sections_have_help, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_are_unique, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_defaults_are_valid_values, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_bounds_are_enforced, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_printed_settings_can_be_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_listen_addresses, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_listen_flags, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_custom_values_are_printed_as_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(keys_listen_can_be_repeated, start, harness_stop),
+        fixture_test(keys_and_sections_have_help, setup),
+        fixture_test(keys_are_unique, setup),
+        fixture_test(keys_defaults_are_valid_values, setup),
+        fixture_test(keys_bounds_are_enforced, setup),
+        fixture_test(keys_printed_settings_can_be_read, setup),
+        fixture_test(keys_listen_addresses, setup),
+        fixture_test(keys_listen_flags, setup),
+        fixture_test(keys_custom_values_are_printed_as_read, setup),
+        fixture_test(keys_listen_can_be_repeated, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,11 +97,13 @@ static void tls_client_streams_may_outlive_client(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(tls_client_missing_authorities_are_reported), CASE(tls_client_uses_system_authorities),
-        CASE(tls_client_trusts_intermediate_authority),    CASE(tls_client_certificate_is_validated),
-        CASE(tls_client_readable_key_is_reported),         CASE(tls_client_streams_may_outlive_client),
+        fixture_test(tls_client_missing_authorities_are_reported, setup),
+        fixture_test(tls_client_uses_system_authorities, setup),
+        fixture_test(tls_client_trusts_intermediate_authority, setup),
+        fixture_test(tls_client_certificate_is_validated, setup),
+        fixture_test(tls_client_readable_key_is_reported, setup),
+        fixture_test(tls_client_streams_may_outlive_client, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

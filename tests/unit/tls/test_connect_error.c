@@ -275,23 +275,22 @@ static void connect_error_client_certificate_rejected(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(connect_error_untrusted_authority),
-        CASE(connect_error_untrusted_chain),
-        CASE(connect_error_self_signed),
-        CASE(connect_error_name_mismatch),
-        CASE(connect_error_many_names_are_truncated),
-        CASE(connect_error_control_characters_are_escaped),
-        CASE(connect_error_expired),
-        CASE(connect_error_wrong_key_usage),
-        CASE(connect_error_none_without_verification),
-        CASE(connect_error_server_without_tls),
-        CASE(connect_error_alerts_are_explained),
-        CASE(connect_error_reset_during_handshake),
-        CASE(connect_mutual_tls_succeeds),
-        CASE(connect_error_client_certificate_required),
-        CASE(connect_error_client_certificate_rejected),
+        fixture_test(connect_error_untrusted_authority, setup),
+        fixture_test(connect_error_untrusted_chain, setup),
+        fixture_test(connect_error_self_signed, setup),
+        fixture_test(connect_error_name_mismatch, setup),
+        fixture_test(connect_error_many_names_are_truncated, setup),
+        fixture_test(connect_error_control_characters_are_escaped, setup),
+        fixture_test(connect_error_expired, setup),
+        fixture_test(connect_error_wrong_key_usage, setup),
+        fixture_test(connect_error_none_without_verification, setup),
+        fixture_test(connect_error_server_without_tls, setup),
+        fixture_test(connect_error_alerts_are_explained, setup),
+        fixture_test(connect_error_reset_during_handshake, setup),
+        fixture_test(connect_mutual_tls_succeeds, setup),
+        fixture_test(connect_error_client_certificate_required, setup),
+        fixture_test(connect_error_client_certificate_rejected, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,9 @@
 
 static struct world w;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    world_begin(&w);
-    return 0;
+    world_setup(&w);
 }
 
 static void expect_wrong(const char *file, const char *part)
@@ -449,28 +447,27 @@ static void context_answers_acme_challenge(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(context_loads_certificate),
-        CASE(context_loads_two_key_types),
-        CASE(context_rejects_duplicate_key_type),
-        CASE(context_without_certificate_needs_challenges),
-        CASE(context_unreadable_files_are_reported),
-        CASE(context_malformed_files_are_reported),
-        CASE(context_mismatched_key_is_reported),
-        CASE(context_encrypted_key_is_reported),
-        CASE(context_readable_key_is_reported),
-        CASE(context_validity_period_is_checked),
-        CASE(context_keeps_certificate_whose_files_are_gone),
-        CASE(context_cannot_keep_unknown_certificate),
-        CASE(context_weak_key_is_rejected),
-        CASE(context_invalid_ciphers_are_reported),
-        CASE(context_minimum_version_is_enforced),
-        CASE(context_client_authority_is_validated),
-        CASE(context_client_certificates_are_verified),
-        CASE(context_ocsp_response_is_validated),
-        CASE(context_alpn_selects_protocol),
-        CASE(context_answers_acme_challenge),
+        fixture_test(context_loads_certificate, setup),
+        fixture_test(context_loads_two_key_types, setup),
+        fixture_test(context_rejects_duplicate_key_type, setup),
+        fixture_test(context_without_certificate_needs_challenges, setup),
+        fixture_test(context_unreadable_files_are_reported, setup),
+        fixture_test(context_malformed_files_are_reported, setup),
+        fixture_test(context_mismatched_key_is_reported, setup),
+        fixture_test(context_encrypted_key_is_reported, setup),
+        fixture_test(context_readable_key_is_reported, setup),
+        fixture_test(context_validity_period_is_checked, setup),
+        fixture_test(context_keeps_certificate_whose_files_are_gone, setup),
+        fixture_test(context_cannot_keep_unknown_certificate, setup),
+        fixture_test(context_weak_key_is_rejected, setup),
+        fixture_test(context_invalid_ciphers_are_reported, setup),
+        fixture_test(context_minimum_version_is_enforced, setup),
+        fixture_test(context_client_authority_is_validated, setup),
+        fixture_test(context_client_certificates_are_verified, setup),
+        fixture_test(context_ocsp_response_is_validated, setup),
+        fixture_test(context_alpn_selects_protocol, setup),
+        fixture_test(context_answers_acme_challenge, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,22 +36,18 @@ static struct mk_tls_local_ca *open_again(mk_str pem)
     return a;
 }
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     f.pem = mk_buf_fixed(f.pem_room, ROOM);
     f.leaf = mk_buf_fixed(f.leaf_room, ROOM);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &f.pem), 0);
     f.a = open_again(mk_buf_str(&f.pem));
     assert_int_equal(ops->issue(f.a, &box, NOW, &f.leaf), 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void teardown(void)
 {
-    (void)state;
     ops->close(f.a);
-    return 0;
 }
 
 static X509 *certificate_in(const struct mk_buf *pem)
@@ -390,32 +386,30 @@ static void local_ca_small_buffer_is_reported(void **state)
     assert_int_equal(ops->issue(f.a, &box, NOW, &small), -EFBIG);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(local_ca_own_names_verify),
-        TEST(local_ca_other_names_do_not_verify),
-        TEST(local_ca_leaf_is_valid_for_90_days),
-        TEST(local_ca_leaf_of_other_authority_does_not_verify),
-        TEST(local_ca_root_has_minimal_extensions),
-        TEST(local_ca_leaf_is_for_server_authentication_only),
-        TEST(local_ca_serials_and_keys_are_unique),
-        TEST(local_ca_info_describes_authority),
-        TEST(local_ca_odd_machine_name_is_sanitized),
-        TEST(local_ca_exported_certificate_has_no_key),
-        TEST(local_ca_name_constraints_limit_to_machine),
-        TEST(local_ca_refuses_foreign_names),
-        TEST(local_ca_many_addresses_fit),
-        TEST(local_ca_fresh_leaf_is_not_due),
-        TEST(local_ca_leaf_is_due_at_two_thirds_of_lifetime),
-        TEST(local_ca_leaf_is_due_after_new_name),
-        TEST(local_ca_unreadable_leaf_is_due),
-        TEST(local_ca_leaf_does_not_outlive_authority),
-        TEST(local_ca_invalid_authority_is_rejected),
-        TEST(local_ca_mismatched_key_is_rejected),
-        TEST(local_ca_small_buffer_is_reported),
+        fixture_test(local_ca_own_names_verify, setup, teardown),
+        fixture_test(local_ca_other_names_do_not_verify, setup, teardown),
+        fixture_test(local_ca_leaf_is_valid_for_90_days, setup, teardown),
+        fixture_test(local_ca_leaf_of_other_authority_does_not_verify, setup, teardown),
+        fixture_test(local_ca_root_has_minimal_extensions, setup, teardown),
+        fixture_test(local_ca_leaf_is_for_server_authentication_only, setup, teardown),
+        fixture_test(local_ca_serials_and_keys_are_unique, setup, teardown),
+        fixture_test(local_ca_info_describes_authority, setup, teardown),
+        fixture_test(local_ca_odd_machine_name_is_sanitized, setup, teardown),
+        fixture_test(local_ca_exported_certificate_has_no_key, setup, teardown),
+        fixture_test(local_ca_name_constraints_limit_to_machine, setup, teardown),
+        fixture_test(local_ca_refuses_foreign_names, setup, teardown),
+        fixture_test(local_ca_many_addresses_fit, setup, teardown),
+        fixture_test(local_ca_fresh_leaf_is_not_due, setup, teardown),
+        fixture_test(local_ca_leaf_is_due_at_two_thirds_of_lifetime, setup, teardown),
+        fixture_test(local_ca_leaf_is_due_after_new_name, setup, teardown),
+        fixture_test(local_ca_unreadable_leaf_is_due, setup, teardown),
+        fixture_test(local_ca_leaf_does_not_outlive_authority, setup, teardown),
+        fixture_test(local_ca_invalid_authority_is_rejected, setup, teardown),
+        fixture_test(local_ca_mismatched_key_is_rejected, setup, teardown),
+        fixture_test(local_ca_small_buffer_is_reported, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,21 +224,20 @@ static void session_needs_tickets(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(session_is_resumed_in_tls_1_3),
-        CASE(session_is_resumed_in_tls_1_2),
-        CASE(session_is_resumed_for_ip_address),
-        CASE(session_is_shared_by_concurrent_connections),
-        CASE(session_survives_connection_reset),
-        CASE(session_of_other_name_is_not_resumed),
-        CASE(session_is_not_shared_between_clients),
-        CASE(session_ends_with_certificate),
-        CASE(session_ends_with_authority),
-        CASE(session_without_verification_does_not_end),
-        CASE(session_is_dropped_after_failed_handshake),
-        CASE(session_not_offered_survives_failed_handshake),
-        CASE(session_needs_tickets),
+        fixture_test(session_is_resumed_in_tls_1_3, setup),
+        fixture_test(session_is_resumed_in_tls_1_2, setup),
+        fixture_test(session_is_resumed_for_ip_address, setup),
+        fixture_test(session_is_shared_by_concurrent_connections, setup),
+        fixture_test(session_survives_connection_reset, setup),
+        fixture_test(session_of_other_name_is_not_resumed, setup),
+        fixture_test(session_is_not_shared_between_clients, setup),
+        fixture_test(session_ends_with_certificate, setup),
+        fixture_test(session_ends_with_authority, setup),
+        fixture_test(session_without_verification_does_not_end, setup),
+        fixture_test(session_is_dropped_after_failed_handshake, setup),
+        fixture_test(session_not_offered_survives_failed_handshake, setup),
+        fixture_test(session_needs_tickets, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,12 +9,10 @@ enum { MUCH = 3 << 20, ROOM = 1 << 16 };
 static struct world w;
 static char room[ROOM];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    world_begin(&w);
+    world_setup(&w);
     world_load(&w);
-    return 0;
 }
 
 static void check_client(const char *text)
@@ -409,29 +407,28 @@ static void stream_tickets_follow_key_rotation_in_tls_1_3(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        CASE(stream_transfers_both_ways_in_tls_1_3),
-        CASE(stream_transfers_both_ways_in_tls_1_2),
-        CASE(stream_early_bytes_are_processed_first),
-        CASE(stream_drained_socket_is_not_read),
-        CASE(full_read_leaves_stream_readable_while_tls_has_more),
-        CASE(stream_eof_is_found_after_short_read),
-        CASE(stream_close_notify_is_found_without_taking_data),
-        CASE(stream_tiny_records_yield),
-        CASE(stream_data_arrives_exactly_once),
-        CASE(stream_files_arrive_exactly_once),
-        CASE(stream_small_write_waits_for_more),
-        CASE(stream_shutdown_sends_close_notify),
-        CASE(stream_shutdown_waits_for_buffer_space),
-        CASE(stream_close_sends_close_notify),
-        CASE(stream_end_of_peer_reads_as_eof),
-        CASE(stream_closed_peer_is_an_error_without_sigpipe),
-        CASE(stream_tampered_record_fails_connection),
-        CASE(stream_key_updates_are_accepted),
-        CASE(stream_endless_key_updates_fail_connection),
-        CASE(stream_tickets_follow_key_rotation_in_tls_1_2),
-        CASE(stream_tickets_follow_key_rotation_in_tls_1_3),
+        fixture_test(stream_transfers_both_ways_in_tls_1_3, setup),
+        fixture_test(stream_transfers_both_ways_in_tls_1_2, setup),
+        fixture_test(stream_early_bytes_are_processed_first, setup),
+        fixture_test(stream_drained_socket_is_not_read, setup),
+        fixture_test(full_read_leaves_stream_readable_while_tls_has_more, setup),
+        fixture_test(stream_eof_is_found_after_short_read, setup),
+        fixture_test(stream_close_notify_is_found_without_taking_data, setup),
+        fixture_test(stream_tiny_records_yield, setup),
+        fixture_test(stream_data_arrives_exactly_once, setup),
+        fixture_test(stream_files_arrive_exactly_once, setup),
+        fixture_test(stream_small_write_waits_for_more, setup),
+        fixture_test(stream_shutdown_sends_close_notify, setup),
+        fixture_test(stream_shutdown_waits_for_buffer_space, setup),
+        fixture_test(stream_close_sends_close_notify, setup),
+        fixture_test(stream_end_of_peer_reads_as_eof, setup),
+        fixture_test(stream_closed_peer_is_an_error_without_sigpipe, setup),
+        fixture_test(stream_tampered_record_fails_connection, setup),
+        fixture_test(stream_key_updates_are_accepted, setup),
+        fixture_test(stream_endless_key_updates_fail_connection, setup),
+        fixture_test(stream_tickets_follow_key_rotation_in_tls_1_2, setup),
+        fixture_test(stream_tickets_follow_key_rotation_in_tls_1_3, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,25 +26,20 @@ static void set_system(const char *file, const char *folders)
     assert_int_equal(setenv("SSL_CERT_DIR", folders, 1), 0);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&problem, 0, sizeof problem);
-    world_init(&w);
+    world_setup(&w);
     a = calls_issuer(&w, "a", NULL, (struct subject){0});
     b = calls_issuer(&w, "b", NULL, (struct subject){0});
     set_system("nothing", in_folder("hashed"));
     assert_int_equal(mkdir(in_folder("hashed"), 0700), 0);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     calls_issuer_free(&a);
     calls_issuer_free(&b);
-    world_fini(&w);
-    return 0;
 }
 
 static void add_to(const char *folder, const struct issuer *i, const char *ending)
@@ -215,18 +210,17 @@ static void trust_store_is_reloaded_after_rewrite_in_place(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
-        CASE(trust_store_file_replaces_system_authorities),
-        CASE(trust_store_invalid_files_are_reported),
-        CASE(trust_store_reads_all_system_authorities),
-        CASE(trust_store_reads_several_folders),
-        CASE(trust_store_reads_only_hashed_names),
-        CASE(trust_store_skips_malformed_files),
-        CASE(trust_store_empty_system_is_reported),
-        CASE(trust_store_is_shared),
-        CASE(trust_store_is_reloaded_after_change),
-        CASE(trust_store_is_reloaded_after_rewrite_in_place),
+        fixture_test(trust_store_file_replaces_system_authorities, setup, teardown),
+        fixture_test(trust_store_invalid_files_are_reported, setup, teardown),
+        fixture_test(trust_store_reads_all_system_authorities, setup, teardown),
+        fixture_test(trust_store_reads_several_folders, setup, teardown),
+        fixture_test(trust_store_reads_only_hashed_names, setup, teardown),
+        fixture_test(trust_store_skips_malformed_files, setup, teardown),
+        fixture_test(trust_store_empty_system_is_reported, setup, teardown),
+        fixture_test(trust_store_is_shared, setup, teardown),
+        fixture_test(trust_store_is_reloaded_after_change, setup, teardown),
+        fixture_test(trust_store_is_reloaded_after_rewrite_in_place, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,11 @@
 
 static struct mk_upstream_conn_options options;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(3);
+    group_setup(3);
     begin_pool();
     options = (struct mk_upstream_conn_options){.server = -1};
-    return 0;
 }
 
 /* Returns the index of the chosen server; -1: none. */
@@ -282,29 +280,27 @@ static void balance_sticky_selects_among_backups(void **state)
     expect(5, 0, 0, 5);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(balance_round_robin_follows_weights),
-        TEST(balance_round_robin_interleaves_heavy_server),
-        TEST(balance_least_conn_chooses_fewest_in_use),
-        TEST(balance_least_conn_rotates_equal_servers),
-        TEST(balance_least_conn_follows_weights),
-        TEST(balance_hash_maps_equal_values_to_one_server),
-        TEST(balance_hash_follows_weights),
-        TEST(balance_hash_server_down_moves_only_its_values),
-        TEST(balance_hash_without_value_uses_round_robin),
-        TEST(balance_server_down_gets_no_requests),
-        TEST(balance_all_servers_failed_tries_all),
-        TEST(balance_single_failed_server_is_tried),
-        TEST(balance_skips_servers_already_tried),
-        TEST(balance_skips_unresolved_server),
-        TEST(balance_backup_serves_while_primaries_are_down),
-        TEST(balance_sticky_server_is_used_while_up),
-        TEST(balance_sticky_backup_is_used_only_while_backups_serve),
-        TEST(balance_sticky_selects_among_backups),
+        fixture_test(balance_round_robin_follows_weights, setup),
+        fixture_test(balance_round_robin_interleaves_heavy_server, setup),
+        fixture_test(balance_least_conn_chooses_fewest_in_use, setup),
+        fixture_test(balance_least_conn_rotates_equal_servers, setup),
+        fixture_test(balance_least_conn_follows_weights, setup),
+        fixture_test(balance_hash_maps_equal_values_to_one_server, setup),
+        fixture_test(balance_hash_follows_weights, setup),
+        fixture_test(balance_hash_server_down_moves_only_its_values, setup),
+        fixture_test(balance_hash_without_value_uses_round_robin, setup),
+        fixture_test(balance_server_down_gets_no_requests, setup),
+        fixture_test(balance_all_servers_failed_tries_all, setup),
+        fixture_test(balance_single_failed_server_is_tried, setup),
+        fixture_test(balance_skips_servers_already_tried, setup),
+        fixture_test(balance_skips_unresolved_server, setup),
+        fixture_test(balance_backup_serves_while_primaries_are_down, setup),
+        fixture_test(balance_sticky_server_is_used_while_up, setup),
+        fixture_test(balance_sticky_backup_is_used_only_while_backups_serve, setup),
+        fixture_test(balance_sticky_selects_among_backups, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "unit/fixtures.h"
 #include "unit/upstream/set.h"
 #include "upstream/failover.h"
 
@@ -12,22 +13,14 @@ static struct mk_addr peers[2];
 static struct told told[4];
 static int fd; /* server side of the connection */
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(1);
+    group_setup(1);
     upstream.max = 2;
     settings.max_client = MK_SETTING_UNSET;
-    fd = -1;
+    fd_setup(&fd);
     for (unsigned i = 0; i < 2; i++)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
-    return 0;
-}
-
-static int stop(void **state)
-{
-    mk_fd_close(&fd);
-    return harness_stop(state);
 }
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
@@ -266,23 +259,21 @@ static void failover_ignores_cancelled_conns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cancelled_conn_counts_as_open_until_server_closes, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_closed_frees_slot_for_waiting_request, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_counts_only_toward_its_client, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_is_closed_after_response_timeout, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_without_timeout_uses_default, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conns_have_separate_deadlines, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_long_response_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_streaming_response_is_closed_at_next_bytes, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_closed_by_server_is_closed_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_long_response_received_is_closed_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_without_max_connections_is_closed_at_once, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_to_redirected_server_is_closed_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_while_connecting_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(cancelled_conn_failure_is_counted, start, stop),
-        cmocka_unit_test_setup_teardown(failover_ignores_cancelled_conns, start, stop),
+        fixture_test(cancelled_conn_counts_as_open_until_server_closes, setup),
+        fixture_test(cancelled_conn_closed_frees_slot_for_waiting_request, setup),
+        fixture_test(cancelled_conn_counts_only_toward_its_client, setup),
+        fixture_test(cancelled_conn_is_closed_after_response_timeout, setup),
+        fixture_test(cancelled_conn_without_timeout_uses_default, setup),
+        fixture_test(cancelled_conns_have_separate_deadlines, setup),
+        fixture_test(cancelled_conn_long_response_is_closed, setup),
+        fixture_test(cancelled_conn_streaming_response_is_closed_at_next_bytes, setup),
+        fixture_test(cancelled_conn_closed_by_server_is_closed_at_once, setup),
+        fixture_test(cancelled_conn_long_response_received_is_closed_at_once, setup),
+        fixture_test(cancelled_conn_without_max_connections_is_closed_at_once, setup),
+        fixture_test(cancelled_conn_to_redirected_server_is_closed_at_once, setup),
+        fixture_test(cancelled_conn_while_connecting_is_closed, setup),
+        fixture_test(cancelled_conn_failure_is_counted, setup),
+        fixture_test(failover_ignores_cancelled_conns, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,16 +9,14 @@
 static struct mk_addr peers[3];
 static struct told told[8];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(1);
+    group_setup(1);
     settings.max_client = MK_SETTING_UNSET;
     upstream.max = 4;
     begin_pool();
     for (unsigned i = 0; i < 3; i++)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
-    return 0;
 }
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
@@ -310,23 +308,21 @@ static void client_share_publishes_two_waiting_clients(void **state)
     assert_int_equal(shown[0].since_ms + shown[1].since_ms, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(client_share_key_is_ipv4_address_or_ipv6_network),
-        TEST(client_share_key_is_stable_when_cache_overflows),
-        TEST(client_share_defaults_to_half_of_connections),
-        TEST(client_share_shrinks_with_limit_after_reload),
-        TEST(client_share_exceeded_returns_slot),
-        TEST(client_share_overcounted_bucket_limits_no_client),
-        TEST(client_share_bucket_counts_served_connections),
-        TEST(client_share_used_up_request_waits_others_proceed),
-        TEST(client_share_limits_idle_connections),
-        TEST(client_share_limits_one_client_to_half_of_queue),
-        TEST(client_share_blocked_request_of_other_worker_is_skipped),
-        TEST(client_share_publishes_two_waiting_clients),
+        fixture_test(client_share_key_is_ipv4_address_or_ipv6_network, setup),
+        fixture_test(client_share_key_is_stable_when_cache_overflows, setup),
+        fixture_test(client_share_defaults_to_half_of_connections, setup),
+        fixture_test(client_share_shrinks_with_limit_after_reload, setup),
+        fixture_test(client_share_exceeded_returns_slot, setup),
+        fixture_test(client_share_overcounted_bucket_limits_no_client, setup),
+        fixture_test(client_share_bucket_counts_served_connections, setup),
+        fixture_test(client_share_used_up_request_waits_others_proceed, setup),
+        fixture_test(client_share_limits_idle_connections, setup),
+        fixture_test(client_share_limits_one_client_to_half_of_queue, setup),
+        fixture_test(client_share_blocked_request_of_other_worker_is_skipped, setup),
+        fixture_test(client_share_publishes_two_waiting_clients, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,12 +175,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conn_state_machine_has_these_transitions),
         cmocka_unit_test(conn_open_is_watched_and_broken_has_error),
-        cmocka_unit_test_setup_teardown(conn_new_is_readable_after_server_sends, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_owner_that_notes_events_receives_them_first, start_two,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(conn_sets_tcp_nodelay_only_on_second_write, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_broken_does_not_time_out, start_two, harness_stop),
-        cmocka_unit_test_setup_teardown(conn_stale_event_keeps_idle_connection, start_two, harness_stop),
+        fixture_test(conn_new_is_readable_after_server_sends, setup_two),
+        fixture_test(conn_owner_that_notes_events_receives_them_first, setup_two),
+        fixture_test(conn_sets_tcp_nodelay_only_on_second_write, setup_two),
+        fixture_test(conn_broken_does_not_time_out, setup_two),
+        fixture_test(conn_stale_event_keeps_idle_connection, setup_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,31 +21,26 @@ static void on_empty(void *ctx, unsigned row)
 }
 
 /* Workers are threads. */
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     limit = (struct mk_conn_limit){.on_empty = on_empty};
     assert_true(mk_conn_limit_open(&limit, NULL));
     mk_conn_limit_reset_backend(&limit, 0);
-    return 0;
 }
 
 /* Workers are processes. */
-static int start_processes(void **state)
+static void setup_processes(void)
 {
-    (void)start(state);
+    setup();
     assert_true(mk_conn_limit_open_fds(&limit, NULL));
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     munmap(limit.memory, sizeof *limit.memory);
     mk_fd_close(&limit.lock_fd);
     for (unsigned i = 0; i < MK_CONN_LIMIT_EVENTS; i++)
         mk_fd_close(&limit.events[i]);
-    return 0;
 }
 
 static void conn_limit_bounds_number_of_connections(void **state)
@@ -201,15 +196,13 @@ static void conn_limit_wake_up_names_backend(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(conn_limit_bounds_number_of_connections, start, stop),
-        cmocka_unit_test_setup_teardown(conn_limit_dead_worker_slots_are_freed, start_processes, stop),
-        cmocka_unit_test_setup_teardown(conn_limit_joining_worker_clears_row_of_dead_one, start_processes,
-                                        stop),
-        cmocka_unit_test_setup_teardown(conn_limit_reused_process_id_does_not_hide_dead_worker,
-                                        start_processes, stop),
-        cmocka_unit_test_setup_teardown(conn_limit_released_row_is_reused, start, stop),
-        cmocka_unit_test_setup_teardown(conn_limit_has_row_for_every_worker, start, stop),
-        cmocka_unit_test_setup_teardown(conn_limit_wake_up_names_backend, start_processes, stop),
+        fixture_test(conn_limit_bounds_number_of_connections, setup, teardown),
+        fixture_test(conn_limit_dead_worker_slots_are_freed, setup_processes, teardown),
+        fixture_test(conn_limit_joining_worker_clears_row_of_dead_one, setup_processes, teardown),
+        fixture_test(conn_limit_reused_process_id_does_not_hide_dead_worker, setup_processes, teardown),
+        fixture_test(conn_limit_released_row_is_reused, setup, teardown),
+        fixture_test(conn_limit_has_row_for_every_worker, setup, teardown),
+        fixture_test(conn_limit_wake_up_names_backend, setup_processes, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -407,20 +407,17 @@ static void check_at_rest(void)
     wake_all();
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     model = new_shared(sizeof *model);
     limit = (struct mk_conn_limit){0};
     assert_true(mk_conn_limit_open(&limit, NULL) && mk_conn_limit_open_fds(&limit, NULL));
     mk_conn_limit_reset_backend(&limit, 0);
     memset(running, 0, sizeof running);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     for (unsigned i = 0; i < ACTORS; i++)
         if (running[i].pid) {
             kill(running[i].pid, SIGKILL);
@@ -431,7 +428,6 @@ static int stop(void **state)
     mk_fd_close(&limit.lock_fd);
     for (unsigned i = 0; i < MK_CONN_LIMIT_EVENTS; i++)
         mk_fd_close(&limit.events[i]);
-    return 0;
 }
 
 static void event_of_a_round(void)
@@ -566,10 +562,9 @@ static void conn_limit_workers_are_served_in_waiting_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(conn_limit_random_kills_leave_no_request_waiting_for_free_slot, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(conn_limit_random_clients_stay_within_share, start, stop),
-        cmocka_unit_test_setup_teardown(conn_limit_workers_are_served_in_waiting_order, start, stop),
+        fixture_test(conn_limit_random_kills_leave_no_request_waiting_for_free_slot, setup, teardown),
+        fixture_test(conn_limit_random_clients_stay_within_share, setup, teardown),
+        fixture_test(conn_limit_workers_are_served_in_waiting_order, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

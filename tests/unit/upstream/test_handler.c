@@ -289,9 +289,8 @@ static const struct mk_upstream_handler_ops ops = {.make_request = make_request,
 
 static struct mk_upstream_handler handler;
 
-static int reset(void **state)
+static void setup(void)
 {
-    (void)state;
     request = (struct mk_request){.method = MK_METHOD_GET};
     response = (struct mk_response){0};
     upstream = (struct mk_upstream_request){.status = 200, .length = 100, .reads = 50};
@@ -299,7 +298,6 @@ static int reset(void **state)
         (struct mk_upstream_handler){.ops = &ops, .request = &request, .response = &response, .spools = true};
     refused_with = n_interim = n_ended = 0;
     is_replaced = lacks_memory = false;
-    return 0;
 }
 
 static void end_request(void)
@@ -359,6 +357,7 @@ static void handler_truncated_body_fails_response(void **state)
 
 static void handler_sends_small_body_with_head(void **state)
 {
+    (void)state;
     static const struct {
         enum mk_method method;
         unsigned status;
@@ -370,7 +369,7 @@ static void handler_sends_small_body_with_head(void **state)
         {MK_METHOD_GET, 304, 4, true, false}, {MK_METHOD_GET, 204, -1, true, false},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        reset(state);
+        setup();
         request.method = cases[i].method;
         upstream.status = cases[i].status;
         upstream.length = cases[i].length;
@@ -383,6 +382,7 @@ static void handler_sends_small_body_with_head(void **state)
 
 static void handler_maps_failures_to_statuses(void **state)
 {
+    (void)state;
     static const struct {
         int receives, polls;
         unsigned refused_with;
@@ -393,7 +393,7 @@ static void handler_maps_failures_to_statuses(void **state)
         {0, -ETIMEDOUT, 0, false, 504}, {0, -EPROTO, 0, false, 502}, {0, -EBUSY, 0, false, 503},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        reset(state);
+        setup();
         request.receives = cases[i].receives;
         upstream.polls[0] = cases[i].polls;
         refused_with = cases[i].refused_with;
@@ -439,13 +439,13 @@ static void handler_state_machine_responds_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(handler_waits_for_body_and_response_head, reset),
-        cmocka_unit_test_setup(handler_reads_body_and_trailers, reset),
-        cmocka_unit_test_setup(handler_truncated_body_fails_response, reset),
-        cmocka_unit_test_setup(handler_sends_small_body_with_head, reset),
-        cmocka_unit_test_setup(handler_maps_failures_to_statuses, reset),
-        cmocka_unit_test_setup(handler_replaced_leaves_response_to_next_handler, reset),
-        cmocka_unit_test_setup(handler_upgrade_opens_tunnel, reset),
+        fixture_test(handler_waits_for_body_and_response_head, setup),
+        fixture_test(handler_reads_body_and_trailers, setup),
+        fixture_test(handler_truncated_body_fails_response, setup),
+        fixture_test(handler_sends_small_body_with_head, setup),
+        fixture_test(handler_maps_failures_to_statuses, setup),
+        fixture_test(handler_replaced_leaves_response_to_next_handler, setup),
+        fixture_test(handler_upgrade_opens_tunnel, setup),
         cmocka_unit_test(handler_state_machine_responds_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

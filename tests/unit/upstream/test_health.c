@@ -9,12 +9,10 @@
 
 static struct mk_upstream_server *s = &servers[0];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(1);
+    group_setup(1);
     begin_pool();
-    return 0;
 }
 
 static struct mk_upstream_stats_health *health(void)
@@ -246,27 +244,25 @@ static void health_local_shortage_is_not_a_server_failure(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(health_max_fails_in_a_row_takes_server_down),
-        TEST(health_success_resets_failure_count),
-        TEST(health_passed_check_resets_failure_count),
-        TEST(health_server_is_down_for_fail_time),
-        TEST(health_shorter_fail_time_after_reload_applies_at_once),
-        TEST(health_success_brings_server_up),
-        TEST(health_passed_check_brings_server_up),
-        TEST(health_failed_check_takes_server_down),
-        TEST(health_check_off_ignores_old_result),
-        TEST(health_rise_and_fall_count_consecutive_results),
-        TEST(health_check_below_rise_keeps_fail_time),
-        TEST(health_slow_start_raises_weight),
-        TEST(health_recovery_begins_slow_start),
-        TEST(health_latency_is_moving_average),
-        TEST(health_publishes_state),
-        TEST(health_local_shortage_is_not_a_server_failure),
+        fixture_test(health_max_fails_in_a_row_takes_server_down, setup),
+        fixture_test(health_success_resets_failure_count, setup),
+        fixture_test(health_passed_check_resets_failure_count, setup),
+        fixture_test(health_server_is_down_for_fail_time, setup),
+        fixture_test(health_shorter_fail_time_after_reload_applies_at_once, setup),
+        fixture_test(health_success_brings_server_up, setup),
+        fixture_test(health_passed_check_brings_server_up, setup),
+        fixture_test(health_failed_check_takes_server_down, setup),
+        fixture_test(health_check_off_ignores_old_result, setup),
+        fixture_test(health_rise_and_fall_count_consecutive_results, setup),
+        fixture_test(health_check_below_rise_keeps_fail_time, setup),
+        fixture_test(health_slow_start_raises_weight, setup),
+        fixture_test(health_recovery_begins_slow_start, setup),
+        fixture_test(health_latency_is_moving_average, setup),
+        fixture_test(health_publishes_state, setup),
+        fixture_test(health_local_shortage_is_not_a_server_failure, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

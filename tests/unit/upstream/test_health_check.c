@@ -5,13 +5,11 @@
 
 #include "unit/upstream/set.h"
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(1);
+    group_setup(1);
     settings.check = MK_STR("/health");
     settings.check_ms = 100;
-    return 0;
 }
 
 static struct shown info(void)
@@ -251,21 +249,21 @@ static void health_check_failure_notifies_all_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(health_check_status_below_400_passes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_host_header_brackets_ipv6_address, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_reads_whole_response, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_bad_response_fails_until_next_pass, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_refused_connection_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_silent_server_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_connect_passes_when_server_accepts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_failure_is_retried_soon, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_refused_connection_is_retried_soon, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_has_its_own_timeout, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_status_out_of_range_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_unresolved_server_fails, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_sends_configured_host, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_failure_notifies_all_workers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(health_check_runs_only_in_first_worker, start, harness_stop),
+        fixture_test(health_check_status_below_400_passes, setup),
+        fixture_test(health_check_host_header_brackets_ipv6_address, setup),
+        fixture_test(health_check_reads_whole_response, setup),
+        fixture_test(health_check_bad_response_fails_until_next_pass, setup),
+        fixture_test(health_check_refused_connection_fails, setup),
+        fixture_test(health_check_silent_server_fails, setup),
+        fixture_test(health_check_connect_passes_when_server_accepts, setup),
+        fixture_test(health_check_failure_is_retried_soon, setup),
+        fixture_test(health_check_refused_connection_is_retried_soon, setup),
+        fixture_test(health_check_has_its_own_timeout, setup),
+        fixture_test(health_check_status_out_of_range_fails, setup),
+        fixture_test(health_check_unresolved_server_fails, setup),
+        fixture_test(health_check_sends_configured_host, setup),
+        fixture_test(health_check_failure_notifies_all_workers, setup),
+        fixture_test(health_check_runs_only_in_first_worker, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,10 @@
 
 static struct mk_upstream_server *s = &servers[0];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(2);
+    group_setup(2);
     begin_pool();
-    return 0;
 }
 
 static struct mk_upstream_stats_health *health(void)
@@ -218,22 +216,20 @@ static void failover_max_fails_notifies_other_workers(void **state)
     assert_int_equal(worker.last_to, MK_TO_ALL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(failure_is_logged_once_until_it_changes),
-        TEST(failure_flapping_server_does_not_flood_log),
-        TEST(failure_logs_server_down_and_up),
-        TEST(failure_message_uses_singular),
-        TEST(failure_health_check_logs_reason),
-        TEST(failure_unresolved_name_logs_reason),
-        TEST(failure_every_error_has_text),
-        TEST(failover_notifies_requests_on_server_down),
-        TEST(failover_keeps_requests_when_no_server_is_up),
-        TEST(failover_message_about_unknown_server_is_dropped),
-        TEST(failover_max_fails_notifies_other_workers),
+        fixture_test(failure_is_logged_once_until_it_changes, setup),
+        fixture_test(failure_flapping_server_does_not_flood_log, setup),
+        fixture_test(failure_logs_server_down_and_up, setup),
+        fixture_test(failure_message_uses_singular, setup),
+        fixture_test(failure_health_check_logs_reason, setup),
+        fixture_test(failure_unresolved_name_logs_reason, setup),
+        fixture_test(failure_every_error_has_text, setup),
+        fixture_test(failover_notifies_requests_on_server_down, setup),
+        fixture_test(failover_keeps_requests_when_no_server_is_up, setup),
+        fixture_test(failover_message_about_unknown_server_is_dropped, setup),
+        fixture_test(failover_max_fails_notifies_other_workers, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

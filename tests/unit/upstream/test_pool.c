@@ -11,13 +11,11 @@
 static struct mk_addr peers[2];
 static struct told told[8];
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(1);
+    group_setup(1);
     for (unsigned i = 0; i < 2; i++)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
-    return 0;
 }
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
@@ -335,8 +333,6 @@ static void pool_idle_connection_is_closed_for_older_request_of_other_worker(voi
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
-
 /* The leak checker verifies that nothing remains. */
 static void pool_frees_released_blocks(void **state)
 {
@@ -352,24 +348,24 @@ static void pool_frees_released_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(pool_address_refused_tries_next_address),
-        TEST(pool_refused_connection_names_server),
-        TEST(pool_refused_addresses_are_tried_once_each),
-        TEST(pool_unknown_failed_address_is_ignored),
-        TEST(pool_sweep_publishes_recovered_server),
-        TEST(pool_waiting_request_is_notified_of_server_failure),
-        TEST(pool_latency_is_time_to_first_byte),
-        TEST(pool_connect_error_tries_next_address),
-        TEST(pool_explicit_address_accepts_brackets),
-        TEST(pool_reuses_most_recently_used_connection),
-        TEST(pool_keeps_at_most_keep_idle_connections),
-        TEST(pool_idle_connection_is_closed_after_idle_time),
-        TEST(pool_free_slot_skips_requests_over_client_share),
-        TEST(pool_full_queue_rejects_request),
-        TEST(pool_fresh_connection_replaces_idle_one),
-        TEST(pool_full_wakes_workers_with_idle_connections),
-        TEST(pool_idle_connection_is_closed_for_older_request_of_other_worker),
-        TEST(pool_frees_released_blocks),
+        fixture_test(pool_address_refused_tries_next_address, setup),
+        fixture_test(pool_refused_connection_names_server, setup),
+        fixture_test(pool_refused_addresses_are_tried_once_each, setup),
+        fixture_test(pool_unknown_failed_address_is_ignored, setup),
+        fixture_test(pool_sweep_publishes_recovered_server, setup),
+        fixture_test(pool_waiting_request_is_notified_of_server_failure, setup),
+        fixture_test(pool_latency_is_time_to_first_byte, setup),
+        fixture_test(pool_connect_error_tries_next_address, setup),
+        fixture_test(pool_explicit_address_accepts_brackets, setup),
+        fixture_test(pool_reuses_most_recently_used_connection, setup),
+        fixture_test(pool_keeps_at_most_keep_idle_connections, setup),
+        fixture_test(pool_idle_connection_is_closed_after_idle_time, setup),
+        fixture_test(pool_free_slot_skips_requests_over_client_share, setup),
+        fixture_test(pool_full_queue_rejects_request, setup),
+        fixture_test(pool_fresh_connection_replaces_idle_one, setup),
+        fixture_test(pool_full_wakes_workers_with_idle_connections, setup),
+        fixture_test(pool_idle_connection_is_closed_for_older_request_of_other_worker, setup),
+        fixture_test(pool_frees_released_blocks, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

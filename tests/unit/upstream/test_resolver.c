@@ -50,15 +50,13 @@ static void listen_at(unsigned i, const char *address)
     assert_int_equal(listen(listening[i], 64), 0);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(1);
+    group_setup(1);
     servers[0].host = MK_STR("name.example");
     settings.resolve_ms = 60000;
     worker.has_threads = true;
     listen_at(1, "127.0.0.2");
-    return 0;
 }
 
 static struct shown info(void)
@@ -233,14 +231,13 @@ static void resolver_check_passes_with_one_good_address(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(resolver_stopping_worker_starts_no_lookup, start, harness_stop),
-        cmocka_unit_test_setup_teardown(resolver_waiting_request_continues_when_name_resolves, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(resolver_removed_address_closes_connections, start, harness_stop),
-        cmocka_unit_test_setup_teardown(resolver_remaining_address_keeps_connections, start, harness_stop),
-        cmocka_unit_test_setup_teardown(resolver_failed_address_is_skipped, start, harness_stop),
-        cmocka_unit_test_setup_teardown(resolver_server_fails_when_all_addresses_fail, start, harness_stop),
-        cmocka_unit_test_setup_teardown(resolver_check_passes_with_one_good_address, start, harness_stop),
+        fixture_test(resolver_stopping_worker_starts_no_lookup, setup),
+        fixture_test(resolver_waiting_request_continues_when_name_resolves, setup),
+        fixture_test(resolver_removed_address_closes_connections, setup),
+        fixture_test(resolver_remaining_address_keeps_connections, setup),
+        fixture_test(resolver_failed_address_is_skipped, setup),
+        fixture_test(resolver_server_fails_when_all_addresses_fail, setup),
+        fixture_test(resolver_check_passes_with_one_good_address, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

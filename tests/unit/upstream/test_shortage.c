@@ -19,20 +19,17 @@ static void give_back(void)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    group_begin(2);
+    group_setup(2);
     settings.max_fails = 1;
     settings.check_ms = 100;
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
     give_back();
-    return harness_stop(state);
 }
 
 static void shortage_fails_requests_and_keeps_servers_up(void **state)
@@ -87,9 +84,9 @@ static void shortage_of_memory_stops_pool_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(shortage_fails_requests_and_keeps_servers_up, start, stop),
-        cmocka_unit_test_setup_teardown(shortage_skips_health_check, start, stop),
-        cmocka_unit_test_setup_teardown(shortage_of_memory_stops_pool_start, start, stop),
+        fixture_test(shortage_fails_requests_and_keeps_servers_up, setup, teardown),
+        fixture_test(shortage_skips_health_check, setup, teardown),
+        fixture_test(shortage_of_memory_stops_pool_start, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

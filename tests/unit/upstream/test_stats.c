@@ -5,20 +5,16 @@
 
 static struct mk_upstream_stats stats;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     assert_true(mk_upstream_stats_open(&stats, NULL));
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     munmap(stats.registry, mk_stat_size());
     registry = NULL;
     munmap(stats.memory, sizeof *stats.memory);
-    return 0;
 }
 
 /* Returns the slot for a configuration with only this server. */
@@ -138,12 +134,12 @@ static void stats_clear_worker_resets_its_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(stats_server_keeps_its_slot, start, stop),
-        cmocka_unit_test_setup_teardown(stats_hidden_server_is_shown_again, start, stop),
-        cmocka_unit_test_setup_teardown(stats_full_table_reuses_hidden_slots, start, stop),
-        cmocka_unit_test_setup_teardown(stats_planned_slots_are_not_shown, start, stop),
-        cmocka_unit_test_setup_teardown(stats_restore_undoes_configuration_that_never_served, start, stop),
-        cmocka_unit_test_setup_teardown(stats_clear_worker_resets_its_counts, start, stop),
+        fixture_test(stats_server_keeps_its_slot, setup, teardown),
+        fixture_test(stats_hidden_server_is_shown_again, setup, teardown),
+        fixture_test(stats_full_table_reuses_hidden_slots, setup, teardown),
+        fixture_test(stats_planned_slots_are_not_shown, setup, teardown),
+        fixture_test(stats_restore_undoes_configuration_that_never_served, setup, teardown),
+        fixture_test(stats_clear_worker_resets_its_counts, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

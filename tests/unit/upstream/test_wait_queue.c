@@ -8,10 +8,9 @@
 static struct told told[4];
 static struct mk_upstream_conn *busy[2]; /* one connection to each server */
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    group_begin(2);
+    group_setup(2);
     upstream.max = 1;
     begin_pool();
     for (int i = 0; i < 2; i++) {
@@ -19,7 +18,6 @@ static int start(void **state)
         until_open(busy[i]);
         assert_int_equal(mk_upstream_conn_server(busy[i]), i);
     }
-    return 0;
 }
 
 static struct mk_upstream_conn *take_without_the_first(struct told *t)
@@ -290,28 +288,22 @@ static void wait_queue_recovered_server_wakes_other_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(wait_queue_blocked_request_lets_others_pass, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_later_request_overtakes_blocked_one, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_eligible_request_keeps_its_place, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_times_out_despite_new_waiters, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_uses_published_connection_limit, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_waiter_of_other_worker_blocks_only_its_server, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_skips_server_reserved_by_other_worker, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_ignores_overdue_waiter_of_other_worker, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_publishes_only_servers_a_request_may_use, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_unpublishes_failed_server, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_unresolved_server_is_not_published, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_later_request_does_not_take_freed_slot, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_cancelled_waiter_wakes_other_worker, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_failed_connection_wakes_other_worker, start, harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_waiter_of_blocked_worker_is_passed_in_time, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(wait_queue_recovered_server_wakes_other_worker, start, harness_stop),
+        fixture_test(wait_queue_blocked_request_lets_others_pass, setup),
+        fixture_test(wait_queue_later_request_overtakes_blocked_one, setup),
+        fixture_test(wait_queue_eligible_request_keeps_its_place, setup),
+        fixture_test(wait_queue_times_out_despite_new_waiters, setup),
+        fixture_test(wait_queue_uses_published_connection_limit, setup),
+        fixture_test(wait_queue_waiter_of_other_worker_blocks_only_its_server, setup),
+        fixture_test(wait_queue_skips_server_reserved_by_other_worker, setup),
+        fixture_test(wait_queue_ignores_overdue_waiter_of_other_worker, setup),
+        fixture_test(wait_queue_publishes_only_servers_a_request_may_use, setup),
+        fixture_test(wait_queue_unpublishes_failed_server, setup),
+        fixture_test(wait_queue_unresolved_server_is_not_published, setup),
+        fixture_test(wait_queue_later_request_does_not_take_freed_slot, setup),
+        fixture_test(wait_queue_cancelled_waiter_wakes_other_worker, setup),
+        fixture_test(wait_queue_failed_connection_wakes_other_worker, setup),
+        fixture_test(wait_queue_waiter_of_blocked_worker_is_passed_in_time, setup),
+        fixture_test(wait_queue_recovered_server_wakes_other_worker, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

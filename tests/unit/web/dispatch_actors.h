@@ -6,6 +6,7 @@
 #include "web/dispatch.h"
 
 #include "unit/death.h"
+#include "unit/fixtures.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
@@ -94,26 +95,16 @@ static const struct mk_handler poster = {.name = "post",
                                              MK_METHOD_BIT(MK_METHOD_POST) | MK_METHOD_BIT(MK_METHOD_PUT),
                                          .handle = handle};
 
-static inline int start(void **state)
+static inline void setup(void)
 {
-    (void)state;
-    site_init(&site);
+    site_setup(&site);
     memset(said, 0, sizeof said);
     memset(&last_record, 0, sizeof last_record);
     n_records = 0;
     site.host.routes = routes;
     site.host.n_routes = 0;
     n_hooks = 0;
-    mk_arena_init(&arena, NULL);
-    return 0;
-}
-
-static inline int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
-    mk_arena_fini(&arena);
-    return 0;
+    arena_setup(&arena);
 }
 
 static inline void build_hooks(void)

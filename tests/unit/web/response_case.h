@@ -3,26 +3,22 @@
 #ifndef MK_UNIT_WEB_RESPONSE_CASE_H
 #define MK_UNIT_WEB_RESPONSE_CASE_H
 
+#include "unit/fixtures.h"
 #include "unit/test.h"
 #include "web/response.h"
 
 static struct mk_arena arena;
 static struct mk_response r;
 
-static inline int start(void **state)
+static inline void setup(void)
 {
-    (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_setup(&arena);
     mk_response_init(&r, &arena);
-    return 0;
 }
 
-static inline int stop(void **state)
+static inline void teardown(void)
 {
-    (void)state;
     mk_response_body_fini(&r.content);
-    mk_arena_fini(&arena);
-    return 0;
 }
 
 static inline int add(const char *name, const char *value)

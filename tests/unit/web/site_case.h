@@ -6,6 +6,11 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-HARNESS_EACH(site, struct site, site);
+static struct site site;
+
+static inline void setup(void)
+{
+    site_setup(&site);
+}
 
 #endif

@@ -4,7 +4,7 @@
 #define MK_UNIT_WEB_SPOOLED_CASE_H
 
 #include "event/offload.h"
-#include "unit/event/loop.h"
+#include "unit/fixtures.h"
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/spool_quota.h"
@@ -24,15 +24,13 @@ static inline void spooled_end(void *p)
         assert_null(spools->clients[i]);
 }
 
-static inline int spooled_start(void **state)
+static inline void setup_spool(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     site.web.spools = (struct mk_spool_quota){.folder = site.folder.path, .max = UINT64_MAX};
     harness_defer(spooled_end, &site.web.spools);
     for (size_t i = 0; i < MK_LEN(others); i++)
         others[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
-    return 0;
 }
 
 static inline void spooled_end_thread(void *p)
@@ -41,14 +39,13 @@ static inline void spooled_end_thread(void *p)
 }
 
 /* Like spooled_start(), with a thread that writes the files. */
-static inline int spooled_start_with_thread(void **state)
+static inline void setup_spool_with_thread(void)
 {
-    spooled_start(state);
-    loop_begin(&loop);
+    setup_spool();
+    loop_setup(&loop);
     assert_int_equal(mk_offload_init(&helper, &loop), 0);
     harness_defer(spooled_end_thread, &helper);
     site.web.spools.helper = &helper;
-    return 0;
 }
 
 #endif

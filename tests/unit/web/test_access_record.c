@@ -9,12 +9,10 @@
 static struct site site;
 static unsigned n_records;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     n_records = 0;
-    return 0;
 }
 
 static void outcome_has_name(void **state)
@@ -76,7 +74,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcome_has_name),
-        cmocka_unit_test_setup_teardown(access_record_describes_request, start, harness_stop),
+        fixture_test(access_record_describes_request, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,11 @@
 
 static struct site site;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     site_add(&site, "ten.txt", MK_STR("0123456789"));
     site_add(&site, "empty.txt", MK_STR(""));
-    return 0;
 }
 
 static struct mk_exchange *request_range(const char *target, const char *range, const char *more)
@@ -176,15 +174,15 @@ static void byteranges_are_ignored_for_head(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(byteranges_single_range_is_sent_plain, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_malformed_range_is_ignored, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_unsatisfiable_range_gets_416, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_of_empty_file_get_416, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_several_ranges_are_multipart, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_boundaries_are_unique, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_of_precompressed_file, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_if_range_mismatch_sends_whole_file, start, harness_stop),
-        cmocka_unit_test_setup_teardown(byteranges_are_ignored_for_head, start, harness_stop),
+        fixture_test(byteranges_single_range_is_sent_plain, setup),
+        fixture_test(byteranges_malformed_range_is_ignored, setup),
+        fixture_test(byteranges_unsatisfiable_range_gets_416, setup),
+        fixture_test(byteranges_of_empty_file_get_416, setup),
+        fixture_test(byteranges_several_ranges_are_multipart, setup),
+        fixture_test(byteranges_boundaries_are_unique, setup),
+        fixture_test(byteranges_of_precompressed_file, setup),
+        fixture_test(byteranges_if_range_mismatch_sends_whole_file, setup),
+        fixture_test(byteranges_are_ignored_for_head, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,13 +50,11 @@ static void on_resume(void *ctx)
 
 static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     site.host.n_routes = handlers_route(&routes, &data, NULL);
     site.host.routes = routes.at;
-    return 0;
 }
 
 static struct mk_exchange *post(const char *target, const char *pieces, mk_err ending, uint64_t length)
@@ -197,14 +195,14 @@ static void dispatch_input_resume_reaches_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(dispatch_input_available_body_is_read_at_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_missing_body_is_waited_for, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_handler_reports_read_errors, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_unread_body_is_not_requested, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_source_reads_only_on_demand, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_echo_length_is_request_length, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_source_passes_errors_on, start, harness_stop),
-        cmocka_unit_test_setup_teardown(dispatch_input_resume_reaches_connection, start, harness_stop),
+        fixture_test(dispatch_input_available_body_is_read_at_once, setup),
+        fixture_test(dispatch_input_missing_body_is_waited_for, setup),
+        fixture_test(dispatch_input_handler_reports_read_errors, setup),
+        fixture_test(dispatch_input_unread_body_is_not_requested, setup),
+        fixture_test(dispatch_input_source_reads_only_on_demand, setup),
+        fixture_test(dispatch_input_echo_length_is_request_length, setup),
+        fixture_test(dispatch_input_source_passes_errors_on, setup),
+        fixture_test(dispatch_input_resume_reaches_connection, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

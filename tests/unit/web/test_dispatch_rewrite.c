@@ -201,11 +201,11 @@ static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rewrite_loop_is_limited, start, stop),
-        cmocka_unit_test_setup_teardown(rewrite_by_handler_runs_other_route, start, stop),
-        cmocka_unit_test_setup_teardown(rewrite_by_handler_drops_body_headers, start, stop),
-        cmocka_unit_test_setup_teardown(rewrite_without_matching_verdict_gets_500, start, stop),
-        cmocka_unit_test_setup_teardown(rewrite_runs_after_auth_hooks_of_original_path, start, stop),
+        fixture_test(rewrite_loop_is_limited, setup),
+        fixture_test(rewrite_by_handler_runs_other_route, setup),
+        fixture_test(rewrite_by_handler_drops_body_headers, setup),
+        fixture_test(rewrite_without_matching_verdict_gets_500, setup),
+        fixture_test(rewrite_runs_after_auth_hooks_of_original_path, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

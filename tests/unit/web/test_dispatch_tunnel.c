@@ -44,10 +44,9 @@ static enum mk_verdict respond_plain(struct mk_request *request, struct mk_respo
 static const struct mk_handler tunneler = {.name = "tunneler", .handle = handle},
                                answerer = {.name = "answerer", .handle = respond_plain};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     memset(&plan, 0, sizeof plan);
     routes[0] =
         (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &tunneler};
@@ -55,7 +54,6 @@ static int start(void **state)
         (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &answerer};
     site.host.routes = routes;
     site.host.n_routes = MK_LEN(routes);
-    return 0;
 }
 
 static struct mk_exchange *request_tunnel(unsigned version, bool opens, enum mk_verdict verdict)
@@ -128,9 +126,10 @@ static void dispatch_error_drops_trailers(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {
-        T(dispatch_tunnel_accepted_opens), T(dispatch_tunnel_opened_by_passing_handler_is_closed),
-        T(dispatch_tunnel_not_accepted_gets_501_over_http2), T(dispatch_error_drops_trailers)};
+        fixture_test(dispatch_tunnel_accepted_opens, setup),
+        fixture_test(dispatch_tunnel_opened_by_passing_handler_is_closed, setup),
+        fixture_test(dispatch_tunnel_not_accepted_gets_501_over_http2, setup),
+        fixture_test(dispatch_error_drops_trailers, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,12 +162,12 @@ static void error_page_replaces_body_and_keeps_headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(error_page_exists_for_every_status, start, harness_stop),
-        cmocka_unit_test_setup_teardown(error_page_every_status_has_sentence, start, harness_stop),
-        cmocka_unit_test_setup_teardown(error_page_of_vhost_is_used, start, harness_stop),
-        cmocka_unit_test_setup_teardown(error_page_missing_file_is_replaced_and_logged, start, harness_stop),
-        cmocka_unit_test_setup_teardown(error_page_file_is_held_by_request, start, harness_stop),
-        cmocka_unit_test_setup_teardown(error_page_replaces_body_and_keeps_headers, start, harness_stop),
+        fixture_test(error_page_exists_for_every_status, setup),
+        fixture_test(error_page_every_status_has_sentence, setup),
+        fixture_test(error_page_of_vhost_is_used, setup),
+        fixture_test(error_page_missing_file_is_replaced_and_logged, setup),
+        fixture_test(error_page_file_is_held_by_request, setup),
+        fixture_test(error_page_replaces_body_and_keeps_headers, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,12 +78,10 @@ static void close_source(void *ctx)
 
 static const struct mk_body_source_ops source_ops = {.read = pull_source, .close = close_source};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(said, 0, sizeof said);
-    site_begin(&site);
-    return 0;
+    site_setup(&site);
 }
 
 static void add(struct mk_exchange *x, struct filter *f, int64_t length)
@@ -388,21 +386,21 @@ static void filter_is_removed_when_response_is_rejected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(filter_transforms_body, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_chain_runs_in_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_reads_across_body_parts, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_reads_whole_file, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_end_is_pulled_once, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_source_error_is_permanent, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_inner_body_length_is_enforced, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_source_overrunning_buffer_is_an_error, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_pull_with_empty_buffer_is_invalid, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_rejected_is_closed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_new_body_closes_filters, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_hook_transforms_files, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_hook_transforms_error_pages, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_hook_without_body_adds_no_filter, start, harness_stop),
-        cmocka_unit_test_setup_teardown(filter_is_removed_when_response_is_rejected, start, harness_stop),
+        fixture_test(filter_transforms_body, setup),
+        fixture_test(filter_chain_runs_in_order, setup),
+        fixture_test(filter_reads_across_body_parts, setup),
+        fixture_test(filter_reads_whole_file, setup),
+        fixture_test(filter_end_is_pulled_once, setup),
+        fixture_test(filter_source_error_is_permanent, setup),
+        fixture_test(filter_inner_body_length_is_enforced, setup),
+        fixture_test(filter_source_overrunning_buffer_is_an_error, setup),
+        fixture_test(filter_pull_with_empty_buffer_is_invalid, setup),
+        fixture_test(filter_rejected_is_closed, setup),
+        fixture_test(filter_new_body_closes_filters, setup),
+        fixture_test(filter_hook_transforms_files, setup),
+        fixture_test(filter_hook_transforms_error_pages, setup),
+        fixture_test(filter_hook_without_body_adds_no_filter, setup),
+        fixture_test(filter_is_removed_when_response_is_rejected, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

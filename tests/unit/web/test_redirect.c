@@ -110,12 +110,12 @@ static void redirect_target_must_be_absolute_url_or_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(redirect_path_keeps_encoding, start, harness_stop),
-        cmocka_unit_test_setup_teardown(redirect_query_is_unchanged, start, harness_stop),
-        cmocka_unit_test_setup_teardown(redirect_origin_gets_path_and_query, start, harness_stop),
-        cmocka_unit_test_setup_teardown(redirect_escapes_control_characters, start, harness_stop),
-        cmocka_unit_test_setup_teardown(redirect_complete_url_is_unchanged, start, harness_stop),
-        cmocka_unit_test_setup_teardown(redirect_handles_every_method, start, harness_stop),
+        fixture_test(redirect_path_keeps_encoding, setup),
+        fixture_test(redirect_query_is_unchanged, setup),
+        fixture_test(redirect_origin_gets_path_and_query, setup),
+        fixture_test(redirect_escapes_control_characters, setup),
+        fixture_test(redirect_complete_url_is_unchanged, setup),
+        fixture_test(redirect_handles_every_method, setup),
         cmocka_unit_test(redirect_target_must_be_absolute_url_or_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,12 +13,10 @@ enum { TIME = 1700000000 }; /* Tue, 14 Nov 2023 22:13:20 GMT */
 
 static struct site site;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     site_add(&site, "page.html", MK_STR("identity"));
-    return 0;
 }
 
 static struct mk_open_file *take(const char *name)
@@ -396,31 +394,25 @@ static void representation_absence_is_cached_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(representation_of_file_has_headers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_type_follows_extension, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_ranges_off_omits_accept_ranges, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_first_cache_rule_applies, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_last_modified_is_never_in_future, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_follows_accept_encoding, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_only_existing_codings_are_chosen, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_each_coding_has_headers, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_codings_have_distinct_etags, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_without_precompressed_files_has_no_vary, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(representation_precompressed_files_can_be_off, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_outdated_precompressed_file_is_ignored, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(representation_precompressed_must_be_regular_file, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(representation_precompressed_files_may_appear_and_disappear, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(representation_changed_precompressed_file_is_reloaded, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(representation_in_use_is_not_changed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_works_without_cache, start, harness_stop),
-        cmocka_unit_test_setup_teardown(representation_only_cached_files_have_prepared_heads, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(representation_absence_is_cached_without_memory, start, harness_stop),
+        fixture_test(representation_of_file_has_headers, setup),
+        fixture_test(representation_type_follows_extension, setup),
+        fixture_test(representation_ranges_off_omits_accept_ranges, setup),
+        fixture_test(representation_first_cache_rule_applies, setup),
+        fixture_test(representation_last_modified_is_never_in_future, setup),
+        fixture_test(representation_follows_accept_encoding, setup),
+        fixture_test(representation_only_existing_codings_are_chosen, setup),
+        fixture_test(representation_each_coding_has_headers, setup),
+        fixture_test(representation_codings_have_distinct_etags, setup),
+        fixture_test(representation_without_precompressed_files_has_no_vary, setup),
+        fixture_test(representation_precompressed_files_can_be_off, setup),
+        fixture_test(representation_outdated_precompressed_file_is_ignored, setup),
+        fixture_test(representation_precompressed_must_be_regular_file, setup),
+        fixture_test(representation_precompressed_files_may_appear_and_disappear, setup),
+        fixture_test(representation_changed_precompressed_file_is_reloaded, setup),
+        fixture_test(representation_in_use_is_not_changed, setup),
+        fixture_test(representation_works_without_cache, setup),
+        fixture_test(representation_only_cached_files_have_prepared_heads, setup),
+        fixture_test(representation_absence_is_cached_without_memory, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

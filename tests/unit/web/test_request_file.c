@@ -12,23 +12,18 @@
 static struct site site;
 static struct mk_exchange *x;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_init(&site);
+    site_setup(&site);
     site_add(&site, "file.txt", MK_STR("text"));
     folder_add_folder(&site.folder, "dir");
     site_add(&site, "dir/.hidden", MK_STR("hidden"));
     x = site_answer(&site, "/", "Accept-Encoding: gzip;q=0.5\r\nAccept: text/*;q=0.25\r\n");
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_exchange_free(x);
-    site_fini(&site);
-    return 0;
 }
 
 static bool is_folder(int fd)
@@ -296,18 +291,18 @@ static void request_accepts_codings_and_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(request_file_opens_files_and_folders, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_stat_describes_files_and_folders, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_stat_is_cached_for_a_second, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_cached_stat_makes_no_system_call, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_path_cannot_leave_root, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_links_are_followed_as_configured, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_user_homes_are_resolved, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_path_is_translated, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_without_root_or_vhost_is_not_found, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_out_of_descriptors_evicts_idle_files, start, stop),
-        cmocka_unit_test_setup_teardown(request_file_uses_settings_of_vhost, start, stop),
-        cmocka_unit_test_setup_teardown(request_accepts_codings_and_types, start, stop),
+        fixture_test(request_file_opens_files_and_folders, setup, teardown),
+        fixture_test(request_file_stat_describes_files_and_folders, setup, teardown),
+        fixture_test(request_file_stat_is_cached_for_a_second, setup, teardown),
+        fixture_test(request_file_cached_stat_makes_no_system_call, setup, teardown),
+        fixture_test(request_file_path_cannot_leave_root, setup, teardown),
+        fixture_test(request_file_links_are_followed_as_configured, setup, teardown),
+        fixture_test(request_file_user_homes_are_resolved, setup, teardown),
+        fixture_test(request_file_path_is_translated, setup, teardown),
+        fixture_test(request_file_without_root_or_vhost_is_not_found, setup, teardown),
+        fixture_test(request_file_out_of_descriptors_evicts_idle_files, setup, teardown),
+        fixture_test(request_file_uses_settings_of_vhost, setup, teardown),
+        fixture_test(request_accepts_codings_and_types, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,26 +3,22 @@
 
 #include "files/file_cache.h"
 #include "unit/death.h"
+#include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
 static struct mk_response_body content;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_setup(&arena);
     mk_response_body_init(&content);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_response_body_fini(&content);
-    mk_arena_fini(&arena);
-    return 0;
 }
 
 static void add(const char *text)
@@ -256,16 +252,16 @@ static void response_body_source_replaces_body(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(response_body_empty, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_parts_are_read_in_order, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_parts_can_be_consumed, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_advance_beyond_part_asserts, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_slices_of_cached_file, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_slices_of_file_on_disk, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_file_on_disk_is_one_part, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_shrunken_file_is_an_error, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_source_is_pulled_and_closed_once, start, stop),
-        cmocka_unit_test_setup_teardown(response_body_source_replaces_body, start, stop),
+        fixture_test(response_body_empty, setup, teardown),
+        fixture_test(response_body_parts_are_read_in_order, setup, teardown),
+        fixture_test(response_body_parts_can_be_consumed, setup, teardown),
+        fixture_test(response_body_advance_beyond_part_asserts, setup, teardown),
+        fixture_test(response_body_slices_of_cached_file, setup, teardown),
+        fixture_test(response_body_slices_of_file_on_disk, setup, teardown),
+        fixture_test(response_body_file_on_disk_is_one_part, setup, teardown),
+        fixture_test(response_body_shrunken_file_is_an_error, setup, teardown),
+        fixture_test(response_body_source_is_pulled_and_closed_once, setup, teardown),
+        fixture_test(response_body_source_replaces_body, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -337,21 +337,21 @@ static void response_change_rejected_file_is_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(response_change_headers_are_enumerated, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_nocopy_headers_are_not_copied, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_remove_keeps_other_headers, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_default_is_added_once, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_headers_of_file_are_defaults, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_shared_block_is_never_modified, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_set_replaces_all_values, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_set_rejects_framing_headers, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_new_body_drops_prepared_head, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_length_of_each_body, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_raw_source_replaces_body, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_body_depends_on_method_and_status, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_file_is_owned_by_response, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_recognizes_file_bodies, start, stop),
-        cmocka_unit_test_setup_teardown(response_change_rejected_file_is_closed, start, stop),
+        fixture_test(response_change_headers_are_enumerated, setup, teardown),
+        fixture_test(response_change_nocopy_headers_are_not_copied, setup, teardown),
+        fixture_test(response_change_remove_keeps_other_headers, setup, teardown),
+        fixture_test(response_change_default_is_added_once, setup, teardown),
+        fixture_test(response_change_headers_of_file_are_defaults, setup, teardown),
+        fixture_test(response_change_shared_block_is_never_modified, setup, teardown),
+        fixture_test(response_change_set_replaces_all_values, setup, teardown),
+        fixture_test(response_change_set_rejects_framing_headers, setup, teardown),
+        fixture_test(response_change_new_body_drops_prepared_head, setup, teardown),
+        fixture_test(response_change_length_of_each_body, setup, teardown),
+        fixture_test(response_change_raw_source_replaces_body, setup, teardown),
+        fixture_test(response_change_body_depends_on_method_and_status, setup, teardown),
+        fixture_test(response_change_file_is_owned_by_response, setup, teardown),
+        fixture_test(response_change_recognizes_file_bodies, setup, teardown),
+        fixture_test(response_change_rejected_file_is_closed, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

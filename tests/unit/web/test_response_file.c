@@ -2,24 +2,24 @@
 /* The identity (ETag basis) of the file that a response sends. */
 #include <sys/stat.h>
 
+#include "unit/fixtures.h"
 #include "unit/opened.h"
 #include "web/response.h"
 
 static struct mk_arena arena;
 static struct mk_response r;
 
-static int start_response(void **state)
+static void setup_response(void)
 {
-    mk_arena_init(&arena, NULL);
+    arena_setup(&arena);
     mk_response_init(&r, &arena);
-    return start(state);
+    setup();
 }
 
-static int stop_response(void **state)
+static void teardown_response(void)
 {
     mk_response_body_fini(&r.content);
-    mk_arena_fini(&arena);
-    return stop(state);
+    teardown();
 }
 
 /* Returns the file ID of a response whose body is the whole file. */
@@ -120,15 +120,11 @@ static void response_file_bare_descriptor_has_no_identity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(response_file_has_identity_cached_or_not, start_response,
-                                        stop_response),
-        cmocka_unit_test_setup_teardown(response_file_hard_links_have_same_identity, start_response,
-                                        stop_response),
-        cmocka_unit_test_setup_teardown(response_file_new_version_has_new_identity, start_response,
-                                        stop_response),
-        cmocka_unit_test_setup_teardown(response_file_part_has_no_identity, start_response, stop_response),
-        cmocka_unit_test_setup_teardown(response_file_bare_descriptor_has_no_identity, start_response,
-                                        stop_response),
+        fixture_test(response_file_has_identity_cached_or_not, setup_response, teardown_response),
+        fixture_test(response_file_hard_links_have_same_identity, setup_response, teardown_response),
+        fixture_test(response_file_new_version_has_new_identity, setup_response, teardown_response),
+        fixture_test(response_file_part_has_no_identity, setup_response, teardown_response),
+        fixture_test(response_file_bare_descriptor_has_no_identity, setup_response, teardown_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 enum { N = 200, TEXT = 16 };
@@ -14,13 +14,11 @@ static struct mk_route routes[N];
 static char texts[N][TEXT];
 static unsigned random_state;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     random_state = 1;
     memset(routes, 0, sizeof routes);
-    arena_begin(&arena);
-    return 0;
+    arena_setup(&arena);
 }
 
 static unsigned draw(unsigned n)
@@ -118,9 +116,9 @@ static void route_index_accepts_paths_of_any_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(route_index_equals_linear_search, start, harness_stop),
-        cmocka_unit_test_setup_teardown(route_index_is_not_built_for_few_routes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(route_index_accepts_paths_of_any_length, start, harness_stop),
+        fixture_test(route_index_equals_linear_search, setup),
+        fixture_test(route_index_is_not_built_for_few_routes, setup),
+        fixture_test(route_index_accepts_paths_of_any_length, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

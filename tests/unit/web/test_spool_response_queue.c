@@ -10,16 +10,16 @@ enum { K = 1024, M = 1024 * K };
 
 static unsigned n_woken;
 
-static int start(void **state)
+static void setup(void)
 {
     n_woken = 0;
-    return spooled_start(state);
+    setup_spool();
 }
 
-static int start_helper(void **state)
+static void setup_helper(void)
 {
     n_woken = 0;
-    return spooled_start_with_thread(state);
+    setup_spool_with_thread();
 }
 
 static void on_room(void *ctx)
@@ -257,16 +257,15 @@ static void spool_queue_may_be_freed_while_thread_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(spool_queue_keeps_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_keeps_order_with_interleaved_reads, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_memory_of_client_is_limited, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_disk_quotas_are_enforced, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_full_accepts_after_partial_read, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_without_folder_uses_memory, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_write_error_loses_nothing, start, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_reader_waits_for_thread, start_helper, harness_stop),
-        cmocka_unit_test_setup_teardown(spool_queue_may_be_freed_while_thread_writes, start_helper,
-                                        harness_stop),
+        fixture_test(spool_queue_keeps_order, setup),
+        fixture_test(spool_queue_keeps_order_with_interleaved_reads, setup),
+        fixture_test(spool_queue_memory_of_client_is_limited, setup),
+        fixture_test(spool_queue_disk_quotas_are_enforced, setup),
+        fixture_test(spool_queue_full_accepts_after_partial_read, setup),
+        fixture_test(spool_queue_without_folder_uses_memory, setup),
+        fixture_test(spool_queue_write_error_loses_nothing, setup),
+        fixture_test(spool_queue_reader_waits_for_thread, setup_helper),
+        fixture_test(spool_queue_may_be_freed_while_thread_writes, setup_helper),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,17 +8,15 @@
 
 static struct site site;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    site_begin(&site);
+    site_setup(&site);
     folder_add_folder(&site.folder, "dir");
     folder_add_folder(&site.folder, "bare");
     site_add(&site, "index.html", MK_STR("front page"));
     site_add(&site, "file.txt", MK_STR("file"));
     site_add(&site, "dir/index.htm", MK_STR("index of dir"));
     site_add(&site, "dir/file", MK_STR("file in dir"));
-    return 0;
 }
 
 static void expect_status(const char *target, unsigned status)
@@ -404,26 +402,25 @@ static void static_index_script_without_handler_is_not_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(static_serves_files, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_folder_serves_index_file, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_folder_without_slash_redirects, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_file_with_slash_gets_404, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_missing_file_gets_404, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_encoded_slash_is_not_a_separator, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_dot_files_are_hidden, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_links_are_followed_as_configured, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_special_file_gets_403, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_without_descriptors_gets_503, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_vhost_without_root_gets_404, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_matching_etag_gets_304, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_type_set_by_hook_is_kept, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_other_method_gets_405_with_allow, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_navigation_gets_fallback_page, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_user_folders_are_served, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_next_handler_may_list_folder, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_index_script_is_run_not_shown, start, harness_stop),
-        cmocka_unit_test_setup_teardown(static_index_script_without_handler_is_not_shown, start,
-                                        harness_stop),
+        fixture_test(static_serves_files, setup),
+        fixture_test(static_folder_serves_index_file, setup),
+        fixture_test(static_folder_without_slash_redirects, setup),
+        fixture_test(static_file_with_slash_gets_404, setup),
+        fixture_test(static_missing_file_gets_404, setup),
+        fixture_test(static_encoded_slash_is_not_a_separator, setup),
+        fixture_test(static_dot_files_are_hidden, setup),
+        fixture_test(static_links_are_followed_as_configured, setup),
+        fixture_test(static_special_file_gets_403, setup),
+        fixture_test(static_without_descriptors_gets_503, setup),
+        fixture_test(static_vhost_without_root_gets_404, setup),
+        fixture_test(static_matching_etag_gets_304, setup),
+        fixture_test(static_type_set_by_hook_is_kept, setup),
+        fixture_test(static_other_method_gets_405_with_allow, setup),
+        fixture_test(static_navigation_gets_fallback_page, setup),
+        fixture_test(static_user_folders_are_served, setup),
+        fixture_test(static_next_handler_may_list_folder, setup),
+        fixture_test(static_index_script_is_run_not_shown, setup),
+        fixture_test(static_index_script_without_handler_is_not_shown, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,10 +53,10 @@ static void status_handler_rejects_statuses_with_semantics(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(status_handler_handles_every_method),
-        cmocka_unit_test(status_handler_error_without_text_gets_error_page),
-        cmocka_unit_test(status_handler_success_has_text_or_no_body),
-        cmocka_unit_test(status_handler_rejects_statuses_with_semantics),
+        fixture_test(status_handler_handles_every_method, setup),
+        fixture_test(status_handler_error_without_text_gets_error_page, setup),
+        fixture_test(status_handler_success_has_text_or_no_body, setup),
+        fixture_test(status_handler_rejects_statuses_with_semantics, setup),
     };
-    return cmocka_run_group_tests(tests, start, harness_stop);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

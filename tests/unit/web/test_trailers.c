@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/trailers.h"
 
-#include "unit/arena.h"
 #include "unit/fields.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 #include "web/request_type.h"
 #include "web/response.h"
 
-HARNESS_EACH(arena, struct mk_arena, arena);
+static struct mk_arena arena;
+
+static void setup(void)
+{
+    arena_setup(&arena);
+}
 
 static void trailers_of_request_are_found(void **state)
 {
@@ -66,8 +71,8 @@ static void trailers_of_response_are_validated(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
-    const struct CMUnitTest tests[] = {T(trailers_of_request_are_found), T(trailers_accepted_with_te_header),
-                                       T(trailers_of_response_are_validated)};
+    const struct CMUnitTest tests[] = {fixture_test(trailers_of_request_are_found, setup),
+                                       fixture_test(trailers_accepted_with_te_header, setup),
+                                       fixture_test(trailers_of_response_are_validated, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

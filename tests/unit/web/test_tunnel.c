@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 #include "unit/fields.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 #include "web/dispatch.h"
 #include "web/filter.h"
@@ -24,23 +25,18 @@ static void on_close(void *ctx)
 
 static const struct mk_tunnel_ops ops = {.source = {.read = pull, .close = on_close}};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_setup(&arena);
     mk_response_init(&x.response, &arena);
     x.request = (struct mk_request){.arena = &arena, .version = 11, .target = &x.request.received};
     mk_headers_init(&x.request.fields, room);
     n_closed = 0;
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_response_body_fini(&x.response.content);
-    mk_arena_fini(&arena);
-    return 0;
 }
 
 static int open_tunnel(void)
@@ -136,11 +132,12 @@ static void tunnel_malformed_handshake_is_rejected(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
     const struct CMUnitTest tests[] = {
-        T(tunnel_without_upgrade_is_rejected),     T(tunnel_open_seals_response),
-        T(tunnel_websocket_handshake_over_http1),  T(tunnel_websocket_handshake_over_http2),
-        T(tunnel_malformed_handshake_is_rejected),
+        fixture_test(tunnel_without_upgrade_is_rejected, setup, teardown),
+        fixture_test(tunnel_open_seals_response, setup, teardown),
+        fixture_test(tunnel_websocket_handshake_over_http1, setup, teardown),
+        fixture_test(tunnel_websocket_handshake_over_http2, setup, teardown),
+        fixture_test(tunnel_malformed_handshake_is_rejected, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

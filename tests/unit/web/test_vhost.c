@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "unit/arena.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 enum { NAMES_MAX = 4 };
@@ -16,12 +16,10 @@ struct named {
     mk_str names[NAMES_MAX];
 };
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    arena_begin(&arena);
+    arena_setup(&arena);
     mk_vhosts_init(&hosts, &arena);
-    return 0;
 }
 
 /* Adds a virtual host; spaces separate its names. */
@@ -298,20 +296,20 @@ static void vhost_plain_name_excludes_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(vhost_none_configured_finds_none, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_first_is_default, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_names_ignore_case_and_trailing_dot, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_exact_name_precedes_wildcards, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_wildcard_excludes_bare_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_duplicate_name_is_rejected, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_may_repeat_its_own_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_name_may_be_very_long, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_exposes_routes, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_may_have_no_name, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_first_matching_location_applies, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_regex_names_are_tried_last_in_order, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_location_regex_limit_counts_as_match, start, harness_stop),
-        cmocka_unit_test_setup_teardown(vhost_plain_name_excludes_patterns, start, harness_stop),
+        fixture_test(vhost_none_configured_finds_none, setup),
+        fixture_test(vhost_first_is_default, setup),
+        fixture_test(vhost_names_ignore_case_and_trailing_dot, setup),
+        fixture_test(vhost_exact_name_precedes_wildcards, setup),
+        fixture_test(vhost_wildcard_excludes_bare_name, setup),
+        fixture_test(vhost_duplicate_name_is_rejected, setup),
+        fixture_test(vhost_may_repeat_its_own_name, setup),
+        fixture_test(vhost_name_may_be_very_long, setup),
+        fixture_test(vhost_exposes_routes, setup),
+        fixture_test(vhost_may_have_no_name, setup),
+        fixture_test(vhost_first_matching_location_applies, setup),
+        fixture_test(vhost_regex_names_are_tried_last_in_order, setup),
+        fixture_test(vhost_location_regex_limit_counts_as_match, setup),
+        fixture_test(vhost_plain_name_excludes_patterns, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

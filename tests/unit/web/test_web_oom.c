@@ -13,11 +13,10 @@ static const char *expected_content;
 
 static const struct mk_error_page pages[] = {{.status = 404, .path = MK_STR_INIT("404.html")}};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     struct mk_buf large = mk_buf_growing(LARGE);
-    site_init(&site);
+    site_setup(&site);
     site.host.error_pages = pages;
     site.host.n_error_pages = MK_LEN(pages);
     folder_add_folder(&site.folder, "dir");
@@ -28,15 +27,11 @@ static int start(void **state)
     site_add(&site, "large", mk_buf_str(&large));
     mk_buf_free(&large);
     mk_file_cache_fini(&site.web.files);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
-    site_fini(&site);
-    return 0;
 }
 
 static void check(struct mk_exchange *x)
@@ -292,13 +287,13 @@ static void web_oom_owned_body(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(web_oom_file, start, stop),
-        cmocka_unit_test_setup_teardown(web_oom_ranges, start, stop),
-        cmocka_unit_test_setup_teardown(web_oom_redirects_and_errors, start, stop),
-        cmocka_unit_test_setup_teardown(web_oom_large_response_of_handler, start, stop),
-        cmocka_unit_test_setup_teardown(web_oom_changed_response, start, stop),
-        cmocka_unit_test_setup_teardown(web_oom_file_of_handler, start, stop),
-        cmocka_unit_test_setup_teardown(web_oom_owned_body, start, stop),
+        fixture_test(web_oom_file, setup, teardown),
+        fixture_test(web_oom_ranges, setup, teardown),
+        fixture_test(web_oom_redirects_and_errors, setup, teardown),
+        fixture_test(web_oom_large_response_of_handler, setup, teardown),
+        fixture_test(web_oom_changed_response, setup, teardown),
+        fixture_test(web_oom_file_of_handler, setup, teardown),
+        fixture_test(web_oom_owned_body, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

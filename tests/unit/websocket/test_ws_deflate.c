@@ -10,20 +10,16 @@ enum { MAX = 1 << 20 };
 
 static struct mk_ws_deflate *ours, *theirs;
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     ours = mk_ws_deflate_new(15);
     theirs = mk_ws_deflate_new(15);
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_ws_deflate_free(ours);
     mk_ws_deflate_free(theirs);
-    return 0;
 }
 
 /* Returns the compressed length of a message; asserts that it decompresses to the same text. */
@@ -198,12 +194,15 @@ static void ws_deflate_many_small_blocks_are_inflated(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(ws_deflate_messages_without_context),    TEST(ws_deflate_context_shrinks_second_message),
-        TEST(ws_deflate_size_limits_are_exact),       TEST(ws_deflate_all_block_types_are_inflated),
-        TEST(ws_deflate_rejects_malformed),           TEST(ws_deflate_second_final_block_is_rejected),
-        TEST(ws_deflate_flood_of_tables_is_rejected), TEST(ws_deflate_many_small_blocks_are_inflated),
+        fixture_test(ws_deflate_messages_without_context, setup, teardown),
+        fixture_test(ws_deflate_context_shrinks_second_message, setup, teardown),
+        fixture_test(ws_deflate_size_limits_are_exact, setup, teardown),
+        fixture_test(ws_deflate_all_block_types_are_inflated, setup, teardown),
+        fixture_test(ws_deflate_rejects_malformed, setup, teardown),
+        fixture_test(ws_deflate_second_final_block_is_rejected, setup, teardown),
+        fixture_test(ws_deflate_flood_of_tables_is_rejected, setup, teardown),
+        fixture_test(ws_deflate_many_small_blocks_are_inflated, setup, teardown),
     };
     return mk_ws_deflate_is_supported() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

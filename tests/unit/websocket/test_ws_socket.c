@@ -12,24 +12,20 @@ static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .op
 static const struct mk_websocket_options packed = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops,
                                                    .flags = MK_WEBSOCKET_COMPRESS, .compress_min = 1};
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     world_init();
     actor_init();
     in = mk_buf_growing(1 << 20);
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
     bool was_opened = actor.socket != NULL;
-    (void)state;
     world_fini();
     assert_int_equal(actor.n_closes, was_opened ? 1 : 0);
     actor_fini();
     mk_buf_free(&in);
-    return 0;
 }
 
 static void open_it(const struct mk_websocket_options *o)
@@ -490,34 +486,33 @@ static void ws_handshake_negotiates_subprotocol(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(ws_messages_are_echoed),
-        TEST(ws_idle_socket_holds_no_buffer),
-        TEST(ws_parts_form_one_message),
-        TEST(ws_compressed_messages_are_echoed),
-        TEST(ws_inflation_per_iteration_is_limited),
-        TEST(ws_drain_closes_open_sockets),
-        TEST(ws_send_reads_no_input),
-        TEST(ws_shared_message_is_sent_to_many),
-        TEST(ws_shared_messages_keep_order),
-        TEST(ws_full_queue_rejects_and_notifies),
-        TEST(ws_client_not_reading_is_not_read),
+        fixture_test(ws_messages_are_echoed, setup, teardown),
+        fixture_test(ws_idle_socket_holds_no_buffer, setup, teardown),
+        fixture_test(ws_parts_form_one_message, setup, teardown),
+        fixture_test(ws_compressed_messages_are_echoed, setup, teardown),
+        fixture_test(ws_inflation_per_iteration_is_limited, setup, teardown),
+        fixture_test(ws_drain_closes_open_sockets, setup, teardown),
+        fixture_test(ws_send_reads_no_input, setup, teardown),
+        fixture_test(ws_shared_message_is_sent_to_many, setup, teardown),
+        fixture_test(ws_shared_messages_keep_order, setup, teardown),
+        fixture_test(ws_full_queue_rejects_and_notifies, setup, teardown),
+        fixture_test(ws_client_not_reading_is_not_read, setup, teardown),
         cmocka_unit_test(ws_state_machine_has_these_transitions),
         cmocka_unit_test(ws_closed_is_not_paused),
         cmocka_unit_test(ws_only_open_may_be_paused),
-        TEST(ws_pause_stops_messages),
-        TEST(ws_client_close_is_answered),
-        TEST(ws_server_close_is_sent),
-        TEST(ws_close_handshake_times_out),
-        TEST(ws_abort_closes_at_once),
-        TEST(ws_protocol_error_closes),
-        TEST(ws_client_eof_is_abnormal_close),
-        TEST(ws_client_reset_is_abnormal_close),
-        TEST(ws_silence_triggers_ping),
-        TEST(ws_client_that_reads_is_alive),
-        TEST(ws_handshake_rejects_invalid),
-        TEST(ws_handshake_negotiates_subprotocol),
+        fixture_test(ws_pause_stops_messages, setup, teardown),
+        fixture_test(ws_client_close_is_answered, setup, teardown),
+        fixture_test(ws_server_close_is_sent, setup, teardown),
+        fixture_test(ws_close_handshake_times_out, setup, teardown),
+        fixture_test(ws_abort_closes_at_once, setup, teardown),
+        fixture_test(ws_protocol_error_closes, setup, teardown),
+        fixture_test(ws_client_eof_is_abnormal_close, setup, teardown),
+        fixture_test(ws_client_reset_is_abnormal_close, setup, teardown),
+        fixture_test(ws_silence_triggers_ping, setup, teardown),
+        fixture_test(ws_client_that_reads_is_alive, setup, teardown),
+        fixture_test(ws_handshake_rejects_invalid, setup, teardown),
+        fixture_test(ws_handshake_negotiates_subprotocol, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void exchange_messages(void)
 
 static bool play(void)
 {
-    world_begin();
+    world_setup();
     actor_init();
     world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
     actor.heard = mk_buf_fixed(rooms[2], sizeof rooms[2]);
@@ -67,7 +67,7 @@ static void ws_oom_broadcast_allocates_nothing(void **state)
 {
     static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops};
     (void)state;
-    world_begin();
+    world_setup();
     actor_init();
     world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
     assert_true(mk_ws_socket_worker_init(&world.ws, &world.worker));

@@ -181,7 +181,7 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
 
 /* ---- Tunnel ---- */
 
-static inline void world_begin(void)
+static inline void world_setup(void)
 {
     memset(&world, 0, sizeof world);
     fake_clock_init(1000000);
@@ -194,7 +194,7 @@ static inline void world_begin(void)
 
 static inline void world_init(void)
 {
-    world_begin();
+    world_setup();
     world.out = mk_buf_growing(WORLD_OUT_MAX);
     assert_true(mk_ws_socket_worker_init(&world.ws, &world.worker));
 }

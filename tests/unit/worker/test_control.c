@@ -8,20 +8,19 @@
 
 #include "os/fd.h"
 #include "os/fd_passing.h"
-#include "unit/descriptor.h"
+#include "unit/fixtures.h"
 #include "unit/test.h"
 
 static int master, worker;
 static struct mk_control_buffer room;
 static struct mk_control_message m;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&m, 0xff, sizeof m);
-    descriptor_begin(&master);
-    descriptor_begin(&worker);
-    return mk_control_open(&master, &worker);
+    fd_setup(&master);
+    fd_setup(&worker);
+    assert_int_equal(mk_control_open(&master, &worker), 0);
 }
 
 static mk_err send_log(int end, mk_str where, int fd)
@@ -145,14 +144,14 @@ static void control_send_never_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(control_message_without_text_arrives, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_messages_stay_separate, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_message_carries_descriptor, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_message_carries_text_and_number, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_message_text_is_limited, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_malformed_message_is_skipped, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_closed_peer_is_noticed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(control_send_never_blocks, start, harness_stop),
+        fixture_test(control_message_without_text_arrives, setup),
+        fixture_test(control_messages_stay_separate, setup),
+        fixture_test(control_message_carries_descriptor, setup),
+        fixture_test(control_message_carries_text_and_number, setup),
+        fixture_test(control_message_text_is_limited, setup),
+        fixture_test(control_malformed_message_is_skipped, setup),
+        fixture_test(control_closed_peer_is_noticed, setup),
+        fixture_test(control_send_never_blocks, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,25 +25,20 @@ static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
 
 static struct mk_log log_of_test = {.level = MK_LOG_DEBUG, .write = on_log};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     memset(&l, 0, sizeof l);
     wanted.n = 0;
     n_logged = 0;
-    folder_init(&folder);
+    folder_setup(&folder);
     unsetenv("MONKEY_SOCKETS");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_listeners_close_all(&l, true);
-    folder_fini(&folder);
-    return 0;
 }
 
 static struct mk_sockaddr addr(const char *text)
@@ -305,16 +300,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listeners_each_socket_has_a_worker_and_vice_versa),
-        cmocka_unit_test_setup_teardown(listeners_address_has_socket_per_worker, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_unix_socket_is_shared, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_unwanted_are_closed, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_failed_open_changes_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_failed_open_closes_new_sockets, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_port_of_other_program_is_not_shared, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_close_new_removes_unused_sockets, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_new_socket_listens_when_worker_starts, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_successor_inherits_sockets, start, stop),
-        cmocka_unit_test_setup_teardown(listeners_inherit_skips_other_descriptors, start, stop),
+        fixture_test(listeners_address_has_socket_per_worker, setup, teardown),
+        fixture_test(listeners_unix_socket_is_shared, setup, teardown),
+        fixture_test(listeners_unwanted_are_closed, setup, teardown),
+        fixture_test(listeners_failed_open_changes_nothing, setup, teardown),
+        fixture_test(listeners_failed_open_closes_new_sockets, setup, teardown),
+        fixture_test(listeners_port_of_other_program_is_not_shared, setup, teardown),
+        fixture_test(listeners_close_new_removes_unused_sockets, setup, teardown),
+        fixture_test(listeners_new_socket_listens_when_worker_starts, setup, teardown),
+        fixture_test(listeners_successor_inherits_sockets, setup, teardown),
+        fixture_test(listeners_inherit_skips_other_descriptors, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,18 +7,15 @@
 
 static struct mk_scoreboard scoreboard;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     scoreboard = (struct mk_scoreboard){.master = 1};
-    return mk_scoreboard_open(&scoreboard, 3);
+    assert_int_equal(mk_scoreboard_open(&scoreboard, 3), 0);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_scoreboard_close(&scoreboard);
-    return 0;
 }
 
 static void scoreboard_new_is_empty(void **state)
@@ -115,12 +112,11 @@ static void scoreboard_describes_current_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(scoreboard_new_is_empty, start, stop),
-        cmocka_unit_test_setup_teardown(scoreboard_new_worker_starts_at_zero_and_history_is_kept, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(scoreboard_reload_is_in_progress_until_counted, start, stop),
-        cmocka_unit_test_setup_teardown(scoreboard_describes_current_work, start, stop),
-        cmocka_unit_test_setup_teardown(scoreboard_reload_reason_is_truncated_and_replaced, start, stop),
+        fixture_test(scoreboard_new_is_empty, setup, teardown),
+        fixture_test(scoreboard_new_worker_starts_at_zero_and_history_is_kept, setup, teardown),
+        fixture_test(scoreboard_reload_is_in_progress_until_counted, setup, teardown),
+        fixture_test(scoreboard_describes_current_work, setup, teardown),
+        fixture_test(scoreboard_reload_reason_is_truncated_and_replaced, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

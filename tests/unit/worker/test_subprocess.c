@@ -47,23 +47,18 @@ static void begin(bool spawner)
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     begin(true);
-    return 0;
 }
 
-static int start_without(void **state)
+static void setup_without(void)
 {
-    (void)state;
     begin(false);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     pid_t spawner = w.children.spawner.pid;
     mk_subprocesses_fini(&w.children);
     mk_loop_fini(&w.loop);
@@ -73,7 +68,6 @@ static int stop(void **state)
         assert_int_equal(waitpid(spawner, NULL, 0), spawner);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(mk_fd_count(), fds_before);
-    return 0;
 }
 
 static void wait_for(const int *what, int value)
@@ -284,19 +278,19 @@ static void subprocess_spawner_keeps_five_descriptors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(subprocess_runs_and_exits, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_streams_are_blocking, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_failed_start_is_reported_later, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_invalid_options_are_reported_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_signal_reaches_process_group, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_killed_child_is_not_reported, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_many_are_kept_separate, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_signal_waits_for_buffer_space, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_all_die_with_worker, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_spawner_death_is_noticed, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_without_spawner_fails, start_without, stop),
-        cmocka_unit_test_setup_teardown(subprocess_spawner_ignores_session_signals, start, stop),
-        cmocka_unit_test_setup_teardown(subprocess_spawner_keeps_five_descriptors, start, stop),
+        fixture_test(subprocess_runs_and_exits, setup, teardown),
+        fixture_test(subprocess_streams_are_blocking, setup, teardown),
+        fixture_test(subprocess_failed_start_is_reported_later, setup, teardown),
+        fixture_test(subprocess_invalid_options_are_reported_at_once, setup, teardown),
+        fixture_test(subprocess_signal_reaches_process_group, setup, teardown),
+        fixture_test(subprocess_killed_child_is_not_reported, setup, teardown),
+        fixture_test(subprocess_many_are_kept_separate, setup, teardown),
+        fixture_test(subprocess_signal_waits_for_buffer_space, setup, teardown),
+        fixture_test(subprocess_all_die_with_worker, setup, teardown),
+        fixture_test(subprocess_spawner_death_is_noticed, setup, teardown),
+        fixture_test(subprocess_without_spawner_fails, setup_without, teardown),
+        fixture_test(subprocess_spawner_ignores_session_signals, setup, teardown),
+        fixture_test(subprocess_spawner_keeps_five_descriptors, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

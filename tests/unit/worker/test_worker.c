@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "os/sock.h"
-#include "unit/descriptor.h"
+#include "unit/fixtures.h"
 #include "unit/setup/configured.h"
 
 static struct configured c;
@@ -14,18 +14,12 @@ static struct mk_counters counters;
 static struct mk_sockaddr where;
 static int listener, client;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    const struct mk_sock_options o = {.backlog = 16};
-    configured_begin(&c);
-    client = -1;
+    configured_setup(&c);
+    fd_setup(&client);
+    listener_setup(&listener, &where);
     memset(&counters, 0, sizeof counters);
-    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
-    assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
-    descriptor_begin(&client);
-    descriptor_begin(&listener);
-    return mk_sockaddr_getsockname(listener, &where);
 }
 
 static void serve(const char *text)
@@ -235,19 +229,16 @@ static void worker_draining_without_connections_exits_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(worker_serves_configured_files, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_limits_come_from_configuration, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_access_log_is_flushed, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_draining_finishes_and_exits, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_drain_timeout_overrides_connections, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_draining_waits_for_references, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_drain_timeout_overrides_references, start, harness_stop),
-        cmocka_unit_test_setup_teardown(worker_draining_without_successor_serves_queued_connections, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(worker_draining_leaves_queued_connections_to_successor, start,
-                                        harness_stop),
-        cmocka_unit_test_setup_teardown(worker_draining_without_connections_exits_at_once, start,
-                                        harness_stop),
+        fixture_test(worker_serves_configured_files, setup),
+        fixture_test(worker_limits_come_from_configuration, setup),
+        fixture_test(worker_access_log_is_flushed, setup),
+        fixture_test(worker_draining_finishes_and_exits, setup),
+        fixture_test(worker_drain_timeout_overrides_connections, setup),
+        fixture_test(worker_draining_waits_for_references, setup),
+        fixture_test(worker_drain_timeout_overrides_references, setup),
+        fixture_test(worker_draining_without_successor_serves_queued_connections, setup),
+        fixture_test(worker_draining_leaves_queued_connections_to_successor, setup),
+        fixture_test(worker_draining_without_connections_exits_at_once, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

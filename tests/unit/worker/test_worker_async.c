@@ -19,24 +19,20 @@ static unsigned n_works, n_dones, n_calls;
 static pthread_t loop_thread;
 static sem_t may_work;
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     n_works = n_dones = n_calls = 0;
     loop_thread = pthread_self();
     sem_init(&may_work, 0, 0);
-    configured_init(&c);
+    configured_setup(&c);
     configured_expect(&c, "[HOST]\n    DocumentRoot site\n");
     const struct mk_worker_options o = {.generation = c.g, .workers = 1, .counters = &counters};
-    return mk_worker_init(&w, &o);
+    assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
-    configured_fini(&c);
     sem_destroy(&may_work);
-    return 0;
 }
 
 static void turn_until(const unsigned *n, unsigned is)
@@ -228,13 +224,13 @@ static void worker_async_exit_runs_posted_calls_and_rejects_new(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(worker_async_timers_and_watchers_run_in_loop, start, stop),
-        cmocka_unit_test_setup_teardown(worker_async_offloaded_work_completes_in_loop, start, stop),
-        cmocka_unit_test_setup_teardown(worker_async_offload_queue_is_limited, start, stop),
-        cmocka_unit_test_setup_teardown(worker_async_threads_have_large_stacks, start, stop),
-        cmocka_unit_test_setup_teardown(worker_async_exit_finishes_started_work_only, start, stop),
-        cmocka_unit_test_setup_teardown(worker_async_post_from_other_threads, start, stop),
-        cmocka_unit_test_setup_teardown(worker_async_exit_runs_posted_calls_and_rejects_new, start, stop),
+        fixture_test(worker_async_timers_and_watchers_run_in_loop, setup, teardown),
+        fixture_test(worker_async_offloaded_work_completes_in_loop, setup, teardown),
+        fixture_test(worker_async_offload_queue_is_limited, setup, teardown),
+        fixture_test(worker_async_threads_have_large_stacks, setup, teardown),
+        fixture_test(worker_async_exit_finishes_started_work_only, setup, teardown),
+        fixture_test(worker_async_post_from_other_threads, setup, teardown),
+        fixture_test(worker_async_exit_runs_posted_calls_and_rejects_new, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

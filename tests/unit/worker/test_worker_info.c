@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "os/sock.h"
+#include "unit/fixtures.h"
 #include "unit/setup/configured.h"
 
 static struct configured c;
@@ -23,27 +24,18 @@ static void write_log(struct mk_log *log, enum mk_log_level level, mk_str text)
 
 static struct mk_log error_log = {.level = MK_LOG_INFO, .write = write_log};
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
-    const struct mk_sock_options o = {.backlog = 16};
-    configured_init(&c);
-    client = -1;
+    configured_setup(&c);
+    fd_setup(&client);
+    listener_setup(&listener, &where);
     memset(scoreboard, 0, sizeof scoreboard);
     memset(&history, 0, sizeof history);
-    assert_int_equal(mk_sockaddr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
-    assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
-    return mk_sockaddr_getsockname(listener, &where);
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     mk_worker_fini(&w);
-    mk_fd_close(&client);
-    mk_fd_close(&listener);
-    configured_fini(&c);
-    return 0;
 }
 
 static void serve(const char *text)
@@ -324,18 +316,18 @@ static void worker_info_log_lines_are_buffered_and_flushed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(worker_info_index_and_time, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_messages_go_to_error_log, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_counts_all_processes, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_reports_ended_workers, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_reports_reloads, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_without_master_has_no_history, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_lists_connections, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_lists_requests_in_progress, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_cache_can_be_inspected_and_cleared, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_enumerates_vhosts, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_prints_configuration, start, stop),
-        cmocka_unit_test_setup_teardown(worker_info_log_lines_are_buffered_and_flushed, start, stop),
+        fixture_test(worker_info_index_and_time, setup, teardown),
+        fixture_test(worker_info_messages_go_to_error_log, setup, teardown),
+        fixture_test(worker_info_counts_all_processes, setup, teardown),
+        fixture_test(worker_info_reports_ended_workers, setup, teardown),
+        fixture_test(worker_info_reports_reloads, setup, teardown),
+        fixture_test(worker_info_without_master_has_no_history, setup, teardown),
+        fixture_test(worker_info_lists_connections, setup, teardown),
+        fixture_test(worker_info_lists_requests_in_progress, setup, teardown),
+        fixture_test(worker_info_cache_can_be_inspected_and_cleared, setup, teardown),
+        fixture_test(worker_info_enumerates_vhosts, setup, teardown),
+        fixture_test(worker_info_prints_configuration, setup, teardown),
+        fixture_test(worker_info_log_lines_are_buffered_and_flushed, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,29 +104,23 @@ static void start_all(bool with_master)
         start_one(i);
 }
 
-static int start(void **state)
+static void setup(void)
 {
-    (void)state;
     start_all(true);
-    return 0;
 }
 
-static int start_alone(void **state)
+static void setup_alone(void)
 {
-    (void)state;
     start_all(false);
-    return 0;
 }
 
-static int stop(void **state)
+static void teardown(void)
 {
-    (void)state;
     for (unsigned i = 0; i < WORKERS; i++)
         stop_one(i);
     mk_worker_channels_close(&g);
     mk_arena_fini(&g.arena);
     assert_int_equal(count_open(), fds_before);
-    return 0;
 }
 
 static struct mk_worker *worker(unsigned i)
@@ -444,22 +438,22 @@ static void worker_messages_without_master_reach_only_self(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(worker_messages_reach_their_receivers, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_need_callback, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_reply_is_received_in_next_iteration, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_invalid_arguments_are_rejected, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_of_an_iteration_share_a_packet, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_sent_at_iteration_end_leave_in_it, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_sent_before_first_iteration_leave_in_it, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_of_any_size_arrive_complete, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_malformed_packets_are_dropped, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_slow_receiver_gets_them_in_order, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_broadcast_skips_slow_receivers, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_flood_in_one_iteration_is_rejected, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_exiting_worker_receives_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_successor_receives_queued, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_replaced_worker_stops_receiving, start, stop),
-        cmocka_unit_test_setup_teardown(worker_messages_without_master_reach_only_self, start_alone, stop),
+        fixture_test(worker_messages_reach_their_receivers, setup, teardown),
+        fixture_test(worker_messages_need_callback, setup, teardown),
+        fixture_test(worker_messages_reply_is_received_in_next_iteration, setup, teardown),
+        fixture_test(worker_messages_invalid_arguments_are_rejected, setup, teardown),
+        fixture_test(worker_messages_of_an_iteration_share_a_packet, setup, teardown),
+        fixture_test(worker_messages_sent_at_iteration_end_leave_in_it, setup, teardown),
+        fixture_test(worker_messages_sent_before_first_iteration_leave_in_it, setup, teardown),
+        fixture_test(worker_messages_of_any_size_arrive_complete, setup, teardown),
+        fixture_test(worker_messages_malformed_packets_are_dropped, setup, teardown),
+        fixture_test(worker_messages_slow_receiver_gets_them_in_order, setup, teardown),
+        fixture_test(worker_messages_broadcast_skips_slow_receivers, setup, teardown),
+        fixture_test(worker_messages_flood_in_one_iteration_is_rejected, setup, teardown),
+        fixture_test(worker_messages_exiting_worker_receives_nothing, setup, teardown),
+        fixture_test(worker_messages_successor_receives_queued, setup, teardown),
+        fixture_test(worker_messages_replaced_worker_stops_receiving, setup, teardown),
+        fixture_test(worker_messages_without_master_reach_only_self, setup_alone, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static struct mk_buf fresh(void)
     return mk_buf_fixed(room, sizeof room);
 }
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     options = (struct wr_options){.shots = 2, .n_steps = 1, .steps = {100}};
     for (size_t i = 0; i < MK_LEN(shots); i++) {
         wr_measurement_init(&shots[i]);
@@ -40,7 +39,6 @@ static int set_up(void **state)
                               .steps = &step,
                               .n_steps = 1,
                               .ended_us = (uint64_t)93784 * 1000000};
-    return 0;
 }
 
 static void report_table_has_minimum_median_and_maximum(void **state)
@@ -144,12 +142,12 @@ static void report_doubt_is_in_all_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(report_table_has_minimum_median_and_maximum, set_up),
-        cmocka_unit_test_setup(report_titles_are_above_their_columns, set_up),
-        cmocka_unit_test_setup(report_elapsed_time_has_days_to_seconds, set_up),
-        cmocka_unit_test_setup(report_csv_has_a_cell_for_each_column, set_up),
-        cmocka_unit_test_setup(report_json_has_null_for_unknown_values, set_up),
-        cmocka_unit_test_setup(report_doubt_is_in_all_formats, set_up),
+        fixture_test(report_table_has_minimum_median_and_maximum, setup),
+        fixture_test(report_titles_are_above_their_columns, setup),
+        fixture_test(report_elapsed_time_has_days_to_seconds, setup),
+        fixture_test(report_csv_has_a_cell_for_each_column, setup),
+        fixture_test(report_json_has_null_for_unknown_values, setup),
+        fixture_test(report_doubt_is_in_all_formats, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,11 @@ enum { SHOTS = 3 };
 static struct wr_measurement shots[SHOTS];
 static struct wr_step step;
 
-static int set_up(void **state)
+static void setup(void)
 {
-    (void)state;
     step = (struct wr_step){.concurrency = 100, .shots = shots, .n = SHOTS};
     for (size_t i = 0; i < SHOTS; i++)
         wr_measurement_init(&shots[i]);
-    return 0;
 }
 
 static void fill(size_t i, double client, unsigned client_cores, double server, unsigned server_cores)
@@ -78,10 +76,10 @@ static void warnings_no_bottleneck_below_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(warnings_client_bottleneck_is_reported_with_numbers, set_up),
-        cmocka_unit_test_setup(warnings_server_bottleneck_is_reported_with_numbers, set_up),
-        cmocka_unit_test_setup(warnings_client_has_priority_over_server, set_up),
-        cmocka_unit_test_setup(warnings_no_bottleneck_below_the_limit, set_up),
+        fixture_test(warnings_client_bottleneck_is_reported_with_numbers, setup),
+        fixture_test(warnings_server_bottleneck_is_reported_with_numbers, setup),
+        fixture_test(warnings_client_has_priority_over_server, setup),
+        fixture_test(warnings_no_bottleneck_below_the_limit, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
