@@ -15,7 +15,7 @@ static bool starts_with(mk_str text, mk_str prefix, bool nocase)
     return nocase ? mk_str_eq_nocase(head, prefix) : mk_str_eq(head, prefix);
 }
 
-/* "/old" matches "/old" and everything below "/old/"; "/old/" matches only the latter. */
+/* The prefix "/old" matches "/old" and everything below "/old/"; "/old/" matches only the latter. */
 static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_captures *out)
 {
     mk_str rest = mk_str_skip(path, r->pattern.len);
@@ -28,8 +28,8 @@ static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_capt
     return true;
 }
 
-/* Glob matcher state: the position of the last star, and the text that it matches so far. Only the last star
- * ever needs to match more, so the time is at most the product of both lengths. */
+/* The state of the glob matcher: the position of the last star, and the text that it matches so far. Only the
+ * last star ever needs to match more, so the time is at most the product of both lengths. */
 struct glob {
     mk_str pattern, text;
     size_t p, t;
@@ -102,8 +102,8 @@ static bool query_matches(const struct mk_request *request, mk_str word)
     return mk_str_match(query.p ? query : MK_STR(""), word);
 }
 
-/* Does a name begin with a dot on a host that hides such names? A top-level `.well-known` is public (RFC
- * 8615). */
+/* Returns whether a name begins with a dot and the host hides such names. A top-level `.well-known` is public
+ * (RFC 8615). */
 static bool is_hidden(const struct mk_request *request)
 {
     mk_str path = mk_request_path(request), known = MK_STR("/.well-known");
@@ -182,7 +182,7 @@ static bool all_conditions_hold(const struct rule *rule, const struct mk_request
     return true;
 }
 
-/* File conditions are checked for the path only, not for its variants. */
+/* Ignores file conditions, which are checked only for the path itself and not for its variants. */
 static bool conditions_may_hold(const struct rule *rule, const struct mk_request *request)
 {
     for (const struct condition *c = rule->conditions; c; c = c->next)
@@ -206,7 +206,8 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
     return pattern_matches(rule, mk_request_path(request), out, error) && all_conditions_hold(rule, request);
 }
 
-/* Is the target below a path that the request already has, so that the rule does not keep clients away? */
+/* Returns whether the request's path is already below the target, so that the rule does not protect that
+ * path. */
 static bool targets_own_path(const struct rule *rule, mk_str path)
 {
     mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_STR_NULL;
@@ -216,8 +217,9 @@ static bool targets_own_path(const struct rule *rule, mk_str path)
     return begin.len && mk_str_starts(path, begin) && (!rest.len || rest.p[0] == '/');
 }
 
-/* A rewrite applies to a script's variant only if it leads to that script, and to a moved file's only if it
- * leads to that file. */
+/* A redirect, or a variant that is another reading of the path, always applies. Otherwise the variant comes
+ * from a script in the path or from a Destination, and a rewrite that leads to the script or file itself does
+ * not apply. */
 static bool applies_to_variant(const struct rule *rule, const struct mk_request *request, size_t i)
 {
     return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redirects clients, or rewrites paths, by rules. */
+/* Applies rules that redirect clients or rewrite paths. */
 #include <errno.h>
 #include <monkey/version.h>
 
@@ -12,7 +12,7 @@ enum { TARGET_MAX = 64 * 1024 };
 
 /* ---- Logging ---- */
 
-/* Per worker: clients must not flood the log. */
+/* The data of a worker, so that clients cannot flood the log. */
 struct quiet {
     int64_t logged; /* second of the last message */
 };
@@ -50,9 +50,9 @@ static enum mk_verdict respond_redirect(struct mk_response *response, unsigned s
     return MK_DONE;
 }
 
-/* State of a request that a rule has changed. */
+/* The state of a request that a rule has changed. */
 struct rewrite_state {
-    bool is_last;  /* no further rules apply */
+    bool is_last;  /* no further rule applies */
     mk_str judged; /* the path that limits and auth have checked; absent: unknown */
 };
 
@@ -65,7 +65,7 @@ static struct rewrite_state *get_rewrite_state(struct mk_request *request)
     return mk_request_attach(request, self, p, NULL) ? NULL : p;
 }
 
-/* Is the result the current target? Then rule processing ends. */
+/* Returns whether the result is the current target. If so, rule processing ends. */
 static bool is_current_target(const struct mk_request *request, mk_str target)
 {
     struct mk_buf here = mk_buf_growing(TARGET_MAX);
@@ -93,8 +93,8 @@ static enum mk_verdict apply_rewrite(const struct rule *rule, struct mk_request 
     return is_current_target(request, target) ? MK_NEXT : rewrite_request(request, response, target);
 }
 
-/* A redirect that depends on a file reveals whether the file exists. So the request is first rewritten to
- * itself: limits and auth check it before the rules see it again. */
+/* A redirect that depends on a file reveals whether the file exists. So the request is first rewritten to its
+ * own path: then limits and auth check it before the rules see it again. */
 static enum mk_verdict recheck_original_path(struct rewrite_state *past, struct mk_request *request,
                                              struct mk_response *response)
 {
@@ -116,7 +116,7 @@ static enum mk_verdict apply_rule(const struct rule *rule, struct mk_request *re
                         : apply_rewrite(rule, request, response, target);
 }
 
-/* False: the rule does not match after all. */
+/* Returns false if the rule does not match. */
 static bool try_rule(const struct rule *rule, struct mk_request *request, struct mk_response *response,
                      enum mk_verdict *verdict)
 {
@@ -140,8 +140,8 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     return can;
 }
 
-/* A rule may protect what a program serves: if a program may interpret the path as one that the rule covers,
- * gateways must not receive the request. */
+/* A rule may protect paths of a program: if a program may interpret the path as one that the rule covers,
+ * gateways must not get the request. */
 static void mark_ambiguous_variants(const struct rule *rule, struct mk_request *request)
 {
     const mk_str *variants;

@@ -12,7 +12,7 @@ static const char *const subjects[] = {[SUBJECT_HOST] = "host",
 
 #define SUBJECT_WORDS "host, method, scheme, query or file"
 
-/* The next word, which is required. */
+/* Gets the next word, which is required. */
 static bool expect_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word, const char *what)
 {
     if (!mk_conf_ctx_word(ctx, rest, word))
@@ -50,7 +50,7 @@ static bool check_word(const struct mk_conf_ctx *ctx, enum subject subject, mk_s
     return true;
 }
 
-/* Host names are compared in lower case. */
+/* Returns a copy in lower case, in which host names are compared. */
 static mk_str lowercase_copy(const struct mk_conf_ctx *ctx, mk_str s)
 {
     char *buf = mk_conf_ctx_alloc(ctx, s.len + 1);
@@ -155,7 +155,7 @@ static bool parse_pattern(const struct mk_conf_ctx *ctx, mk_str *rest, struct ru
     return true;
 }
 
-/* Compiled once for validation; compiled again for use when the host takes its rules. */
+/* Compiles the expression to validate it. It is compiled again for use when a host gets the rules. */
 static bool check_regex(const struct mk_conf_ctx *ctx, struct rule *r, mk_str target)
 {
     struct mk_regex_error error;

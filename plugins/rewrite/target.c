@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Targets of rules. Text from clients is always escaped, and never becomes part of a host name. */
+/* Parses and expands targets. Text from clients is always escaped, and never becomes part of a host name. */
 #include "rules.h"
 
 enum { PIECES_MAX = 32 };
@@ -8,7 +8,7 @@ struct reader {
     const struct mk_conf_ctx *spot;
     struct rule *rule;
     const struct mk_regex *regex;
-    mk_str text; /* complete text */
+    mk_str text; /* the complete text of the target */
     size_t at;
 };
 
@@ -111,7 +111,7 @@ static bool add_named_capture(struct reader *r, mk_str reference, mk_str name)
     return false;
 }
 
-/* The text after `$`: a digit, a name, or a name in braces. */
+/* Parses the text after `$`: a digit, a name, or a name in braces. */
 static bool parse_reference(struct reader *r)
 {
     size_t from = r->at, name = from + 1;
@@ -157,7 +157,7 @@ static bool check_char(const struct reader *r)
     return true;
 }
 
-/* Query and fragment start with a piece of their own. */
+/* The query and the fragment start with a separate piece. */
 static bool begin_query_or_fragment(struct reader *r, char c)
 {
     struct target *t = &r->rule->target;
@@ -173,7 +173,7 @@ static bool begins_query_or_fragment(const struct reader *r, char c)
            (c == '#' && t->fragment == PIECES_MAX);
 }
 
-/* Up to the next reference or component. */
+/* Parses text up to the next reference or component. */
 static bool parse_text(struct reader *r)
 {
     size_t from = r->at;
@@ -198,7 +198,7 @@ static bool uses_first_capture(mk_str target)
     return false;
 }
 
-/* The rest after a prefix is appended to the path, unless the target places it explicitly. */
+/* Appends the rest after a prefix to the path, unless the target contains it as a capture. */
 static bool add_implicit_capture(struct reader *r)
 {
     const struct target *t = &r->rule->target;
@@ -244,7 +244,7 @@ static bool parse_authority(struct reader *r)
     if (r->rule->target.n < 2)
         return report_target_error(
             r, r->text, "expected the name of a host, or `$host`: no capture may become a part of it");
-    /* A path must follow, so that a capture cannot extend the host name. */
+    /* Ensures that a path follows, so that a capture cannot extend the host name. */
     return char_at(r, r->at) == '/' || add_text(r, MK_STR("/"));
 }
 
@@ -300,7 +300,7 @@ void rewrite_target_print_current(const struct mk_request *request, struct mk_bu
     mk_buf_add(out, query);
 }
 
-/* Accepts only a valid name or address, since it may come from the client. */
+/* Appends the host only if it is a valid name or address, because it may come from the client. */
 static bool append_host(struct mk_buf *out, const struct mk_request *request)
 {
     size_t before = out->len;
@@ -314,7 +314,7 @@ static bool append_host(struct mk_buf *out, const struct mk_request *request)
 /* Escapes characters that are special in a query: `&`, `=`, `+`. */
 static void append_query_escaped(struct mk_buf *out, mk_str found, bool has_slashes)
 {
-    while (has_slashes && found.len) { /* a %2F from the client is escaped already */
+    while (has_slashes && found.len) { /* a %2F from the client is already escaped */
         size_t i = 0;
         while (i < found.len && !mk_str_starts(mk_str_skip(found, i), MK_STR("%2F")))
             i++;
@@ -349,7 +349,7 @@ static void append_request_query(const struct rule *rule, const struct mk_reques
     mk_buf_add(out, query);
 }
 
-/* Two leading slashes would turn the rest into a host. */
+/* Removes a second leading slash, which would turn the rest into a host. */
 static void drop_double_slash(struct mk_buf *out)
 {
     size_t n = 0;

@@ -25,7 +25,7 @@ void security_log_proxy_fault(struct security_worker *w, struct mk_worker *worke
     w->n_complaints = 0;
 }
 
-/* MK_NEXT: the peer of the connection is the client. */
+/* Reads the PROXY header. Returns MK_NEXT once the client address of the connection is known. */
 static enum mk_verdict read_proxy_header(struct mk_conn *c, struct security_worker *w)
 {
     struct security_proxy_header header;
@@ -42,8 +42,8 @@ static enum mk_verdict read_proxy_header(struct mk_conn *c, struct security_work
     return header.has_peer && mk_conn_set_client_addr(c, &header.peer) ? MK_ERROR : MK_NEXT;
 }
 
-/* Would every request of the peer be denied? Rules with request conditions may admit some, or deny them as
- * well. */
+/* Returns whether every request of the peer would be denied. A rule with request conditions may admit some of
+ * them if it allows, and changes nothing if it denies. */
 static bool is_addr_denied(const struct security_policy *place, const struct mk_addr *peer)
 {
     struct security_facts facts = {.peer = peer};
@@ -72,6 +72,6 @@ enum mk_verdict security_accept_check(struct mk_conn *c, const struct security *
         return MK_NEXT;
     const struct mk_addr *peer = mk_conn_client_addr(c);
     if (mk_network_set_contains(door->real.trusted, peer))
-        return MK_NEXT; /* each request will name its client */
+        return MK_NEXT; /* a trusted proxy names the client in each request */
     return is_addr_denied(door, peer) ? MK_ERROR : MK_NEXT;
 }

@@ -4,17 +4,17 @@
 
 #include "policy.h"
 
-/* Worker state. */
+/* The state of a worker. */
 struct security_worker {
-    uint64_t complained_ms; /* time of the last complaint */
-    bool complained;        /* has complained before */
-    unsigned n_complaints;  /* since then */
+    uint64_t complained_ms; /* time of the last log message */
+    bool complained;        /* the worker has logged a fault before */
+    unsigned n_complaints;  /* number of faults since the last message */
 };
 
 enum mk_verdict security_accept_check(struct mk_conn *c, const struct security *all,
                                       struct security_worker *w);
 
-/* Logs a fault of a trusted proxy, rate-limited. `w` may be NULL. */
+/* Logs a fault of a trusted proxy, with a rate limit. `w` may be NULL. */
 void security_log_proxy_fault(struct security_worker *w, struct mk_worker *worker, const struct mk_addr *peer,
                               const char *what);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsers for condition values, word by word. Each reports its errors. */
+/* These functions parse the values of conditions, word by word, and report errors. */
 #ifndef SECURITY_CONDITIONS_H
 #define SECURITY_CONDITIONS_H
 
@@ -13,15 +13,15 @@ security_add_fn security_add_path, security_add_network, security_add_method, se
 bool security_add_parsed_network(const struct mk_conf_ctx *ctx, struct security_rule *rule,
                                  const struct mk_network *network);
 
-/* "`part` is what: expected ..."; returns false. */
+/* Reports "`part` is WHAT: expected ...". Returns false. */
 bool security_condition_error(const struct mk_conf_ctx *ctx, mk_str part, const char *what,
                               const char *expected);
 
-/* Creates a rule for this position, without conditions. NULL: out of memory. */
+/* Creates a rule without conditions for this position. Returns NULL if out of memory. */
 struct security_rule *security_rule_new(const struct mk_conf_ctx *ctx, bool allows);
 void security_rule_append(struct security_rules *rules, struct security_rule *rule);
 
-/* Parses a key whose value is networks or `off`: a struct security_networks. */
+/* Parses a key whose value is `off` or a list of networks into a struct security_networks. */
 bool security_networks_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool security_networks_show(const void *field, size_t i, struct mk_buf *out);
 

@@ -119,7 +119,7 @@ static void append_rules(struct security_policy *place, const struct security_ru
     place->parts |= rules ? rules->parts : 0;
 }
 
-/* Indexes rules with `from` by network; others are checked one by one. */
+/* Indexes rules with `from` by network. The other rules are checked one by one. */
 static bool index_rules(struct mk_config *config, struct security_policy *place)
 {
     size_t n = 0;
@@ -171,13 +171,13 @@ static bool is_forwarded_header(mk_str field)
     return mk_str_eq_nocase(field, MK_STR("Forwarded"));
 }
 
-/* A proxy that reports its client usually reports the scheme as well. */
+/* A proxy that reports the client's address usually also reports the scheme. */
 static mk_str default_scheme_header(mk_str field)
 {
     return !field.p ? MK_STR_NULL : is_forwarded_header(field) ? field : MK_STR("X-Forwarded-Proto");
 }
 
-/* Trust depends on the network more than on the host, so hosts inherit it. */
+/* Hosts inherit the trusted proxies, because trust depends more on the network than on the host. */
 static void set_real_ip(struct security_policy *place, const struct security *all,
                         const struct security_settings *s)
 {
@@ -219,7 +219,7 @@ static void check_proxy_protocol(struct mk_config *config, const struct security
     }
 }
 
-/* A header without trusted proxies, or the reverse, is probably a mistake. */
+/* Warns of a header without trusted proxies, and of the reverse, because it is probably a mistake. */
 static void check_real_ip(struct mk_config *config, const struct security *all,
                           const struct security_settings *s, const struct security_policy *place)
 {
@@ -260,7 +260,7 @@ int security_policy_bind_vhost(struct mk_config *config, struct mk_vhost *host, 
     (void)host;
     bool has_others = s != all->top || old != all->old_top;
     if (has_others)
-        all->door = NULL; /* this host may admit clients that the others reject */
+        all->door = NULL; /* this host may admit clients that other hosts reject */
     bool is_own = s && s != all->top;
     if (is_own && s->proxy_protocol)
         mk_config_error(config, s, "ProxyProtocol",

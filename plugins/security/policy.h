@@ -17,40 +17,40 @@ struct security_settings {
     struct security_rules rules;
     unsigned status; /* enum security_status */
     bool ignore_case;
-    bool is_lower; /* its rules are in lower case already */
+    bool is_lower; /* the rules are already in lower case */
     struct security_networks trusted;
     struct security_field real, scheme;
     bool proxy_protocol;
 };
 
-/* Effective policy of a host. */
+/* The effective policy of a host. */
 struct security_policy {
     struct security_rule *rules;
     size_t n;
-    const struct mk_network_set *from; /* networks of rules with `from`, with rule indexes */
+    const struct mk_network_set *from; /* networks of rules with `from`, mapped to the rules' indexes */
     uint32_t *others;                  /* indexes of the other rules, in order */
     size_t n_others;
-    unsigned parts; /* conditions used by any rule */
+    unsigned parts; /* the conditions that occur in the rules */
     bool ignore_case;
     unsigned status;
     struct security_real_ip real;
 };
 
-/* Per configuration. */
+/* The data of a configuration. */
 struct security {
-    struct security_settings *top;        /* [SECURITY] outside hosts; NULL: none */
-    const struct security_rules *old_top; /* [RULES] outside hosts */
-    struct security_policy *shared;       /* for all hosts without sections of their own */
-    struct security_policy *door;         /* with rules that apply before a request exists; NULL: none */
+    struct security_settings *top;        /* [SECURITY] above all hosts; NULL: none */
+    const struct security_rules *old_top; /* [RULES] above all hosts */
+    struct security_policy *shared;       /* policy of all hosts without sections of their own */
+    struct security_policy *door;         /* policy with rules that apply to new connections; NULL: none */
     bool asks_proxies;                    /* trusted peers must send a PROXY header */
 };
 
-/* Iterates over a location's rules in order, skipping those whose `from` does not match the peer. */
+/* Iterates over the rules of a policy in order, skipping rules whose `from` does not match the peer. */
 struct security_walk {
     const struct security_policy *place;
     const struct mk_addr *peer;
     size_t other;
-    uint32_t found; /* next rule found by network; MK_NETWORK_NONE: none */
+    uint32_t found; /* next rule from the index; MK_NETWORK_NONE: none */
 };
 
 static inline struct security_walk security_walk_of(const struct security_policy *place,
@@ -59,7 +59,7 @@ static inline struct security_walk security_walk_of(const struct security_policy
     return (struct security_walk){place, peer, 0, mk_network_set_next(place->from, peer, 0)};
 }
 
-/* NULL: no more rules. */
+/* Returns NULL if there are no more rules. */
 static inline const struct security_rule *security_walk_next(struct security_walk *w)
 {
     const struct security_policy *p = w->place;

@@ -10,7 +10,7 @@ static int set_proxy_error(struct security_proxy_header *out, const char *error)
     return -1;
 }
 
-/* Can the input still become a text with this prefix? */
+/* Returns whether the input so far is compatible with this prefix. */
 static bool may_start_with(mk_str in, mk_str begin)
 {
     return mk_str_starts(in.len < begin.len ? begin : in, in.len < begin.len ? in : begin);
@@ -27,7 +27,7 @@ static bool parse_port(mk_str text, uint16_t *port)
     return true;
 }
 
-/* An address of the announced family, without port. */
+/* Parses an address of the announced family, without a port. */
 static bool parse_address(mk_str text, bool v6, struct mk_addr *out)
 {
     size_t colon = mk_str_find(text, ':');
@@ -53,7 +53,7 @@ static int parse_v1_line(mk_str line, int length, struct security_proxy_header *
 {
     mk_str rest = mk_str_skip(line, v1_begin.len), family = mk_str_cut(&rest, ' ');
     if (mk_str_eq(family, MK_STR("UNKNOWN")))
-        return length; /* ignore the rest of the line */
+        return length; /* the rest of the line is ignored */
     if (mk_str_eq(family, MK_STR("TCP4")))
         return parse_v1_addresses(rest, false, length, out);
     if (mk_str_eq(family, MK_STR("TCP6")))
@@ -78,18 +78,18 @@ static int parse_v1(mk_str in, struct security_proxy_header *out)
 
 enum {
     V2_HEAD = 16,   /* signature, command, family, length */
-    V2_VERSION = 2, /* upper half of the command */
-    V2_LOCAL = 0,   /* lower half: the proxy speaks for itself, */
-    V2_PROXY = 1,   /* or for a client */
-    V2_UNSPEC = 0,  /* families: upper half */
+    V2_VERSION = 2, /* upper half of the command byte */
+    V2_LOCAL = 0,   /* lower half of the command byte: the proxy itself connects */
+    V2_PROXY = 1,   /* lower half of the command byte: the proxy forwards a client */
+    V2_UNSPEC = 0,  /* families are in the upper half of a byte */
     V2_INET = 1,
     V2_INET6 = 2,
     V2_UNIX = 3,
-    V2_DGRAM = 2, /* largest socket type: lower half */
+    V2_DGRAM = 2, /* the largest socket type, which is in the lower half of that byte */
     V2_TLV_HEAD = 3,
     V2_TLV_CRC32C = 3,
     V2_TLV_SSL = 0x20,
-    V2_SSL_SIZE = 5, /* minimum: a byte of flags, and the verification result of the client's certificate */
+    V2_SSL_SIZE = 5, /* minimum size: a byte of flags, and the result of verifying the certificate */
     V2_SSL_CLIENT = 1,
     V2_CRC_SIZE = 4,
 };
@@ -106,8 +106,8 @@ static unsigned read_u16(mk_str s, size_t at)
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u
 
-/* Incremental CRC-32C (RFC 9260, appendix A), initially 0. Bit by bit, because it covers a few hundred bytes
- * once per connection, and only if a proxy sends a checksum. */
+/* Updates a CRC-32C (RFC 9260, appendix A), which is initially 0. Computing it bit by bit is fast enough for
+ * a few hundred bytes per connection, and only if a proxy sends a checksum. */
 static uint32_t crc32c(uint32_t before, mk_str text)
 {
     uint32_t crc = ~before;
@@ -119,7 +119,7 @@ static uint32_t crc32c(uint32_t before, mk_str text)
     return ~crc;
 }
 
-/* The checksum covers the whole header, with zeroes in its own place. */
+/* The checksum covers the whole header, with zeroes in place of the checksum itself. */
 static bool checksum_matches(mk_str header, size_t at)
 {
     uint32_t told = (uint32_t)read_u16(header, at) << 16 | read_u16(header, at + 2);
@@ -128,8 +128,8 @@ static bool checksum_matches(mk_str header, size_t at)
     return crc32c(crc, mk_str_skip(header, at + V2_CRC_SIZE)) == told;
 }
 
-/* Parses what follows the addresses: whether the client uses TLS. Everything must be well-formed; returns an
- * error text or NULL. */
+/* Parses the fields after the addresses to determine whether the client uses TLS. All fields must be
+ * well-formed. Returns an error text or NULL. */
 static const char *parse_tlvs(mk_str header, size_t at, struct security_proxy_header *out)
 {
     while (at < header.len) {
@@ -170,7 +170,7 @@ static int parse_v2_header(mk_str header, struct security_proxy_header *out)
     unsigned command = read_u8(header, v2_begin.len), kind = read_u8(header, v2_begin.len + 1);
     unsigned family = kind >> 4;
     if ((command & 15) == V2_LOCAL)
-        return (int)header.len; /* the rest is ignored */
+        return (int)header.len; /* the rest of the header is ignored */
     if (family > V2_UNIX || (kind & 15) > V2_DGRAM)
         return set_proxy_error(out, "the family of its header is unknown");
     if (header.len - V2_HEAD < sizes[family])

@@ -7,7 +7,7 @@ enum { HOPS_MAX = 64 };
 
 /* ---- Lists, from their end ---- */
 
-/* Is the quote escaped, by an odd number of backslashes? */
+/* Returns whether the quote is escaped by an odd number of backslashes. */
 static bool is_escaped(mk_str s, size_t at)
 {
     size_t n = 0;
@@ -16,8 +16,8 @@ static bool is_escaped(mk_str s, size_t at)
     return n % 2 == 1;
 }
 
-/* Removes the last element of *rest. From the end, because that is what our proxy wrote: what a client has
- * put before it cannot change how it is parsed. */
+/* Removes the last element of *rest. Parsing starts at the end, where our own proxy has appended its element,
+ * so that text that a client has put before cannot change how this element is parsed. */
 static mk_str pop_last_element(mk_str *rest)
 {
     bool quoted = false;
@@ -36,8 +36,8 @@ static mk_str pop_last_element(mk_str *rest)
 
 struct walk {
     const struct mk_request *request;
-    mk_str field, rest; /* rest of a line */
-    size_t line;        /* earlier lines are left */
+    mk_str field, rest; /* name of the header; unparsed rest of a line */
+    size_t line;        /* the lines before this index are still unparsed */
 };
 
 static void walk_begin(struct walk *walk)
@@ -47,7 +47,8 @@ static void walk_begin(struct walk *walk)
         walk->line++;
 }
 
-/* The next non-empty element, starting with the last of the last line; false: no more. */
+/* Gets the next non-empty element, starting with the last element of the last line. Returns false if there
+ * are no more. */
 static bool walk_next(struct walk *walk, mk_str *element)
 {
     mk_str name, value;
@@ -67,7 +68,8 @@ static bool walk_next(struct walk *walk, mk_str *element)
 
 /* ---- Address ---- */
 
-/* Addresses need no escapes: text with escapes is invalid. Unquoted colons are invalid too, but common. */
+/* Rejects text with escapes, which addresses do not need. Accepts unquoted colons: they are invalid but
+ * common. */
 static bool unquote_value(mk_str *s)
 {
     bool opened = s->len > 0 && s->p[0] == '"', closed = s->len > 1 && s->p[s->len - 1] == '"';
@@ -76,7 +78,7 @@ static bool unquote_value(mk_str *s)
     return opened == closed && mk_str_find(*s, '"') == MK_STR_NONE && mk_str_find(*s, '\\') == MK_STR_NONE;
 }
 
-/* The text before the next unquoted `;`. */
+/* Removes and returns the text before the next unquoted `;`. */
 static mk_str parse_pair(mk_str *element)
 {
     bool quoted = false;
@@ -90,7 +92,8 @@ static mk_str parse_pair(mk_str *element)
     return pair;
 }
 
-/* A parameter of a Forwarded element; absent: none. False: malformed. */
+/* Finds a parameter of a Forwarded element; absent if there is none. Returns false if the element is
+ * malformed. */
 static bool find_parameter(mk_str element, mk_str expected, mk_str *found)
 {
     *found = mk_str_of(NULL, 0);
@@ -156,7 +159,7 @@ static bool is_any_of(mk_str word, mk_str a, mk_str b, mk_str c)
     return mk_str_eq_nocase(word, a) || mk_str_eq_nocase(word, b) || mk_str_eq_nocase(word, c);
 }
 
-/* Ignores other values. */
+/* Sets the scheme; ignores unknown values. */
 static void parse_scheme(mk_str word, struct security_client *client)
 {
     bool is_secure = is_any_of(word, MK_STR("https"), MK_STR("wss"), MK_STR("on"));
@@ -166,8 +169,8 @@ static void parse_scheme(mk_str word, struct security_client *client)
     client->is_secure = is_secure;
 }
 
-/* Each proxy may have added an element, or only the first one: of the elements written by trusted proxies,
- * the furthest from us counts. */
+/* Each proxy may have added an element, or only the first proxy. Of the elements that trusted proxies have
+ * added, the one furthest from us counts. */
 void security_real_ip_find_scheme(const struct security_real_ip *real, const struct mk_request *request,
                                   struct security_client *client)
 {

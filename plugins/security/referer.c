@@ -6,7 +6,7 @@
 
 enum { NAME_MAX_LEN = 253 };
 
-/* The text before the first of these characters. */
+/* Returns the text before the first of these characters. */
 static mk_str cut_before_any(mk_str s, const char *ends)
 {
     size_t len = 0;
@@ -15,7 +15,7 @@ static mk_str cut_before_any(mk_str s, const char *ends)
     return mk_str_first(s, len);
 }
 
-/* Absent: not a page URL. */
+/* Returns the host of a page's URL; absent for any other text. */
 static mk_str url_host(mk_str url)
 {
     size_t colon = mk_str_find(url, ':');
@@ -29,7 +29,7 @@ static mk_str url_host(mk_str url)
     return close == MK_STR_NONE ? cut_before_any(host, ":") : mk_str_first(host, close + 1);
 }
 
-/* "example.org" for "img.example.org"; absent for addresses and single labels. */
+/* Returns "example.org" for "img.example.org"; absent for addresses and single labels. */
 static mk_str parent_domain(mk_str host)
 {
     struct mk_addr peer;
@@ -69,7 +69,7 @@ static bool is_listed_host(const struct security_referers *of, mk_str host)
 bool security_referer_matches(const struct security_referers *of, const struct mk_request *request,
                               mk_str referer)
 {
-    if (referer.len == 0) /* some clients send it empty for privacy */
+    if (referer.len == 0) /* some clients send an empty header for privacy */
         return of->kinds & SECURITY_REFERER_NONE;
     mk_str host = url_host(referer);
     if (host.len == 0)

@@ -9,7 +9,7 @@ static bool matches_path(const struct security_rule *rule, mk_str path)
     return false;
 }
 
-/* `part` is in lower case already. */
+/* Returns whether the text contains `part`, ignoring case. `part` is already in lower case. */
 static bool text_contains(mk_str text, mk_str part)
 {
     for (size_t at = 0; at + part.len <= text.len; at++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored rules and network lists. */
+/* The types of rules and network lists. */
 #ifndef SECURITY_RULE_TYPE_H
 #define SECURITY_RULE_TYPE_H
 
@@ -7,7 +7,7 @@
 
 #include "referer.h"
 
-/* Conditions of a rule. All of them must hold. */
+/* The conditions of a rule. All of them must be true. */
 enum security_condition {
     SECURITY_PATH = 1,
     SECURITY_CONTAINS = 2,
@@ -18,30 +18,30 @@ enum security_condition {
 
 struct security_rule {
     struct security_rule *next;
-    mk_str key, value; /* as written */
+    mk_str key, value; /* the rule as written */
     bool allows;
-    unsigned parts, negated;       /* flags of enum security_condition */
-    struct mk_pattern *paths;      /* any of them */
-    struct mk_network *networks;   /* any of them */
-    mk_str *texts, *other_methods; /* any of them */
+    unsigned parts, negated;  /* flags of enum security_condition */
+    struct mk_pattern *paths; /* one of them must match, as in the following lists */
+    struct mk_network *networks;
+    mk_str *texts, *other_methods;
     struct security_referers referers;
     unsigned methods; /* MK_METHOD_BITs */
     size_t n_paths, n_networks, n_texts, n_other_methods;
-    const struct mk_network_set *except; /* of `not from`; NULL: none */
+    const struct mk_network_set *except; /* networks of `not from`; NULL: none */
 };
 
 struct security_rules {
     struct security_rule *first, *last;
     size_t n;
-    unsigned parts; /* conditions used by any rule */
+    unsigned parts; /* the conditions that occur in the rules */
 };
 
 struct security_networks {
     struct mk_network *at;
-    mk_str *words; /* as written */
+    mk_str *words; /* networks as written in the configuration */
     size_t n;
-    const struct mk_network_set *set; /* built set; NULL: not built yet */
-    bool said;                        /* configured: `off` if empty */
+    const struct mk_network_set *set; /* NULL: not built yet */
+    bool said;                        /* the key is configured; without networks, it is `off` */
 };
 
 #endif

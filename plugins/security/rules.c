@@ -35,9 +35,9 @@ static const struct part *guess_condition(mk_str word)
 struct line {
     const struct mk_conf_ctx *spot;
     struct security_rule *rule;
-    const struct part *part; /* condition whose values follow; NULL: none yet */
-    mk_str named;            /* its name, until it has a value */
-    mk_str negation;         /* `not` before a condition */
+    const struct part *part; /* the condition whose values follow; NULL: none yet */
+    mk_str named;            /* name of that condition, until it has a value */
+    mk_str negation;         /* the word `not` before a condition */
 };
 
 static bool begin_condition(struct line *line, const struct part *part, mk_str word)

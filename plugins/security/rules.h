@@ -8,26 +8,26 @@
 /* Parse an entry of [SECURITY], and one of [RULES] of Monkey 1. Report errors. */
 void security_rules_parse(const struct mk_conf_ctx *ctx, struct security_rules *rules);
 void security_rules_parse_monkey1(const struct mk_conf_ctx *ctx, struct security_rules *rules);
-/* For case-insensitive rules: converts their paths to lower case. False: out of memory. */
+/* Converts paths to lower case, for case-insensitive rules. Returns false if out of memory. */
 bool security_rules_to_lower(struct mk_config *config, const struct security_rules *rules);
 
-/* Properties of a request. */
+/* The properties of a request that rules check. */
 struct security_facts {
     const struct mk_request *request;
     const struct mk_addr *peer;
-    mk_str path;    /* in the current interpretation */
-    mk_str referer; /* absent until needed */
+    mk_str path;    /* the path in the current interpretation */
+    mk_str referer; /* absent until a rule needs it */
 };
 
-/* Does its `from` apply to these networks? Then the rule is found by the client's address. */
+/* Returns whether the rule has a `from` that is not negated. If so, the rule is indexed by address. */
 static inline bool security_rule_is_indexed(const struct security_rule *rule)
 {
     return (rule->parts & ~rule->negated) & SECURITY_FROM;
 }
 
-/* The `not from` condition of a rule. */
+/* Returns whether the `not from` condition of a rule is true. */
 bool security_rule_is_not_from(const struct security_rule *rule, const struct security_facts *facts);
-/* All conditions except a `from` by which it was found. */
+/* Returns whether all conditions are true, except a `from`, by which the index has found the rule. */
 bool security_rule_matches(const struct security_rule *rule, struct security_facts *facts);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* [RULES] as in Monkey 1's mandril plugin. */
+/* Parses [RULES] as Monkey 1's plugin mandril did. */
 #include "conditions.h"
 #include "rules.h"
 
-/* "10.20.1.1/24" was valid there, and meant 10.20.1.0/24. */
+/* In Monkey 1, "10.20.1.1/24" was valid and meant 10.20.1.0/24. */
 static bool parse_loose_network(mk_str word, struct mk_network *out)
 {
     struct mk_addr peer;

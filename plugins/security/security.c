@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access rules, and the client's real address behind proxies. */
+/* Applies access rules, and determines the client's real address behind proxies. */
 #include <errno.h>
 
 #include "accept.h"
@@ -19,7 +19,7 @@ static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 
 /* ---- Requests ---- */
 
-/* False: out of memory. */
+/* Returns false if out of memory. */
 static bool find_real_client(const struct security_real_ip *real, struct mk_request *request)
 {
     const struct mk_addr *proxy = mk_request_client_addr(request);
@@ -69,7 +69,7 @@ static void explain_match(struct mk_request *request, const struct security_rule
                        path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
 }
 
-/* The path as matched by rules, in lower case if there is a buffer. */
+/* Returns the path in the form that rules match: in lower case if there is a buffer. */
 static mk_str lowercase_if_needed(mk_str path, char *buf)
 {
     for (size_t i = 0; buf && i < path.len; i++)
@@ -86,8 +86,8 @@ static bool is_path_denied(const struct security_policy *place, struct mk_reques
     return rule && !rule->allows;
 }
 
-/* Checks the i-th variant. A rule that matches both the whole path and the PATH_INFO after a script does not
- * deny the PATH_INFO if an earlier rule has allowed the path. */
+/* Checks the i-th variant. A rule that matches both the PATH_INFO after a script and the whole path does not
+ * deny the PATH_INFO, because an earlier rule has allowed the path. */
 static bool is_variant_denied(const struct security_policy *place, struct security_facts *facts, mk_str path,
                               size_t i)
 {
@@ -111,7 +111,8 @@ static size_t longest_path_len(mk_str path, const mk_str *variants, size_t n)
     return len;
 }
 
-/* Checks the path and its variants. 0, 403, or the status if the variants are unknown. */
+/* Checks the path and its variants. Returns 0, 403, or another status if the variants cannot be
+ * determined. */
 static unsigned check_path_and_variants(const struct security_policy *place, struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
