@@ -19,7 +19,7 @@ struct acme_settings {
     struct mk_conf_words contact;
     mk_str account_id, account_file, account_key; /* ExternalAccount; the key is the content of the file */
     bool agreed;
-    unsigned challenge, key; /* from 0: without the first word of the lists above */
+    unsigned challenge, key; /* index in the lists above, not counting their first word */
     unsigned renew_after;    /* percent */
     uint64_t retry_ms;
 };

@@ -43,12 +43,12 @@ struct auth_location {
     bool offers[2];   /* Digest: indexed by enum auth_hash */
 };
 
-/* Per configuration: */
+/* The data of a configuration. */
 struct auth_config {
     struct auth_shared *shared;
     struct auth_users *files; /* the user files, each read once */
 };
-/* and per host: */
+/* The data of a host. */
 struct auth_vhost {
     struct auth_config *setup;
     const struct auth_location **places; /* longest Location first */

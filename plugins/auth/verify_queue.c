@@ -20,7 +20,7 @@ struct auth_verify_job {
     struct auth_attempt_key counted;
     uint8_t mac[AUTH_MAC_LEN];
     bool exists, running, matches;
-    struct crypt_data *data; /* only while it runs */
+    struct crypt_data *data; /* allocated only while the job runs */
     char password[AUTH_PASSWORD_MAX + 1];
     char hash[AUTH_HASH_TEXT_MAX + 1];
 };

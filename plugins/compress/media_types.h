@@ -20,7 +20,7 @@ struct media_types {
     size_t n;
 };
 
-/* For mk_conf_key. */
+/* Implements mk_conf_key.parse and .show. */
 bool compress_media_types_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool compress_media_types_show(const void *field, size_t i, struct mk_buf *out);
 

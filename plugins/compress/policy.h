@@ -12,8 +12,8 @@
 struct response_info {
     unsigned status;
     mk_str type, etag;
-    bool is_coded, is_part;    /* it is already compressed; it is partial or has a digest */
-    bool no_transform, is_own; /* Cache-Control contains no-transform; it contains private */
+    bool is_coded, is_part;    /* already compressed; partial or with a digest */
+    bool no_transform, is_own; /* whether Cache-Control contains no-transform, and private */
     bool varies;               /* Vary lists Accept-Encoding already */
 };
 

@@ -50,7 +50,7 @@ static bool parse_origin(const struct mk_conf_ctx *ctx, mk_str word, struct cors
     return mk_conf_ctx_append(ctx, &rule->origins, &rule->n, &origin, sizeof origin);
 }
 
-/* "A,B" as a token list with a space after each comma. */
+/* Converts "A,B" to a token list with a space after each comma. */
 static bool parse_list(const struct mk_conf_ctx *ctx, mk_str word, mk_str list, mk_str *out)
 {
     size_t cap = 2 * list.len + 1;

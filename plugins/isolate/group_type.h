@@ -27,7 +27,7 @@ struct isolate_record {
     struct isolate_scoreboard *scoreboard;
     unsigned char secret[ISOLATE_SECRET]; /* trusted copy: the group can overwrite that of the scoreboard */
     unsigned configs;                     /* number of configurations that name the group */
-    unsigned users;                       /* number of those that are active */
+    unsigned users;                       /* number of active configurations that name it */
     char shell[ISOLATE_SHELL_MAX];        /* settings that cannot change while the processes run */
     struct isolate_group *latest;         /* its configuration is the one that the processes have or get */
 };

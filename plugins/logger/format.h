@@ -15,7 +15,7 @@ struct format {
     size_t n;
 };
 
-/* For mk_conf_key. */
+/* Implements mk_conf_key.parse and .show. */
 bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool logger_format_show(const void *field, size_t i, struct mk_buf *out);
 

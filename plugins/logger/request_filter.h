@@ -18,7 +18,7 @@ struct request_filters {
     size_t n;
 };
 
-/* For mk_conf_key. */
+/* Implements mk_conf_key.parse and .show. */
 bool logger_request_filter_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 bool logger_request_filter_show(const void *field, size_t i, struct mk_buf *out);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/docs/schemas.json.gz: JSON schemas from two PyPI packages, which tests validate examples/containers with.
+"""Writes tests/docs/schemas.json.gz: JSON schemas from two PyPI packages, with which tests validate examples/containers.
 
     pip download --no-deps -d . kubernetes-validate check-jsonschema
     tools/dev/schemas.py kubernetes_validate-*.whl check_jsonschema-*.whl

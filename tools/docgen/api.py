@@ -264,13 +264,13 @@ class Links:
                     self.anchors[written(kind, name)] = self.anchors[name] = entry_anchor(kind, name)
                 for name in entry.constants:
                     self.anchors[name] = first
-        # A word alone is the function, not the struct of that name.
+        # A name without `struct` refers to the function of that name, not to the struct.
         self.anchors |= {name: name for part in parts for entry in part.entries for kind, name in entry.names if not tag(kind)}
         self.page = f"{page}#" if page else "#"
         self.others = others
 
     def target(self, word):
-        """Where a name is described, on this page or another; None if nowhere."""
+        """Returns where a name is described, on this page or another; None if it is not described."""
         word = word.removesuffix("()")
         anchor = self.anchors.get(word) or self.anchors.get(word.removeprefix("struct ").removeprefix("enum "))
         return self.page + anchor if anchor else next((found for links in self.others if (found := links.target(word))), None)

@@ -158,7 +158,7 @@ static void write_server_man_page(struct mk_buf *out)
 {
     mk_buf_add(out, mk_str_from_c(man_head));
     for (size_t i = 0; i < n_commands; i++) {
-        /* A plugin's command accepts no options of the server before it. */
+        /* Options of the server may precede only its own commands, not those of plugins. */
         mk_buf_addf(out, ".br\n.B monkey\n%s\\fB%s\\fR \\fI%s\\fR\n",
                     is_server_command(i) ? "[\\fIOPTIONS\\fR] " : "", commands[i].name, commands[i].args);
     }

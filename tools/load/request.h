@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "load/url.h"
 
-/* Writes an HTTP/1.1 GET. `fields` are header lines "Name: value" and end with NULL; Host and User-Agent
- * among them replace the default ones. `closes`: sends Connection: close, whatever `fields` has. */
+/* Writes an HTTP/1.1 GET request. `fields` is a NULL-terminated list of header lines "Name: value"; its Host
+ * and User-Agent replace the default ones. `closes` adds Connection: close, whatever `fields` contains. */
 void load_request_write(struct mk_buf *out, const struct load_url *url, const char *agent,
                         char *const *fields, bool closes);
 

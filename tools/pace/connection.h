@@ -13,8 +13,8 @@
 enum pace_phase { PACE_CLOSED, PACE_CONNECTING, PACE_SENDING, PACE_WAITING, PACE_IDLE };
 
 struct pace_connection {
-    struct mk_list link;  /* in the load generator's list for its state */
-    struct mk_list again; /* in the list of sockets with unread data */
+    struct mk_list link;  /* element of the load generator's list for the connection's state */
+    struct mk_list again; /* element of the list of sockets with unread data */
     int fd;
     enum pace_phase phase;
     bool used;    /* a response has arrived on this connection */

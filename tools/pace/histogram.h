@@ -26,7 +26,7 @@ void pace_histogram_add(struct pace_histogram *h, uint64_t value);
 double pace_histogram_mean(const struct pace_histogram *h);
 /* Computes the smallest value that `share` (0 to 1) of `all` requests do not exceed: at most 1/128 too high,
  * and never above the maximum. Requests without a value count as infinite: PACE_HISTOGRAM_BEYOND. Returns
- * false when there are too few requests for a value above the quantile. */
+ * false if there are so few requests that no value is above the quantile. */
 bool pace_histogram_quantile(const struct pace_histogram *h, uint64_t all, double share, uint64_t *value);
 
 #endif

@@ -8,7 +8,7 @@
 #include "pace/now.h"
 #include "pace/run_delay.h"
 
-/* TICK and STOPPED are in ns. A timer that fires later than STOPPED means that a signal stopped the
+/* TICK and STOPPED are in ns. If a timer fires more than STOPPED late, a signal must have stopped the
  * process. */
 enum {
     BUFFER_SIZE = 256 * 1024,
@@ -58,13 +58,13 @@ static void move_to_list(struct pace_connection *c, struct mk_list *to)
     mk_list_add_last(to, &c->link);
 }
 
-/* The earliest time at which the event may have happened; any later time is pace's own delay. */
+/* Returns the earliest time at which the event may have happened. The time since then is pace's own delay. */
 static uint64_t arrival_time(const struct pace_load_generator *l, const struct pace_connection *c)
 {
     return l->seen > c->begun ? l->seen : c->begun;
 }
 
-/* Reading the response does not count as delay: every client must do so. */
+/* Returns pace's own delay. Reading the response is not part of it, because every client must do that. */
 static uint64_t client_delay(const struct pace_load_generator *l, const struct pace_connection *c)
 {
     uint64_t come = arrival_time(l, c);
@@ -341,7 +341,7 @@ static bool expire_timeouts(struct pace_load_generator *l, uint64_t now)
     return any;
 }
 
-/* The next time the loop must wake up without any event. */
+/* Returns the next time at which the loop must wake up even if there is no event. */
 static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
 {
     const struct pace_connection *c = oldest_request(l);
@@ -352,7 +352,7 @@ static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
     return due < next ? due : next;
 }
 
-/* Connections with still more data continue in the next loop iteration. */
+/* Reads from connections that had more data than the last loop iteration has read. */
 static void continue_reading(struct pace_load_generator *l)
 {
     struct mk_list turn;
@@ -393,7 +393,7 @@ static void sleep_until(struct pace_load_generator *l, uint64_t from, size_t *n)
         *n = pace_poller_wait(&l->waiter, woke, woke);
 }
 
-/* Polls without waiting first: events that are already pending arrived after the last poll. */
+/* First polls without waiting: events that are already pending have arrived since the last poll. */
 static size_t wait_for_events(struct pace_load_generator *l)
 {
     uint64_t from = pace_now();

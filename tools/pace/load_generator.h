@@ -16,7 +16,7 @@ struct pace_load_generator {
     mk_str request;
     struct pace_response_check *reference; /* the first response becomes the reference */
     unsigned n;                            /* connections */
-    uint64_t timeout;                      /* in ns from the due time of a request */
+    uint64_t timeout;                      /* ns from the due time of a request */
     bool closes;                           /* one request per connection */
     bool spins;                            /* busy-wait instead of sleeping */
     const volatile sig_atomic_t *stop;     /* if not 0, send no more requests */
@@ -29,7 +29,7 @@ struct pace_load_generator {
     char *buffer;
     uint64_t planned; /* the wake-up time requested from the poller */
     uint64_t looked;  /* time of the last poll */
-    uint64_t seen;    /* time of the poll before: pending events arrived later */
+    uint64_t seen;    /* time of the previous poll: pending events arrived later */
     uint64_t at;      /* start of the current step */
     int starved_fd;
     uint64_t starved; /* last value of the run delay */

@@ -16,7 +16,7 @@ struct pace_poller {
     struct epoll_event events[PACE_POLLER_EVENTS];
 };
 
-/* `timer`: use the timerfd fallback in any case. `spins`: never sleep. */
+/* `timer`: always use the timerfd fallback. `spins`: never sleep. */
 mk_err pace_poller_init(struct pace_poller *w, bool spins, bool timer) MK_MUST_USE;
 void pace_poller_fini(struct pace_poller *w);
 /* Registers for input and output, edge-triggered. */

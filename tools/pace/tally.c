@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #define BUSY_MAX 0.95
-/* If more than this share of a latency may be pace's own, the latency is in doubt. */
+/* A latency is doubtful if more than this share of it may be pace's own delay. */
 #define OWN_MAX 0.1
 
 const char *const pace_error_class_names[PACE_CLASSES] = {"connect", "read",   "write",
@@ -58,7 +58,7 @@ double pace_tally_busy_share(const struct pace_tally *t)
     return all && all > t->waited ? 1 - (double)t->waited / (double)all : 0;
 }
 
-/* Returns why pace itself puts all latencies in doubt; NULL if it does not. */
+/* Returns why all latencies are doubtful because of pace itself; NULL if they are not. */
 static const char *client_problem(const struct pace_tally *t)
 {
     if (pace_tally_busy_share(t) > BUSY_MAX)

@@ -29,7 +29,7 @@ struct pace_tally {
     uint64_t asked, right, errors[PACE_CLASSES];
     char first[PACE_CLASSES][PACE_TALLY_WHY]; /* text of the first error of each class */
     uint64_t unsent;                          /* errors of requests that had no connection */
-    uint64_t missed;                          /* timeouts for which pace itself may be the reason */
+    uint64_t missed;                          /* timeouts that pace itself may have caused */
     uint64_t queued;                          /* requests that waited for a free connection */
     uint64_t retried;            /* sent again because the server had closed an idle connection */
     uint64_t opened;             /* connections */
@@ -51,14 +51,14 @@ void pace_tally_add_response(struct pace_tally *t, uint64_t latency, uint64_t ow
 /* Counts a request that missed its timeout; up to `own` ns of the wait may be pace's own delay. */
 void pace_tally_add_timeout(struct pace_tally *t, uint64_t timeout, uint64_t own);
 uint64_t pace_tally_errors(const struct pace_tally *t);
-/* Share of the time that pace was busy, 0 to 1. */
+/* Returns the share of the time during which pace was busy, from 0 to 1. */
 double pace_tally_busy_share(const struct pace_tally *t);
 /* Returns whether too much of the latency may be pace's own delay; false for quantiles that the histogram
  * cannot compute. */
 bool pace_tally_is_quantile_doubtful(const struct pace_tally *t, const struct pace_quantile *q);
 bool pace_tally_is_mean_doubtful(const struct pace_tally *t);
-/* Returns NULL if pace kept its own pace, or a static string with the reason; some latencies are then
- * unreliable. */
+/* Returns a static string with the reason if pace could not keep up, so that some latencies are unreliable;
+ * otherwise NULL. */
 const char *pace_tally_client_problem(const struct pace_tally *t);
 
 #endif

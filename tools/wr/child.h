@@ -26,10 +26,10 @@ struct wr_child {
 
 /* Blocks the signals that wr_child_wait() handles. Call it once at startup. */
 mk_err wr_child_prepare(void) MK_MUST_USE;
-/* Looks up argv[0] in PATH; -ENOENT if it is not found. Set `on_output` and `data` before, or leave them
- * NULL. */
+/* Looks up argv[0] in PATH and starts it. Returns -ENOENT if it is not found. Set `on_output` and `data`
+ * before the call, or leave them NULL. */
 mk_err wr_child_start(struct wr_child *c, char *const *argv) MK_MUST_USE;
-/* Waits until the child exits, the time `until_us` (of mk_clock_us()), or a signal that tells wr to exit. */
+/* Waits for the child's exit, the time `until_us` (of mk_clock_us()), or a signal that tells wr to exit. */
 enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us);
 /* Reads the remaining output, with a time limit: descendants of the child may keep the pipes open. */
 void wr_child_drain(struct wr_child *c);

@@ -10,10 +10,10 @@ static const struct wr_client_type CLIENT_TYPES[] = {
     {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, 0.01 * MB, wr_wrk_read},
     {"h2load", "-c", {NULL}, {NULL}, 0, wr_h2load_read},
     {"weighttp", "-c", {NULL}, {NULL}, 0, wr_weighttp_read},
-    /* The table of ab has whole milliseconds, the CSV file of -e has three more digits. /dev/stdout works
-     * because wr reads ab's output from a pipe. */
+    /* The times in ab's table are whole milliseconds; those in the CSV file of -e have three more digits.
+     * /dev/stdout works because wr reads ab's output from a pipe. */
     {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, 0, wr_ab_read},
-    /* With the usual -q, siege prints no result without -j. */
+    /* If -q is given, as is usual, siege prints a result only with -j. */
     {"siege", "-c", {"-j"}, {"-j", "--json-output"}, 0.01 * MB, wr_siege_read},
     {"pace", "-c", {"--json"}, {"--json"}, 0, wr_pace_read},
     {NULL, NULL, {NULL}, {NULL}, 0, NULL},

@@ -9,7 +9,7 @@
 
 struct wr_command {
     const struct wr_client_type *kind;
-    char *const *words; /* as given, NULL-terminated */
+    char *const *words; /* the command as given, NULL-terminated */
     size_t n;
     char **fields; /* header lines from its -H options, NULL-terminated */
 };

@@ -16,7 +16,7 @@ struct wr_holder {
 struct wr_listeners {
     struct wr_listener *sockets;
     size_t n, cap;
-    struct wr_holder *holders; /* in order of pid; without wr and process 1 */
+    struct wr_holder *holders; /* sorted by pid; wr and process 1 are left out */
     size_t n_holders, cap_holders;
     bool init_holds;
 };

@@ -48,7 +48,7 @@ static bool is_server_alive(const struct wr_measure *f, const struct wr_child *c
                                      (int)dead->pid, dead->name);
 }
 
-/* For error messages: the tail of the output, standard error first. */
+/* Returns the tail of the output, standard error first, for error messages. */
 static mk_str last_output_line(const struct wr_child *c)
 {
     enum { LINE_MAX_SHOWN = 400 };

@@ -15,11 +15,13 @@ struct wr_measure {
     const char *title; /* for the progress line */
 };
 
-/* Returns the time of the first sample: earlier than the interval, because short shots end before it. */
+/* Returns the time of the first sample, which is before the end of the interval, because short shots end
+ * earlier. */
 uint64_t wr_measure_first_sample_us(uint64_t interval_us);
 /* On failure, prints a message and returns false. */
 bool wr_measure_run(const struct wr_measure *f, struct wr_measurement *out) MK_MUST_USE;
-/* As above, but counts system calls per request; WR_UNKNOWN with a reason if the kernel cannot count them. */
+/* Like wr_measure_run(), but counts system calls per request; WR_UNKNOWN with a reason if that is
+ * impossible. */
 bool wr_measure_syscalls(const struct wr_measure *f, double *per_request, const char **why) MK_MUST_USE;
 /* Runs the client for `us` microseconds without measuring. */
 bool wr_measure_warm_up(const struct wr_measure *f, uint64_t us) MK_MUST_USE;

@@ -9,7 +9,7 @@
 enum wr_bottleneck { WR_BOTTLENECK_NEITHER, WR_BOTTLENECK_SERVER, WR_BOTTLENECK_CLIENT };
 
 struct wr_sample {
-    double at_s, cores, pss_kb; /* since the start of the shot; CPU seconds per second; memory */
+    double at_s, cores, pss_kb; /* time since the start of the shot; CPU seconds per second; memory */
 };
 
 /* CPU usage of one side, relative to the cores available to it. */
@@ -23,7 +23,7 @@ struct wr_load {
 
 struct wr_measurement {
     struct wr_result reported;
-    double wall_s; /* from the start to the exit of the client */
+    double wall_s; /* time from the start to the exit of the client */
     struct wr_load server, client;
     double us_per_request;
     double pss_kb, peak_kb, hwm_kb;

@@ -7,7 +7,7 @@
 
 /* Prints "wr: ..." on its own line. */
 void wr_message(const char *fmt, ...) MK_PRINTF(1, 2);
-/* As above, but always returns false: `return wr_message_error(...)`. */
+/* Like wr_message(), but always returns false: `return wr_message_error(...)`. */
 bool wr_message_error(const char *fmt, ...) MK_PRINTF(1, 2);
 
 /* Replaces the previous progress line. Prints only to a terminal, and not if `quiet`. */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 enum { FULL_SAMPLE_SHARE = 50 };
-#define ACTIVE 0.05 /* threads that run for less of the time do not count as active */
+#define ACTIVE 0.05 /* threads that run for a smaller share of the time do not count as active */
 #define SEEN   0.90 /* share of the cgroup's CPU time that the sampled processes must explain */
 
 static double seconds_from_us(uint64_t us)

@@ -13,9 +13,9 @@ struct wr_stat {
     pid_t pid, parent;
     char name[64];
     char state;
-    uint64_t user, system;               /* of the process, including exited threads */
-    uint64_t waited_user, waited_system; /* of reaped descendants */
-    uint64_t start;                      /* since boot; distinguishes processes that reuse a pid */
+    uint64_t user, system;               /* CPU time of the process, including exited threads */
+    uint64_t waited_user, waited_system; /* CPU time of reaped descendants */
+    uint64_t start;                      /* time since boot; distinguishes processes that reuse a pid */
 };
 
 /* Parses names with any characters, such as spaces and parentheses. */

@@ -202,7 +202,7 @@ void wr_process_read_memory(struct wr_process *p)
         p->pss_kb = kb;
     else {
         wr_process_read_cpu(
-            p); /* updates is_gone: an unreadable file means an exit or a lack of permission */
+            p); /* updates is_gone: a file is unreadable after an exit, or without permission */
         if (had)
             p->pss_kb = 0;
     }

@@ -5,7 +5,7 @@
 
 #include "wr/procfile.h"
 
-struct wr_cpu { /* in ns; `total` is exact, user + system has tick resolution */
+struct wr_cpu { /* times in ns; `total` is exact, but user + system has tick resolution */
     uint64_t total, user, system;
 };
 
@@ -40,7 +40,7 @@ struct wr_process {
 
     struct wr_thread *threads;
     size_t n_threads, cap_threads;
-    struct wr_switches switches_ended; /* of exited threads */
+    struct wr_switches switches_ended; /* context switches of exited threads */
     uint64_t pss_kb, hwm_kb;
 };
 

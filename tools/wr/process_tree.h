@@ -10,7 +10,7 @@ struct wr_process_tree {
     size_t n, cap;
     struct wr_cpu lost; /* CPU time of exited processes without a parent in the tree */
     struct wr_switches ended;
-    char *cgroup; /* not NULL: only the tree is in this cgroup, which counts its CPU time */
+    char *cgroup; /* cgroup that contains only the tree and counts its CPU time; NULL: none */
     struct wr_cpu cgroup_cpu;
 };
 
@@ -20,16 +20,17 @@ void wr_process_tree_fini(struct wr_process_tree *f);
 /* Adds a process unless it is already in the tree or has exited. Returns false if out of memory. */
 bool wr_process_tree_add(struct wr_process_tree *f, pid_t pid) MK_MUST_USE;
 struct wr_process *wr_process_tree_find(struct wr_process_tree *f, pid_t pid);
-/* Adds all descendants except wr itself; with a cgroup, all its processes. Returns false if out of memory. */
+/* Adds all descendants except wr itself or, if there is a cgroup, all its processes. Returns false if out of
+ * memory. */
 bool wr_process_tree_add_descendants(struct wr_process_tree *f) MK_MUST_USE;
 /* Marks as roots the processes without a parent in the tree. */
 void wr_process_tree_mark_roots(struct wr_process_tree *f);
 /* Returns a root that has exited; NULL if all are alive. */
 const struct wr_process *wr_process_tree_find_dead_root(const struct wr_process_tree *f);
-/* Counts CPU time by the cgroup if the tree has its own. Returns false if out of memory. */
+/* Takes CPU time from the cgroup if the tree has its own. Returns false if out of memory. */
 bool wr_process_tree_use_own_cgroup(struct wr_process_tree *f) MK_MUST_USE;
-/* Counts CPU time by this cgroup and adds all its processes. Returns NULL, or an error if the cgroup contains
- * other processes or lacks some. */
+/* Takes CPU time from this cgroup and adds all its processes. Returns NULL, or an error if the cgroup
+ * contains other processes or lacks some. */
 const char *wr_process_tree_use_cgroup(struct wr_process_tree *f, const char *folder) MK_MUST_USE;
 
 /* These functions read current values. Exited processes are removed, but their usage stays in the sums. */
@@ -39,7 +40,7 @@ void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *
 bool wr_process_tree_read_threads(struct wr_process_tree *f) MK_MUST_USE;
 void wr_process_tree_read_memory(struct wr_process_tree *f);
 
-/* As of the last sample. */
+/* The following functions return values of the last sample. */
 struct wr_switches wr_process_tree_context_switches(const struct wr_process_tree *f);
 /* Returns false unless the memory of every live process is known. */
 bool wr_process_tree_pss_kb(const struct wr_process_tree *f, uint64_t *kb) MK_MUST_USE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The results that a load client reported for one shot, in the same terms for all clients. Every number may be
- * WR_UNKNOWN: wr guesses nothing that a client does not report. */
+/* The results that a load client reported for one shot, in the same terms for all clients. Every number may
+ * be WR_UNKNOWN: wr guesses nothing that a client does not report. */
 #ifndef WR_RESULT_H
 #define WR_RESULT_H
 
@@ -8,7 +8,7 @@
 
 #define WR_UNKNOWN (-1)
 
-/* For all numbers of a result; known numbers are finite and not negative. */
+/* Returns whether a number of a result is known. Known numbers are finite and not negative. */
 static inline bool wr_is_known(double value)
 {
     return value >= 0;

@@ -112,7 +112,8 @@ static void warn_of_client_doubt(const struct wr_step *step)
                    step->n, doubt);
 }
 
-/* Fewer bytes than responses times the checked length: the client received other responses. */
+/* Warns if there are fewer bytes than responses times the checked length: the client received other
+ * responses. */
 static void warn_of_missing_bytes(const struct wr_sweep *s, const struct wr_step *step)
 {
     for (size_t i = 0; i < step->n; i++) {

@@ -9,14 +9,14 @@
 #include "store.h"
 
 enum {
-    PAUSE_MAX_S = 86400 * 3 / 4 /* and a random quarter: a day */,
+    PAUSE_MAX_S = 86400 * 3 / 4 /* a day after the random quarter is added */,
     LONGEST_S = 20 * 86400,
     LIMITED_S = 3600,
     TEXT_MAX = 256 * 1024,
     MARK = 48
 };
 
-/* A note for the account has a name that no host can have. */
+/* No host can have the name of the account's file. */
 static const char *retry_note_name(const struct acme_cert_spec *spec)
 {
     return spec ? spec->name : "_account";

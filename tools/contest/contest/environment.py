@@ -202,7 +202,8 @@ class Strangers:
             else:
                 total += used
         for pid, times in self.table.items():
-            if pid not in after and pid not in self.ours and times.core in self.cores:  # its parent has inherited the total: subtract the earlier part
+            # The parent has inherited the total of an exited process, so its earlier part is subtracted.
+            if pid not in after and pid not in self.ours and times.core in self.cores:
                 total -= times.own + times.waited
         ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * len(self.cores)
         return Share(max(0, total) / ticks, max(0, _stolen(self.cores) - self.stolen) / ticks, kernel / ticks)

@@ -177,7 +177,8 @@ class Stage:
                                 workers=len(self.cores), log="log" in self.case.features, cert=self.material.cert, key=self.material.key, **extra)
 
     def start(self):
-        """Starts the contestant, with other ports if another program has taken one. Raises contestant.Failed with the last output."""
+        """Starts the contestant, on other ports if another program has taken one. Raises contestant.Failed with the output's
+        end."""
         for attempt in range(3):
             try:
                 return self._start()

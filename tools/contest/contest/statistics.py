@@ -63,7 +63,7 @@ def estimate(values, level=LEVEL):
 
 
 def overlap(a, b):
-    """Returns whether the intervals overlap. Touching intervals count as overlapping, because equal values prove no difference."""
+    """Returns whether the intervals overlap. Touching intervals count as overlapping: equal values prove no difference."""
     return a.low <= b.high and b.low <= a.high
 
 

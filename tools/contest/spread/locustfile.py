@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Locust users of `contest spread`. The master sends this file to workers on other machines (`locust -f -`), so it must not
-import anything of the contest.
+import anything from the contest.
 
 The master's command line defines the requests and the expected responses; the workers receive it from the master. Each worker
 keeps a tally and sends it with Locust's reports; the master adds up the tallies and writes the result.

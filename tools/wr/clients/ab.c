@@ -24,8 +24,8 @@ static void set_percentile(struct wr_latency *l, double percent, double ms)
         *target = ms * 1e3;
 }
 
-/* ab also counts a connection without a response as a wrong length, so the length errors say nothing about
- * the status. */
+/* ab also counts a connection without a response as a length error, so length errors say nothing about the
+ * status. */
 static void set_failure_counts(struct ab *a, const double v[4])
 {
     a->r->errors.connect = (int64_t)v[0];

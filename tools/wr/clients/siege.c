@@ -48,8 +48,8 @@ static void parse_json(struct siege *s, mk_str json)
     (void)wr_json_number(json, "longest_transaction", &s->longest);
 }
 
-/* "failed" counts responses of 500 and above and missing responses; other error responses are hits that are
- * not "successful". */
+/* "failed" counts missing responses and those with a status of 500 and above. Other error responses are hits
+ * that are not "successful". */
 static bool fill_result(const struct siege *s, struct wr_result *out, const char **why)
 {
     out->requests = (int64_t)s->hits;
