@@ -178,7 +178,7 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     return g->part;
 }
 
-/* Only warns, because the configuration may be meant for a different machine from the one that checks it. */
+/* Only warns, because the machine that checks a configuration may not be the one that will use it. */
 static void warn_of_useless_limits(struct mk_config *c, const struct isolate_settings *s)
 {
     struct isolate_cgroup_path place;

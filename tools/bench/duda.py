@@ -186,12 +186,12 @@ class Bench:
         return Server("floor", port, [self.folder / "floor", port, 12])
 
     def sends(self, place=LOOPBACK):
-        """The lower bound for the cost of a broadcast."""
+        """Starts the server that shows the lower bound for the cost of a broadcast."""
         port = free_port()
         return Server("broadcast_floor", port, [self.folder / "broadcast_floor", port, place.address], place=place)
 
     def others(self):
-        """Node.js and Go with the programs and settings of the contest."""
+        """Yields Node.js and Go, with the programs and settings of the contest."""
         if self.node:
             port = free_port()
             settings = self.folder / "settings.json"

@@ -59,7 +59,7 @@ def first_answer(sock):
 
 
 def broadcast(port, requests):
-    """All subscribers receive each message before the next one is published."""
+    """Publishes messages to subscribers. All subscribers receive a message before the next one is published."""
     with contextlib.ExitStack() as stack:
         publisher, *members = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
                                for _ in range(MEMBERS + 1)]

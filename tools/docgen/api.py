@@ -330,7 +330,7 @@ def written(kind, name):
 
 
 def entry_anchor(kind, name):
-    """A struct and a function may have the same name."""
+    """Returns the anchor of an entry. It includes the kind, because a struct and a function may have the same name."""
     return f"{kind}-{name}" if tag(kind) else name
 
 

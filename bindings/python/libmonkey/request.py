@@ -95,7 +95,7 @@ class Request(Handle):
             yield data
 
     def _arrived(self):
-        """Called when the library calls the handler again while its coroutine is waiting, possibly for the body."""
+        """Called when the library calls the handler again while the handler's coroutine waits, possibly for the body."""
         if not self._reading or self._reading.done():
             return
         try:

@@ -34,8 +34,8 @@ def _close_running():
 class Inside(threading.local):
     """Counts the library calls and callbacks that are active in this thread. During these, the server must not be freed."""
 
-    callbacks = 0  # handlers, generators and on_log
-    calls = 0  # run() and wait()
+    callbacks = 0  # active calls of handlers, generators and on_log
+    calls = 0  # active calls of run() and wait()
 
     def __enter__(self):
         self.callbacks += 1

@@ -172,8 +172,8 @@ def _read_verification(said):
 
 def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
     """Runs the client of a shot (the command `load`), and checks the responses to separate requests while it runs. This is for
-    HTTP/2, which wrk does not support, and for responses without a fixed body: then `asks` are functions that return the fault or
-    None."""
+    HTTP/2, which wrk does not support, and for responses without a fixed body, which the functions in `asks` request and check:
+    each returns the fault or None."""
     asks = asks or [functools.partial(check, scheme, port, {path: each}) for path, each in expected.items()]
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=os.environ | variables, start_new_session=True) as client:

@@ -110,7 +110,7 @@ def fill(folder: Path) -> None:
 
 
 def number_of(folder: Path, row: int) -> int:
-    """Returns the number of a row from the database itself."""
+    """Returns the number in a row of the table `world`, read from the database itself."""
     prefix, _ = _as_user()
     said = subprocess.run([*prefix, _postgres() / "psql", "-h", folder, "-U", USER, "-d", "postgres", "-Atc",
                            f"SELECT randomnumber FROM world WHERE id = {row}"], cwd="/", check=True, capture_output=True,

@@ -273,8 +273,9 @@ def _apart(steps):
 
 
 def bars(results, case, metric, looks=None):
-    """Draws a bar with its interval for each contestant, best first; hatched if the client was the bottleneck, lined if not
-    ranked. If one value dwarfs the others, draws points on a logarithmic scale instead, where bars would be misleading."""
+    """Draws a bar with its interval for each contestant, best first. A bar has diagonal hatching if the client was the bottleneck,
+    and horizontal lines if the contestant is not ranked. If one value dwarfs the others, draws points on a logarithmic scale, on
+    which bars would be misleading."""
     m, standing = metric_of(metric), results.standing(case, metric)
     names = sorted(standing.estimates, key=lambda n: (-1 if m.more else 1) * standing.estimates[n].median)
     if not names:
@@ -347,7 +348,7 @@ def over_time(results, case, looks=None):
             if real := [(x, y) for x, y in zip(xs, ys) if not math.isnan(y)]:
                 ends.append((name, results.title(name), *real[-1]))
         axes.set_xlim(0, length * len(steps))
-        # If all servers use their whole core, the lines end in one point: then only the lower plot has names.
+        # If all servers use their whole core, the lines end at one point: then only the lower plot has names.
         if kind == "kb" or max(e[3] for e in ends) - min(e[3] for e in ends) > .3:
             _label_ends(axes, ends, looks)
     for i in range(1, len(steps)):

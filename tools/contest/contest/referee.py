@@ -425,7 +425,7 @@ class Referee:
         return fault if stage.is_alive() else f"{fault}; it has died, and its last words were: {stage.last_words()}"
 
     def _verify(self, stage, plan):
-        """The verification shot, which does not count: it warms up the server and compares every response."""
+        """Takes the verification shot, which does not count: it warms up the server and compares every response."""
         case, seconds, asks = stage.case, plan.verify, None
         expected = {} if case.behind == behind.DATA else self._expected(stage)
         if case.kind == "idle":

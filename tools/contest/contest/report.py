@@ -48,7 +48,7 @@ def _ours(results):
 
 
 def _figures(results):
-    """The first thing readers see: the results of our server in a few numbers."""
+    """Renders the first thing that readers see: the results of our server in a few numbers."""
     if not results.ours:
         return None
     found = wording.tally(results)

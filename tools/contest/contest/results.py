@@ -93,7 +93,7 @@ class Results:
 
     @cached_property
     def runners(self):
-        """The contestants that could be ranked in some case."""
+        """The contestants that could be ranked in at least one case."""
         shot = {s.contestant for s in self.record.shots}
         return tuple(n for n, c in self.record.contestants.items() if n in shot and not c.yardstick)
 
@@ -101,7 +101,7 @@ class Results:
         return _reasons(self.record.disqualified, case)
 
     def unmeasured(self, case):
-        """Contestants that could not be measured through a failure of wr or the client."""
+        """Returns {contestant: reason} for those that could not be measured because wr or the client failed."""
         bad = self.disqualified(case)
         return {n: why for n, why in _reasons(self.record.unmeasured, case).items() if n not in bad}
 
@@ -180,7 +180,7 @@ class Results:
 
     @cached_property
     def noise(self):
-        """Returns (disturbed shots, shots)."""
+        """The number of disturbed shots, and of all shots."""
         return sum(self._noisy.values()), sum(self._all.values())
 
     def disturbed(self, case, contestant, step=ALL):

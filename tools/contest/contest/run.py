@@ -160,7 +160,7 @@ def ignore_signals():
 
 
 def interrupt(*_):
-    """The first signal ends the run; the cleanup after it must not be interrupted."""
+    """Handles the first signal, which ends the run. Ignores further signals, which must not interrupt the cleanup."""
     ignore_signals()
     raise KeyboardInterrupt
 

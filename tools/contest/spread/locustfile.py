@@ -206,7 +206,7 @@ class Gathering:
         return {node.id for node in self.environment.runner.clients.all} - self.ended
 
     def wait_for_ends(self, **_):
-        """Locust itself waits half a second for the last reports, which is too short for a busy or distant machine."""
+        """Waits for the last reports. Locust itself waits half a second, which is too short for a busy or distant machine."""
         if self.quitting:
             return
         self.environment.runner.send_message("end")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weighttp: text of versions up to 0.4 and of lwan's copy, JSON of 0.5. All count a broken connection as
- * failed, and some versions do not add up their errors: the status codes tell how many responses arrived. */
+/* weighttp. Versions up to 0.4 and lwan's copy print text, version 0.5 prints JSON. All count a broken
+ * connection as failed, and some do not add up their errors: the status codes show how many responses
+ * arrived. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 #include "wr/text.h"
