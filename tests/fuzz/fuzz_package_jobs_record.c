@@ -22,14 +22,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct job_record r, again;
     if (!job_record_parse(in, &r))
         return 0;
-    MK_ASSERT(r.pushed_ms >= 0 && r.text.p && is_within(in, r.unique) && is_within(in, r.problem));
-    MK_ASSERT(is_within(in, r.text) && r.unique.len + r.problem.len + r.text.len < in.len);
+    MK_ASSERT(r.enqueued_ms >= 0 && r.text.p && is_within(in, r.unique) && is_within(in, r.error_text));
+    MK_ASSERT(is_within(in, r.text) && r.unique.len + r.error_text.len + r.text.len < in.len);
     struct mk_buf out = mk_buf_growing(size + JOB_RECORD_HEAD);
     job_record_format(&out, &r);
     MK_ASSERT(!out.failed && job_record_parse(mk_buf_str(&out), &again));
-    MK_ASSERT(again.pushed_ms == r.pushed_ms && is_same(again.unique, r.unique) &&
+    MK_ASSERT(again.enqueued_ms == r.enqueued_ms && is_same(again.unique, r.unique) &&
               is_same(again.text, r.text));
-    MK_ASSERT(is_same(again.problem, mk_str_first(r.problem, JOB_ERROR_MAX)));
+    MK_ASSERT(is_same(again.error_text, mk_str_first(r.error_text, JOB_ERROR_MAX)));
     mk_buf_free(&out);
     return 0;
 }

@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_right = postgres_conninfo_parse(NULL, &s);
     MK_ASSERT(is_right == (n_errors == 0) && n_errors < 2);
     if (is_right)
-        check(&s.places);
+        check(&s.host_list);
     pool_free();
     return 0;
 }

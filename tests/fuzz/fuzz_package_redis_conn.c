@@ -81,14 +81,14 @@ int duda_sleep(struct duda_ctx *d, uint32_t ms)
 
 /* ---- The owner of the connection ---- */
 
-static void on_up(struct package_conn *l)
+static void on_up(struct package_conn *conn)
 {
-    MK_ASSERT(package_conn_is_in_state(l, PACKAGE_CONN_READY));
+    MK_ASSERT(package_conn_is_in_state(conn, PACKAGE_CONN_READY));
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    MK_ASSERT(package_conn_is_in_state(l, PACKAGE_CONN_DOWN) && error < 0 && l->why[0]);
+    MK_ASSERT(package_conn_is_in_state(conn, PACKAGE_CONN_DOWN) && error < 0 && conn->error_text[0]);
 }
 
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
@@ -109,18 +109,18 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     MK_ASSERT(n_nodes <= 255);
 }
 
-static const struct package_conn_ops link_ops = {.section = "REDIS",
-                                                 .connect = redis_conn_connect,
-                                                 .close = redis_conn_close,
-                                                 .on_up = on_up,
-                                                 .on_down = on_down};
+static const struct package_conn_ops package_ops = {.section = "REDIS",
+                                                    .connect = redis_conn_connect,
+                                                    .close = redis_conn_close,
+                                                    .on_up = on_up,
+                                                    .on_down = on_down};
 
 static const struct redis_conn_ops conn_ops = {.on_reply = on_reply};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct redis_settings settings = {.name = MK_STR("main"), .timeout_ms = 1000, .reply_max = REPLY_MAX};
-    struct redis_command_queue any = {.n_like = 0};
+    struct redis_command_queue any = {.n_users = 0};
     if (size < 2 || size > REPLY_MAX)
         return 0;
     settings.sentinel = data[0] & SENTINEL ? MK_STR("shop") : MK_STR("");
@@ -129,11 +129,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     peer_piece = data[1] % 64 + 1;
     peer_says = mk_str_of((const char *)data + 2, size - 2);
     said = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    MK_ASSERT(redis_conn_init(&any.conn, NULL, &settings, &link_ops, &conn_ops, NULL) == 0);
+    MK_ASSERT(redis_conn_init(&any.conn, NULL, &settings, &package_ops, &conn_ops, NULL) == 0);
     cluster = redis_cluster_new(NULL, &settings, &any);
     MK_ASSERT(cluster);
     while (peer_says.len)
-        package_conn_open(&any.conn.stream.link);
+        package_conn_open(&any.conn.stream.base);
     redis_conn_fini(&any.conn);
     redis_cluster_free(cluster);
     MK_ASSERT(!n_nodes && !peer_open);

@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t machine;
     struct duda_subscriber *guests = NULL;
     struct redis_settings settings = {.name = MK_STR("main"),
-                                      .rooms = MK_STR("r"),
+                                      .topic_relay = MK_STR("r"),
                                       .timeout_ms = 1000,
                                       .reply_max = MACHINES_MAX,
                                       .origin = &machine};
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct redis_topic_relay *rooms = redis_topic_relay_new(NULL, &queue, &hub);
     MK_ASSERT(rooms);
     while (peer_says.len)
-        package_conn_open(&hub.conn.stream.link);
+        package_conn_open(&hub.conn.stream.base);
     redis_topic_relay_free(rooms);
     redis_pubsub_fini(&hub);
     duda_topics_unsubscribe_all(&worker_ctx, &guests);

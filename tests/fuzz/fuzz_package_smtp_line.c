@@ -25,9 +25,9 @@ struct mk_worker *duda_worker(const struct duda_ctx *d)
     return NULL;
 }
 
-mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
+mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *conn)
 {
-    MK_ASSERT(l);
+    MK_ASSERT(conn);
     return MK_STR("mail");
 }
 
@@ -56,8 +56,8 @@ static void converse(struct mk_buf *out, mk_str says, size_t piece)
         MK_ASSERT(line->code >= 200 && line->code <= 599 && line->text.p);
         for (size_t i = 0; i < line->text.len; i++)
             MK_ASSERT(line->text.p[i] >= ' ' && line->text.p[i] <= '~');
-        const struct smtp_extensions *can = &line->reply_as;
-        mk_buf_addf(out, "%u %d%d%d %llu ", line->code, can->takes_8bit, can->auth_plain, can->has_size,
+        const struct smtp_extensions *can = &line->extensions_in_reply;
+        mk_buf_addf(out, "%u %d%d%d %llu ", line->code, can->has_8bitmime, can->auth_plain, can->has_size,
                     (unsigned long long)can->size_max);
         mk_buf_add(out, line->text);
         mk_buf_add_char(out, '\n');

@@ -18,7 +18,7 @@ struct frame {
 static const char *const colours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
                                       "#9467bd", "#8c564b", "#17becf", "#7f7f7f"};
 
-static const char *colour(size_t i)
+static const char *series_color(size_t i)
 {
     return colours[i % (sizeof colours / sizeof *colours)];
 }
@@ -138,7 +138,7 @@ static void add_legend(struct mk_buf *out, const struct frame *f, const struct d
     for (size_t i = 0; i < chart->n_rows; i++) {
         if (!chart->rows[i].name.p)
             continue;
-        mk_buf_addf(out, "<rect class=\"row%zu\" fill=\"%s\" width=\"10\" height=\"10\"", i, colour(i));
+        mk_buf_addf(out, "<rect class=\"row%zu\" fill=\"%s\" width=\"10\" height=\"10\"", i, series_color(i));
         add_attribute(out, "x", x);
         add_attribute(out, "y", f->bottom + 26);
         mk_buf_add(out, MK_STR("/>"));
@@ -150,17 +150,17 @@ static void add_legend(struct mk_buf *out, const struct frame *f, const struct d
 static void add_line(struct mk_buf *out, const struct frame *f, const struct duda_chart *chart, size_t i)
 {
     const struct duda_chart_row *row = &chart->rows[i];
-    bool pen_down = false;
+    bool has_point = false;
     mk_buf_addf(out, "<path class=\"row%zu\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", i,
-                colour(i));
+                series_color(i));
     for (size_t k = 0; k < row->n; k++) {
         if (isfinite(row->values[k])) {
-            mk_buf_add_char(out, pen_down ? 'L' : 'M');
+            mk_buf_add_char(out, has_point ? 'L' : 'M');
             add_number(out, round(index_to_x(f, chart, k) * 10) / 10);
             mk_buf_add_char(out, ' ');
             add_number(out, round(value_to_y(f, row->values[k]) * 10) / 10);
         }
-        pen_down = isfinite(row->values[k]);
+        has_point = isfinite(row->values[k]);
     }
     mk_buf_add(out, MK_STR("\"/>"));
 }
@@ -168,13 +168,13 @@ static void add_line(struct mk_buf *out, const struct frame *f, const struct dud
 static void add_bars(struct mk_buf *out, const struct frame *f, const struct duda_chart *chart, size_t i)
 {
     const struct duda_chart_row *row = &chart->rows[i];
-    double place = (f->right - f->left) / (double)f->n * 0.8, width = place / (double)chart->n_rows;
+    double slot_width = (f->right - f->left) / (double)f->n * 0.8, width = slot_width / (double)chart->n_rows;
     for (size_t k = 0; k < row->n; k++) {
         if (!isfinite(row->values[k]))
             continue;
         double y = value_to_y(f, row->values[k]), zero = value_to_y(f, 0);
-        mk_buf_addf(out, "<rect class=\"row%zu\" fill=\"%s\"", i, colour(i));
-        add_attribute(out, "x", index_to_x(f, chart, k) - place / 2 + width * (double)i);
+        mk_buf_addf(out, "<rect class=\"row%zu\" fill=\"%s\"", i, series_color(i));
+        add_attribute(out, "x", index_to_x(f, chart, k) - slot_width / 2 + width * (double)i);
         add_attribute(out, "y", fmin(y, zero));
         add_attribute(out, "width", width);
         add_attribute(out, "height", fabs(zero - y));

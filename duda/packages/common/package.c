@@ -15,7 +15,7 @@ void package_call_record(struct duda_wait *w)
 {
     const struct package_call *c = (struct package_call *)w;
     if (c->meter)
-        package_meter_end(c->meter, c->begun, c->result);
+        package_meter_end(c->meter, c->began_us, c->result);
 }
 
 /* ---- In a configuration ---- */
@@ -36,8 +36,8 @@ static bool validate_section(const struct package_type *kind, struct mk_config *
         mk_config_error(config, s, NULL, "more than %zu [%s]", kind->max, section);
         return false;
     }
-    if (!s->place.len) {
-        mk_config_error(config, s, NULL, "[%s] has no %s", section, kind->place);
+    if (!s->location.len) {
+        mk_config_error(config, s, NULL, "[%s] has no %s", section, kind->location);
         return false;
     }
     ((struct package_settings *)settings)->meter = mk_meter_get(config, mk_str_from_c(kind->name), s->name);
@@ -57,7 +57,7 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
             all->v[all->n++] = settings;
     if (!all->n)
         mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no [%s] with a %s", kind->plugin->name,
-                       kind->table->section, kind->place);
+                       kind->table->section, kind->location);
     for (size_t i = 0; kind->declare && i < all->n; i++)
         kind->declare(config, all->v[i], ((const struct package_settings *)all->v[i])->name);
     return 0;
@@ -65,25 +65,25 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
 
 /* ---- In a worker ---- */
 
-struct in_worker {
+struct package_worker {
     const struct package_sections *sections;
     size_t n; /* opened, successfully or not */
     alignas(max_align_t) unsigned char room[];
 };
 
-static void *instance_at(const struct package_type *kind, struct in_worker *mine, size_t i)
+static void *instance_at(const struct package_type *kind, struct package_worker *package_worker, size_t i)
 {
-    return mine->room + i * kind->size;
+    return package_worker->room + i * kind->size;
 }
 
 void package_worker_stop(struct mk_worker *w, void *data)
 {
     const struct package_type *kind = ((const struct package_sections *)data)->kind;
-    struct in_worker *mine = mk_worker_data(w, kind->plugin);
-    for (size_t i = 0; mine && kind->close && i < mine->n; i++)
-        kind->close(instance_at(kind, mine, i));
+    struct package_worker *package_worker = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; package_worker && kind->close && i < package_worker->n; i++)
+        kind->close(instance_at(kind, package_worker, i));
     mk_worker_set_data(w, kind->plugin, NULL);
-    mk_mem_free(mine);
+    mk_mem_free(package_worker);
 }
 
 static void log_open_error(const struct package_type *kind, struct mk_worker *w,
@@ -95,7 +95,7 @@ static void log_open_error(const struct package_type *kind, struct mk_worker *w,
                       kind->table->section, MK_STR_ARG(s->name));
     else
         mk_worker_log(w, MK_LOG_ERROR, "[%s] %.*s: cannot open %.*s: %s", kind->table->section,
-                      MK_STR_ARG(s->name), MK_STR_ARG(s->place),
+                      MK_STR_ARG(s->name), MK_STR_ARG(s->location),
                       e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
 }
 
@@ -112,14 +112,15 @@ int package_worker_start(struct mk_worker *w, void *data)
 {
     const struct package_sections *sections = data;
     const struct package_type *kind = sections->kind;
-    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine + sections->n * kind->size);
-    if (!mine)
+    struct package_worker *package_worker =
+        mk_mem_zalloc(1, sizeof *package_worker + sections->n * kind->size);
+    if (!package_worker)
         return -ENOMEM;
-    mine->sections = sections;
-    mk_worker_set_data(w, kind->plugin, mine);
-    while (mine->n < sections->n) {
-        const void *settings = sections->v[mine->n];
-        int e = open_instance(kind, instance_at(kind, mine, mine->n++), w, settings);
+    package_worker->sections = sections;
+    mk_worker_set_data(w, kind->plugin, package_worker);
+    while (package_worker->n < sections->n) {
+        const void *settings = sections->v[package_worker->n];
+        int e = open_instance(kind, instance_at(kind, package_worker, package_worker->n++), w, settings);
         if (!e)
             continue;
         log_open_error(kind, w, settings, e);
@@ -131,11 +132,11 @@ int package_worker_start(struct mk_worker *w, void *data)
 
 static void *find_instance(const struct package_type *kind, const struct mk_worker *w, const char *name)
 {
-    struct in_worker *mine = mk_worker_data(w, kind->plugin);
-    for (size_t i = 0; mine && i < mine->n; i++) {
-        const struct package_settings *s = mine->sections->v[i];
+    struct package_worker *package_worker = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; package_worker && i < package_worker->n; i++) {
+        const struct package_settings *s = package_worker->sections->v[i];
         if (!name || mk_str_eq(s->name, mk_str_from_c(name)))
-            return instance_at(kind, mine, i);
+            return instance_at(kind, package_worker, i);
     }
     return NULL;
 }
@@ -158,14 +159,14 @@ static bool is_first_report(const char *section, const char *name)
     static __thread struct {
         uint64_t hashes[NAMES];
         size_t n;
-    } told;
+    } reported;
     uint64_t hash = mk_hash(&key, mk_str_from_c(section)) ^ mk_hash(&key, mk_str_from_c(name ? name : ""));
-    for (size_t i = 0; i < told.n; i++)
-        if (told.hashes[i] == hash)
+    for (size_t i = 0; i < reported.n; i++)
+        if (reported.hashes[i] == hash)
             return false;
-    if (told.n == NAMES)
+    if (reported.n == NAMES)
         return false;
-    told.hashes[told.n++] = hash;
+    reported.hashes[reported.n++] = hash;
     return true;
 }
 

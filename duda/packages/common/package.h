@@ -13,7 +13,7 @@
 
 /* Must be the first member of the settings of a section. */
 struct package_settings {
-    mk_str name, place;
+    mk_str name, location;
     uint32_t meter; /* set when the section is read */
 };
 
@@ -36,9 +36,9 @@ static inline bool package_meter_is_failure(int e)
     return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
 }
 
-static inline void package_meter_end(uint64_t *p, uint64_t begun, int e)
+static inline void package_meter_end(uint64_t *p, uint64_t began_us, int e)
 {
-    mk_meter_end(p, mk_clock_us() - begun, package_meter_is_failure(e));
+    mk_meter_end(p, mk_clock_us() - began_us, package_meter_is_failure(e));
 }
 
 /* A call of a handler into a package: one wait, counted as one call. A cancelled handler starts no call, so
@@ -46,7 +46,7 @@ static inline void package_meter_end(uint64_t *p, uint64_t begun, int e)
 struct package_call {
     struct duda_wait wait; /* must be first */
     uint64_t *meter;
-    uint64_t begun;
+    uint64_t began_us;
     int result;
 };
 
@@ -60,7 +60,7 @@ static inline int package_call_begin(struct package_call *c, struct duda_ctx *d,
         return e;
     c->meter = meter;
     c->result = -ECANCELED; /* if it does not finish */
-    c->begun = meter ? package_meter_begin(meter) : 0;
+    c->began_us = meter ? package_meter_begin(meter) : 0;
     return 0;
 }
 
@@ -93,9 +93,9 @@ struct package_sections {
 struct package_type {
     const struct mk_plugin *plugin;
     const struct mk_conf_table *table;
-    const char *name;  /* name of the package: "kv" */
-    const char *place; /* a key that every section must have */
-    size_t max;        /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
+    const char *name;     /* name of the package: "kv" */
+    const char *location; /* a key that every section must have */
+    size_t max;           /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
     /* Validates the other keys of a section. False: invalid; already reported. */
     bool (*check_section)(struct mk_config *config, const struct package_sections *before, void *settings);
     /* Registers the Name of a valid section with other plugins; may be NULL. */

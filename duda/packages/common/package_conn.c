@@ -17,9 +17,9 @@ enum {
     IS_UP = MK_SM_TO(PACKAGE_CONN_READY) | MK_SM_TO(PACKAGE_CONN_EXCLUSIVE)
 };
 
-static bool is_in_states(const struct package_conn *l, unsigned states)
+static bool is_in_states(const struct package_conn *conn, unsigned states)
 {
-    return states >> l->state.state & 1;
+    return states >> conn->state.state & 1;
 }
 
 static const struct mk_sm_states states = {
@@ -30,7 +30,7 @@ static const struct mk_sm_states states = {
     MK_SM_STATE(PACKAGE_CONN_CONNECTING, "connecting",
                 MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_RESOLVING) |
                     MK_SM_TO(PACKAGE_CONN_HANDSHAKE) | MK_SM_TO(PACKAGE_CONN_READY)),
-    MK_SM_STATE(PACKAGE_CONN_HANDSHAKE, "greeting",
+    MK_SM_STATE(PACKAGE_CONN_HANDSHAKE, "handshake",
                 MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_READY)),
     MK_SM_STATE(PACKAGE_CONN_READY, "up", MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_EXCLUSIVE)),
     MK_SM_STATE(PACKAGE_CONN_EXCLUSIVE, "exclusive",
@@ -38,35 +38,37 @@ static const struct mk_sm_states states = {
 };
 
 /* Checked invariant: a closed connection has no unanswered requests, because closing fails them. */
-static const char *broken(const void *owner)
+static const char *check_invariant(const void *owner)
 {
-    const struct package_conn *l = owner;
-    bool may_have_sent =
-        package_conn_is_in_state(l, PACKAGE_CONN_READY) || package_conn_is_in_state(l, PACKAGE_CONN_DOWN);
-    return l->sent.first && !may_have_sent ? "no request is sent but while it is up" : NULL;
+    const struct package_conn *conn = owner;
+    bool may_have_sent = package_conn_is_in_state(conn, PACKAGE_CONN_READY) ||
+                         package_conn_is_in_state(conn, PACKAGE_CONN_DOWN);
+    return conn->sent.first && !may_have_sent ? "no request is sent but while it is up" : NULL;
 }
 
-static const struct mk_sm_machine machine = {
-    .name = "link", .states = &states, .n_states = PACKAGE_CONN_EXCLUSIVE + 1, .invariant = broken};
+static const struct mk_sm_machine machine = {.name = "package connection",
+                                             .states = &states,
+                                             .n_states = PACKAGE_CONN_EXCLUSIVE + 1,
+                                             .invariant = check_invariant};
 
-void package_conn_set_state(struct package_conn *l, enum package_conn_state to)
+void package_conn_set_state(struct package_conn *conn, enum package_conn_state to)
 {
-    mk_sm_move(&l->state, &machine, l, to);
+    mk_sm_move(&conn->state, &machine, conn, to);
 }
 
-bool package_conn_is_opening(const struct package_conn *l)
+bool package_conn_is_opening(const struct package_conn *conn)
 {
-    return is_in_states(l, OPENING);
+    return is_in_states(conn, OPENING);
 }
 
-bool package_conn_is_ready(const struct package_conn *l)
+bool package_conn_is_ready(const struct package_conn *conn)
 {
-    return is_in_states(l, IS_UP);
+    return is_in_states(conn, IS_UP);
 }
 
-bool package_conn_is_unavailable(const struct package_conn *l)
+bool package_conn_is_unavailable(const struct package_conn *conn)
 {
-    return l->failing_ms && mk_worker_now_ms(l->worker) - l->failing_ms >= l->timeout_ms;
+    return conn->failing_ms && mk_worker_now_ms(conn->worker) - conn->failing_ms >= conn->timeout_ms;
 }
 
 /* ---- Error messages ---- */
@@ -76,39 +78,39 @@ const char *package_conn_strerror(int e)
     return e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
 }
 
-static void append_subject(const struct package_conn *l, struct mk_buf *text)
+static void append_subject(const struct package_conn *conn, struct mk_buf *text)
 {
-    mk_buf_addf(text, "[%s] %.*s", l->ops->section, MK_STR_ARG(l->name));
-    if (!l->server.len)
+    mk_buf_addf(text, "[%s] %.*s", conn->ops->section, MK_STR_ARG(conn->name));
+    if (!conn->server.len)
         return;
     mk_buf_add(text, MK_STR(", "));
-    mk_buf_add(text, mk_str_first(l->server, SERVER_SHOWN));
+    mk_buf_add(text, mk_str_first(conn->server, SERVER_SHOWN));
 }
 
 /* Libraries may report an error in several lines. */
-void package_conn_set_error(struct package_conn *l, mk_str reason)
+void package_conn_set_error(struct package_conn *conn, mk_str reason)
 {
-    struct mk_buf text = mk_buf_fixed(l->why, sizeof l->why - 1);
-    append_subject(l, &text);
+    struct mk_buf text = mk_buf_fixed(conn->error_text, sizeof conn->error_text - 1);
+    append_subject(conn, &text);
     mk_buf_add(&text, MK_STR(": "));
-    l->reason_at = text.len;
-    mk_buf_add(&text, mk_str_first(mk_str_trim(reason), sizeof l->why - 1 - text.len));
-    for (size_t i = l->reason_at; i < text.len; i++)
-        l->why[i] = l->why[i] == '\n' ? ' ' : l->why[i];
-    while (text.len > l->reason_at && l->why[text.len - 1] == ' ')
+    conn->reason_at = text.len;
+    mk_buf_add(&text, mk_str_first(mk_str_trim(reason), sizeof conn->error_text - 1 - text.len));
+    for (size_t i = conn->reason_at; i < text.len; i++)
+        conn->error_text[i] = conn->error_text[i] == '\n' ? ' ' : conn->error_text[i];
+    while (text.len > conn->reason_at && conn->error_text[text.len - 1] == ' ')
         text.len--;
-    l->why[text.len] = 0;
+    conn->error_text[text.len] = 0;
 }
 
-void package_conn_copy_error(struct package_conn *l, const struct package_conn *from)
+void package_conn_copy_error(struct package_conn *conn, const struct package_conn *from)
 {
-    memcpy(l->why, from->why, sizeof l->why);
-    l->reason_at = from->reason_at;
+    memcpy(conn->error_text, from->error_text, sizeof conn->error_text);
+    conn->reason_at = from->reason_at;
 }
 
-const char *package_conn_error_reason(const struct package_conn *l)
+const char *package_conn_error_reason(const struct package_conn *conn)
 {
-    return l->why + l->reason_at;
+    return conn->error_text + conn->reason_at;
 }
 
 /* ---- Timers ---- */
@@ -118,72 +120,72 @@ static uint64_t min_time(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool wants_connection(const struct package_conn *l)
+static bool wants_connection(const struct package_conn *conn)
 {
-    return l->waiting.first || l->stays_up;
+    return conn->waiting.first || conn->stays_up;
 }
 
-static uint64_t next_deadline(const struct package_conn *l)
+static uint64_t next_deadline(const struct package_conn *conn)
 {
     uint64_t due = UINT64_MAX;
-    if (package_conn_is_opening(l))
-        due = l->since_ms + l->timeout_ms;
-    else if (package_conn_is_in_state(l, PACKAGE_CONN_DOWN) && wants_connection(l))
-        due = l->retry_ms;
-    if (l->sent.first)
-        due = min_time(due, l->sent.first->due_ms);
-    if (l->waiting.first)
-        due = min_time(due, l->waiting.first->due_ms);
+    if (package_conn_is_opening(conn))
+        due = conn->since_ms + conn->timeout_ms;
+    else if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN) && wants_connection(conn))
+        due = conn->retry_ms;
+    if (conn->sent.first)
+        due = min_time(due, conn->sent.first->due_ms);
+    if (conn->waiting.first)
+        due = min_time(due, conn->waiting.first->due_ms);
     return due;
 }
 
 /* Lazy timer: most requests leave it alone. If it fires too early, it is set again for the next deadline. */
-void package_conn_set_timer(struct package_conn *l)
+void package_conn_set_timer(struct package_conn *conn)
 {
-    uint64_t due = next_deadline(l), now;
-    if (due == UINT64_MAX || (l->timer_ms && l->timer_ms <= due))
+    uint64_t due = next_deadline(conn), now;
+    if (due == UINT64_MAX || (conn->timer_ms && conn->timer_ms <= due))
         return;
-    now = mk_worker_now_ms(l->worker);
-    l->timer_ms = due;
-    mk_timer_set(&l->timer, l->worker,
+    now = mk_worker_now_ms(conn->worker);
+    conn->timer_ms = due;
+    mk_timer_set(&conn->timer, conn->worker,
                  due <= now              ? 1
                  : due - now < INT32_MAX ? (uint32_t)(due - now)
                                          : INT32_MAX);
 }
 
-static void fail_timeout(struct package_conn *l, const char *reason)
+static void fail_timeout(struct package_conn *conn, const char *reason)
 {
-    if (l->ops->on_late)
-        l->ops->on_late(l);
-    package_conn_fail(l, -ETIMEDOUT, reason);
+    if (conn->ops->on_late)
+        conn->ops->on_late(conn);
+    package_conn_fail(conn, -ETIMEDOUT, reason);
 }
 
 /* Replies arrive in order: if the first is late, all are, and the connection is unusable. */
-static void on_due(struct mk_timer *t)
+static void on_timer(struct mk_timer *t)
 {
-    struct package_conn *l = MK_CONTAINER(t, struct package_conn, timer);
-    uint64_t now = mk_worker_now_ms(l->worker);
+    struct package_conn *conn = MK_CONTAINER(t, struct package_conn, timer);
+    uint64_t now = mk_worker_now_ms(conn->worker);
     struct package_request *r;
-    l->timer_ms = 0;
-    if (package_conn_is_opening(l) && now - l->since_ms >= l->timeout_ms)
-        fail_timeout(l, "it does not answer within Timeout");
-    if (l->sent.first && l->sent.first->due_ms <= now)
-        fail_timeout(l, "no reply within Timeout");
-    while ((r = package_request_queue_pop_due(&l->waiting, now)))
-        l->ops->finish(l, r, -ETIMEDOUT, false);
-    if (wants_connection(l))
-        package_conn_open(l);
-    package_conn_set_timer(l);
+    conn->timer_ms = 0;
+    if (package_conn_is_opening(conn) && now - conn->since_ms >= conn->timeout_ms)
+        fail_timeout(conn, "it does not answer within Timeout");
+    if (conn->sent.first && conn->sent.first->due_ms <= now)
+        fail_timeout(conn, "no reply within Timeout");
+    while ((r = package_request_queue_pop_due(&conn->waiting, now)))
+        conn->ops->finish(conn, r, -ETIMEDOUT, false);
+    if (wants_connection(conn))
+        package_conn_open(conn);
+    package_conn_set_timer(conn);
 }
 
 /* ---- Closing ---- */
 
-static void fail_requests(struct package_conn *l, struct package_request_queue *all, int error)
+static void fail_requests(struct package_conn *conn, struct package_request_queue *all, int error)
 {
     struct package_request *r;
-    bool is_sent = all == &l->sent;
+    bool is_sent = all == &conn->sent;
     while ((r = package_request_queue_pop(all)))
-        l->ops->finish(l, r, error, is_sent);
+        conn->ops->finish(conn, r, error, is_sent);
 }
 
 /* A server that restarts loses all clients at the same moment; they must not also reconnect at the same
@@ -196,139 +198,141 @@ static uint32_t retry_delay(uint32_t backoff_ms)
 }
 
 /* A lost connection is replaced soon; failed attempts are retried with exponential backoff. */
-static void schedule_retry(struct package_conn *l, bool was_up)
+static void schedule_retry(struct package_conn *conn, bool was_up)
 {
-    uint64_t now = mk_worker_now_ms(l->worker);
-    l->backoff_ms = was_up ? 0 : l->backoff_ms ? l->backoff_ms * 2 : BACKOFF_MIN_MS;
-    if (l->backoff_ms > BACKOFF_MAX_MS)
-        l->backoff_ms = BACKOFF_MAX_MS;
-    l->retry_ms = now + retry_delay(l->backoff_ms);
-    if (was_up || l->failing_ms)
+    uint64_t now = mk_worker_now_ms(conn->worker);
+    conn->backoff_ms = was_up ? 0 : conn->backoff_ms ? conn->backoff_ms * 2 : BACKOFF_MIN_MS;
+    if (conn->backoff_ms > BACKOFF_MAX_MS)
+        conn->backoff_ms = BACKOFF_MAX_MS;
+    conn->retry_ms = now + retry_delay(conn->backoff_ms);
+    if (was_up || conn->failing_ms)
         return;
-    l->failing_ms = now;
-    mk_worker_log(l->worker, MK_LOG_ERROR, "%s", l->why);
+    conn->failing_ms = now;
+    mk_worker_log(conn->worker, MK_LOG_ERROR, "%s", conn->error_text);
 }
 
-void package_conn_fail(struct package_conn *l, int error, const char *reason)
+void package_conn_fail(struct package_conn *conn, int error, const char *reason)
 {
-    bool was_up = package_conn_is_ready(l);
-    if (package_conn_is_in_state(l, PACKAGE_CONN_DOWN)) /* another event closed it first */
+    bool was_up = package_conn_is_ready(conn);
+    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN)) /* another event closed it first */
         return;
-    package_conn_set_error(l, mk_str_from_c(reason));
-    l->ops->close(l);
-    package_conn_set_state(l, PACKAGE_CONN_DOWN);
-    schedule_retry(l, was_up);
-    fail_requests(l, &l->sent, error);
-    if (package_conn_is_unavailable(l) ||
-        error == -ENOKEY /* permissions do not change while requests wait */ || (l->fails_fast && !was_up))
-        fail_requests(l, &l->waiting, error);
-    else if (l->waiting.first)
-        mk_deferred_post(l->turn);
-    if (l->ops->on_down)
-        l->ops->on_down(l, error);
-    package_conn_set_timer(l);
+    package_conn_set_error(conn, mk_str_from_c(reason));
+    conn->ops->close(conn);
+    package_conn_set_state(conn, PACKAGE_CONN_DOWN);
+    schedule_retry(conn, was_up);
+    fail_requests(conn, &conn->sent, error);
+    if (package_conn_is_unavailable(conn) ||
+        error == -ENOKEY /* permissions do not change while requests wait */ || (conn->fails_fast && !was_up))
+        fail_requests(conn, &conn->waiting, error);
+    else if (conn->waiting.first)
+        mk_deferred_post(conn->deferred);
+    if (conn->ops->on_down)
+        conn->ops->on_down(conn, error);
+    package_conn_set_timer(conn);
 }
 
-void package_conn_fail_errno(struct package_conn *l, int e)
+void package_conn_fail_errno(struct package_conn *conn, int e)
 {
-    package_conn_fail(l, package_conn_map_errno(e), package_conn_strerror(e));
+    package_conn_fail(conn, package_conn_map_errno(e), package_conn_strerror(e));
 }
 
 /* ---- Opening ---- */
 
-void package_conn_stay_up(struct package_conn *l)
+void package_conn_stay_up(struct package_conn *conn)
 {
-    l->stays_up = true;
-    if (package_conn_is_in_state(l, PACKAGE_CONN_DOWN))
-        mk_deferred_post(l->turn);
+    conn->stays_up = true;
+    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN))
+        mk_deferred_post(conn->deferred);
 }
 
-void package_conn_open(struct package_conn *l)
+void package_conn_open(struct package_conn *conn)
 {
-    uint64_t now = mk_worker_now_ms(l->worker);
-    if (package_conn_is_in_state(l, PACKAGE_CONN_DOWN) && now >= l->retry_ms) {
-        l->since_ms = now;
-        l->ops->connect(l);
+    uint64_t now = mk_worker_now_ms(conn->worker);
+    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN) && now >= conn->retry_ms) {
+        conn->since_ms = now;
+        conn->ops->connect(conn);
     }
-    package_conn_set_timer(l);
+    package_conn_set_timer(conn);
 }
 
-void package_conn_mark_ready(struct package_conn *l)
+void package_conn_mark_ready(struct package_conn *conn)
 {
     char buf[PACKAGE_CONN_ERROR_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    package_conn_set_state(l, PACKAGE_CONN_READY);
-    if (l->failing_ms) {
-        append_subject(l, &text);
-        mk_worker_log(l->worker, MK_LOG_INFO, "%.*s is back", MK_STR_ARG(mk_buf_str(&text)));
+    package_conn_set_state(conn, PACKAGE_CONN_READY);
+    if (conn->failing_ms) {
+        append_subject(conn, &text);
+        mk_worker_log(conn->worker, MK_LOG_INFO, "%.*s is back", MK_STR_ARG(mk_buf_str(&text)));
     }
-    l->failing_ms = 0;
-    mk_deferred_post(l->turn);
-    if (l->ops->on_up)
-        l->ops->on_up(l);
+    conn->failing_ms = 0;
+    mk_deferred_post(conn->deferred);
+    if (conn->ops->on_up)
+        conn->ops->on_up(conn);
 }
 
 /* ---- Requests ---- */
 
 static void on_deferred(void *ctx)
 {
-    struct package_conn *l = ctx;
-    if (wants_connection(l) && !package_conn_is_in_state(l, PACKAGE_CONN_READY))
-        package_conn_open(l); /* package_conn_mark_ready() sends the waiting requests */
-    else if (l->waiting.first)
-        l->ops->send(l);
+    struct package_conn *conn = ctx;
+    if (wants_connection(conn) && !package_conn_is_in_state(conn, PACKAGE_CONN_READY))
+        package_conn_open(conn); /* package_conn_mark_ready() sends the waiting requests */
+    else if (conn->waiting.first)
+        conn->ops->send(conn);
 }
 
-int package_conn_check_capacity(const struct package_conn *l, size_t max)
+int package_conn_check_capacity(const struct package_conn *conn, size_t max)
 {
-    if (l->waiting.n + l->sent.n >= max)
+    if (conn->waiting.n + conn->sent.n >= max)
         return -EBUSY;
-    return package_conn_is_unavailable(l) && mk_worker_now_ms(l->worker) < l->retry_ms ? -ECONNREFUSED : 0;
+    return package_conn_is_unavailable(conn) && mk_worker_now_ms(conn->worker) < conn->retry_ms
+               ? -ECONNREFUSED
+               : 0;
 }
 
-void package_conn_enqueue(struct package_conn *l, struct package_request *r)
+void package_conn_enqueue(struct package_conn *conn, struct package_request *r)
 {
-    package_request_queue_push(&l->waiting, r);
-    mk_deferred_post(l->turn);
-    package_conn_set_timer(l);
+    package_request_queue_push(&conn->waiting, r);
+    mk_deferred_post(conn->deferred);
+    package_conn_set_timer(conn);
 }
 
-void package_conn_add_sent(struct package_conn *l, struct package_request *r)
+void package_conn_add_sent(struct package_conn *conn, struct package_request *r)
 {
-    package_request_queue_push(&l->sent, r);
-    package_conn_set_timer(l);
+    package_request_queue_push(&conn->sent, r);
+    package_conn_set_timer(conn);
 }
 
-void package_conn_finish_first_sent(struct package_conn *l, int error)
+void package_conn_finish_first_sent(struct package_conn *conn, int error)
 {
-    l->ops->finish(l, package_request_queue_pop(&l->sent), error, true);
+    conn->ops->finish(conn, package_request_queue_pop(&conn->sent), error, true);
 }
 
 /* ---- Lifetime ---- */
 
-int package_conn_init(struct package_conn *l, struct mk_worker *w, const struct package_conn_ops *ops,
+int package_conn_init(struct package_conn *conn, struct mk_worker *w, const struct package_conn_ops *ops,
                       mk_str name, uint32_t timeout_ms)
 {
-    l->ops = ops;
-    l->worker = w;
-    l->name = name;
-    l->timeout_ms = timeout_ms;
-    mk_sm_init(&l->state, &machine, PACKAGE_CONN_DOWN);
-    l->turn = mk_deferred_new(w, on_deferred, l);
-    mk_timer_init(&l->timer, on_due);
-    return l->turn ? 0 : -ENOMEM;
+    conn->ops = ops;
+    conn->worker = w;
+    conn->name = name;
+    conn->timeout_ms = timeout_ms;
+    mk_sm_init(&conn->state, &machine, PACKAGE_CONN_DOWN);
+    conn->deferred = mk_deferred_new(w, on_deferred, conn);
+    mk_timer_init(&conn->timer, on_timer);
+    return conn->deferred ? 0 : -ENOMEM;
 }
 
-void package_conn_fini(struct package_conn *l)
+void package_conn_fini(struct package_conn *conn)
 {
-    if (!l->ops)
+    if (!conn->ops)
         return;
-    l->ops->close(l);
-    if (!package_conn_is_in_state(l, PACKAGE_CONN_DOWN))
-        package_conn_set_state(l, PACKAGE_CONN_DOWN);
-    fail_requests(l, &l->sent, -ECANCELED);
-    fail_requests(l, &l->waiting, -ECANCELED);
-    mk_deferred_free(l->turn);
-    mk_timer_stop(&l->timer);
-    l->ops = NULL;
+    conn->ops->close(conn);
+    if (!package_conn_is_in_state(conn, PACKAGE_CONN_DOWN))
+        package_conn_set_state(conn, PACKAGE_CONN_DOWN);
+    fail_requests(conn, &conn->sent, -ECANCELED);
+    fail_requests(conn, &conn->waiting, -ECANCELED);
+    mk_deferred_free(conn->deferred);
+    mk_timer_stop(&conn->timer);
+    conn->ops = NULL;
 }

@@ -30,17 +30,18 @@ struct package_conn_ops {
     const char *section; /* name in the log: "REDIS" */
     /* Starts an attempt: moves to RESOLVING or CONNECTING, and later to UP with package_conn_mark_ready().
      * May fail at once. */
-    void (*connect)(struct package_conn *l);
+    void (*connect)(struct package_conn *conn);
     /* Frees the resources of the connection, in any state. */
-    void (*close)(struct package_conn *l);
+    void (*close)(struct package_conn *conn);
     /* Each of these callbacks may be NULL. None of them may free the connection. */
-    void (*on_up)(struct package_conn *l);
-    void (*on_down)(struct package_conn *l, int error); /* all sent requests have ended */
-    void (*on_late)(struct package_conn *l); /* an attempt or a reply timed out: the connection closes next */
-    void (*send)(struct package_conn *l);    /* at the end of an iteration, while up: sends `waiting` */
+    void (*on_up)(struct package_conn *conn);
+    void (*on_down)(struct package_conn *conn, int error); /* all sent requests have ended */
+    void (*on_late)(
+        struct package_conn *conn);          /* an attempt or a reply timed out: the connection closes next */
+    void (*send)(struct package_conn *conn); /* at the end of an iteration, while up: sends `waiting` */
     /* Ends a request and returns it to the owner. An error comes with is_sent: may the server have received
      * it? */
-    void (*finish)(struct package_conn *l, struct package_request *r, int error, bool is_sent);
+    void (*finish)(struct package_conn *conn, struct package_request *r, int error, bool is_sent);
 };
 
 struct package_conn {
@@ -59,52 +60,52 @@ struct package_conn {
     uint64_t failing_ms;                  /* start of the outage, which is logged; 0: no outage */
     struct package_request_queue waiting; /* waits for the connection, or for the end of the iteration */
     struct package_request_queue sent;    /* in reply order */
-    struct mk_deferred *turn;
+    struct mk_deferred *deferred;
     struct mk_timer timer;
     uint64_t timer_ms; /* 0: not set */
     size_t reason_at;  /* offset of the reason in `why` */
-    char why
+    char error_text
         [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: no error */
 };
 
-/* `l` must be zeroed. 0 or -ENOMEM; call package_conn_fini() in both cases. */
-int package_conn_init(struct package_conn *l, struct mk_worker *w, const struct package_conn_ops *ops,
+/* `conn` must be zeroed. 0 or -ENOMEM; call package_conn_fini() in both cases. */
+int package_conn_init(struct package_conn *conn, struct mk_worker *w, const struct package_conn_ops *ops,
                       mk_str name, uint32_t timeout_ms);
 /* Ends all requests with -ECANCELED. Does nothing if the connection was never initialized. */
-void package_conn_fini(struct package_conn *l);
+void package_conn_fini(struct package_conn *conn);
 
 /* ---- States ---- */
 
-static inline bool package_conn_is_in_state(const struct package_conn *l, enum package_conn_state state)
+static inline bool package_conn_is_in_state(const struct package_conn *conn, enum package_conn_state state)
 {
-    return l->state.state == state;
+    return conn->state.state == state;
 }
-void package_conn_set_state(struct package_conn *l, enum package_conn_state to);
+void package_conn_set_state(struct package_conn *conn, enum package_conn_state to);
 /* An attempt is in progress. */
-bool package_conn_is_opening(const struct package_conn *l);
+bool package_conn_is_opening(const struct package_conn *conn);
 /* UP or EXCLUSIVE. */
-bool package_conn_is_ready(const struct package_conn *l);
+bool package_conn_is_ready(const struct package_conn *conn);
 /* The last attempts failed: the log shows an outage. */
-static inline bool package_conn_is_failing(const struct package_conn *l)
+static inline bool package_conn_is_failing(const struct package_conn *conn)
 {
-    return l->failing_ms;
+    return conn->failing_ms;
 }
 /* Attempts have failed for at least Timeout. */
-bool package_conn_is_unavailable(const struct package_conn *l);
+bool package_conn_is_unavailable(const struct package_conn *conn);
 
 /* Starts an attempt if the connection is down and the backoff has passed. Handlers call
  * package_conn_stay_up() or package_conn_enqueue() instead, which defer it to the end of the loop iteration:
  * connecting with a library or TLS needs more stack than a handler has. */
-void package_conn_open(struct package_conn *l);
+void package_conn_open(struct package_conn *conn);
 /* Connects at the end of the loop iteration, and reconnects whenever the connection is lost, until stays_up
  * is cleared. */
-void package_conn_stay_up(struct package_conn *l);
+void package_conn_stay_up(struct package_conn *conn);
 /* The attempt has succeeded. */
-void package_conn_mark_ready(struct package_conn *l);
+void package_conn_mark_ready(struct package_conn *conn);
 /* Closes the connection, unless it is down, because of an error of the peer or the kernel. */
-void package_conn_fail(struct package_conn *l, int error, const char *reason);
+void package_conn_fail(struct package_conn *conn, int error, const char *reason);
 /* Like package_conn_fail(), with a negated errno value of the connection itself. */
-void package_conn_fail_errno(struct package_conn *l, int e);
+void package_conn_fail_errno(struct package_conn *conn, int e);
 
 /* ---- Errors ---- */
 
@@ -117,25 +118,25 @@ static inline int package_conn_map_errno(int e)
 
 /* The message for an errno value of a connection. */
 const char *package_conn_strerror(int e);
-/* Sets l->why. */
-void package_conn_set_error(struct package_conn *l, mk_str reason);
+/* Sets conn->why. */
+void package_conn_set_error(struct package_conn *conn, mk_str reason);
 /* Copies the error of another connection to the same server. */
-void package_conn_copy_error(struct package_conn *l, const struct package_conn *from);
-/* The error l->why without section and server. */
-const char *package_conn_error_reason(const struct package_conn *l);
+void package_conn_copy_error(struct package_conn *conn, const struct package_conn *from);
+/* The error conn->why without section and server. */
+const char *package_conn_error_reason(const struct package_conn *conn);
 
 /* ---- Requests ---- */
 
 /* Is there capacity for another request, with at most `max` in flight? 0, -EBUSY, or -ECONNREFUSED if the
  * server is unavailable. */
-int package_conn_check_capacity(const struct package_conn *l, size_t max);
+int package_conn_check_capacity(const struct package_conn *conn, size_t max);
 /* Appends to `waiting`. The caller has set due_ms. */
-void package_conn_enqueue(struct package_conn *l, struct package_request *r);
+void package_conn_enqueue(struct package_conn *conn, struct package_request *r);
 /* Appends to `sent`, for owners that send at once. */
-void package_conn_add_sent(struct package_conn *l, struct package_request *r);
+void package_conn_add_sent(struct package_conn *conn, struct package_request *r);
 /* Ends the first request of `sent`. */
-void package_conn_finish_first_sent(struct package_conn *l, int error);
+void package_conn_finish_first_sent(struct package_conn *conn, int error);
 /* Call it when the first request of `sent` is due earlier than before. */
-void package_conn_set_timer(struct package_conn *l);
+void package_conn_set_timer(struct package_conn *conn);
 
 #endif

@@ -13,43 +13,43 @@ void package_stream_init(struct package_stream *s, const struct package_stream_o
     s->out = mk_buf_growing(OUT_MAX);
 }
 
-void package_stream_close(struct package_conn *l)
+void package_stream_close(struct package_conn *conn)
 {
-    struct package_stream *s = (struct package_stream *)l;
-    mk_upstream_conn_release(s->conn, MK_UPSTREAM_CONN_CLOSE);
-    s->conn = NULL;
+    struct package_stream *s = (struct package_stream *)conn;
+    mk_upstream_conn_release(s->upstream_conn, MK_UPSTREAM_CONN_CLOSE);
+    s->upstream_conn = NULL;
     mk_buf_free(&s->out);
 }
 
 ssize_t package_stream_write(struct package_stream *s, mk_str bytes)
 {
-    ssize_t n = mk_upstream_conn_write(s->conn, bytes, false);
+    ssize_t n = mk_upstream_conn_write(s->upstream_conn, bytes, false);
     if (n >= 0 || n == -EAGAIN)
         return n;
-    package_conn_fail_errno(&s->link, (int)n);
+    package_conn_fail_errno(&s->base, (int)n);
     return package_conn_map_errno((int)n);
 }
 
 ssize_t package_stream_read(struct package_stream *s, char *buf, size_t cap)
 {
-    ssize_t n = mk_upstream_conn_read(s->conn, buf, cap);
+    ssize_t n = mk_upstream_conn_read(s->upstream_conn, buf, cap);
     if (n > 0 || n == -EAGAIN)
         return n;
     if (n == 0) {
-        package_conn_fail(&s->link, -ECONNRESET, "the server has closed the connection");
+        package_conn_fail(&s->base, -ECONNRESET, "the server has closed the connection");
         return -ECONNRESET;
     }
-    package_conn_fail_errno(&s->link, (int)n);
+    package_conn_fail_errno(&s->base, (int)n);
     return package_conn_map_errno((int)n);
 }
 
 void package_stream_flush(struct package_stream *s)
 {
     if (s->out.failed) {
-        package_conn_fail(&s->link, -ENOMEM, "out of memory for commands");
+        package_conn_fail(&s->base, -ENOMEM, "out of memory for commands");
         return;
     }
-    while (s->conn && s->out.len) {
+    while (s->upstream_conn && s->out.len) {
         ssize_t n = package_stream_write(s, mk_buf_str(&s->out));
         if (n < 0)
             return;
@@ -69,10 +69,10 @@ static bool may_be_more(const struct package_stream *s, unsigned which, size_t n
 /* The callback may close the connection, or open another one. */
 static void read_available(struct package_stream *s, unsigned which)
 {
-    const struct mk_upstream_conn *conn = s->conn;
+    const struct mk_upstream_conn *conn = s->upstream_conn;
     char buf[READ_ROOM];
-    for (bool more = true;
-         more && conn && s->conn == conn && !package_conn_is_in_state(&s->link, PACKAGE_CONN_CONNECTING);) {
+    for (bool more = true; more && conn && s->upstream_conn == conn &&
+                           !package_conn_is_in_state(&s->base, PACKAGE_CONN_CONNECTING);) {
         ssize_t n = package_stream_read(s, buf, sizeof buf);
         if (n < 0)
             return;
@@ -83,12 +83,12 @@ static void read_available(struct package_stream *s, unsigned which)
 
 static void handle_events(struct package_stream *s, unsigned which)
 {
-    if (package_conn_is_in_state(&s->link, PACKAGE_CONN_CONNECTING)) {
-        int e = mk_upstream_conn_state(s->conn);
+    if (package_conn_is_in_state(&s->base, PACKAGE_CONN_CONNECTING)) {
+        int e = mk_upstream_conn_state(s->upstream_conn);
         if (e == -EAGAIN)
             return;
         if (e) {
-            package_conn_fail_errno(&s->link, e);
+            package_conn_fail_errno(&s->base, e);
             return;
         }
         s->ops->on_connected(s);
@@ -106,14 +106,14 @@ static void on_ready(void *ctx, unsigned which)
     handle_events(ctx, which);
 }
 
-void package_stream_connect(struct package_conn *l)
+void package_stream_connect(struct package_conn *conn)
 {
-    struct package_stream *s = (struct package_stream *)l;
+    struct package_stream *s = (struct package_stream *)conn;
     const struct mk_upstream_conn_options options = {.server = -1, .fresh = true, .address = s->to};
-    package_conn_set_state(l, PACKAGE_CONN_CONNECTING);
-    s->conn = mk_upstream_conn_acquire(l->worker, s->upstream, &options, on_ready, s);
-    if (s->conn)
+    package_conn_set_state(conn, PACKAGE_CONN_CONNECTING);
+    s->upstream_conn = mk_upstream_conn_acquire(conn->worker, s->upstream, &options, on_ready, s);
+    if (s->upstream_conn)
         handle_events(s, MK_ENDED);
     else
-        package_conn_fail_errno(l, -ENOMEM);
+        package_conn_fail_errno(conn, -ENOMEM);
 }

@@ -18,11 +18,11 @@ struct package_stream_ops {
 };
 
 struct package_stream {
-    struct package_conn link; /* must be first: a connection is cast to its stream */
+    struct package_conn base; /* must be first: a connection is cast to its stream */
     const struct package_stream_ops *ops;
     struct mk_upstream *upstream;
     mk_str to; /* ADDRESS:PORT named by another server; absent: a server of `upstream` */
-    struct mk_upstream_conn *conn;
+    struct mk_upstream_conn *upstream_conn;
     struct mk_buf out; /* bytes not yet sent */
 };
 
@@ -30,8 +30,8 @@ struct package_stream {
 void package_stream_init(struct package_stream *s, const struct package_stream_ops *ops,
                          struct mk_upstream *upstream);
 /* Implements connect() and close() of the connection. */
-void package_stream_connect(struct package_conn *l);
-void package_stream_close(struct package_conn *l);
+void package_stream_connect(struct package_conn *conn);
+void package_stream_close(struct package_conn *conn);
 /* Sends as much of s->out as the socket accepts. */
 void package_stream_flush(struct package_stream *s);
 /* Like the functions of the upstream connection, but EOF and all errors except -EAGAIN fail the connection

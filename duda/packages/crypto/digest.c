@@ -113,7 +113,7 @@ static int hkdf_expand(enum duda_digest digest, mk_str prk, mk_str info, uint8_t
 
 int duda_hkdf(enum duda_digest digest, mk_str secret, mk_str salt, mk_str info, void *out, size_t size)
 {
-    static const char zeroes[DUDA_DIGEST_MAX];
+    static const char no_salt[DUDA_DIGEST_MAX];
     struct duda_hash prk;
     const EVP_MD *md = duda_digest_md(digest);
     if (!md)
@@ -121,7 +121,7 @@ int duda_hkdf(enum duda_digest digest, mk_str secret, mk_str salt, mk_str info, 
     size_t len = (size_t)EVP_MD_get_size(md);
     if (size > 255 * len || info.len > INT32_MAX)
         return -EINVAL;
-    int e = duda_hmac(digest, salt.len ? salt : mk_str_of(zeroes, len), secret, &prk);
+    int e = duda_hmac(digest, salt.len ? salt : mk_str_of(no_salt, len), secret, &prk);
     if (!e)
         e = hkdf_expand(digest, duda_hash_str(&prk), info, out, size);
     OPENSSL_cleanse(&prk, sizeof prk);

@@ -57,9 +57,8 @@ static BIGNUM *bytes_to_bignum(mk_str bytes)
 
 static EVP_PKEY *parse_rsa_jwk(const json_t *jwk)
 {
-    char n_room[NUMBER_MAX + 1], e_room[8];
-    mk_str n = decode_member(jwk, "n", n_room, sizeof n_room),
-           e = decode_member(jwk, "e", e_room, sizeof e_room);
+    char n_buf[NUMBER_MAX + 1], e_buf[8];
+    mk_str n = decode_member(jwk, "n", n_buf, sizeof n_buf), e = decode_member(jwk, "e", e_buf, sizeof e_buf);
     if (!n.p || !e.p)
         return NULL;
     OSSL_PARAM *params = NULL;

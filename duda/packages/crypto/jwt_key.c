@@ -196,9 +196,9 @@ int duda_jwt_key_verify(const struct duda_jwt_key *key, mk_str data, mk_str sign
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     if (!ctx)
         return -ENOMEM;
-    bool is_right =
+    bool is_match =
         signature.len && EVP_DigestVerifyInit(ctx, NULL, signature_digest(key), NULL, key->pair) == 1 &&
         EVP_DigestVerify(ctx, duda_str_bytes(signature), signature.len, duda_str_bytes(data), data.len) == 1;
     EVP_MD_CTX_free(ctx);
-    return is_right ? 0 : -EKEYREJECTED;
+    return is_match ? 0 : -EKEYREJECTED;
 }

@@ -12,9 +12,9 @@ struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *room)
         .rest = text, .separator = separator, .buf = room, .line = 1, .next_line = 1, .row_ended = true};
 }
 
-static int csv_fail(struct duda_csv *csv, const char *problem)
+static int csv_fail(struct duda_csv *csv, const char *error)
 {
-    csv->error = problem;
+    csv->error = error;
     return -EBADMSG;
 }
 

@@ -12,8 +12,8 @@ enum { GZIP_ALONE = 15 + 16, MEMORY_LEVEL = 8, LEVEL_DEFAULT = 6, LEVEL_MAX = 9,
 struct duda_gzip_stream {
     z_stream z;
     bool packs;
-    bool begun; /* decompressing: inside a member */
-    bool any;   /* decompressing: a member has ended */
+    bool is_in_member; /* decompressing: inside a member */
+    bool has_member;   /* decompressing: a member has ended */
 };
 
 static void *zlib_alloc(void *ctx, unsigned n, unsigned size)
@@ -79,24 +79,24 @@ static int deflate_step(struct duda_gzip_stream *s, bool is_last)
 static int inflate_step(struct duda_gzip_stream *s, bool is_last)
 {
     if (s->z.avail_in)
-        s->begun = s->any = true;
-    int r = s->begun ? inflate(&s->z, Z_NO_FLUSH) : Z_BUF_ERROR;
+        s->is_in_member = s->has_member = true;
+    int r = s->is_in_member ? inflate(&s->z, Z_NO_FLUSH) : Z_BUF_ERROR;
     if (r == Z_MEM_ERROR)
         return -ENOMEM;
     if (r == Z_STREAM_END) {
-        s->begun = false; /* another member may follow */
+        s->is_in_member = false; /* another member may follow */
         return inflateReset(&s->z) == Z_OK ? s->z.avail_in > 0 : -EBADMSG;
     }
     if (r != Z_OK && r != Z_BUF_ERROR)
         return -EBADMSG;
     if (s->z.avail_in || !s->z.avail_out)
         return 1;
-    return is_last && (s->begun || !s->any) ? -EBADMSG : 0;
+    return is_last && (s->is_in_member || !s->has_member) ? -EBADMSG : 0;
 }
 
 int duda_gzip_step(struct duda_gzip_stream *s, mk_str *in, bool is_last, struct mk_buf *out, size_t most)
 {
-    size_t taken = in->len < UINT_MAX ? in->len : UINT_MAX;
+    size_t n_in = in->len < UINT_MAX ? in->len : UINT_MAX;
     size_t had = out->len, limit = out->max ? out->max : out->cap;
     size_t buf = limit - had < most ? limit - had : most;
     buf = buf < UINT_MAX ? buf : UINT_MAX;
@@ -106,15 +106,15 @@ int duda_gzip_step(struct duda_gzip_stream *s, mk_str *in, bool is_last, struct 
         return -ENOMEM;
     char none;
     s->z.next_in = (const unsigned char *)in->p;
-    s->z.avail_in = (unsigned)taken;
+    s->z.avail_in = (unsigned)n_in;
     s->z.next_out = (unsigned char *)(buf ? out->p + had : &none);
     s->z.avail_out = (unsigned)buf;
-    bool ends = is_last && taken == in->len;
+    bool ends = is_last && n_in == in->len;
     int r = s->packs ? deflate_step(s, ends) : inflate_step(s, ends);
     size_t written = buf - s->z.avail_out;
-    *in = mk_str_skip(*in, taken - s->z.avail_in);
+    *in = mk_str_skip(*in, n_in - s->z.avail_in);
     out->len += written;
-    if (r == 1 && out->len == limit && !written && taken - s->z.avail_in == 0)
+    if (r == 1 && out->len == limit && !written && n_in - s->z.avail_in == 0)
         return -EFBIG;
     return r == 0 && in->len ? 1 : r;
 }

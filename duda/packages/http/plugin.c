@@ -60,8 +60,8 @@ static bool check_section(struct mk_config *config, const struct package_section
 }
 
 PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_client,
-             "A server that services of Duda ask over HTTP.", .place = "Server", .max = DUDA_HTTP_SERVERS_MAX,
-             .check_section = check_section);
+             "A server that services of Duda ask over HTTP.", .location = "Server",
+             .max = DUDA_HTTP_SERVERS_MAX, .check_section = check_section);
 
 struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name)
 {

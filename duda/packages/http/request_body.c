@@ -7,7 +7,7 @@
 #include "common/package.h"
 #include "stream.h"
 
-static ssize_t pull(void *ctx, char *buf, size_t cap)
+static ssize_t read_request_body(void *ctx, char *buf, size_t cap)
 {
     struct duda_http_stream *stream = ctx;
     struct http_request_body *o = &stream->output;
@@ -24,13 +24,13 @@ static ssize_t pull(void *ctx, char *buf, size_t cap)
 static void on_timeout(struct mk_timer *t)
 {
     struct duda_http_stream *stream = MK_CONTAINER(t, struct duda_http_stream, output.timer);
-    stream->output.is_late = true;
+    stream->output.has_timed_out = true;
     duda_wait_wake(&stream->wait);
 }
 
 static int fail_stream(struct duda_http_stream *stream, int e, const char *message)
 {
-    stream->why = message;
+    stream->error_text = message;
     http_stream_set_error(stream, stream->d, stream->http, stream->response, e);
     stream->error = e;
     stream->output.piece = MK_STR_NULL;
@@ -41,8 +41,8 @@ static int fail_stream(struct duda_http_stream *stream, int e, const char *messa
 /* Records the metrics of a streamed request: its time ends when the response begins. */
 static int record_result(struct duda_http_stream *stream, int e)
 {
-    package_meter_end(package_meter(duda_worker(stream->d), stream->http), stream->output.begun, e);
-    stream->output.begun = 0;
+    package_meter_end(package_meter(duda_worker(stream->d), stream->http), stream->output.began_us, e);
+    stream->output.began_us = 0;
     return e;
 }
 
@@ -50,7 +50,7 @@ static int record_result(struct duda_http_stream *stream, int e)
 static int poll_headers(struct duda_http_stream *stream)
 {
     int e = stream->has_head ? 0 : http_stream_poll_headers(stream, stream->response);
-    if (!e && stream->output.begun)
+    if (!e && stream->output.began_us)
         return record_result(stream, 0);
     return e && e != -EAGAIN ? fail_stream(stream, e, NULL) : e;
 }
@@ -65,12 +65,12 @@ static int check_stream(const struct duda_http_stream *stream)
 static int begin_request(struct duda_http_stream *stream, const struct duda_http_request *request,
                          int64_t length)
 {
-    static const struct mk_upstream_request_body source = {.source = {.read = pull}};
+    static const struct mk_upstream_request_body source = {.source = {.read = read_request_body}};
     struct http_request_body *o = &stream->output;
     if (request->body.p || length < MK_LENGTH_UNKNOWN)
         return -EINVAL;
     o->is_open = true;
-    o->goes_on = request->full_duplex;
+    o->is_full_duplex = request->full_duplex;
     o->left = length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)length;
     mk_timer_init(&o->timer, on_timeout);
     int e = http_stream_start(stream, request, &source, length);
@@ -88,7 +88,7 @@ static int open_exchange(struct duda_ctx *d, struct duda_http_client *http,
     if (!stream)
         return http_stream_set_error(NULL, d, http, response, -ENOMEM);
     stream->response = response;
-    stream->output.begun = package_meter_begin(package_meter(duda_worker(d), http));
+    stream->output.began_us = package_meter_begin(package_meter(duda_worker(d), http));
     int e = begin_request(stream, request, length);
     if (e)
         return fail_stream(stream, e, NULL);
@@ -120,11 +120,11 @@ static int wait_writable(struct duda_http_stream *stream)
     struct http_request_body *o = &stream->output;
     if (!stream->has_head)
         return duda_wait_suspend(&stream->wait);
-    o->is_late = false;
+    o->has_timed_out = false;
     mk_timer_set(&o->timer, duda_worker(stream->d), stream->http->timeout_ms);
     int e = duda_wait_suspend(&stream->wait);
     mk_timer_stop(&o->timer);
-    return e ? e : o->is_late && o->piece.len ? -ETIMEDOUT : 0;
+    return e ? e : o->has_timed_out && o->piece.len ? -ETIMEDOUT : 0;
 }
 
 /* 0: the whole piece was consumed; 1: the server accepts no more. */
@@ -134,7 +134,7 @@ static int send_piece(struct duda_http_stream *stream)
     mk_upstream_request_resume(stream->client);
     for (;;) {
         int e = poll_headers(stream);
-        if (e == 0 && (!o->goes_on || !mk_upstream_request_is_sending(stream->client)))
+        if (e == 0 && (!o->is_full_duplex || !mk_upstream_request_is_sending(stream->client)))
             return 1;
         if (e && e != -EAGAIN)
             return e;
@@ -142,7 +142,7 @@ static int send_piece(struct duda_http_stream *stream)
             return 0;
         e = wait_writable(stream);
         if (e)
-            return fail_stream(stream, e, o->is_late ? "the server does not read the request" : NULL);
+            return fail_stream(stream, e, o->has_timed_out ? "the server does not read the request" : NULL);
     }
 }
 
@@ -153,7 +153,7 @@ static int write_piece(struct duda_http_stream *stream, mk_str piece)
     if (e)
         return e;
     if (!o->is_open)
-        return stream->has_head && !o->goes_on ? 1 : -EINVAL;
+        return stream->has_head && !o->is_full_duplex ? 1 : -EINVAL;
     if (piece.len > o->left)
         return fail_stream(stream, -EINVAL, "the content is longer than its length");
     if (o->left != UINT64_MAX)
@@ -196,7 +196,7 @@ int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream)
     struct http_request_body *o = &stream->output;
     int e = duda_wait_begin(d, &stream->wait, NULL);
     e = e ? e : check_stream(stream);
-    if (!e && (!stream->has_head || o->goes_on)) {
+    if (!e && (!stream->has_head || o->is_full_duplex)) {
         o->is_open = false;
         mk_upstream_request_resume(stream->client);
     }

@@ -24,10 +24,10 @@ void duda_http_close(struct duda_http_stream *stream)
     mk_upstream_request_free(stream->client);
     stream->client = NULL;
     mk_timer_stop(&o->timer);
-    if (o->begun)
-        package_meter_end(package_meter(duda_worker(stream->d), stream->http), o->begun,
+    if (o->began_us)
+        package_meter_end(package_meter(duda_worker(stream->d), stream->http), o->began_us,
                           stream->error ? stream->error : -ECANCELED);
-    o->begun = 0;
+    o->began_us = 0;
 }
 
 static void free_stream(void *ctx)
@@ -97,8 +97,8 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
 static const char *error_reason(const struct duda_http_stream *stream, int e)
 {
     const char *problem = stream && stream->client ? mk_upstream_request_error_text(stream->client) : "";
-    if (stream && stream->why)
-        return stream->why;
+    if (stream && stream->error_text)
+        return stream->error_text;
     if (e == -EMSGSIZE)
         return "the content is longer than MaxBodySize";
     return *problem && e != -ENOMEM ? problem : strerror(-e);
@@ -210,14 +210,14 @@ ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char
 }
 
 /* Collects the whole body of a response. */
-struct gathering {
+struct read_all_wait {
     struct duda_wait wait; /* must be first */
     struct mk_buf all;
 };
 
 static void free_gathered(struct duda_wait *w)
 {
-    mk_buf_free(&((struct gathering *)w)->all);
+    mk_buf_free(&((struct read_all_wait *)w)->all);
 }
 
 static int read_rest(struct duda_ctx *d, struct duda_http_stream *stream, struct mk_buf *all)
@@ -237,7 +237,7 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                        struct duda_http_response *response)
 {
     size_t max = (size_t)stream->http->content_max;
-    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one extra byte detects an overlong body */
+    struct read_all_wait g = {.all = mk_buf_growing(max + 1)}; /* one extra byte detects an overlong body */
     int e = duda_wait_begin(d, &g.wait, free_gathered);
     e = e ? e : read_rest(d, stream, &g.all);
     if (!e && g.all.len > max)

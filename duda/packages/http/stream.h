@@ -10,13 +10,13 @@
 
 /* A request body that is sent in pieces. */
 struct http_request_body {
-    bool is_open;  /* more pieces may follow */
-    bool goes_on;  /* the server may respond before it has read the whole body */
-    uint64_t left; /* bytes to come; UINT64_MAX: unknown length */
-    mk_str piece;  /* the bytes to send, in memory of the waiting handler */
+    bool is_open;        /* more pieces may follow */
+    bool is_full_duplex; /* the server may respond before it has read the whole body */
+    uint64_t left;       /* bytes to come; UINT64_MAX: unknown length */
+    mk_str piece;        /* the bytes to send, in memory of the waiting handler */
     struct mk_timer timer;
-    bool is_late;
-    uint64_t begun; /* start time, for metrics; 0: already counted */
+    bool has_timed_out;
+    uint64_t began_us; /* start time, for metrics; 0: already counted */
 };
 
 struct duda_http_stream {
@@ -26,8 +26,8 @@ struct duda_http_stream {
     struct mk_upstream_request *client;  /* NULL: the exchange has ended */
     struct duda_http_response *response; /* response of an exchange whose body is sent in pieces */
     bool has_head;
-    int error;       /* reason why the exchange ended */
-    const char *why; /* error text; NULL: `client` has it */
+    int error;              /* reason why the exchange ended */
+    const char *error_text; /* error text; NULL: `client` has it */
     struct http_request_body output;
 };
 

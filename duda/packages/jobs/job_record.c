@@ -4,10 +4,10 @@
 
 void job_record_format(struct mk_buf *out, const struct job_record *r)
 {
-    mk_str problem = mk_str_first(r->problem, JOB_ERROR_MAX);
-    mk_buf_addf(out, "%lld %zu %zu\n", (long long)r->pushed_ms, r->unique.len, problem.len);
+    mk_str error_text = mk_str_first(r->error_text, JOB_ERROR_MAX);
+    mk_buf_addf(out, "%lld %zu %zu\n", (long long)r->enqueued_ms, r->unique.len, error_text.len);
     mk_buf_add(out, r->unique);
-    mk_buf_add(out, problem);
+    mk_buf_add(out, error_text);
     mk_buf_add(out, r->text);
 }
 
@@ -22,14 +22,14 @@ static bool cut_text(mk_str *from, uint64_t len, mk_str *out)
 
 bool job_record_parse(mk_str in, struct job_record *r)
 {
-    uint64_t pushed, unique, problem;
+    uint64_t enqueued, unique, error_text;
     mk_str line = mk_str_cut(&in, '\n');
     *r = (struct job_record){0};
-    if (!in.p || !mk_num_parse(mk_str_cut(&line, ' '), &pushed) || pushed > INT64_MAX ||
-        !mk_num_parse(mk_str_cut(&line, ' '), &unique) || !mk_num_parse(line, &problem))
+    if (!in.p || !mk_num_parse(mk_str_cut(&line, ' '), &enqueued) || enqueued > INT64_MAX ||
+        !mk_num_parse(mk_str_cut(&line, ' '), &unique) || !mk_num_parse(line, &error_text))
         return false;
-    r->pushed_ms = (int64_t)pushed;
-    if (!cut_text(&in, unique, &r->unique) || !cut_text(&in, problem, &r->problem))
+    r->enqueued_ms = (int64_t)enqueued;
+    if (!cut_text(&in, unique, &r->unique) || !cut_text(&in, error_text, &r->error_text))
         return false;
     r->text = in;
     return true;

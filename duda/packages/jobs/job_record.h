@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct job_record {
-    int64_t pushed_ms;
-    mk_str unique, problem; /* may be absent */
+    int64_t enqueued_ms;
+    mk_str unique, error_text; /* may be absent */
     mk_str text;
 };
 

@@ -73,60 +73,61 @@ static mk_str make_job_id(struct duda_ctx *d)
     return duda_sprintf(d, "%012llx%.*s", (unsigned long long)jobs_now_ms(), MK_STR_ARG(mk_buf_str(&text)));
 }
 
-static int check_job(const char *kind, mk_str text, const struct duda_job_options *how)
+static int check_job(const char *kind, mk_str text, const struct duda_job_options *options)
 {
-    if (!is_valid_name(kind) || how->unique_key.len > DUDA_JOBS_UNIQUE_KEY_MAX ||
-        how->delay_ms > (uint64_t)DELAY_MAX_DAYS * 86400000)
+    if (!is_valid_name(kind) || options->unique_key.len > DUDA_JOBS_UNIQUE_KEY_MAX ||
+        options->delay_ms > (uint64_t)DELAY_MAX_DAYS * 86400000)
         return -EINVAL;
     return text.len > DUDA_JOBS_PAYLOAD_MAX ? -EMSGSIZE : 0;
 }
 
 /* A job being written to the store. */
-struct pushing {
+struct enqueue_call {
     struct duda_wait wait; /* must be first */
     struct mk_buf record;
 };
 
 static void free_record(struct duda_wait *w)
 {
-    mk_buf_free(&((struct pushing *)w)->record);
+    mk_buf_free(&((struct enqueue_call *)w)->record);
 }
 
-static int enqueue(struct pushing *p, const char *kind, mk_str text, const struct duda_job_options *how,
-                   mk_str number)
+static int enqueue_job(struct enqueue_call *p, const char *kind, mk_str text,
+                       const struct duda_job_options *options, mk_str id)
 {
     struct duda_ctx *d = p->wait.d;
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
-    mk_str unique = how->unique_key.len ? how->unique_key : MK_STR_NULL, queue = job_queue(d, kind, &name);
+    mk_str unique = options->unique_key.len ? options->unique_key : MK_STR_NULL,
+           queue = job_queue(d, kind, &name);
     job_record_format(&p->record, &(struct job_record){
-                                      .pushed_ms = (int64_t)jobs_now_ms(), .unique = unique, .text = text});
-    if (p->record.failed || !number.p)
+                                      .enqueued_ms = (int64_t)jobs_now_ms(), .unique = unique, .text = text});
+    if (p->record.failed || !id.p)
         return -ENOMEM;
-    int e = s->jobs->enqueue(d, s, queue, number, mk_buf_str(&p->record), unique,
-                             (struct duda_jobs_due){.delay_ms = how->delay_ms});
+    int e = s->jobs->enqueue(d, s, queue, id, mk_buf_str(&p->record), unique,
+                             (struct duda_jobs_due){.delay_ms = options->delay_ms});
     if (!e)
         jobs_worker_notify(duda_worker(d), queue);
     return e;
 }
 
-int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text, const struct duda_job_options *how,
-                      mk_str *id)
+int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text,
+                      const struct duda_job_options *options, mk_str *id)
 {
     static const struct duda_job_options plain;
-    struct pushing p = {
+    struct enqueue_call p = {
         .record = mk_buf_growing(DUDA_JOBS_PAYLOAD_MAX + DUDA_JOBS_UNIQUE_KEY_MAX + JOB_RECORD_HEAD)};
-    int e = check_job(kind, text, how = how ? how : &plain);
+    int e = check_job(kind, text, options = options ? options : &plain);
     if (e || !jobs_store_find(d))
         return e ? e : -ENOTSUP;
     e = duda_wait_begin(d, &p.wait, free_record);
     if (e)
         return e;
-    mk_str number = make_job_id(d);
-    e = enqueue(&p, kind, text, how, number);
+    mk_str job_id = make_job_id(d);
+    e = enqueue_job(&p, kind, text, options, job_id);
     duda_wait_end(&p.wait);
     if (id)
-        *id = e ? MK_STR_NULL : number;
+        *id = e ? MK_STR_NULL : job_id;
     return e;
 }
 
@@ -155,7 +156,7 @@ static bool list_job(void *ctx, mk_str id, mk_str text)
     if (!job_record_parse(text, &r))
         r = (struct job_record){.text = text};
     const struct duda_job job = {
-        .id = id, .payload = r.text, .enqueued_ms = r.pushed_ms, .last_error = r.problem};
+        .id = id, .payload = r.text, .enqueued_ms = r.enqueued_ms, .last_error = r.error_text};
     return l->each(l->ctx, &job) && ++l->n < DUDA_JOBS_LIST_MAX;
 }
 
@@ -178,7 +179,7 @@ static bool is_job_id(mk_str id)
     return id.len == 2 * (6 + ID_RANDOM);
 }
 
-static int retry(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
+static int retry_job(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
 {
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
@@ -194,10 +195,10 @@ static int retry(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
 
 int duda_jobs_retry(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    return retry(d, kind, id, false);
+    return retry_job(d, kind, id, false);
 }
 
 int duda_jobs_delete(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    return retry(d, kind, id, true);
+    return retry_job(d, kind, id, true);
 }

@@ -29,14 +29,14 @@ struct jobs_slot {
     struct jobs_runner *runner;
     struct duda_ctx *d;    /* handler that takes jobs; NULL: ended */
     struct duda_ctx *job;  /* handler that runs the job; NULL: idle */
-    uint64_t begun_us;     /* start of the job */
+    uint64_t began_us;     /* start of the job */
     struct mk_timer timer; /* next poll of the store */
     bool is_idle, may_look, is_over;
     bool holds; /* holds a reference to the worker until the taking task ends */
     int result;
     const struct duda_job *given;
-    size_t problem_len;
-    char problem[JOB_ERROR_MAX];
+    size_t error_len;
+    char error_text[JOB_ERROR_MAX];
 };
 
 /* A job type that this worker runs. */

@@ -21,12 +21,12 @@ enum {
 };
 
 /* A job that was taken and is running. */
-struct taken {
+struct running_job {
     struct duda_store *store;
     mk_str queue, token;
     struct duda_jobs_dequeued job;
     struct job_record record;
-    uint64_t taken_us; /* metrics clock */
+    uint64_t dequeued_us; /* metrics clock */
     bool is_scheduled;
 };
 
@@ -42,14 +42,14 @@ static bool is_scheduled_id(mk_str id)
 
 /* ---- Waiting ---- */
 
-static void on_alarm(struct mk_timer *timer)
+static void on_wait_timeout(struct mk_timer *timer)
 {
     struct jobs_slot *t = MK_CONTAINER(timer, struct jobs_slot, timer);
     t->may_look = true;
     duda_wait_wake(&t->wait);
 }
 
-static void stop_waiting(struct duda_wait *w)
+static void free_notification_wait(struct duda_wait *w)
 {
     struct jobs_slot *t = (struct jobs_slot *)w;
     t->may_look = t->is_idle = false;
@@ -58,7 +58,7 @@ static void stop_waiting(struct duda_wait *w)
 
 static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
 {
-    int e = duda_wait_begin(t->d, &t->wait, stop_waiting);
+    int e = duda_wait_begin(t->d, &t->wait, free_notification_wait);
     if (e)
         return e;
     t->is_idle = true;
@@ -74,9 +74,9 @@ static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
 int duda_job_fail(struct duda_ctx *d, int error, const char *message)
 {
     struct jobs_slot *t = duda_task_context(d);
-    struct mk_buf text = mk_buf_fixed(t->problem, sizeof t->problem);
-    mk_buf_add(&text, mk_str_first(mk_str_from_c(message), sizeof t->problem));
-    t->problem_len = text.len;
+    struct mk_buf text = mk_buf_fixed(t->error_text, sizeof t->error_text);
+    mk_buf_add(&text, mk_str_first(mk_str_from_c(message), sizeof t->error_text));
+    t->error_len = text.len;
     return error;
 }
 
@@ -86,10 +86,10 @@ static int run_handler(struct duda_ctx *d)
     return t->runner->kind->fn(d, t->given);
 }
 
-static void on_end(void *ctx, int result)
+static void on_handler_end(void *ctx, int result)
 {
     struct jobs_slot *t = ctx;
-    mk_meter_end(t->runner->work->meter, mk_clock_us() - t->begun_us, result < 0);
+    mk_meter_end(t->runner->work->meter, mk_clock_us() - t->began_us, result < 0);
     t->job = NULL;
     t->is_over = true;
     t->result = result;
@@ -105,10 +105,10 @@ static int start_handler_task(struct jobs_slot *t)
                                    .stack = kind->stack,
                                    .deadline_ms = kind->deadline_ms ? kind->deadline_ms : DEADLINE_MS,
                                    .owner = t->runner->owner,
-                                   .on_end = on_end};
+                                   .on_end = on_handler_end};
     t->is_over = false;
-    t->problem_len = 0;
-    t->begun_us = package_meter_begin(t->runner->work->meter);
+    t->error_len = 0;
+    t->began_us = package_meter_begin(t->runner->work->meter);
     int e = duda_task_spawn(t->runner->work->worker, &task, &t->job);
     if (e)
         mk_meter_end(t->runner->work->meter, 0, true);
@@ -116,18 +116,18 @@ static int start_handler_task(struct jobs_slot *t)
 }
 
 /* Another worker has taken the job and runs it again. */
-static void cancel_lost_job(struct jobs_slot *t, const struct taken *job)
+static void cancel_lost_job(struct jobs_slot *t, const struct running_job *job)
 {
     duda_log(t->d, MK_LOG_WARN, "the job %s/%.*s was not renewed in time, and is done by another worker, too",
              t->runner->kind->name, MK_STR_ARG(job->job.id));
 }
 
 /* Waits until the job ends. 0, -ESTALE, or the error that cancelled the taking task. */
-static int wait_for_handler(struct jobs_slot *t, const struct taken *job)
+static int wait_for_handler(struct jobs_slot *t, const struct running_job *job)
 {
     uint32_t lease = t->runner->work->settings->lease_ms;
     bool is_ours = true;
-    int e = duda_wait_begin(t->d, &t->wait, stop_waiting);
+    int e = duda_wait_begin(t->d, &t->wait, free_notification_wait);
     while (!e && !t->is_over) {
         mk_timer_set(&t->timer, duda_worker(t->d), lease / 3);
         t->may_look = false;
@@ -172,14 +172,14 @@ static mk_str format_record(struct duda_ctx *d, const struct job_record *r)
     return out.failed ? MK_STR_NULL : mk_buf_str(&out);
 }
 
-static enum duda_jobs_outcome decide_outcome(const struct jobs_slot *t, const struct taken *job,
+static enum duda_jobs_outcome decide_outcome(const struct jobs_slot *t, const struct running_job *job,
                                              struct duda_jobs_due *due)
 {
     const struct duda_job_type *kind = t->runner->kind;
     unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
     *due = (struct duda_jobs_due){0};
     if (job->is_scheduled) {
-        uint64_t elapsed_ms = (mk_clock_us() - job->taken_us) / 1000;
+        uint64_t elapsed_ms = (mk_clock_us() - job->dequeued_us) / 1000;
         *due = next_schedule_time(t->runner, job->job.now_ms + elapsed_ms);
         return DUDA_JOBS_REQUEUE;
     }
@@ -191,29 +191,29 @@ static enum duda_jobs_outcome decide_outcome(const struct jobs_slot *t, const st
     return DUDA_JOBS_RETRY;
 }
 
-static int complete(struct jobs_slot *t, struct taken *job)
+static int complete_job(struct jobs_slot *t, struct running_job *job)
 {
     struct duda_jobs_due due;
-    enum duda_jobs_outcome how = decide_outcome(t, job, &due);
-    job->record.problem = MK_STR_NULL;
+    enum duda_jobs_outcome outcome = decide_outcome(t, job, &due);
+    job->record.error_text = MK_STR_NULL;
     if (t->result < 0) {
-        job->record.problem =
-            t->problem_len ? mk_str_of(t->problem, t->problem_len) : mk_str_from_c(strerror(-t->result));
-        duda_log(t->d, how == DUDA_JOBS_FAILED ? MK_LOG_ERROR : MK_LOG_WARN,
+        job->record.error_text =
+            t->error_len ? mk_str_of(t->error_text, t->error_len) : mk_str_from_c(strerror(-t->result));
+        duda_log(t->d, outcome == DUDA_JOBS_FAILED ? MK_LOG_ERROR : MK_LOG_WARN,
                  "the job %s/%.*s has failed%s: %.*s", t->runner->kind->name, MK_STR_ARG(job->job.id),
-                 how == DUDA_JOBS_FAILED ? ", and is dead" : "", MK_STR_ARG(job->record.problem));
+                 outcome == DUDA_JOBS_FAILED ? ", and is dead" : "", MK_STR_ARG(job->record.error_text));
     }
     mk_str record = format_record(t->d, &job->record);
     if (!record.p)
         return -ENOMEM;
     return job->store->jobs->complete(t->d, job->store, job->queue, job->job.id, job->token, record,
-                                      job->record.unique, how, due);
+                                      job->record.unique, outcome, due);
 }
 
 /* ---- The loop ---- */
 
 /* A job left over from a schedule that the service no longer has. */
-static bool is_stale_schedule(const struct jobs_slot *t, const struct taken *job)
+static bool is_stale_schedule(const struct jobs_slot *t, const struct running_job *job)
 {
     const char *schedule = t->runner->kind->schedule;
     return is_scheduled_id(job->job.id) &&
@@ -227,31 +227,31 @@ static bool copy_text(struct duda_ctx *d, mk_str text, mk_str *out)
     return out->p || !text.p;
 }
 
-static int run_job(struct jobs_slot *t, struct taken *job)
+static int run_job(struct jobs_slot *t, struct running_job *job)
 {
     const struct duda_job_type *kind = t->runner->kind;
     unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
-    struct duda_job given = {.attempt = job->job.attempts, .enqueued_ms = job->record.pushed_ms};
+    struct duda_job given = {.attempt = job->job.attempts, .enqueued_ms = job->record.enqueued_ms};
     if (!copy_text(t->d, job->job.id, &given.id) || !copy_text(t->d, job->record.text, &given.payload) ||
-        !copy_text(t->d, job->record.problem, &given.last_error))
+        !copy_text(t->d, job->record.error_text, &given.last_error))
         return -ENOMEM;
     t->given = &given;
     t->result = 0;
-    t->problem_len = 0;
+    t->error_len = 0;
     if (is_stale_schedule(t, job))
-        return complete(t, job);
+        return complete_job(t, job);
     job->is_scheduled = is_scheduled_id(job->job.id);
     if (job->job.attempts > attempts && !job->is_scheduled) { /* the last attempt did not finish */
         t->result = -EOWNERDEAD;
-        return complete(t, job);
+        return complete_job(t, job);
     }
     int e = start_handler_task(t);
     if (e) {
         t->result = e == -EAGAIN ? -EBUSY : e; /* the job's handler crashed too often recently */
-        return complete(t, job);
+        return complete_job(t, job);
     }
     e = wait_for_handler(t, job);
-    return e ? e : complete(t, job);
+    return e ? e : complete_job(t, job);
 }
 
 static mk_str make_lease_token(struct duda_ctx *d)
@@ -280,7 +280,7 @@ static int log_store_error(struct jobs_slot *t, int e)
 
 static int dequeue_job(struct jobs_slot *t)
 {
-    struct taken job = {
+    struct running_job job = {
         .store = jobs_store_find(t->d), .queue = runner_queue(t->runner), .token = make_lease_token(t->d)};
     if (!job.store)
         return log_store_error(t, -ENOTSUP);
@@ -289,7 +289,7 @@ static int dequeue_job(struct jobs_slot *t)
     if (e && e != -ENOENT)
         return log_store_error(t, e);
     t->runner->is_reported = false;
-    job.taken_us = mk_clock_us();
+    job.dequeued_us = mk_clock_us();
     if (e)
         return wait_for_notification(t, job.job.next_ms);
     if (!job_record_parse(job.job.record, &job.record))
@@ -307,7 +307,7 @@ static int enqueue_scheduled(struct jobs_slot *t)
     if (!kind->schedule || t != t->runner->slots || !s)
         return 0;
     mk_str text = mk_str_from_c(kind->schedule);
-    const struct job_record record = {.pushed_ms = (int64_t)jobs_now_ms(), .text = text};
+    const struct job_record record = {.enqueued_ms = (int64_t)jobs_now_ms(), .text = text};
     mk_str id = duda_sprintf(t->d, "schedule-%016llx", (unsigned long long)mk_hash(&any, text));
     uint64_t now_ms;
     int e = s->jobs->now(t->d, s, runner_queue(t->runner), &now_ms);
@@ -358,7 +358,7 @@ int jobs_runner_start(struct jobs_runner *r)
     for (; r->n < n;) {
         struct jobs_slot *t = &r->slots[r->n++];
         t->runner = r;
-        mk_timer_init(&t->timer, on_alarm);
+        mk_timer_init(&t->timer, on_wait_timeout);
         const struct duda_task task = {.name = "jobs", .fn = slot_loop, .ctx = t, .on_end = on_slot_end};
         int e = duda_task_spawn(w, &task, &t->d);
         if (e)

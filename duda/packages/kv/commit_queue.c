@@ -9,7 +9,7 @@ enum { PURGE_MS = 5000 };
 static void write_batches(void *ctx)
 {
     struct duda_kv *kv = ctx;
-    duda_kv_db_write(kv->store, kv->writing, kv->write_ms);
+    duda_kv_db_write(kv->store, kv->committing, kv->write_ms);
 }
 
 static void finish_batches(struct duda_kv_batch *b, int error)
@@ -33,25 +33,25 @@ static struct duda_kv_batch *detach_waiting(struct duda_kv *kv)
 static void on_commit_done(void *ctx)
 {
     struct duda_kv *kv = ctx;
-    struct duda_kv_batch *done = kv->writing;
-    kv->writing = NULL;
+    struct duda_kv_batch *done = kv->committing;
+    kv->committing = NULL;
     finish_batches(done, 0);
     if (kv->waiting)
-        mk_deferred_post(kv->turn);
+        mk_deferred_post(kv->deferred);
 }
 
 static void start_commit(void *ctx)
 {
     struct duda_kv *kv = ctx;
-    if (kv->writing || !kv->waiting)
+    if (kv->committing || !kv->waiting)
         return;
-    kv->writing = detach_waiting(kv);
+    kv->committing = detach_waiting(kv);
     kv->write_ms = mk_clock_unix_ms();
     int e = mk_thread_pool_submit(kv->thread, write_batches, on_commit_done, kv);
     if (e) {
-        struct duda_kv_batch *refused = kv->writing;
-        kv->writing = NULL;
-        finish_batches(refused, -EBUSY);
+        struct duda_kv_batch *rejected = kv->committing;
+        kv->committing = NULL;
+        finish_batches(rejected, -EBUSY);
     }
 }
 
@@ -63,8 +63,8 @@ int duda_kv_commit_queue_submit(struct duda_kv *kv, struct duda_kv_batch *b)
     *kv->last = b;
     kv->last = &b->next;
     kv->n_waiting++;
-    if (!kv->writing)
-        mk_deferred_post(kv->turn);
+    if (!kv->committing)
+        mk_deferred_post(kv->deferred);
     return 0;
 }
 
@@ -91,9 +91,9 @@ int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,
     if (e)
         return e;
     kv->thread = mk_thread_pool_new(w, 1, 1);
-    kv->turn = mk_deferred_new(w, start_commit, kv);
+    kv->deferred = mk_deferred_new(w, start_commit, kv);
     mk_timer_init(&kv->timer, on_purge_alarm);
-    if (!kv->thread || !kv->turn)
+    if (!kv->thread || !kv->deferred)
         return -ENOMEM;
     if (mk_worker_index(w) == 0)
         mk_timer_set(&kv->timer, w, PURGE_MS);
@@ -103,7 +103,7 @@ int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,
 void duda_kv_commit_queue_close(struct duda_kv *kv)
 {
     mk_thread_pool_free(kv->thread);
-    mk_deferred_free(kv->turn);
+    mk_deferred_free(kv->deferred);
     mk_timer_stop(&kv->timer);
     if (kv->last)
         finish_batches(detach_waiting(kv), -ESHUTDOWN);

@@ -23,10 +23,10 @@ struct duda_kv {
     struct mk_worker *worker;
     struct duda_kv_db *store;
     struct mk_thread_pool *thread;
-    struct mk_deferred *turn;
+    struct mk_deferred *deferred;
     struct mk_timer timer;                 /* next purge of expired entries */
     struct duda_kv_batch *waiting, **last; /* for the next commit */
-    struct duda_kv_batch *writing;         /* owned by the thread */
+    struct duda_kv_batch *committing;      /* owned by the thread */
     unsigned n_waiting;
     uint64_t write_ms;        /* time of this commit */
     struct duda_store shared; /* this store, for duda/store.h */

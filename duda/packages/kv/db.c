@@ -208,19 +208,19 @@ static bool expectation_holds(const struct duda_kv_tables *tables, MDB_txn *txn,
 /* *soft receives the result of the batch: 0, or an error that changed nothing. A returned error aborts the
  * transaction. */
 static int apply_batch(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_batch *b,
-                       uint64_t now_ms, int *soft)
+                       uint64_t now_ms, int *op_error)
 {
     int rc = 0;
-    *soft = 0;
+    *op_error = 0;
     for (size_t i = 0; i < b->n; i++)
         if (b->ops[i].verb == DUDA_KV_OP_EXPECT && !expectation_holds(tables, txn, &b->ops[i], now_ms)) {
-            *soft = -ESTALE;
+            *op_error = -ESTALE;
             return 0;
         }
-    for (size_t i = 0; i < b->n && !rc && (b->n > 1 || !*soft); i++)
-        rc = duda_kv_tables_apply(tables, txn, &b->ops[i], now_ms, soft);
-    if (b->n > 1 && *soft == -ENOENT) /* in a batch, deleting a missing key is not an error */
-        *soft = 0;
+    for (size_t i = 0; i < b->n && !rc && (b->n > 1 || !*op_error); i++)
+        rc = duda_kv_tables_apply(tables, txn, &b->ops[i], now_ms, op_error);
+    if (b->n > 1 && *op_error == -ENOENT) /* in a batch, deleting a missing key is not an error */
+        *op_error = 0;
     return rc;
 }
 

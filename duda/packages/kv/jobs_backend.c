@@ -22,7 +22,7 @@ static uint64_t due_time_ms(struct duda_jobs_due due)
     return due.at_ms ? due.at_ms : mk_clock_unix_ms() + due.delay_ms;
 }
 
-static mk_str key(struct duda_ctx *d, mk_str queue, char table, mk_str id)
+static mk_str entry_key(struct duda_ctx *d, mk_str queue, char table, mk_str id)
 {
     return duda_sprintf(d, "jobs/%.*s/%c/%.*s", MK_STR_ARG(queue), table, MK_STR_ARG(id));
 }
@@ -47,7 +47,7 @@ static mk_str concat(struct duda_ctx *d, mk_str head, mk_str tail)
 
 static mk_str unique_key(struct duda_ctx *d, mk_str queue, mk_str unique)
 {
-    return concat(d, key(d, queue, 'u', MK_STR("")), unique);
+    return concat(d, entry_key(d, queue, 'u', MK_STR("")), unique);
 }
 
 static mk_str format_entry(struct duda_ctx *d, unsigned tries, mk_str record)
@@ -64,16 +64,16 @@ static uint64_t parse_leading_number(mk_str *text)
 
 /* ---- Enqueueing ---- */
 
-static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
-                   mk_str unique, struct duda_jobs_due due)
+static int kv_jobs_enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
+                           mk_str unique, struct duda_jobs_due due)
 {
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, key(d, queue, 'j', id), MK_STR_NULL);
+    kv_raw_expect(b, entry_key(d, queue, 'j', id), MK_STR_NULL);
     if (unique.p) {
         kv_raw_expect(b, unique_key(d, queue, unique), MK_STR_NULL);
         kv_raw_set(b, unique_key(d, queue, unique), id, 0);
     }
-    kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, 0, record), 0);
+    kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, 0, record), 0);
     kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
     int e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -EEXIST : e;
@@ -82,30 +82,30 @@ static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
 /* ---- Dequeueing ---- */
 
 /* A worker takes any of several due jobs, so that workers do not all compete for the same one. */
-struct look {
+struct due_lookup {
     struct duda_ctx *d;
     uint64_t now, next;
     mk_str keys[CHOICES];
     unsigned n;
 };
 
-static bool find_due_entry(void *ctx, mk_str name, mk_str value)
+static bool find_due_entry(void *ctx, mk_str key, mk_str value)
 {
-    struct look *l = ctx;
+    struct due_lookup *l = ctx;
     uint64_t due = 0;
     (void)value;
-    size_t slash = mk_str_find_last(name, '/');
+    size_t slash = mk_str_find_last(key, '/');
     if (slash == MK_STR_NONE || slash < TIME_DIGITS)
         return true;
     for (unsigned i = 0; i < TIME_DIGITS; i++) {
-        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
+        int digit = mk_char_hex(key.p[slash - TIME_DIGITS + i]);
         due = due << 4 | (unsigned)(digit < 0 ? 0 : digit);
     }
     if (due > l->now) {
         l->next = due - l->now;
         return false;
     }
-    l->keys[l->n++] = duda_strdup(l->d, name);
+    l->keys[l->n++] = duda_strdup(l->d, key);
     return l->n < CHOICES;
 }
 
@@ -113,7 +113,7 @@ static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, m
                        uint64_t lease_ms, struct duda_jobs_dequeued *out)
 {
     mk_str id = mk_str_skip(waiting, mk_str_find_last(waiting, '/') + 1), old;
-    int e = kv_raw_get(d, s->ctx, key(d, queue, 'j', id), &old);
+    int e = kv_raw_get(d, s->ctx, entry_key(d, queue, 'j', id), &old);
     if (e)
         return e == -ENOENT ? -ESTALE : e;
     mk_str rest = old;
@@ -124,9 +124,9 @@ static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, m
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, waiting, MK_STR(""));
     kv_raw_delete(b, waiting);
-    kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, out->attempts, rest), 0);
+    kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, out->attempts, rest), 0);
     kv_raw_set(
-        b, key(d, queue, 'r', id),
+        b, entry_key(d, queue, 'r', id),
         duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
         0);
     return kv_raw_commit(d, b, NULL);
@@ -134,27 +134,27 @@ static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, m
 
 /* ---- Jobs of dead workers ---- */
 
-struct lost {
+struct expired_lease {
     struct duda_ctx *d;
     uint64_t now, next;
     mk_str key, value;
 };
 
-static bool find_expired_lease(void *ctx, mk_str name, mk_str value)
+static bool find_expired_lease(void *ctx, mk_str key, mk_str value)
 {
-    struct lost *l = ctx;
+    struct expired_lease *l = ctx;
     mk_str rest = value;
     uint64_t end = parse_leading_number(&rest);
     if (end > l->now) {
         l->next = end - l->now < l->next ? end - l->now : l->next;
         return true;
     }
-    l->key = duda_strdup(l->d, name);
+    l->key = duda_strdup(l->d, key);
     l->value = duda_strdup(l->d, value);
     return false;
 }
 
-static int requeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, const struct lost *l)
+static int requeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, const struct expired_lease *l)
 {
     mk_str id = mk_str_skip(l->key, mk_str_find_last(l->key, '/') + 1);
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
@@ -167,8 +167,9 @@ static int requeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, c
 static int requeue_expired(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *next)
 {
     for (;;) {
-        struct lost l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
-        int e = kv_raw_scan(d, s->ctx, key(d, queue, 'r', MK_STR("")), MK_STR_NULL, find_expired_lease, &l);
+        struct expired_lease l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
+        int e =
+            kv_raw_scan(d, s->ctx, entry_key(d, queue, 'r', MK_STR("")), MK_STR_NULL, find_expired_lease, &l);
         *next = l.next;
         if (e || !l.key.p)
             return e;
@@ -178,15 +179,15 @@ static int requeue_expired(struct duda_ctx *d, struct duda_store *s, mk_str queu
     }
 }
 
-static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                   struct duda_jobs_dequeued *out)
+static int kv_jobs_dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token,
+                           uint64_t lease_ms, struct duda_jobs_dequeued *out)
 {
     uint64_t next = 0;
     int e = requeue_expired(d, s, queue, &next);
     for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
         unsigned char any = 0;
-        struct look l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
-        e = kv_raw_scan(d, s->ctx, key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
+        struct due_lookup l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
+        e = kv_raw_scan(d, s->ctx, entry_key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
             return e ? e : -ENOENT;
@@ -207,7 +208,7 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
 static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                          mk_str *own)
 {
-    int e = kv_raw_get(d, s->ctx, key(d, queue, 'r', id), own);
+    int e = kv_raw_get(d, s->ctx, entry_key(d, queue, 'r', id), own);
     mk_str rest = *own;
     if (e)
         return e == -ENOENT ? -ESTALE : e;
@@ -215,17 +216,17 @@ static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return mk_str_eq(rest, token) ? 0 : -ESTALE;
 }
 
-static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                 uint64_t lease_ms)
+static int kv_jobs_renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                         uint64_t lease_ms)
 {
     mk_str own;
     int e = get_own_lease(d, s, queue, id, token, &own);
     if (e)
         return e;
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, key(d, queue, 'r', id), own);
+    kv_raw_expect(b, entry_key(d, queue, 'r', id), own);
     kv_raw_set(
-        b, key(d, queue, 'r', id),
+        b, entry_key(d, queue, 'r', id),
         duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
         0);
     return kv_raw_commit(d, b, NULL);
@@ -239,33 +240,34 @@ static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str que
            mk_str_eq(owner, id);
 }
 
-static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                    mk_str record, mk_str unique, enum duda_jobs_outcome how, struct duda_jobs_due due)
+static int kv_jobs_complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                            mk_str record, mk_str unique, enum duda_jobs_outcome outcome,
+                            struct duda_jobs_due due)
 {
     mk_str own, old = MK_STR_NULL;
     int e = get_own_lease(d, s, queue, id, token, &own);
-    e = e ? e : kv_raw_get(d, s->ctx, key(d, queue, 'j', id), &old);
+    e = e ? e : kv_raw_get(d, s->ctx, entry_key(d, queue, 'j', id), &old);
     if (e)
         return e;
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, key(d, queue, 'r', id), own);
-    kv_raw_delete(b, key(d, queue, 'r', id));
-    if (how == DUDA_JOBS_RETRY || how == DUDA_JOBS_REQUEUE) {
-        unsigned tries = how == DUDA_JOBS_REQUEUE ? 0 : (unsigned)parse_leading_number(&old);
-        kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, tries, record), 0);
+    kv_raw_expect(b, entry_key(d, queue, 'r', id), own);
+    kv_raw_delete(b, entry_key(d, queue, 'r', id));
+    if (outcome == DUDA_JOBS_RETRY || outcome == DUDA_JOBS_REQUEUE) {
+        unsigned tries = outcome == DUDA_JOBS_REQUEUE ? 0 : (unsigned)parse_leading_number(&old);
+        kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, tries, record), 0);
         kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
     } else {
-        kv_raw_delete(b, key(d, queue, 'j', id));
+        kv_raw_delete(b, entry_key(d, queue, 'j', id));
         if (owns_unique_key(d, s, queue, id, unique))
             kv_raw_delete(b, unique_key(d, queue, unique));
     }
-    if (how == DUDA_JOBS_FAILED)
-        kv_raw_set(b, key(d, queue, 'x', id), record, 0);
+    if (outcome == DUDA_JOBS_FAILED)
+        kv_raw_set(b, entry_key(d, queue, 'x', id), record, 0);
     return kv_raw_commit(d, b, NULL);
 }
 
 /* The clock of the machine, shared by all its workers. */
-static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
+static int kv_jobs_now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     (void)d, (void)s, (void)queue;
     *ms = mk_clock_unix_ms();
@@ -274,9 +276,9 @@ static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t 
 
 /* ---- Inspection ---- */
 
-static bool count_entry(void *ctx, mk_str name, mk_str value)
+static bool count_entry(void *ctx, mk_str key, mk_str value)
 {
-    (void)name, (void)value;
+    (void)key, (void)value;
     ++*(uint64_t *)ctx;
     return true;
 }
@@ -284,56 +286,56 @@ static bool count_entry(void *ctx, mk_str name, mk_str value)
 static int count_table(struct duda_ctx *d, struct duda_store *s, mk_str queue, char table, uint64_t *n)
 {
     *n = 0;
-    return kv_raw_scan(d, s->ctx, key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
+    return kv_raw_scan(d, s->ctx, entry_key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
 }
 
-static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
+static int kv_jobs_count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
 {
     int e = count_table(d, s, queue, 'w', &out->waiting);
     e = e ? e : count_table(d, s, queue, 'r', &out->running);
     return e ? e : count_table(d, s, queue, 'x', &out->failed);
 }
 
-struct list {
+struct kv_jobs_list {
     bool (*each)(void *ctx, mk_str id, mk_str record);
     void *ctx;
 };
 
-static bool list_entry(void *ctx, mk_str name, mk_str value)
+static bool list_entry(void *ctx, mk_str key, mk_str value)
 {
-    const struct list *l = ctx;
-    return l->each(l->ctx, mk_str_skip(name, mk_str_find_last(name, '/') + 1), value);
+    const struct kv_jobs_list *l = ctx;
+    return l->each(l->ctx, mk_str_skip(key, mk_str_find_last(key, '/') + 1), value);
 }
 
-static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
-                bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
+static int kv_jobs_list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+                        bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
-    struct list l = {each, ctx};
-    return kv_raw_scan(d, s->ctx, key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
+    struct kv_jobs_list l = {each, ctx};
+    return kv_raw_scan(d, s->ctx, entry_key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
 }
 
-static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+static int kv_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
 {
     mk_str record;
-    int e = kv_raw_get(d, s->ctx, key(d, queue, 'x', id), &record);
+    int e = kv_raw_get(d, s->ctx, entry_key(d, queue, 'x', id), &record);
     if (e)
         return e;
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, key(d, queue, 'x', id), record);
-    kv_raw_delete(b, key(d, queue, 'x', id));
+    kv_raw_expect(b, entry_key(d, queue, 'x', id), record);
+    kv_raw_delete(b, entry_key(d, queue, 'x', id));
     if (!drops) {
-        kv_raw_set(b, key(d, queue, 'j', id), format_entry(d, 0, record), 0);
+        kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, 0, record), 0);
         kv_raw_set(b, waiting_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
     }
     e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -ENOENT : e;
 }
 
-const struct duda_jobs_ops duda_kv_jobs_backend = {.enqueue = enqueue,
-                                                   .dequeue = dequeue,
-                                                   .renew = renew,
-                                                   .complete = complete,
-                                                   .now = now,
-                                                   .count = count,
-                                                   .list = list,
-                                                   .retry = retry};
+const struct duda_jobs_ops duda_kv_jobs_backend = {.enqueue = kv_jobs_enqueue,
+                                                   .dequeue = kv_jobs_dequeue,
+                                                   .renew = kv_jobs_renew,
+                                                   .complete = kv_jobs_complete,
+                                                   .now = kv_jobs_now,
+                                                   .count = kv_jobs_count,
+                                                   .list = kv_jobs_list,
+                                                   .retry = kv_jobs_retry};

@@ -55,8 +55,8 @@ int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str a
         return -ENODEV;
     if (prefix.len > DUDA_KV_KEY_MAX || after.len > DUDA_KV_KEY_MAX)
         return -EINVAL;
-    mk_str behind = after.p ? scope_key(d, after, &from) : MK_STR_NULL;
-    return kv_raw_scan(d, kv, scope_key(d, prefix, &first), behind, scan_callback, &scan);
+    mk_str start = after.p ? scope_key(d, after, &from) : MK_STR_NULL;
+    return kv_raw_scan(d, kv, scope_key(d, prefix, &first), start, scan_callback, &scan);
 }
 
 /* ---- Writes ---- */

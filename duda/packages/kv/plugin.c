@@ -106,9 +106,9 @@ static void close_store(void *one)
 }
 
 PACKAGE_TYPE(kv, "KV", struct duda_kv_settings, struct duda_kv,
-             "A store of keys and values for services of Duda.", .place = "Folder", .max = DUDA_KV_STORES_MAX,
-             .check_section = check_section, .declare = duda_store_declare, .open = open_store,
-             .close = close_store);
+             "A store of keys and values for services of Duda.", .location = "Folder",
+             .max = DUDA_KV_STORES_MAX, .check_section = check_section, .declare = duda_store_declare,
+             .open = open_store, .close = close_store);
 
 struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name)
 {

@@ -128,7 +128,7 @@ static void detach_commit(struct duda_wait *w)
         c->batch->ctx = NULL;
 }
 
-static int commit(struct commit *c, struct duda_kv_batch *b)
+static int commit_and_wait(struct commit *c, struct duda_kv_batch *b)
 {
     int e = b ? b->error : -ENOMEM;
     if (!e) {
@@ -157,7 +157,7 @@ int kv_raw_commit(struct duda_ctx *d, struct duda_kv_batch *b, int64_t *count)
     }
     int e = package_call_begin(&call, d, b && b->kv ? package_meter(b->kv->worker, b->kv->settings) : NULL);
     e = e ? e : duda_wait_begin(d, &c.wait, detach_commit);
-    e = e ? e : commit(&c, b);
+    e = e ? e : commit_and_wait(&c, b);
     duda_wait_end(&c.wait);
     if (!e && count)
         *count = c.count;

@@ -6,12 +6,12 @@
 #include "raw.h"
 #include "store_backend.h"
 
-static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+static int kv_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
 {
     return kv_raw_get(d, s->ctx, key, value);
 }
 
-static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int kv_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_set(b, key, value, ttl_ms);
@@ -19,8 +19,8 @@ static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str valu
 }
 
 /* -ESTALE: the value differs from `expected` (absent: a value exists). */
-static int compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str expected,
-                           mk_str value, uint64_t ttl_ms)
+static int kv_store_compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str expected,
+                                    mk_str value, uint64_t ttl_ms)
 {
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, key, expected);
@@ -31,23 +31,23 @@ static int compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key,
     return kv_raw_commit(d, b, NULL);
 }
 
-static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int kv_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = compare_and_set(d, s, key, MK_STR_NULL, value, ttl_ms);
+    int e = kv_store_compare_and_set(d, s, key, MK_STR_NULL, value, ttl_ms);
     return e == -ESTALE ? -EEXIST : e;
 }
 
-static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+static int kv_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
 {
     if (value.p)
-        return compare_and_set(d, s, key, value, MK_STR_NULL, 0);
+        return kv_store_compare_and_set(d, s, key, value, MK_STR_NULL, 0);
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_delete(b, key);
     return kv_raw_commit(d, b, NULL);
 }
 
-static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
-                 int64_t *sum)
+static int kv_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                         int64_t *sum)
 {
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     if (b)
@@ -58,19 +58,24 @@ static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t d
     return kv_raw_commit(d, b, sum);
 }
 
-static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int kv_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                            uint64_t ttl_ms)
 {
     mk_str old;
     int e;
     do {
         e = kv_raw_get(d, s->ctx, key, &old);
-        e = e ? e : compare_and_set(d, s, key, old, value, ttl_ms);
+        e = e ? e : kv_store_compare_and_set(d, s, key, old, value, ttl_ms);
     } while (e == -ESTALE);
     return e;
 }
 
-static const struct duda_store_ops ops = {
-    .get = get, .set = put, .add = add, .delete_if = remove_value, .incr = count, .replace = replace};
+static const struct duda_store_ops ops = {.get = kv_store_get,
+                                          .set = kv_store_set,
+                                          .add = kv_store_add,
+                                          .delete_if = kv_store_delete_if,
+                                          .incr = kv_store_incr,
+                                          .replace = kv_store_replace};
 
 struct duda_store duda_kv_store_backend(struct duda_kv *kv)
 {

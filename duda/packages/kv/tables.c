@@ -30,9 +30,9 @@ MDB_val duda_kv_to_mdb_val(mk_str s)
 {
     union {
         const char *given;
-        void *taken; /* LMDB only reads it */
+        void *as_void; /* LMDB only reads it */
     } p = {.given = s.p};
-    return (MDB_val){s.len, p.taken};
+    return (MDB_val){s.len, p.as_void};
 }
 
 mk_str duda_kv_from_mdb_val(MDB_val v)
@@ -131,22 +131,22 @@ static uint64_t expiry_time(uint64_t ttl_ms, uint64_t now_ms)
 }
 
 static int delete_entry(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_op *op,
-                        uint64_t now_ms, int *soft)
+                        uint64_t now_ms, int *op_error)
 {
     MDB_val name = duda_kv_to_mdb_val(op->key);
     mk_str value;
-    *soft = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
+    *op_error = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
     int rc = delete_time_key(tables, txn, op->key);
     rc = rc ? rc : mdb_del(txn, tables->data, &name, NULL);
     return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
 static int set_expiry(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_op *op,
-                      uint64_t now_ms, int *soft)
+                      uint64_t now_ms, int *op_error)
 {
     mk_str value;
-    *soft = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
-    if (*soft)
+    *op_error = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
+    if (*op_error)
         return 0;
     /* A write may move data that the transaction has read. */
     struct mk_buf copy = mk_buf_growing(value.len);
@@ -171,8 +171,8 @@ static bool parse_number(mk_str text, int64_t *out)
     return !errno && end == buf + text.len;
 }
 
-static int increment(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_op *op,
-                     uint64_t now_ms, int *soft)
+static int increment_row(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_op *op,
+                         uint64_t now_ms, int *op_error)
 {
     char buf[24];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
@@ -183,13 +183,13 @@ static int increment(const struct duda_kv_tables *tables, MDB_txn *txn, const st
     int e = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
     if (!e) {
         if (!parse_number(value, &number))
-            *soft = -EDOM;
+            *op_error = -EDOM;
         else if (mdb_get(txn, tables->data, &name, &row) == 0)
             expires = row_expiry(row);
     }
-    if (!*soft && __builtin_add_overflow(number, op->delta, &number))
-        *soft = -EDOM;
-    if (*soft)
+    if (!*op_error && __builtin_add_overflow(number, op->delta, &number))
+        *op_error = -EDOM;
+    if (*op_error)
         return 0;
     *op->result = number;
     mk_buf_addf(&text, "%lld", (long long)number);
@@ -197,17 +197,17 @@ static int increment(const struct duda_kv_tables *tables, MDB_txn *txn, const st
 }
 
 int duda_kv_tables_apply(const struct duda_kv_tables *tables, MDB_txn *txn, struct duda_kv_op *op,
-                         uint64_t now_ms, int *soft)
+                         uint64_t now_ms, int *op_error)
 {
     switch (op->verb) {
     case DUDA_KV_OP_SET:
         return put_row(tables, txn, op->key, op->value, expiry_time(op->ttl_ms, now_ms));
     case DUDA_KV_OP_DELETE:
-        return delete_entry(tables, txn, op, now_ms, soft);
+        return delete_entry(tables, txn, op, now_ms, op_error);
     case DUDA_KV_OP_EXPIRE:
-        return set_expiry(tables, txn, op, now_ms, soft);
+        return set_expiry(tables, txn, op, now_ms, op_error);
     case DUDA_KV_OP_INCR:
-        return increment(tables, txn, op, now_ms, soft);
+        return increment_row(tables, txn, op, now_ms, op_error);
     case DUDA_KV_OP_EXPECT:
     default:
         return 0;

@@ -22,7 +22,7 @@ int duda_kv_tables_get(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str
                        mk_str *value);
 /* Returns LMDB's result. *soft receives an error that changed nothing. */
 int duda_kv_tables_apply(const struct duda_kv_tables *tables, MDB_txn *txn, struct duda_kv_op *op,
-                         uint64_t now_ms, int *soft);
+                         uint64_t now_ms, int *op_error);
 /* Removes up to n expired entries. Returns LMDB's result. */
 int duda_kv_tables_purge(const struct duda_kv_tables *tables, MDB_txn *txn, uint64_t now_ms, unsigned n);
 

@@ -22,16 +22,16 @@ static void complete_call(struct memcached_call *call, const struct memcached_re
     memcached_call_free(call);
 }
 
-static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+static void finish_call(struct package_conn *conn, struct package_request *r, int error, bool is_sent)
 {
-    (void)l, (void)is_sent;
+    (void)conn, (void)is_sent;
     complete_call((struct memcached_call *)r, NULL, error);
 }
 
-static void close_stream(struct package_conn *l)
+static void close_stream(struct package_conn *conn)
 {
-    struct memcached_conn *s = (struct memcached_conn *)l;
-    package_stream_close(l);
+    struct memcached_conn *s = (struct memcached_conn *)conn;
+    package_stream_close(conn);
     mk_buf_free(&s->in);
 }
 
@@ -39,42 +39,42 @@ static void close_stream(struct package_conn *l)
 
 static void on_connected(struct package_stream *stream)
 {
-    package_conn_set_state(&stream->link, PACKAGE_CONN_HANDSHAKE);
+    package_conn_set_state(&stream->base, PACKAGE_CONN_HANDSHAKE);
     mk_buf_add(&stream->out, MK_STR("mn\r\n"));
 }
 
-static void send_waiting(struct package_conn *l)
+static void send_waiting(struct package_conn *conn)
 {
-    struct package_stream *stream = (struct package_stream *)l;
-    for (struct package_request *r = l->waiting.first; r; r = r->next) {
+    struct package_stream *stream = (struct package_stream *)conn;
+    for (struct package_request *r = conn->waiting.first; r; r = r->next) {
         struct memcached_call *call = (struct memcached_call *)r;
         mk_buf_add(&stream->out, mk_buf_str(&call->bytes));
         mk_buf_free(&call->bytes);
     }
-    package_request_queue_append(&l->sent, &l->waiting);
+    package_request_queue_append(&conn->sent, &conn->waiting);
     package_stream_flush(stream);
 }
 
 /* ---- Input ---- */
 
-static void on_greeting(struct package_conn *l, const struct memcached_reply *reply)
+static void on_greeting(struct package_conn *conn, const struct memcached_reply *reply)
 {
     if (reply->word == MEMCACHED_NOOP)
-        package_conn_mark_ready(l);
+        package_conn_mark_ready(conn);
     else
-        package_conn_fail(l, -EPROTO, "it does not speak the meta protocol (Memcached 1.6)");
+        package_conn_fail(conn, -EPROTO, "it does not speak the meta protocol (Memcached 1.6)");
 }
 
-static void on_reply(struct package_conn *l, const struct memcached_reply *reply)
+static void on_reply(struct package_conn *conn, const struct memcached_reply *reply)
 {
     if (reply->word >= MEMCACHED_CLIENT_ERROR)
-        package_conn_set_error(l, reply->value);
-    if (package_conn_is_in_state(l, PACKAGE_CONN_HANDSHAKE))
-        on_greeting(l, reply);
-    else if (l->sent.first)
-        complete_call((struct memcached_call *)package_request_queue_pop(&l->sent), reply, 0);
+        package_conn_set_error(conn, reply->value);
+    if (package_conn_is_in_state(conn, PACKAGE_CONN_HANDSHAKE))
+        on_greeting(conn, reply);
+    else if (conn->sent.first)
+        complete_call((struct memcached_call *)package_request_queue_pop(&conn->sent), reply, 0);
     else
-        package_conn_fail(l, -EPROTO, "a reply that no command asked for");
+        package_conn_fail(conn, -EPROTO, "a reply that no command asked for");
 }
 
 /* The length of the complete replies in these bytes. */
@@ -82,17 +82,17 @@ static size_t parse_replies(struct memcached_conn *s, mk_str bytes)
 {
     struct memcached_reply reply;
     size_t done = 0;
-    while (s->stream.conn) {
+    while (s->stream.upstream_conn) {
         ssize_t n = memcached_reply_parse(mk_str_skip(bytes, done), (size_t)s->settings->value_max, &reply);
         if (n == 0)
             break;
         if (n < 0) {
-            package_conn_fail(&s->stream.link, (int)n,
+            package_conn_fail(&s->stream.base, (int)n,
                               n == -EMSGSIZE ? "a value is longer than MaxValueSize"
                                              : "it answers something odd");
             break;
         }
-        on_reply(&s->stream.link, &reply);
+        on_reply(&s->stream.base, &reply);
         done += (size_t)n;
     }
     return done;
@@ -106,14 +106,14 @@ static void on_bytes(struct package_stream *stream, mk_str bytes)
     if (is_rest)
         mk_buf_add(&s->in, bytes);
     size_t done = s->in.failed ? 0 : parse_replies(s, is_rest ? mk_buf_str(&s->in) : bytes);
-    if (!stream->conn)
+    if (!stream->upstream_conn)
         return;
     if (is_rest)
         mk_buf_consume(&s->in, done);
     else
         mk_buf_add(&s->in, mk_str_skip(bytes, done));
     if (s->in.failed)
-        package_conn_fail(&stream->link, -ENOMEM, "out of memory for a reply");
+        package_conn_fail(&stream->base, -ENOMEM, "out of memory for a reply");
     else if (!s->in.len)
         mk_buf_free(&s->in);
 }
@@ -122,35 +122,35 @@ static void on_bytes(struct package_stream *stream, mk_str bytes)
 
 int memcached_conn_send(struct memcached_conn *s, struct memcached_call *call)
 {
-    struct package_conn *l = &s->stream.link;
-    int e = package_conn_check_capacity(l, s->settings->waiting_max);
+    struct package_conn *conn = &s->stream.base;
+    int e = package_conn_check_capacity(conn, s->settings->waiting_max);
     if (e)
         return e;
-    call->request.due_ms = mk_worker_now_ms(l->worker) + l->timeout_ms;
-    package_conn_enqueue(l, &call->request);
+    call->request.due_ms = mk_worker_now_ms(conn->worker) + conn->timeout_ms;
+    package_conn_enqueue(conn, &call->request);
     return 0;
 }
 
 static const struct package_stream_ops stream_ops = {.on_connected = on_connected, .on_bytes = on_bytes};
 
-static const struct package_conn_ops link_ops = {.section = "MEMCACHED",
-                                                 .connect = package_stream_connect,
-                                                 .close = close_stream,
-                                                 .send = send_waiting,
-                                                 .finish = finish};
+static const struct package_conn_ops package_ops = {.section = "MEMCACHED",
+                                                    .connect = package_stream_connect,
+                                                    .close = close_stream,
+                                                    .send = send_waiting,
+                                                    .finish = finish_call};
 
 int memcached_conn_open(struct memcached_conn *s, struct mk_worker *w,
                         const struct memcached_settings *settings, struct mk_upstream *upstream)
 {
-    struct package_conn *l = &s->stream.link;
+    struct package_conn *conn = &s->stream.base;
     s->settings = settings;
     s->in = mk_buf_growing((size_t)settings->value_max + 2 * PIECE_MAX + LINES_ROOM);
     package_stream_init(&s->stream, &stream_ops, upstream);
-    l->server = mk_upstream_name(upstream);
-    return package_conn_init(l, w, &link_ops, settings->name, settings->timeout_ms);
+    conn->server = mk_upstream_name(upstream);
+    return package_conn_init(conn, w, &package_ops, settings->name, settings->timeout_ms);
 }
 
 void memcached_conn_close(struct memcached_conn *s)
 {
-    package_conn_fini(&s->stream.link);
+    package_conn_fini(&s->stream.base);
 }

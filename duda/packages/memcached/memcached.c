@@ -74,7 +74,7 @@ static int send_command(struct duda_memcached *m, struct call_group *a, struct p
     struct memcached_conn *s =
         &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, c->key)];
     job->bytes = mk_buf_growing(c->value.len + COMMAND_MAX);
-    memcached_command_format(&job->bytes, c, mk_worker_now(s->stream.link.worker));
+    memcached_command_format(&job->bytes, c, mk_worker_now(s->stream.base.worker));
     job->on_reply = on_reply;
     job->ctx = q;
     int e = job->bytes.failed ? -ENOMEM : memcached_conn_send(s, job);
@@ -146,7 +146,7 @@ static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str k
                           const struct pending_call *q, int e)
 {
     struct package_conn *l =
-        &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, key)].stream.link;
+        &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, key)].stream.base;
     bool is_said = !q->error && q->reply.value.len &&
                    (q->reply.word == MEMCACHED_SERVER_ERROR || q->reply.word == MEMCACHED_CLIENT_ERROR);
     if (!e || e == -ENOENT || e == -EEXIST || e == -ESTALE || e == -ECANCELED)
@@ -159,9 +159,9 @@ static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str k
         package_conn_set_error(l, MK_STR("the key is empty, or too long"));
     else if (e == -EBUSY)
         package_conn_set_error(l, MK_STR("more than MaxQueue commands wait"));
-    else if (e == -ENOMEM || !l->why[0])
+    else if (e == -ENOMEM || !l->error_text[0])
         package_conn_set_error(l, mk_str_from_c(strerror(-e)));
-    return duda_reason(d, e, "%s", l->why);
+    return duda_reason(d, e, "%s", l->error_text);
 }
 
 static int run_command(struct duda_ctx *d, struct duda_memcached *m, const struct memcached_command *c,
@@ -286,5 +286,5 @@ mk_str duda_memcached_error(struct duda_ctx *d, const struct duda_memcached *m, 
 {
     if (!m)
         return MK_STR("there is no such [MEMCACHED]");
-    return duda_strdup(d, mk_str_from_c(key_server(m, key)->stream.link.why));
+    return duda_strdup(d, mk_str_from_c(key_server(m, key)->stream.base.error_text));
 }

@@ -98,7 +98,7 @@ static void close_servers(void *one)
 }
 
 PACKAGE_TYPE(memcached, "MEMCACHED", struct memcached_settings, struct duda_memcached,
-             "Servers of Memcached for services of Duda.", .place = "Servers",
+             "Servers of Memcached for services of Duda.", .location = "Servers",
              .max = DUDA_MEMCACHED_SECTIONS_MAX, .check_section = check_section, .open = open_servers,
              .close = close_servers);
 

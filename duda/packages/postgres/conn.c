@@ -29,9 +29,9 @@ static void unwatch_socket(struct postgres_conn *c)
     c->fd = -1;
 }
 
-void postgres_conn_close(struct package_conn *l)
+void postgres_conn_close(struct package_conn *conn)
 {
-    struct postgres_conn *c = (struct postgres_conn *)l;
+    struct postgres_conn *c = (struct postgres_conn *)conn;
     unwatch_socket(c);
     postgres_cancel_detach(c->cancel);
     c->cancel = NULL;
@@ -48,45 +48,46 @@ void postgres_conn_close(struct package_conn *l)
 
 static struct postgres_query *first_sent_query(const struct postgres_conn *c)
 {
-    return (struct postgres_query *)c->link.sent.first;
+    return (struct postgres_query *)c->base.sent.first;
 }
 
 /* The server itself enforces the statement timeout; this deadline is for a server that does not respond. The
  * time of later statements starts when the first one is done. */
 static uint64_t due_ms(const struct postgres_conn *c)
 {
-    return mk_worker_now_ms(c->link.worker) + c->settings->timeout_ms + GRACE_MS;
+    return mk_worker_now_ms(c->base.worker) + c->settings->timeout_ms + GRACE_MS;
 }
 
 static struct postgres_query *pop_first_sent(struct postgres_conn *c)
 {
-    struct package_request *r = package_request_queue_pop(&c->link.sent);
+    struct package_request *r = package_request_queue_pop(&c->base.sent);
     c->prepared_now = false;
-    if (c->link.sent.first)
-        c->link.sent.first->due_ms = due_ms(c);
+    if (c->base.sent.first)
+        c->base.sent.first->due_ms = due_ms(c);
     return (struct postgres_query *)r;
 }
 
-static void finish_query(const struct package_conn *l, struct postgres_query *query, int error,
-                         const char *why)
+static void finish_query(const struct package_conn *conn, struct postgres_query *query, int error,
+                         const char *error_text)
 {
     if (error)
-        postgres_query_fail(query, error, l->name, why);
+        postgres_query_fail(query, error, conn->name, error_text);
     if (query->on_done)
         query->on_done(query->ctx, query);
     postgres_query_free(query);
 }
 
-void postgres_conn_finish_request(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+void postgres_conn_finish_request(struct package_conn *conn, struct package_request *r, int error,
+                                  bool is_sent)
 {
     (void)is_sent;
-    finish_query(l, (struct postgres_query *)r, error, package_conn_error_reason(l));
+    finish_query(conn, (struct postgres_query *)r, error, package_conn_error_reason(conn));
 }
 
-void postgres_conn_on_timeout(struct package_conn *l)
+void postgres_conn_on_timeout(struct package_conn *conn)
 {
-    struct postgres_conn *c = (struct postgres_conn *)l;
-    if (package_conn_is_opening(l))
+    struct postgres_conn *c = (struct postgres_conn *)conn;
+    if (package_conn_is_opening(conn))
         postgres_resolver_rotate(c->hosts, c->first_host);
     else
         postgres_conn_cancel_running(c);
@@ -94,13 +95,13 @@ void postgres_conn_on_timeout(struct package_conn *l)
 
 /* ---- Connecting ---- */
 
-static void on_ready(void *ctx, unsigned which);
+static void on_socket_ready(void *ctx, unsigned which);
 
 /* libpq may replace its socket while it connects, and the new one may have the same number. */
 static bool is_socket_watched(const struct postgres_conn *c)
 {
     struct stat theirs, ours;
-    if (!c->watcher || package_conn_is_ready(&c->link))
+    if (!c->watcher || package_conn_is_ready(&c->base))
         return c->watcher;
     return fstat(PQsocket(c->pg), &theirs) == 0 && fstat(c->fd, &ours) == 0 && theirs.st_ino == ours.st_ino &&
            theirs.st_dev == ours.st_dev;
@@ -115,30 +116,30 @@ static bool watch_socket(struct postgres_conn *c, unsigned events)
     unwatch_socket(c);
     c->fd = fcntl(PQsocket(c->pg), F_DUPFD_CLOEXEC, 0);
     if (c->fd >= 0)
-        c->watcher = mk_watcher_new(c->link.worker, c->fd, events | MK_LEVEL, on_ready, c);
+        c->watcher = mk_watcher_new(c->base.worker, c->fd, events | MK_LEVEL, on_socket_ready, c);
     return c->watcher != NULL;
 }
 
 static void finish_connect(struct postgres_conn *c)
 {
     if (PQsetnonblocking(c->pg, 1) || !PQenterPipelineMode(c->pg) || !watch_socket(c, MK_READABLE)) {
-        package_conn_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
+        package_conn_fail(&c->base, -ENOMEM, PQerrorMessage(c->pg));
         return;
     }
     c->has_more = false;
     postgres_prepared_init(&c->prepared);
-    package_conn_mark_ready(&c->link);
+    package_conn_mark_ready(&c->base);
 }
 
-static void migrate(struct postgres_conn *c)
+static void continue_migration(struct postgres_conn *c)
 {
     int e = postgres_migration_continue(&c->migrate, c->pg);
     if (e == 0)
         finish_connect(c);
     else if (e != -EAGAIN)
-        package_conn_fail(&c->link, -EREMOTEIO, c->migrate.why);
+        package_conn_fail(&c->base, -EREMOTEIO, c->migrate.error_text);
     else if (!watch_socket(c, PQflush(c->pg) == 1 ? MK_READABLE | MK_WRITABLE : MK_READABLE))
-        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+        package_conn_fail(&c->base, -ENOMEM, "out of memory");
 }
 
 static void ignore_notice(void *ctx, const char *text)
@@ -154,13 +155,13 @@ static void start_session(struct postgres_conn *c)
         finish_connect(c);
         return;
     }
-    package_conn_set_state(&c->link, PACKAGE_CONN_HANDSHAKE);
+    package_conn_set_state(&c->base, PACKAGE_CONN_HANDSHAKE);
     c->migrate = (struct postgres_migration){.all = c->settings->migrations,
                                              .history = {.service = c->settings->migrations_of}};
     if (postgres_migration_start(&c->migrate, c->pg))
-        migrate(c);
+        continue_migration(c);
     else
-        package_conn_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
+        package_conn_fail(&c->base, -ENOMEM, PQerrorMessage(c->pg));
 }
 
 /* The SQLSTATE of a failed attempt is only in its message: "FATAL:  28P01: password ...". Class 28:
@@ -175,13 +176,13 @@ static bool is_auth_error(const char *message)
 
 static void fail_connect(struct postgres_conn *c)
 {
-    char why[PACKAGE_CONN_ERROR_MAX];
-    bool is_turned = PQconnectionNeedsPassword(c->pg) || is_auth_error(PQerrorMessage(c->pg));
-    snprintf(why, sizeof why, "%s", PQerrorMessage(c->pg));
-    char *place = strstr(why, "\nLOCATION:");
-    if (place)
-        *place = 0;
-    package_conn_fail(&c->link, is_turned ? -ENOKEY : -ECONNREFUSED, why);
+    char error_text[PACKAGE_CONN_ERROR_MAX];
+    bool is_rejected = PQconnectionNeedsPassword(c->pg) || is_auth_error(PQerrorMessage(c->pg));
+    snprintf(error_text, sizeof error_text, "%s", PQerrorMessage(c->pg));
+    char *location = strstr(error_text, "\nLOCATION:");
+    if (location)
+        *location = 0;
+    package_conn_fail(&c->base, is_rejected ? -ENOKEY : -ECONNREFUSED, error_text);
 }
 
 static void continue_connect(struct postgres_conn *c)
@@ -204,7 +205,7 @@ static void continue_connect(struct postgres_conn *c)
         return;
     }
     if (!watches)
-        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+        package_conn_fail(&c->base, -ENOMEM, "out of memory");
 }
 
 /* Later values win: the configuration overrides our defaults, and resolved addresses override the
@@ -222,42 +223,42 @@ static void start_connect(struct postgres_conn *c)
                            NULL,
                            NULL,
                            NULL};
-    char options[64], patience[16];
+    char options[64], timeout[16];
     const char *values[] = {
-        options,    "monkey",       "UTF8",     patience, c->settings->server.p, c->settings->password.p,
+        options,    "monkey",       "UTF8",     timeout, c->settings->server.p, c->settings->password.p,
         h->hosts.p, h->addresses.p, h->ports.p, NULL};
-    if (h->places->n) {
+    if (h->host_list->n) {
         names[6] = "host";
         names[7] = "hostaddr";
-        names[8] = h->places->has_ports ? "port" : NULL;
+        names[8] = h->host_list->has_ports ? "port" : NULL;
     }
     snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
-    snprintf(patience, sizeof patience, "%u", c->settings->timeout_ms);
-    package_conn_set_state(&c->link, PACKAGE_CONN_CONNECTING);
+    snprintf(timeout, sizeof timeout, "%u", c->settings->timeout_ms);
+    package_conn_set_state(&c->base, PACKAGE_CONN_CONNECTING);
     c->pg = PQconnectStartParams(names, values, 1);
     if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD)
-        package_conn_fail(&c->link, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
+        package_conn_fail(&c->base, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
     else if (!watch_socket(c, MK_WRITABLE))
-        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+        package_conn_fail(&c->base, -ENOMEM, "out of memory");
     else
         (void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* adds the SQLSTATE: see fail_connect() */
 }
 
 void postgres_conn_on_resolved(struct postgres_conn *c)
 {
-    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_RESOLVING))
+    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_RESOLVING))
         return;
-    if (c->hosts->why[0])
-        package_conn_fail(&c->link, -ECONNREFUSED, c->hosts->why);
+    if (c->hosts->error_text[0])
+        package_conn_fail(&c->base, -ECONNREFUSED, c->hosts->error_text);
     else
         start_connect(c);
 }
 
-void postgres_conn_connect(struct package_conn *l)
+void postgres_conn_connect(struct package_conn *conn)
 {
-    struct postgres_conn *c = (struct postgres_conn *)l;
+    struct postgres_conn *c = (struct postgres_conn *)conn;
     c->first_host = c->hosts->first;
-    package_conn_set_state(l, PACKAGE_CONN_RESOLVING);
+    package_conn_set_state(conn, PACKAGE_CONN_RESOLVING);
     if (postgres_resolver_resolve(c->hosts) != -EAGAIN)
         postgres_conn_on_resolved(c);
 }
@@ -269,7 +270,7 @@ static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
 {
     query->prepares = false;
     query->prepared = NULL;
-    if (!query->is_query || query->n_repeats || !c->settings->prepares || c->prepared.is_off)
+    if (!query->is_query || query->n_repeats || !c->settings->prepares || c->prepared.is_disabled)
         return;
     query->prepared = postgres_prepared_find(&c->prepared, query->text);
     if (query->prepared)
@@ -304,14 +305,14 @@ static bool send_query(struct postgres_conn *c, struct postgres_query *query)
 
 void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query)
 {
-    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_READY)) { /* an earlier send failed */
-        finish_query(&c->link, query, -ECONNRESET, package_conn_error_reason(&c->link));
+    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY)) { /* an earlier send failed */
+        finish_query(&c->base, query, -ECONNRESET, package_conn_error_reason(&c->base));
         return;
     }
     query->request.due_ms = due_ms(c);
-    package_conn_add_sent(&c->link, &query->request);
+    package_conn_add_sent(&c->base, &query->request);
     if (!send_query(c, query))
-        package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
+        package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
 }
 
 /* For older versions, TCP_CORK combines everything sent into packets. */
@@ -322,7 +323,7 @@ static bool set_tcp_cork(struct postgres_conn *c, int on)
 
 void postgres_conn_cork(struct postgres_conn *c)
 {
-    if (PQsendPipelineSync || !package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) || c->is_held ||
+    if (PQsendPipelineSync || !package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) || c->is_held ||
         c->cannot_hold)
         return;
     c->is_held = set_tcp_cork(c, 1);
@@ -332,17 +333,17 @@ void postgres_conn_cork(struct postgres_conn *c)
 void postgres_conn_flush(struct postgres_conn *c)
 {
     c->is_held = c->is_held && !set_tcp_cork(c, 0);
-    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_READY))
+    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY))
         return;
     int left = PQflush(c->pg);
     if (left < 0)
-        package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
+        package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
     else if (c->has_more == (left > 0)) /* unchanged: no need to update */
         return;
     else if (watch_socket(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
         c->has_more = left > 0;
     else
-        package_conn_fail(&c->link, -ENOMEM, "out of memory");
+        package_conn_fail(&c->base, -ENOMEM, "out of memory");
 }
 
 /* ---- Results ---- */
@@ -353,7 +354,7 @@ static void retry_first(struct postgres_conn *c)
     query->repeats = query->is_suspect = false;
     query->n_repeats++;
     query->error = 0;
-    query->doubted = query->prepared;
+    query->suspect_prepared = query->prepared;
     PQclear(query->result);
     query->result = NULL;
     postgres_conn_send(c, query);
@@ -361,16 +362,16 @@ static void retry_first(struct postgres_conn *c)
 
 static void handle_rows(struct postgres_conn *c, struct postgres_query *query, PGresult *result)
 {
-    const char *why;
-    int e = postgres_result_errno(result, &why);
+    const char *error_text;
+    int e = postgres_result_errno(result, &error_text);
     postgres_retry_decide(c, query, result);
     /* The result of COMMIT in a failed transaction. */
     if (!e && mk_str_eq(query->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0) {
         e = -EREMOTEIO;
-        why = "the transaction has failed and was rolled back";
+        error_text = "the transaction has failed and was rolled back";
     }
     if (e)
-        postgres_query_fail(query, e, c->settings->name, why);
+        postgres_query_fail(query, e, c->settings->name, error_text);
     PQclear(query->result);
     query->result = result;
 }
@@ -380,9 +381,9 @@ static void finish_first_query(struct postgres_conn *c)
     if (first_sent_query(c)->repeats)
         retry_first(c);
     else
-        finish_query(&c->link, pop_first_sent(c), 0, NULL);
+        finish_query(&c->base, pop_first_sent(c), 0, NULL);
     postgres_conn_on_idle(c);
-    if (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY))
+    if (package_conn_is_in_state(&c->base, PACKAGE_CONN_READY))
         c->on_statement_done(c);
 }
 
@@ -398,9 +399,9 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
         PQclear(result);
     } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
         PQclear(result);
-        finish_query(&c->link, pop_first_sent(c), -EOPNOTSUPP,
+        finish_query(&c->base, pop_first_sent(c), -EOPNOTSUPP,
                      "it is a COPY, which duda_postgres_copy() does");
-        package_conn_fail(&c->link, -ECONNRESET, "a statement of another handler was a COPY");
+        package_conn_fail(&c->base, -ECONNRESET, "a statement of another handler was a COPY");
     } else if (query->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
         PQclear(result);
         c->prepared_now = true;
@@ -416,7 +417,7 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
 static void read_results(struct postgres_conn *c)
 {
     unsigned nothing = 0;
-    while (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && c->link.sent.first && !PQisBusy(c->pg) &&
+    while (package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) && c->base.sent.first && !PQisBusy(c->pg) &&
            nothing < 2) {
         PGresult *result = PQgetResult(c->pg);
         nothing = result ? 0 : nothing + 1;
@@ -428,25 +429,25 @@ static void read_results(struct postgres_conn *c)
 static void read_notifications(struct postgres_conn *c)
 {
     PGnotify *n;
-    while (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && (n = PQnotifies(c->pg))) {
+    while (package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) && (n = PQnotifies(c->pg))) {
         if (c->on_notify)
             c->on_notify(c, n->relname, mk_str_from_c(n->extra));
         PQfreemem(n);
     }
 }
 
-static void on_ready(void *ctx, unsigned which)
+static void on_socket_ready(void *ctx, unsigned which)
 {
     struct postgres_conn *c = ctx;
     (void)which;
-    if (package_conn_is_in_state(&c->link, PACKAGE_CONN_CONNECTING)) {
+    if (package_conn_is_in_state(&c->base, PACKAGE_CONN_CONNECTING)) {
         continue_connect(c);
         return;
     }
     if (!PQconsumeInput(c->pg)) {
-        package_conn_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
-    } else if (package_conn_is_in_state(&c->link, PACKAGE_CONN_HANDSHAKE)) {
-        migrate(c);
+        package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
+    } else if (package_conn_is_in_state(&c->base, PACKAGE_CONN_HANDSHAKE)) {
+        continue_migration(c);
     } else {
         read_results(c);
         read_notifications(c);
@@ -459,7 +460,7 @@ static void on_ready(void *ctx, unsigned which)
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner)
 {
     unwatch_socket(c);
-    package_conn_set_state(&c->link, PACKAGE_CONN_EXCLUSIVE);
+    package_conn_set_state(&c->base, PACKAGE_CONN_EXCLUSIVE);
     c->copying = owner;
     return PQexitPipelineMode(c->pg) && PQsendQueryParams(c->pg, text, 0, NULL, NULL, NULL, NULL, 0);
 }
@@ -470,7 +471,7 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
     if (!PQenterPipelineMode(c->pg) || !watch_socket(c, MK_READABLE))
         return false;
     PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
-    package_conn_set_state(&c->link, PACKAGE_CONN_READY);
+    package_conn_set_state(&c->base, PACKAGE_CONN_READY);
     c->has_more = false;
     c->on_statement_done(c);
     return true;
@@ -480,11 +481,11 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
 
 bool postgres_conn_can_send(const struct postgres_conn *c)
 {
-    return package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && !c->retires && !c->cancel;
+    return package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) && !c->retires && !c->cancel;
 }
 
 /* Deallocates each name in a separate statement. In a transaction, the deallocation has to wait. */
-static bool deallocate(struct postgres_conn *c, const char *name)
+static bool deallocate_prepared(struct postgres_conn *c, const char *name)
 {
     char text[POSTGRES_NAME_MAX + 16];
     snprintf(text, sizeof text, "DEALLOCATE %s", name);
@@ -497,12 +498,12 @@ static bool deallocate(struct postgres_conn *c, const char *name)
 void postgres_conn_on_idle(struct postgres_conn *c)
 {
     char name[POSTGRES_NAME_MAX];
-    if (!package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) || c->link.sent.first || c->is_reserved)
+    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) || c->base.sent.first || c->is_reserved)
         return;
     if (c->retires || c->is_changed)
-        package_conn_fail(&c->link, -ECONNRESET, "its session was not as it shall be");
+        package_conn_fail(&c->base, -ECONNRESET, "its session was not as it shall be");
     else if (postgres_prepared_sweep(&c->prepared, name))
-        (void)deallocate(c, name);
+        (void)deallocate_prepared(c, name);
 }
 
 /* The cancel request may hit a later statement, which is then retried. So it is only sent while every
@@ -511,18 +512,18 @@ static void on_cancelled(void *ctx)
 {
     struct postgres_conn *c = ctx;
     c->cancel = NULL;
-    for (struct package_request *r = c->link.sent.first; r; r = r->next)
+    for (struct package_request *r = c->base.sent.first; r; r = r->next)
         ((struct postgres_query *)r)->is_suspect = true;
     postgres_conn_on_idle(c);
     postgres_conn_flush(c);
-    if (package_conn_is_in_state(&c->link, PACKAGE_CONN_READY))
+    if (package_conn_is_in_state(&c->base, PACKAGE_CONN_READY))
         c->on_statement_done(c);
 }
 
 bool postgres_conn_has_abandoned(const struct postgres_conn *c)
 {
     const struct postgres_query *first = first_sent_query(c);
-    return first && package_conn_is_in_state(&c->link, PACKAGE_CONN_READY) && first->is_abandoned &&
+    return first && package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) && first->is_abandoned &&
            !first->is_cancelled && !c->cancel;
 }
 
@@ -536,14 +537,14 @@ void postgres_conn_cancel_abandoned(struct postgres_conn *c)
         if (!query->is_query && query->on_done)
             return;
     }
-    c->cancel = postgres_cancel_start(c->link.worker, c->pg, on_cancelled, c);
+    c->cancel = postgres_cancel_start(c->base.worker, c->pg, on_cancelled, c);
     first->is_cancelled = c->cancel;
 }
 
 void postgres_conn_cancel_running(struct postgres_conn *c)
 {
     if (c->pg)
-        (void)postgres_cancel_start(c->link.worker, c->pg, NULL, NULL);
+        (void)postgres_cancel_start(c->base.worker, c->pg, NULL, NULL);
 }
 
 /* ---- Lifetime ---- */
@@ -554,12 +555,12 @@ int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struc
     c->hosts = hosts;
     c->settings = settings;
     c->fd = -1;
-    return package_conn_init(&c->link, w, ops, settings->name, settings->timeout_ms);
+    return package_conn_init(&c->base, w, ops, settings->name, settings->timeout_ms);
 }
 
 void postgres_conn_fini(struct postgres_conn *c)
 {
     if (c->settings)
-        package_conn_set_error(&c->link, MK_STR("the worker stops"));
-    package_conn_fini(&c->link);
+        package_conn_set_error(&c->base, MK_STR("the worker stops"));
+    package_conn_fini(&c->base);
 }

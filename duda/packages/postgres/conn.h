@@ -10,10 +10,11 @@ int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struc
                        struct postgres_resolver *hosts, const struct package_conn_ops *ops);
 void postgres_conn_fini(struct postgres_conn *c);
 /* Implements the connection's part of the owner's struct package_conn_ops. */
-void postgres_conn_connect(struct package_conn *l);
-void postgres_conn_close(struct package_conn *l);
-void postgres_conn_on_timeout(struct package_conn *l);
-void postgres_conn_finish_request(struct package_conn *l, struct package_request *r, int error, bool is_sent);
+void postgres_conn_connect(struct package_conn *conn);
+void postgres_conn_close(struct package_conn *conn);
+void postgres_conn_on_timeout(struct package_conn *conn);
+void postgres_conn_finish_request(struct package_conn *conn, struct package_request *r, int error,
+                                  bool is_sent);
 /* Continues a connection attempt that waited for the resolver. */
 void postgres_conn_on_resolved(struct postgres_conn *c);
 /* Takes ownership of the query; fails it if the connection is down. */

@@ -23,7 +23,7 @@ struct postgres_settings {
     uint32_t timeout_ms;
     uint64_t result_max;
     bool prepares;
-    struct postgres_host_list places;
+    struct postgres_host_list host_list;
 };
 
 /* A copied statement of a handler. The connection frees it after on_done. */
@@ -41,19 +41,19 @@ struct postgres_query {
     unsigned n_repeats;
     struct postgres_prepared *prepared; /* NULL: not prepared. Belongs to the connection that the statement
                                          * was sent over */
-    struct postgres_prepared *doubted;  /* the prepared statement used by the attempt that failed */
-    mk_str text;                        /* NUL-terminated */
+    struct postgres_prepared *suspect_prepared; /* the prepared statement used by the attempt that failed */
+    mk_str text;                                /* NUL-terminated */
     size_t n;
     const char **values;
     int *lengths, *formats;
     PGresult *result; /* the result, unless an error is set */
     int error;        /* the first error */
-    char problem[300];
+    char error_text[300];
 };
 
 struct postgres_conn {
     struct package_conn
-        link; /* must be first: cast from package_conn. Migrations run in HANDSHAKE, a COPY in EXCLUSIVE */
+        base; /* must be first: cast from package_conn. Migrations run in HANDSHAKE, a COPY in EXCLUSIVE */
     const struct postgres_settings *settings;
     struct postgres_resolver *hosts; /* of the database */
     PGconn *pg;

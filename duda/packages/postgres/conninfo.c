@@ -35,7 +35,7 @@ static bool fill_hosts(struct mk_config *config, struct postgres_settings *s, co
     mk_str hosts = mk_str_from_c(lists->hosts ? lists->hosts : ""),
            addresses = mk_str_from_c(lists->addresses ? lists->addresses : ""),
            ports = mk_str_from_c(lists->ports ? lists->ports : "");
-    struct postgres_host_list *all = &s->places;
+    struct postgres_host_list *all = &s->host_list;
     unsigned n = count_items(lists->hosts ? lists->hosts : lists->addresses),
              n_ports = count_items(lists->ports);
     if (n > POSTGRES_HOSTS_MAX) {
@@ -94,7 +94,7 @@ bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings 
 {
     char *error = NULL;
     struct lists lists = {.hosts = NULL};
-    bool is_right = true;
+    bool is_valid = true;
     PQconninfoOption *options = PQconninfoParse(s->server.p, &error);
     if (!options) {
         mk_config_error(config, s, "Server", "%.*s",
@@ -102,14 +102,14 @@ bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings 
         PQfreemem(error);
         return false;
     }
-    for (const PQconninfoOption *o = options; o->keyword && is_right; o++)
+    for (const PQconninfoOption *o = options; o->keyword && is_valid; o++)
         if (o->val && o->val[0])
-            is_right = handle_option(config, s, o, &lists);
+            is_valid = handle_option(config, s, o, &lists);
     if (!lists.hosts && !lists.addresses)
         lists.hosts = getenv("PGHOST");
-    is_right = is_right && fill_hosts(config, s, &lists);
-    if (is_right && s->places.has_names)
+    is_valid = is_valid && fill_hosts(config, s, &lists);
+    if (is_valid && s->host_list.has_names)
         mk_config_allow_resolver(config);
     PQconninfoFree(options);
-    return is_right;
+    return is_valid;
 }

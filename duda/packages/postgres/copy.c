@@ -35,7 +35,7 @@ static int close_copy(struct duda_postgres_copy *copy, int e)
 {
     copy->is_over = true;
     copy->error = e;
-    package_meter_end(copy->pool->sql.meter, copy->begun, e);
+    package_meter_end(copy->pool->sql.meter, copy->began_us, e);
     if (copy->conn && !copy->in_transaction)
         postgres_pool_release(copy->pool, copy->conn);
     return e;
@@ -45,7 +45,7 @@ static int close_copy(struct duda_postgres_copy *copy, int e)
 static int fail_connection(struct duda_postgres_copy *copy, int e, const char *message)
 {
     set_error(copy, e, message);
-    package_conn_fail(&copy->conn->link, e, message);
+    package_conn_fail(&copy->conn->base, e, message);
     return close_copy(copy, e);
 }
 
@@ -58,7 +58,7 @@ static void cancel_on_server(struct duda_postgres_copy *copy)
     const struct duda_sql_statement query = {"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
                                              "pid = $1 AND left(query, 100) = left($2, 100)",
                                              values, MK_LEN(values)};
-    package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was cancelled");
+    package_conn_fail(&copy->conn->base, -ECANCELED, "a COPY was cancelled");
     close_copy(copy, -ECANCELED);
     postgres_pool_send_detached(copy->pool, NULL, &query);
 }
@@ -78,12 +78,12 @@ static void free_copy(void *ctx)
 /* All results were read, and the connection is back to normal. */
 static int finish_copy(struct duda_postgres_copy *copy, int e)
 {
-    static const struct duda_sql_statement loud = {"RESET client_min_messages", NULL, 0};
+    static const struct duda_sql_statement reset_verbosity = {"RESET client_min_messages", NULL, 0};
     struct duda_sql_result result;
     if (!postgres_conn_end_copy(copy->conn))
         return fail_connection(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
     /* In a failed transaction these statements fail, but ROLLBACK has the same effect. */
-    postgres_pool_send_detached(copy->pool, copy->conn, &loud);
+    postgres_pool_send_detached(copy->pool, copy->conn, &reset_verbosity);
     int reset = postgres_pool_query(copy->d, copy->pool, copy->conn, &result, "RESET statement_timeout");
     (void)reset;
     return close_copy(copy, e);
@@ -199,7 +199,7 @@ static struct duda_postgres_copy *copy_new(struct duda_ctx *d, struct postgres_p
     copy->result = result;
     copy->text = kept.p;
     copy->line = mk_buf_growing(ROW_MAX);
-    copy->begun = package_meter_begin(b->sql.meter);
+    copy->began_us = package_meter_begin(b->sql.meter);
     return duda_defer(d, free_copy, copy) ? NULL : copy;
 }
 
@@ -220,7 +220,7 @@ static int begin_copy(struct duda_postgres_copy *copy)
     e = postgres_pool_query(copy->d, copy->pool, copy->conn, copy->result, settings);
     if (e && duda_cancelled(copy->d) &&
         !copy->in_transaction) /* the settings may have changed: the session must not be reused */
-        package_conn_fail(&copy->conn->link, -ECANCELED, "a COPY was cancelled");
+        package_conn_fail(&copy->conn->base, -ECANCELED, "a COPY was cancelled");
     return e ? close_copy(copy, e) : start_copy(copy);
 }
 

@@ -12,7 +12,7 @@ struct duda_postgres_copy {
     struct postgres_conn *conn; /* valid only while conn->copying is this COPY: the connection may be gone */
     struct duda_sql_result *result;
     const char *text;
-    uint64_t begun;
+    uint64_t began_us;
     bool is_begun, is_in, in_transaction, is_over;
     int error;
     size_t unsent; /* bytes buffered in libpq to fill a block */

@@ -133,8 +133,8 @@ static bool is_transaction_lost(const PGresult *result)
 static void set_error(struct postgres_migration *u, mk_str message)
 {
     const char *name = u->at ? u->at->name.p : "";
-    if (!u->why[0])
-        snprintf(u->why, sizeof u->why, "%.100s%s%.*s", name, u->at ? ": " : "",
+    if (!u->error_text[0])
+        snprintf(u->error_text, sizeof u->error_text, "%.100s%s%.*s", name, u->at ? ": " : "",
                  MK_STR_ARG(mk_str_first(message, 180)));
 }
 
@@ -186,7 +186,8 @@ static bool continue_migration(struct postgres_migration *u, PGconn *pg)
         return start_next_step(u, pg);
     int e = read_history(u);
     if (e) {
-        snprintf(u->why, sizeof u->why, "Migrations: %s", e == -EINVAL ? u->history.message : strerror(-e));
+        snprintf(u->error_text, sizeof u->error_text, "Migrations: %s",
+                 e == -EINVAL ? u->history.message : strerror(-e));
         return false;
     }
     if (!u->history.is_adopted && !u->history.lacks_checksums)
@@ -199,7 +200,7 @@ int postgres_migration_continue(struct postgres_migration *u, PGconn *pg)
 {
     if (!read_results(u, pg))
         return -EAGAIN;
-    if (u->why[0])
+    if (u->error_text[0])
         return -EREMOTEIO;
     if (is_done(u))
         return 0;

@@ -21,7 +21,7 @@ struct postgres_migration {
     PGresult *rows; /* the history points into it */
     struct duda_sql_applied *done;
     struct duda_sql_history history;
-    char why[300]; /* error text */
+    char error_text[300]; /* error text */
 };
 
 /* u->all and the service of u->history are set, the rest is zero. */

@@ -121,7 +121,7 @@ static void close_pool(void *one)
 }
 
 PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_pool,
-             "A database of PostgreSQL for services of Duda.", .place = "Server", .max = BASES_MAX,
+             "A database of PostgreSQL for services of Duda.", .location = "Server", .max = BASES_MAX,
              .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 

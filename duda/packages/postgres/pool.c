@@ -21,8 +21,8 @@ static struct postgres_conn *find_available_conn(const struct postgres_pool *b, 
     struct postgres_conn *best = NULL;
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        if (postgres_conn_can_send(c) && !c->is_reserved && c->link.sent.n <= depth &&
-            (!best || c->link.sent.n < best->link.sent.n))
+        if (postgres_conn_can_send(c) && !c->is_reserved && c->base.sent.n <= depth &&
+            (!best || c->base.sent.n < best->base.sent.n))
             best = c;
     }
     return best;
@@ -34,7 +34,7 @@ static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
         if (!c->is_reserved &&
-            package_conn_is_in_state(&c->link, PACKAGE_CONN_DOWN)) /* a transaction stays in its session */
+            package_conn_is_in_state(&c->base, PACKAGE_CONN_DOWN)) /* a transaction stays in its session */
             return c;
     }
     return NULL;
@@ -46,9 +46,9 @@ static uint64_t open_connections(struct postgres_pool *b, unsigned n)
 {
     struct postgres_conn *c;
     while (n-- && (c = find_closed_conn(b))) {
-        package_conn_open(&c->link);
-        if (package_conn_is_in_state(&c->link, PACKAGE_CONN_DOWN))
-            return c->link.retry_ms;
+        package_conn_open(&c->base);
+        if (package_conn_is_in_state(&c->base, PACKAGE_CONN_DOWN))
+            return c->base.retry_ms;
     }
     return 0;
 }
@@ -85,7 +85,7 @@ static unsigned send_waiting_queries(struct postgres_pool *b)
     unsigned n_more = 0;
     while (b->waiting.first) {
         struct postgres_conn *c = find_available_conn(b, DEPTH_MAX);
-        n_more += !c || c->link.sent.first;
+        n_more += !c || c->base.sent.first;
         if (!c)
             break;
         struct postgres_query *job = (struct postgres_query *)package_request_queue_pop(&b->waiting);
@@ -116,7 +116,7 @@ static void on_deferred(void *ctx)
 {
     struct postgres_pool *b = ctx;
     if (!b->is_checked)
-        package_conn_open(&b->conns[0].link);
+        package_conn_open(&b->conns[0].base);
     b->is_checked = true;
     unsigned n_more = assign_transactions(b); /* first: they need an idle connection */
     n_more += send_waiting_queries(b);
@@ -132,36 +132,36 @@ static void on_conn_ready(struct postgres_conn *c)
 {
     struct postgres_pool *b = c->owner;
     if (b->waiting.first || b->waiting_transactions.n)
-        mk_deferred_post(b->turn);
+        mk_deferred_post(b->deferred);
     if (postgres_conn_has_abandoned(c))
         schedule_cancel(b);
 }
 
-static void on_up(struct package_conn *l)
+static void on_up(struct package_conn *conn)
 {
-    on_conn_ready((struct postgres_conn *)l);
+    on_conn_ready((struct postgres_conn *)conn);
 }
 
 static bool any_conn_up(const struct postgres_pool *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++)
-        if (package_conn_is_ready(&b->conns[i].link))
+        if (package_conn_is_ready(&b->conns[i].base))
             return true;
     return false;
 }
 
 /* While the database is unavailable, waiting handlers get the error; the next request tries again. */
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    struct postgres_conn *c = (struct postgres_conn *)l;
+    struct postgres_conn *c = (struct postgres_conn *)conn;
     struct postgres_pool *b = c->owner;
     struct package_request *r;
-    if (any_conn_up(b) || !package_conn_is_failing(l)) {
+    if (any_conn_up(b) || !package_conn_is_failing(conn)) {
         on_conn_ready(c);
         return;
     }
     while ((r = package_request_queue_pop(&b->waiting)))
-        postgres_conn_finish_request(l, r, error, false);
+        postgres_conn_finish_request(conn, r, error, false);
     package_wait_queue_fail_all(&b->waiting_transactions, error);
 }
 
@@ -187,7 +187,7 @@ static void cancel_abandoned_queries(struct postgres_pool *b)
     schedule_cancel(b); /* retries statements that could not be cancelled */
 }
 
-static void on_due(struct mk_timer *t)
+static void on_timer(struct mk_timer *t)
 {
     struct postgres_pool *b = MK_CONTAINER(t, struct postgres_pool, timer);
     cancel_abandoned_queries(b);
@@ -226,7 +226,7 @@ static int store_result(const struct waiting *waiting, const struct postgres_que
     struct duda_ctx *d = waiting->wait.d;
     *result = (struct duda_sql_result){0};
     if (job->error) {
-        result->error = duda_strdup(d, mk_str_from_c(job->problem));
+        result->error = duda_strdup(d, mk_str_from_c(job->error_text));
         return job->error;
     }
     int e =
@@ -237,7 +237,7 @@ static int store_result(const struct waiting *waiting, const struct postgres_que
                      e == -EMSGSIZE ? "the result is longer than MaxResultSize" : strerror(-e));
 }
 
-static void on_done(void *ctx, const struct postgres_query *job)
+static void on_query_done(void *ctx, const struct postgres_query *job)
 {
     struct pending_query *a = ctx;
     struct waiting *waiting = a->waiting;
@@ -281,7 +281,7 @@ static int create_queries(struct pending_query *all, const struct duda_sql_state
                 postgres_query_free(all[i].job);
             return -ENOMEM;
         }
-        job->on_done = on_done;
+        job->on_done = on_query_done;
         job->ctx = &all[i];
         all[i].job = job;
     }
@@ -299,7 +299,7 @@ static void send_queries(struct waiting *waiting, struct postgres_pool *b, struc
         waiting->all[i].result = &results[i];
         enqueue_query(b, conn, waiting->all[i].job);
     }
-    mk_deferred_post(b->turn);
+    mk_deferred_post(b->deferred);
 }
 
 static size_t queue_space(const struct postgres_pool *b)
@@ -313,9 +313,9 @@ static int run_queries(struct duda_ctx *d, struct postgres_pool *b, struct postg
                        struct duda_sql_result *results)
 {
     struct waiting waiting = {.pool = b, .all = all};
-    if (conn && package_conn_is_in_state(&conn->link, PACKAGE_CONN_EXCLUSIVE))
+    if (conn && package_conn_is_in_state(&conn->base, PACKAGE_CONN_EXCLUSIVE))
         return set_error(d, b->settings, results, -EALREADY, "a COPY is under way");
-    if (conn && !package_conn_is_in_state(&conn->link, PACKAGE_CONN_READY))
+    if (conn && !package_conn_is_in_state(&conn->base, PACKAGE_CONN_READY))
         return set_error(d, b->settings, results, -ECONNRESET,
                          "the connection was lost, and the transaction with it");
     if (!conn && n > queue_space(b))
@@ -381,30 +381,30 @@ static int run_batch(struct duda_ctx *d, struct duda_sql_db *db, void *session,
 
 /* ---- Transactions ---- */
 
-static void end(struct duda_sql_db *db, void *session, bool over)
+static void end_transaction(struct duda_sql_db *db, void *session, bool over)
 {
     struct postgres_pool *b = (struct postgres_pool *)db;
     struct postgres_conn *c = session;
-    bool is_up = package_conn_is_in_state(&c->link, PACKAGE_CONN_READY),
-         has_sent = is_up && c->link.sent.first;
+    bool is_up = package_conn_is_in_state(&c->base, PACKAGE_CONN_READY),
+         has_sent = is_up && c->base.sent.first;
     c->is_reserved = false;
     if (has_sent) /* the handler was cancelled: the server must stop the statement */
         postgres_conn_cancel_running(c);
-    if (has_sent || package_conn_is_in_state(&c->link, PACKAGE_CONN_EXCLUSIVE))
-        package_conn_fail(&c->link, -ECANCELED, "a transaction was cancelled");
+    if (has_sent || package_conn_is_in_state(&c->base, PACKAGE_CONN_EXCLUSIVE))
+        package_conn_fail(&c->base, -ECANCELED, "a transaction was cancelled");
     else if (is_up && !over) {
         struct postgres_query *job = postgres_query_new(MK_STR("ROLLBACK"), NULL, 0);
         if (job)
             postgres_conn_send(c, job);
         else
-            package_conn_fail(&c->link, -ENOMEM, "out of memory");
+            package_conn_fail(&c->base, -ENOMEM, "out of memory");
     }
     postgres_conn_on_idle(c);
-    mk_deferred_post(b->turn);
+    mk_deferred_post(b->deferred);
 }
 
-static int finish(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
-                  bool commits)
+static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                              struct duda_sql_result *result, bool commits)
 {
     return postgres_pool_query(d, (struct postgres_pool *)db, session, result,
                                commits ? "COMMIT" : "ROLLBACK");
@@ -415,7 +415,7 @@ int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct po
     void *conn = NULL;
     if (!queue_space(b))
         return -EBUSY;
-    mk_deferred_post(b->turn);
+    mk_deferred_post(b->deferred);
     int e = package_wait_queue_wait(&b->waiting_transactions, d, &conn);
     *out = conn;
     return e;
@@ -424,17 +424,18 @@ int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct po
 const char *postgres_pool_error_text(const struct postgres_pool *b, int e)
 {
     for (unsigned i = 0; i < b->settings->connections; i++)
-        if (package_conn_is_failing(&b->conns[i].link))
-            return package_conn_error_reason(&b->conns[i].link);
+        if (package_conn_is_failing(&b->conns[i].base))
+            return package_conn_error_reason(&b->conns[i].base);
     return strerror(-e);
 }
 
 void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c)
 {
-    end(&b->sql, c, true);
+    end_transaction(&b->sql, c, true);
 }
 
-static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session)
+static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                             void **session)
 {
     struct postgres_pool *b = (struct postgres_pool *)db;
     struct postgres_conn *c;
@@ -444,7 +445,7 @@ static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_res
                          e == -EBUSY ? "more than MaxQueue statements wait" : postgres_pool_error_text(b, e));
     e = postgres_pool_query(d, b, c, result, "BEGIN");
     if (e)
-        end(db, c, false);
+        end_transaction(db, c, false);
     else
         *session = c;
     return e;
@@ -464,7 +465,7 @@ void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *
     if (!job)
         return;
     enqueue_query(b, conn, job);
-    mk_deferred_post(b->turn);
+    mk_deferred_post(b->deferred);
 }
 
 /* ---- Lifetime ---- */
@@ -477,16 +478,19 @@ static void on_resolved(void *ctx)
     postgres_conn_on_resolved(&b->pubsub.conn);
 }
 
-static const struct duda_sql_ops ops = {
-    .run_statement = run_statement, .run_batch = run_batch, .begin = begin, .finish = finish, .release = end};
+static const struct duda_sql_ops ops = {.run_statement = run_statement,
+                                        .run_batch = run_batch,
+                                        .begin = begin_transaction,
+                                        .finish = finish_transaction,
+                                        .release = end_transaction};
 
-static const struct package_conn_ops link_ops = {.section = "POSTGRES",
-                                                 .connect = postgres_conn_connect,
-                                                 .close = postgres_conn_close,
-                                                 .on_up = on_up,
-                                                 .on_down = on_down,
-                                                 .on_late = postgres_conn_on_timeout,
-                                                 .finish = postgres_conn_finish_request};
+static const struct package_conn_ops package_ops = {.section = "POSTGRES",
+                                                    .connect = postgres_conn_connect,
+                                                    .close = postgres_conn_close,
+                                                    .on_up = on_up,
+                                                    .on_down = on_down,
+                                                    .on_late = postgres_conn_on_timeout,
+                                                    .finish = postgres_conn_finish_request};
 
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struct postgres_settings *settings)
 {
@@ -494,24 +498,24 @@ int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struc
     b->settings = settings;
     b->worker = w;
     package_wait_queue_init(&b->waiting_transactions);
-    postgres_resolver_init(&b->hosts, w, &settings->places);
+    postgres_resolver_init(&b->hosts, w, &settings->host_list);
     b->hosts.on_resolved = on_resolved;
     b->hosts.ctx = b;
-    b->turn = mk_deferred_new(w, on_deferred, b);
-    mk_timer_init(&b->timer, on_due);
+    b->deferred = mk_deferred_new(w, on_deferred, b);
+    mk_timer_init(&b->timer, on_timer);
     b->conns = mk_mem_zalloc(settings->connections, sizeof *b->conns);
-    if (!b->turn || !b->conns)
+    if (!b->deferred || !b->conns)
         return -ENOMEM;
     for (unsigned i = 0; i < settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
         c->owner = b;
         c->on_statement_done = on_conn_ready;
-        if (postgres_conn_init(c, w, settings, &b->hosts, &link_ops))
+        if (postgres_conn_init(c, w, settings, &b->hosts, &package_ops))
             return -ENOMEM;
     }
     b->is_checked = !settings->migrations;
     if (!b->is_checked) /* reports errors at startup, not on the first request */
-        mk_deferred_post(b->turn);
+        mk_deferred_post(b->deferred);
     return postgres_pubsub_init(&b->pubsub, w, settings, &b->hosts);
 }
 
@@ -530,6 +534,6 @@ void postgres_pool_close(struct postgres_pool *b)
         postgres_query_free((struct postgres_query *)r);
     postgres_resolver_fini(&b->hosts);
     mk_mem_free(b->conns);
-    mk_deferred_free(b->turn);
+    mk_deferred_free(b->deferred);
     mk_timer_stop(&b->timer);
 }

@@ -10,7 +10,7 @@ struct postgres_pool {
     struct duda_sql_db sql; /* must be first */
     const struct postgres_settings *settings;
     struct mk_worker *worker;
-    struct mk_deferred *turn;
+    struct mk_deferred *deferred;
     struct mk_timer timer;
     struct postgres_resolver hosts;
     struct postgres_pubsub pubsub;

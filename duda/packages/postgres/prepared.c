@@ -33,7 +33,7 @@ struct postgres_prepared *postgres_prepared_find(const struct postgres_prepared_
 struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l, mk_str text)
 {
     struct postgres_prepared *p =
-        l->n < POSTGRES_PREPARED_MAX && !l->is_off ? mk_mem_alloc(sizeof *p + text.len) : NULL;
+        l->n < POSTGRES_PREPARED_MAX && !l->is_disabled ? mk_mem_alloc(sizeof *p + text.len) : NULL;
     if (!p)
         return NULL;
     *p = (struct postgres_prepared){.text = {(char *)(p + 1), text.len}};
@@ -53,11 +53,11 @@ bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct
         l->v[i]->is_dead = true;
         l->v[i]->is_kept = false;
     }
-    l->n_losses = now_ms - l->lost_ms < LOSSES_MS ? l->n_losses + 1 : 1;
-    l->lost_ms = now_ms;
-    bool was_off = l->is_off;
-    l->is_off = was_off || l->n_losses >= LOSSES_MAX;
-    return l->is_off && !was_off;
+    l->n_losses = now_ms - l->last_loss_ms < LOSSES_MS ? l->n_losses + 1 : 1;
+    l->last_loss_ms = now_ms;
+    bool was_off = l->is_disabled;
+    l->is_disabled = was_off || l->n_losses >= LOSSES_MAX;
+    return l->is_disabled && !was_off;
 }
 
 bool postgres_prepared_sweep(struct postgres_prepared_list *l, char name[POSTGRES_NAME_MAX])

@@ -23,8 +23,8 @@ struct postgres_prepared_list {
     char prefix[20];   /* prefix of statement names: unique, because a pooler may map two connections to
                         * one session */
     unsigned n_losses; /* number of times that the server recently lost all prepared statements */
-    uint64_t lost_ms;
-    bool is_off; /* disabled, because the server keeps losing prepared statements */
+    uint64_t last_loss_ms;
+    bool is_disabled; /* disabled, because the server keeps losing prepared statements */
 };
 
 /* For a new connection. */

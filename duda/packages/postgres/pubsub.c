@@ -57,8 +57,8 @@ static void on_listen_done(void *ctx, const struct postgres_query *query)
     struct postgres_pubsub *h = listen_request->pubsub;
     if (!query->error)
         activate_subs(h, listen_request->no);
-    else if (package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY)) /* up, but the statement failed */
-        mk_worker_log(h->conn.link.worker, MK_LOG_ERROR, "%s", query->problem);
+    else if (package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY)) /* up, but the statement failed */
+        mk_worker_log(h->conn.base.worker, MK_LOG_ERROR, "%s", query->error_text);
     mk_mem_free(listen_request);
 }
 
@@ -101,16 +101,17 @@ static void send_listen(struct postgres_pubsub *h, const char *channel)
             return;
         mk_mem_free(listen_request);
     }
-    package_conn_fail(&h->conn.link, -ENOMEM, "out of memory");
+    package_conn_fail(&h->conn.base, -ENOMEM, "out of memory");
 }
 
 /* Fires when the connection has been idle for Timeout. While a statement is in flight, the connection has its
  * own timeout. */
 static void set_timer(struct postgres_pubsub *h)
 {
-    uint64_t now = mk_worker_now_ms(h->conn.link.worker), due = h->heard_ms + h->conn.settings->timeout_ms;
-    if (h->subs && package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) && !h->conn.link.sent.first)
-        mk_timer_set(&h->timer, h->conn.link.worker, due > now ? (uint32_t)(due - now) : 1);
+    uint64_t now = mk_worker_now_ms(h->conn.base.worker),
+             due = h->last_received_ms + h->conn.settings->timeout_ms;
+    if (h->subs && package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY) && !h->conn.base.sent.first)
+        mk_timer_set(&h->timer, h->conn.base.worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
 void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_sub *sub)
@@ -119,15 +120,15 @@ void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_s
     sub->pubsub = h;
     sub->listen_no = other ? other->listen_no : 0;
     sub->next = h->subs;
-    sub->link = &h->subs;
+    sub->prev_next = &h->subs;
     if (sub->next)
-        sub->next->link = &sub->next;
+        sub->next->prev_next = &sub->next;
     h->subs = sub;
     if (other && other->is_active)
         activate_sub(sub);
-    else if (!other && package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY))
+    else if (!other && package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY))
         send_listen(h, sub->channel);
-    package_conn_stay_up(&h->conn.link);
+    package_conn_stay_up(&h->conn.base);
     set_timer(h);
 }
 
@@ -136,12 +137,12 @@ void postgres_pubsub_unsubscribe(struct duda_postgres_sub *sub)
     struct postgres_pubsub *h = sub->pubsub;
     if (!h)
         return;
-    *sub->link = sub->next;
+    *sub->prev_next = sub->next;
     if (sub->next)
-        sub->next->link = sub->link;
+        sub->next->prev_next = sub->prev_next;
     sub->pubsub = NULL;
-    h->conn.link.stays_up = h->subs;
-    if (!find_same_channel(h, sub) && package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY))
+    h->conn.base.stays_up = h->subs;
+    if (!find_same_channel(h, sub) && package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY))
         (void)send_command(h, "UNLISTEN", sub->channel, NULL);
 }
 
@@ -167,9 +168,9 @@ static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
             s->on_message(s->ctx, text);
     }
     h->delivers = false;
-    while (h->gone) {
-        struct duda_postgres_sub *s = h->gone;
-        h->gone = s->gone;
+    while (h->unsubscribed) {
+        struct duda_postgres_sub *s = h->unsubscribed;
+        h->unsubscribed = s->unsubscribed;
         postgres_pubsub_free_sub(s);
     }
 }
@@ -177,25 +178,25 @@ static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
 static void on_statement_done(struct postgres_conn *c)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)c;
-    h->heard_ms = mk_worker_now_ms(c->link.worker);
+    h->last_received_ms = mk_worker_now_ms(c->base.worker);
     set_timer(h);
 }
 
 /* Subscribes to each channel once: the other subscribers share the number of the first one. */
-static void on_up(struct package_conn *l)
+static void on_up(struct package_conn *conn)
 {
-    struct postgres_pubsub *h = (struct postgres_pubsub *)l;
+    struct postgres_pubsub *h = (struct postgres_pubsub *)conn;
     uint64_t before = h->n_listens;
     on_statement_done(&h->conn);
-    for (struct duda_postgres_sub *s = h->subs; s && package_conn_is_in_state(l, PACKAGE_CONN_READY);
+    for (struct duda_postgres_sub *s = h->subs; s && package_conn_is_in_state(conn, PACKAGE_CONN_READY);
          s = s->next)
         if (s->listen_no <= before)
             send_listen(h, s->channel);
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    struct postgres_pubsub *h = (struct postgres_pubsub *)l;
+    struct postgres_pubsub *h = (struct postgres_pubsub *)conn;
     (void)error;
     for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
         s->is_active = false;
@@ -206,32 +207,32 @@ static void on_down(struct package_conn *l, int error)
 /* ---- Keep-alive ---- */
 
 /* A hung server does not close its connections, so a quiet connection is probed. */
-static void on_due(struct mk_timer *t)
+static void on_timer(struct mk_timer *t)
 {
     struct postgres_pubsub *h = MK_CONTAINER(t, struct postgres_pubsub, timer);
-    uint64_t quiet_ms = mk_worker_now_ms(h->conn.link.worker) - h->heard_ms;
-    if (!h->subs || !package_conn_is_in_state(&h->conn.link, PACKAGE_CONN_READY) || h->conn.link.sent.first)
+    uint64_t idle_ms = mk_worker_now_ms(h->conn.base.worker) - h->last_received_ms;
+    if (!h->subs || !package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY) || h->conn.base.sent.first)
         return;
-    if (quiet_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
-        h->heard_ms += quiet_ms; /* out of memory: probes later */
+    if (idle_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
+        h->last_received_ms += idle_ms; /* out of memory: probes later */
     set_timer(h);
 }
 
-static const struct package_conn_ops link_ops = {.section = "POSTGRES",
-                                                 .connect = postgres_conn_connect,
-                                                 .close = postgres_conn_close,
-                                                 .on_up = on_up,
-                                                 .on_down = on_down,
-                                                 .on_late = postgres_conn_on_timeout,
-                                                 .finish = postgres_conn_finish_request};
+static const struct package_conn_ops package_ops = {.section = "POSTGRES",
+                                                    .connect = postgres_conn_connect,
+                                                    .close = postgres_conn_close,
+                                                    .on_up = on_up,
+                                                    .on_down = on_down,
+                                                    .on_late = postgres_conn_on_timeout,
+                                                    .finish = postgres_conn_finish_request};
 
 int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,
                          const struct postgres_settings *settings, struct postgres_resolver *hosts)
 {
-    int e = postgres_conn_init(&h->conn, w, settings, hosts, &link_ops);
+    int e = postgres_conn_init(&h->conn, w, settings, hosts, &package_ops);
     h->conn.on_statement_done = on_statement_done;
     h->conn.on_notify = on_notify;
-    mk_timer_init(&h->timer, on_due);
+    mk_timer_init(&h->timer, on_timer);
     return e;
 }
 

@@ -9,13 +9,13 @@
 #include "conn.h"
 
 struct duda_postgres_sub {
-    struct duda_postgres_sub *next, **link;
+    struct duda_postgres_sub *next, **prev_next;
     struct postgres_pubsub *pubsub;     /* NULL: unsubscribed */
     struct package_message_queue inbox; /* for a handler that receives; otherwise on_message() is called */
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
-    struct duda_postgres_sub *gone; /* next unsubscribed one */
-    uint64_t listen_no;             /* number of the LISTEN that covers it; 0: none was sent */
+    struct duda_postgres_sub *unsubscribed; /* next unsubscribed one */
+    uint64_t listen_no;                     /* number of the LISTEN that covers it; 0: none was sent */
     bool is_active, was_active;
     char channel[DUDA_POSTGRES_CHANNEL_MAX + 1];
 };
@@ -24,9 +24,9 @@ struct postgres_pubsub {
     struct postgres_conn conn; /* must be first: a connection is cast to its pubsub */
     struct mk_timer timer;
     struct duda_postgres_sub *subs;
-    uint64_t n_listens, heard_ms;
-    bool delivers;                  /* callbacks are running */
-    struct duda_postgres_sub *gone; /* unsubscribed by a running callback */
+    uint64_t n_listens, last_received_ms;
+    bool delivers;                          /* callbacks are running */
+    struct duda_postgres_sub *unsubscribed; /* unsubscribed by a running callback */
 };
 
 int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,

@@ -38,8 +38,8 @@ struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_val
     struct postgres_query *query = mk_mem_alloc(sizeof *query + arrays + buf);
     if (!query)
         return NULL;
-    memset(query, 0, offsetof(struct postgres_query, problem));
-    query->problem[0] = 0;
+    memset(query, 0, offsetof(struct postgres_query, error_text));
+    query->error_text[0] = 0;
     query->values = (void *)(query + 1);
     query->lengths = (void *)(query->values + n + 1);
     query->formats = query->lengths + n + 1;
@@ -64,12 +64,12 @@ struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_val
 
 void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *message)
 {
-    struct mk_buf text = mk_buf_fixed(query->problem, sizeof query->problem - 1);
+    struct mk_buf text = mk_buf_fixed(query->error_text, sizeof query->error_text - 1);
     query->error = error;
     mk_buf_addf(&text, "[POSTGRES] %.*s: ", MK_STR_ARG(section));
     mk_buf_add(&text,
-               mk_str_trim(mk_str_first(mk_str_from_c(message), sizeof query->problem - 1 - text.len)));
-    query->problem[text.len] = 0;
+               mk_str_trim(mk_str_first(mk_str_from_c(message), sizeof query->error_text - 1 - text.len)));
+    query->error_text[text.len] = 0;
 }
 
 void postgres_query_free(struct postgres_query *query)

@@ -11,10 +11,10 @@ enum { LIST_MAX = 64 * 1024 };
 /* Owned by the lookup thread, then by the worker. */
 struct postgres_lookup {
     struct postgres_resolver *owner; /* NULL: the worker has ended */
-    const struct postgres_host_list *places;
+    const struct postgres_host_list *host_list;
     unsigned first, n; /* n: number of hosts found */
     struct mk_buf hosts, addresses, ports;
-    char why[200];
+    char error_text[200];
 };
 
 static void append_address(struct postgres_lookup *l, const struct postgres_host *p, mk_str address)
@@ -41,7 +41,7 @@ static void resolve_host(struct postgres_lookup *l, const struct postgres_host *
     unsigned n = 0;
     int e = resolve_name(p->host.p, &found);
     if (e) {
-        snprintf(l->why, sizeof l->why, "%.100s: %s", p->host.p, gai_strerror(e));
+        snprintf(l->error_text, sizeof l->error_text, "%.100s: %s", p->host.p, gai_strerror(e));
         return;
     }
     for (const struct addrinfo *a = found; a && n < POSTGRES_ADDRESSES_MAX; a = a->ai_next) {
@@ -58,7 +58,7 @@ static void resolve_host(struct postgres_lookup *l, const struct postgres_host *
 static void run_lookup(void *ctx)
 {
     struct postgres_lookup *l = ctx;
-    const struct postgres_host_list *all = l->places;
+    const struct postgres_host_list *all = l->host_list;
     for (unsigned i = 0; i < all->n; i++) {
         const struct postgres_host *p = &all->v[(l->first + i) % all->n];
         if (p->is_name)
@@ -91,12 +91,12 @@ static int take_lookup_result(struct postgres_lookup *l)
 {
     struct postgres_resolver *h = l->owner;
     bool failed = l->hosts.failed || l->addresses.failed || l->ports.failed;
-    snprintf(h->why, sizeof h->why, "%s", failed ? "out of memory" : l->n ? "" : l->why);
+    snprintf(h->error_text, sizeof h->error_text, "%s", failed ? "out of memory" : l->n ? "" : l->error_text);
     swap_buffers(&h->hosts, &l->hosts);
     swap_buffers(&h->addresses, &l->addresses);
     swap_buffers(&h->ports, &l->ports);
     free_lookup(l);
-    return failed ? -ENOMEM : h->why[0] ? -ENOENT : 0;
+    return failed ? -ENOMEM : h->error_text[0] ? -ENOENT : 0;
 }
 
 static void on_lookup_done(void *ctx)
@@ -118,10 +118,10 @@ static int start_lookup(struct postgres_resolver *h)
     if (!l)
         return -ENOMEM;
     l->owner = h;
-    l->places = h->places;
+    l->host_list = h->host_list;
     l->first = h->first;
     l->hosts = l->addresses = l->ports = mk_buf_growing(LIST_MAX);
-    if (!h->places->has_names) {
+    if (!h->host_list->has_names) {
         run_lookup(l);
         return take_lookup_result(l);
     }
@@ -138,23 +138,23 @@ int postgres_resolver_resolve(struct postgres_resolver *h)
 {
     if (h->lookup)
         return -EAGAIN;
-    int e = h->places->n ? start_lookup(h) : 0;
+    int e = h->host_list->n ? start_lookup(h) : 0;
     if (e == -ENOMEM)
-        snprintf(h->why, sizeof h->why, "out of memory");
+        snprintf(h->error_text, sizeof h->error_text, "out of memory");
     return e;
 }
 
 void postgres_resolver_rotate(struct postgres_resolver *h, unsigned first)
 {
-    if (h->places->n && h->first == first)
-        h->first = (h->first + 1) % h->places->n;
+    if (h->host_list->n && h->first == first)
+        h->first = (h->first + 1) % h->host_list->n;
 }
 
 void postgres_resolver_init(struct postgres_resolver *h, struct mk_worker *w,
-                            const struct postgres_host_list *places)
+                            const struct postgres_host_list *host_list)
 {
     h->worker = w;
-    h->places = places;
+    h->host_list = host_list;
     h->hosts = h->addresses = h->ports = mk_buf_growing(LIST_MAX);
 }
 

@@ -24,18 +24,18 @@ struct postgres_lookup;
 
 /* Per worker. The strings are comma-separated lists, the format of libpq. */
 struct postgres_resolver {
-    const struct postgres_host_list *places;
+    const struct postgres_host_list *host_list;
     struct mk_worker *worker;
     void (*on_resolved)(void *ctx); /* a lookup has ended */
     void *ctx;
     unsigned first; /* index of the first host to try */
     struct mk_buf hosts, addresses, ports;
-    char why[200];                  /* error text of a failed lookup */
+    char error_text[200];           /* error text of a failed lookup */
     struct postgres_lookup *lookup; /* lookup in progress */
 };
 
 void postgres_resolver_init(struct postgres_resolver *h, struct mk_worker *w,
-                            const struct postgres_host_list *places);
+                            const struct postgres_host_list *host_list);
 void postgres_resolver_fini(struct postgres_resolver *h);
 /* 0: the lists are ready. -EAGAIN: on_resolved will be called when the lists are ready or h->why is set.
  * Other errors: no lists. */

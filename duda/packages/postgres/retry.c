@@ -22,9 +22,9 @@ static bool may_be_stale(const char *state)
 
 static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prepared *p)
 {
-    if (postgres_prepared_forget_all(&c->prepared, p, mk_worker_now_ms(c->link.worker)))
+    if (postgres_prepared_forget_all(&c->prepared, p, mk_worker_now_ms(c->base.worker)))
         mk_worker_log(
-            c->link.worker, MK_LOG_WARN,
+            c->base.worker, MK_LOG_WARN,
             "[POSTGRES] %.*s: the server forgets prepared statements, as with a pooler: they are not "
             "prepared any more (see the key Prepare)",
             MK_STR_ARG(c->settings->name));
@@ -50,7 +50,7 @@ static void check_prepared_error(struct postgres_conn *c, struct postgres_query 
 /* The server of this connection was demoted, but its address may lead to another one by now. */
 static void retire_conn(struct postgres_conn *c)
 {
-    uint64_t now = mk_worker_now_ms(c->link.worker);
+    uint64_t now = mk_worker_now_ms(c->base.worker);
     if (c->retired_ms && now - c->retired_ms < RETIRE_MS)
         return;
     c->retired_ms = now;
@@ -58,7 +58,7 @@ static void retire_conn(struct postgres_conn *c)
 }
 
 /* Outside a transaction, a failed statement had no effect and can be retried. */
-static void check_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
+static void decide_by_sqlstate(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     if (query->prepared)
         check_prepared_error(c, query, state);
@@ -74,8 +74,8 @@ void postgres_retry_decide(struct postgres_conn *c, struct postgres_query *query
 {
     if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
         const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-        check_error(c, query, state ? state : "");
-    } else if (query->doubted) { /* the retry worked, so the prepared statement was stale */
-        query->doubted->is_dead = true;
+        decide_by_sqlstate(c, query, state ? state : "");
+    } else if (query->suspect_prepared) { /* the retry worked, so the prepared statement was stale */
+        query->suspect_prepared->is_dead = true;
     }
 }

@@ -23,8 +23,8 @@ void duda_postgres_unsubscribe(struct duda_postgres_sub *sub)
     if (sub->inbox.d)
         return;
     if (h->delivers) {
-        sub->gone = h->gone;
-        h->gone = sub;
+        sub->unsubscribed = h->unsubscribed;
+        h->unsubscribed = sub;
     } else {
         postgres_pubsub_free_sub(sub);
     }

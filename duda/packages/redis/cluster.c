@@ -91,13 +91,14 @@ static struct redis_command_queue *node_queue(struct redis_cluster *c, unsigned 
 static struct redis_command_queue *most_recent_node(struct redis_cluster *c)
 {
     struct redis_command_queue *best = c->any;
-    uint64_t heard = redis_conn_is_up(&best->conn) ? best->conn.heard_ms : 0;
+    uint64_t last_received_ms = redis_conn_is_up(&best->conn) ? best->conn.last_received_ms : 0;
     for (unsigned i = 0; i < NODES_MAX; i++) {
         struct redis_node *node = c->nodes[i];
-        if (!node || !redis_conn_is_up(&node->queue.conn) || node->queue.conn.heard_ms <= heard)
+        if (!node || !redis_conn_is_up(&node->queue.conn) ||
+            node->queue.conn.last_received_ms <= last_received_ms)
             continue;
         best = &node->queue;
-        heard = best->conn.heard_ms;
+        last_received_ms = best->conn.last_received_ms;
     }
     return best;
 }
@@ -125,7 +126,7 @@ static void remove_unmapped_nodes(struct redis_cluster *c)
 {
     for (unsigned i = 0; i < NODES_MAX; i++) {
         const struct redis_node *node = c->nodes[i];
-        if (!node || node->is_mapped || redis_command_queue_count(&node->queue) || node->queue.n_like)
+        if (!node || node->is_mapped || redis_command_queue_count(&node->queue) || node->queue.n_users)
             continue;
         for (unsigned slot = 0; slot < REDIS_SLOTS; slot++)
             if (c->slots[slot] == i + 1)
@@ -151,11 +152,11 @@ static int fetch_slot_map(struct duda_ctx *d, struct redis_cluster *c)
     const mk_str parts[] = {MK_STR("CLUSTER"), MK_STR("SLOTS")};
     const struct duda_redis_command command = {parts, 2};
     struct duda_redis_reply map = {.type = DUDA_REDIS_NIL};
-    bool is_unsent;
+    bool is_not_sent;
     size_t mark = duda_arena_mark(d);
     c->tried_ms = mk_worker_now_ms(c->worker);
     int e = redis_request_run(d, most_recent_node(c), &(struct redis_request){.commands = &command, .n = 1},
-                              &map, &is_unsent);
+                              &map, &is_not_sent);
     if (!e && map.type == DUDA_REDIS_LIST && map.n)
         parse_slot_map(d, c, &map);
     duda_arena_rewind(d, mark);

@@ -32,7 +32,7 @@ static void batch_free(struct redis_command_queue *q, struct redis_batch *batch)
 static void discard_batch_bytes(struct redis_command_queue *q, size_t n)
 {
     q->dead += n;
-    if (!q->conn.stream.link.waiting.first) {
+    if (!q->conn.stream.base.waiting.first) {
         mk_buf_free(&q->bytes);
         q->dead = 0;
     } else if (q->dead > q->bytes.len / 2) {
@@ -59,19 +59,19 @@ static void move_to_output(struct redis_command_queue *q)
 
 /* ---- Connection events ---- */
 
-static void send_waiting(struct package_conn *l)
+static void send_waiting(struct package_conn *conn)
 {
-    struct redis_command_queue *q = (struct redis_command_queue *)l;
+    struct redis_command_queue *q = (struct redis_command_queue *)conn;
     if (q->retires)
         return;
     move_to_output(q);
-    package_request_queue_append(&l->sent, &l->waiting);
+    package_request_queue_append(&conn->sent, &conn->waiting);
     package_stream_flush(&q->conn.stream);
 }
 
-static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+static void finish_batch(struct package_conn *conn, struct package_request *r, int error, bool is_sent)
 {
-    struct redis_command_queue *q = (struct redis_command_queue *)l;
+    struct redis_command_queue *q = (struct redis_command_queue *)conn;
     struct redis_batch *batch = (struct redis_batch *)r;
     struct redis_reply_wait *wait = batch->wait;
     if (!is_sent)
@@ -79,21 +79,21 @@ static void finish(struct package_conn *l, struct package_request *r, int error,
     if (wait) {
         wait->error = error ? error : wait->error;
         wait->is_over = true;
-        wait->is_unsent = !is_sent;
+        wait->is_not_sent = !is_sent;
         duda_wait_wake(wait->wait);
     }
     batch_free(q, batch);
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
     (void)error;
-    ((struct redis_command_queue *)l)->retires = false;
+    ((struct redis_command_queue *)conn)->retires = false;
 }
 
 static struct redis_batch *first_sent_batch(const struct redis_command_queue *q)
 {
-    return (struct redis_batch *)q->conn.stream.link.sent.first;
+    return (struct redis_batch *)q->conn.stream.base.sent.first;
 }
 
 static void before_reply(struct redis_conn *c)
@@ -117,15 +117,16 @@ static bool is_readonly_error(const struct duda_redis_reply *reply)
 static void close_if_drained(struct redis_command_queue *q)
 {
     if (q->retires && !first_sent_batch(q))
-        package_conn_fail(&q->conn.stream.link, -ECONNRESET, "its server is not the master any more");
+        package_conn_fail(&q->conn.stream.base, -ECONNRESET, "its server is not the master any more");
 }
 
 void redis_command_queue_retire(struct redis_command_queue *q)
 {
-    uint64_t now = mk_worker_now_ms(q->conn.stream.link.worker);
-    if (q->is_node || !redis_conn_is_up(&q->conn) || (q->demoted_ms && now - q->demoted_ms < RETIRE_MS))
+    uint64_t now = mk_worker_now_ms(q->conn.stream.base.worker);
+    if (q->is_node || !redis_conn_is_up(&q->conn) ||
+        (q->was_replica_ms && now - q->was_replica_ms < RETIRE_MS))
         return;
-    q->demoted_ms = now;
+    q->was_replica_ms = now;
     q->retires = true;
     close_if_drained(q);
 }
@@ -135,7 +136,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     struct redis_command_queue *q = (struct redis_command_queue *)c;
     struct redis_batch *batch = first_sent_batch(q);
     if (!batch) {
-        package_conn_fail(&c->stream.link, -EPROTO, "a reply that no command asked for");
+        package_conn_fail(&c->stream.base, -EPROTO, "a reply that no command asked for");
         return;
     }
     if (batch->wait) {
@@ -145,7 +146,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     }
     bool is_demoted = is_readonly_error(reply);
     if (--batch->left == 0)
-        package_conn_finish_first_sent(&c->stream.link, 0);
+        package_conn_finish_first_sent(&c->stream.base, 0);
     if (is_demoted)
         redis_command_queue_retire(q);
     close_if_drained(q);
@@ -156,12 +157,12 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 int redis_batch_begin(struct redis_command_queue *q, struct redis_reply_wait *wait, size_t n_replies,
                       struct redis_batch **out)
 {
-    const struct package_conn *l = &q->conn.stream.link;
-    int e = package_conn_check_capacity(l, q->conn.settings->waiting_max);
+    const struct package_conn *conn = &q->conn.stream.base;
+    int e = package_conn_check_capacity(conn, q->conn.settings->waiting_max);
     struct redis_batch *batch = e ? NULL : batch_new(q);
     if (!batch)
         return e ? e : -ENOMEM;
-    *batch = (struct redis_batch){.request.due_ms = mk_worker_now_ms(l->worker) + l->timeout_ms,
+    *batch = (struct redis_batch){.request.due_ms = mk_worker_now_ms(conn->worker) + conn->timeout_ms,
                                   .wait = wait,
                                   .left = n_replies,
                                   .len = q->bytes.len};
@@ -178,16 +179,16 @@ int redis_batch_enqueue(struct redis_command_queue *q, struct redis_batch *batch
         return -ENOMEM;
     }
     batch->len = q->bytes.len - batch->len;
-    package_conn_enqueue(&q->conn.stream.link, &batch->request);
+    package_conn_enqueue(&q->conn.stream.base, &batch->request);
     return 0;
 }
 
-static const struct package_conn_ops link_ops = {.section = "REDIS",
-                                                 .connect = redis_conn_connect,
-                                                 .close = redis_conn_close,
-                                                 .on_down = on_down,
-                                                 .send = send_waiting,
-                                                 .finish = finish};
+static const struct package_conn_ops package_ops = {.section = "REDIS",
+                                                    .connect = redis_conn_connect,
+                                                    .close = redis_conn_close,
+                                                    .on_down = on_down,
+                                                    .send = send_waiting,
+                                                    .finish = finish_batch};
 
 static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .before_reply = before_reply};
 
@@ -195,8 +196,8 @@ int redis_command_queue_init(struct redis_command_queue *q, struct mk_worker *w,
                              const struct redis_settings *settings, const char *address)
 {
     q->bytes = mk_buf_growing(BYTES_MAX);
-    q->is_node = q->conn.stream.link.fails_fast = address != NULL;
-    return redis_conn_init(&q->conn, w, settings, &link_ops, &conn_ops, address);
+    q->is_node = q->conn.stream.base.fails_fast = address != NULL;
+    return redis_conn_init(&q->conn, w, settings, &package_ops, &conn_ops, address);
 }
 
 void redis_command_queue_fini(struct redis_command_queue *q)

@@ -12,7 +12,7 @@ struct redis_reply_wait {
     struct duda_wait *wait; /* the handler's wait, which may cover several of these */
     struct duda_redis_reply *replies;
     size_t got;
-    bool is_over, is_unsent; /* is_unsent: failed before its bytes were sent */
+    bool is_over, is_not_sent; /* is_unsent: failed before its bytes were sent */
     int error;
 };
 
@@ -27,12 +27,12 @@ struct redis_batch {
 struct redis_command_queue {
     struct redis_conn conn; /* must be first: a connection is cast to its queue */
     struct package_request_queue spare;
-    struct mk_buf bytes; /* commands of all waiting batches, concatenated */
-    size_t dead;         /* length of the prefix that belongs to failed batches */
-    unsigned n_like;     /* handlers that use this node, in the queue or outside it */
-    uint64_t demoted_ms; /* last time the server turned out to be a replica; 0: never */
-    bool retires;        /* gets no more commands, and closes after the last reply */
-    bool is_node;        /* cluster node: another may replace it, so commands do not wait for reconnection */
+    struct mk_buf bytes;     /* commands of all waiting batches, concatenated */
+    size_t dead;             /* length of the prefix that belongs to failed batches */
+    unsigned n_users;        /* handlers that use this node, in the queue or outside it */
+    uint64_t was_replica_ms; /* last time the server turned out to be a replica; 0: never */
+    bool retires;            /* gets no more commands, and closes after the last reply */
+    bool is_node; /* cluster node: another may replace it, so commands do not wait for reconnection */
 };
 
 /* The server no longer accepts writes, but its address may lead to another one by now: reconnects after the
@@ -45,7 +45,7 @@ void redis_command_queue_fini(struct redis_command_queue *q);
 /* The number of batches that wait for the connection or for replies. */
 static inline size_t redis_command_queue_count(const struct redis_command_queue *q)
 {
-    return q->conn.stream.link.waiting.n + q->conn.stream.link.sent.n;
+    return q->conn.stream.base.waiting.n + q->conn.stream.base.sent.n;
 }
 /* Starts a batch with `n_replies`. The caller then writes the commands to q->bytes with
  * redis_command_format(), and submits them with redis_batch_enqueue(). -EBUSY, or the error that makes the

@@ -55,7 +55,7 @@ static void send_auth(struct redis_conn *c)
     if (!s->password.len)
         return;
     redis_command_format(&c->stream.out, s->user.len ? named : unnamed, s->user.len ? 3 : 2);
-    c->greetings++;
+    c->n_handshake_replies++;
 }
 
 /* A server that can be replaced by another must answer a probe before commands count as sent. */
@@ -65,33 +65,33 @@ static void send_handshake(struct redis_conn *c)
     struct mk_buf *out = &c->stream.out;
     char buf[16];
     struct mk_buf number = mk_buf_fixed(buf, sizeof buf);
-    c->greetings = 0;
+    c->n_handshake_replies = 0;
     send_auth(c);
     if (s->database) {
         mk_buf_add_num(&number, s->database);
         redis_command_format(out, (const mk_str[]){MK_STR("SELECT"), mk_buf_str(&number)}, 2);
-        c->greetings++;
+        c->n_handshake_replies++;
     }
     if (s->sentinel.len || s->cluster) {
         const mk_str role = MK_STR("ROLE"), ping = MK_STR("PING");
         redis_command_format(out, s->cluster ? &ping : &role, 1);
-        c->greetings++;
+        c->n_handshake_replies++;
     }
-    if (c->greetings)
-        package_conn_set_state(&c->stream.link, PACKAGE_CONN_HANDSHAKE);
+    if (c->n_handshake_replies)
+        package_conn_set_state(&c->stream.base, PACKAGE_CONN_HANDSHAKE);
     else
-        package_conn_mark_ready(&c->stream.link);
+        package_conn_mark_ready(&c->stream.base);
 }
 
 static void on_handshake_reply(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
-    struct package_conn *l = &c->stream.link;
+    struct package_conn *conn = &c->stream.base;
     if (reply->type == DUDA_REDIS_ERROR)
-        package_conn_fail(l, redis_reply_errno(reply) == -EAGAIN ? -EAGAIN : -ENOKEY, reply->text.p);
+        package_conn_fail(conn, redis_reply_errno(reply) == -EAGAIN ? -EAGAIN : -ENOKEY, reply->text.p);
     else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
-        package_conn_fail(l, -EAGAIN, "it is not the master");
-    else if (--c->greetings == 0)
-        package_conn_mark_ready(l);
+        package_conn_fail(conn, -EAGAIN, "it is not the master");
+    else if (--c->n_handshake_replies == 0)
+        package_conn_mark_ready(conn);
 }
 
 /* ---- Sentinels ---- */
@@ -100,7 +100,7 @@ static void ask_sentinel(struct redis_conn *c)
 {
     const mk_str parts[] = {MK_STR("SENTINEL"), MK_STR("GET-MASTER-ADDR-BY-NAME"), c->settings->sentinel};
     redis_command_format(&c->stream.out, parts, 3);
-    package_conn_set_state(&c->stream.link, PACKAGE_CONN_RESOLVING);
+    package_conn_set_state(&c->stream.base, PACKAGE_CONN_RESOLVING);
 }
 
 static void on_connected(struct package_stream *s)
@@ -126,21 +126,21 @@ static void start_connect(struct redis_conn *c)
 {
     mk_str address = mk_str_from_c(c->address);
     c->stream.to = address.len ? address : MK_STR_NULL;
-    c->stream.link.server = address.len ? address : c->settings->server;
-    package_stream_connect(&c->stream.link);
+    c->stream.base.server = address.len ? address : c->settings->server;
+    package_stream_connect(&c->stream.base);
 }
 
 static void on_sentinel_reply(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
-    struct package_conn *l = &c->stream.link;
+    struct package_conn *conn = &c->stream.base;
     if (reply->type == DUDA_REDIS_LIST && reply->n == 2 &&
         redis_address_format(reply->items[0].text, reply->items[1].text, c->address)) {
-        redis_conn_close(l);
+        redis_conn_close(conn);
         start_connect(c);
         return;
     }
     c->address[0] = 0;
-    package_conn_fail(l, -EHOSTUNREACH,
+    package_conn_fail(conn, -EHOSTUNREACH,
                       reply->type == DUDA_REDIS_ERROR ? reply->text.p : "the Sentinel knows no such master");
 }
 
@@ -164,9 +164,9 @@ static void on_push(struct redis_conn *c, struct duda_redis_reply *push)
 
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
-    if (package_conn_is_in_state(&c->stream.link, PACKAGE_CONN_RESOLVING))
+    if (package_conn_is_in_state(&c->stream.base, PACKAGE_CONN_RESOLVING))
         on_sentinel_reply(c, reply);
-    else if (package_conn_is_in_state(&c->stream.link, PACKAGE_CONN_HANDSHAKE))
+    else if (package_conn_is_in_state(&c->stream.base, PACKAGE_CONN_HANDSHAKE))
         on_handshake_reply(c, reply);
     else
         c->ops->on_reply(c, reply);
@@ -175,12 +175,12 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 static void parse_replies(struct redis_conn *c)
 {
     struct duda_redis_reply *reply;
-    while (c->stream.conn) {
+    while (c->stream.upstream_conn) {
         int e = next_reply(c, &reply);
         if (e == -EAGAIN)
             return;
         if (e) {
-            package_conn_fail(&c->stream.link, e, e == -EMSGSIZE ? too_long : c->parser.why);
+            package_conn_fail(&c->stream.base, e, e == -EMSGSIZE ? too_long : c->parser.error_text);
             return;
         }
         c->unparsed = 0;
@@ -195,30 +195,30 @@ static void on_bytes(struct package_stream *s, mk_str bytes)
 {
     struct redis_conn *c = (struct redis_conn *)s;
     c->unparsed += bytes.len;
-    c->heard_ms = mk_worker_now_ms(s->link.worker);
+    c->last_received_ms = mk_worker_now_ms(s->base.worker);
     if (redis_reply_parser_feed(&c->parser, bytes)) {
-        package_conn_fail(&s->link, -ENOMEM, c->parser.why);
+        package_conn_fail(&s->base, -ENOMEM, c->parser.error_text);
         return;
     }
     parse_replies(c);
     if (c->unparsed > c->settings->reply_max)
-        package_conn_fail(&s->link, -EMSGSIZE, too_long);
+        package_conn_fail(&s->base, -EMSGSIZE, too_long);
 }
 
 /* ---- Lifetime ---- */
 
-void redis_conn_connect(struct package_conn *l)
+void redis_conn_connect(struct package_conn *conn)
 {
-    struct redis_conn *c = (struct redis_conn *)l;
+    struct redis_conn *c = (struct redis_conn *)conn;
     if (c->settings->sentinel.len)
         c->address[0] = 0;
     start_connect(c);
 }
 
-void redis_conn_close(struct package_conn *l)
+void redis_conn_close(struct package_conn *conn)
 {
-    struct redis_conn *c = (struct redis_conn *)l;
-    package_stream_close(l);
+    struct redis_conn *c = (struct redis_conn *)conn;
+    package_stream_close(conn);
     c->unparsed = 0;
     redis_reply_parser_reset(&c->parser);
 }
@@ -226,7 +226,7 @@ void redis_conn_close(struct package_conn *l)
 static const struct package_stream_ops stream_ops = {.on_connected = on_connected, .on_bytes = on_bytes};
 
 int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings,
-                    const struct package_conn_ops *link_ops, const struct redis_conn_ops *ops,
+                    const struct package_conn_ops *package_ops, const struct redis_conn_ops *ops,
                     const char *address)
 {
     c->settings = settings;
@@ -236,11 +236,11 @@ int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redi
     if (address)
         memcpy(c->address, address, strnlen(address, REDIS_ADDRESS_MAX - 1));
     package_stream_init(&c->stream, &stream_ops, settings->upstream);
-    return package_conn_init(&c->stream.link, w, link_ops, settings->name, settings->timeout_ms);
+    return package_conn_init(&c->stream.base, w, package_ops, settings->name, settings->timeout_ms);
 }
 
 void redis_conn_fini(struct redis_conn *c)
 {
-    package_conn_fini(&c->stream.link);
+    package_conn_fini(&c->stream.base);
     redis_reply_parser_fini(&c->parser);
 }

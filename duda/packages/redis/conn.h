@@ -14,7 +14,7 @@ struct redis_settings {
     mk_str password_from;
     mk_str sentinel; /* name of the master in Sentinel; empty: the servers are not Sentinels */
     bool cluster;
-    mk_str rooms;           /* name under which servers share topics; empty: topics are local */
+    mk_str topic_relay;     /* name under which servers share topics; empty: topics are local */
     const uint64_t *origin; /* ID of this machine in messages, for the lifetime of its master */
     struct mk_upstream *upstream;
     unsigned database, waiting_max;
@@ -41,22 +41,22 @@ struct redis_conn {
     const struct redis_settings *settings;
     struct redis_reply_parser parser;
     char address[REDIS_ADDRESS_MAX]; /* ADDRESS:PORT of the server; empty: one of the configuration */
-    unsigned greetings;
-    size_t unparsed;   /* bytes of an incomplete reply */
-    uint64_t heard_ms; /* time of the last received bytes */
+    unsigned n_handshake_replies;
+    size_t unparsed;           /* bytes of an incomplete reply */
+    uint64_t last_received_ms; /* time of the last received bytes */
 };
 
 /* `c` must be zeroed. 0 or -ENOMEM; call redis_conn_fini() in both cases. `address` as above; NULL: empty. */
 int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings,
-                    const struct package_conn_ops *link_ops, const struct redis_conn_ops *ops,
+                    const struct package_conn_ops *package_ops, const struct redis_conn_ops *ops,
                     const char *address);
 void redis_conn_fini(struct redis_conn *c);
 /* Implements connect() and close() of the package_conn. */
-void redis_conn_connect(struct package_conn *l);
-void redis_conn_close(struct package_conn *l);
+void redis_conn_connect(struct package_conn *conn);
+void redis_conn_close(struct package_conn *conn);
 static inline bool redis_conn_is_up(const struct redis_conn *c)
 {
-    return package_conn_is_in_state(&c->stream.link, PACKAGE_CONN_READY);
+    return package_conn_is_in_state(&c->stream.base, PACKAGE_CONN_READY);
 }
 
 /* Formats host and port of a reply as an address to connect to. False: invalid or too long. */

@@ -80,7 +80,7 @@ static struct duda_redis_script revive_script = {
                     "redis.call('HDEL',p..'x',id) if ARGV[2]=='drop' then return 1 end "
                     "redis.call('HSET',p..'j',id,record) redis.call('ZADD',p..'w',now,id) return 1"};
 
-static mk_str key(struct duda_ctx *d, mk_str queue, char table)
+static mk_str queue_key(struct duda_ctx *d, mk_str queue, char table)
 {
     return duda_sprintf(d, REDIS_RESERVED_PREFIX "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
 }
@@ -92,7 +92,7 @@ static int run_script_replicated(struct duda_ctx *d, struct duda_store *s, mk_st
 {
     mk_str all[KEYS + ARGUMENTS_MAX];
     for (size_t i = 0; i < KEYS; i++) {
-        all[i] = key(d, queue, tables[i]);
+        all[i] = queue_key(d, queue, tables[i]);
         if (!all[i].p)
             return -ENOMEM;
     }
@@ -109,7 +109,7 @@ static int run_script(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return run_script_replicated(d, s, queue, script, reply, arguments, n, NULL);
 }
 
-static mk_str number(struct duda_ctx *d, uint64_t n)
+static mk_str format_number(struct duda_ctx *d, uint64_t n)
 {
     return duda_sprintf(d, "%llu", (unsigned long long)n);
 }
@@ -120,22 +120,23 @@ static int script_result(int e, const struct duda_redis_reply *reply, int otherw
     return e ? e : reply->type != DUDA_REDIS_NUMBER ? -EPROTO : reply->number ? 0 : otherwise;
 }
 
-static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
-                   mk_str unique, struct duda_jobs_due due)
+static int redis_jobs_enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id,
+                              mk_str record, mk_str unique, struct duda_jobs_due due)
 {
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {id, record, unique, number(d, due.at_ms), number(d, due.delay_ms)};
+    const mk_str arguments[] = {id, record, unique, format_number(d, due.at_ms),
+                                format_number(d, due.delay_ms)};
     bool is_kept = true;
     int e = run_script_replicated(d, s, queue, &push_script, &reply, arguments, 5, &is_kept);
     e = script_result(e, &reply, -EEXIST);
     return e ? e : is_kept ? 0 : -ENOLINK;
 }
 
-static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                   struct duda_jobs_dequeued *out)
+static int redis_jobs_dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token,
+                              uint64_t lease_ms, struct duda_jobs_dequeued *out)
 {
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {MK_STR(""), token, number(d, lease_ms)};
+    const mk_str arguments[] = {MK_STR(""), token, format_number(d, lease_ms)};
     int e = run_script(d, s, queue, &take_script, &reply, arguments, 3);
     if (e)
         return e;
@@ -151,29 +152,35 @@ static int dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
     return 0;
 }
 
-static int renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                 uint64_t lease_ms)
+static int redis_jobs_renew(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                            uint64_t lease_ms)
 {
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {id, token, number(d, lease_ms)};
+    const mk_str arguments[] = {id, token, format_number(d, lease_ms)};
     return script_result(run_script(d, s, queue, &renew_script, &reply, arguments, 3), &reply, -ESTALE);
 }
 
-static int complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
-                    mk_str record, mk_str unique, enum duda_jobs_outcome how, struct duda_jobs_due due)
+static int redis_jobs_complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id,
+                               mk_str token, mk_str record, mk_str unique, enum duda_jobs_outcome outcome,
+                               struct duda_jobs_due due)
 {
-    static const char *const words[] = {[DUDA_JOBS_DONE] = "done",
+    static const char *const names[] = {[DUDA_JOBS_DONE] = "done",
                                         [DUDA_JOBS_RETRY] = "later",
                                         [DUDA_JOBS_REQUEUE] = "again",
                                         [DUDA_JOBS_FAILED] = "dead"};
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {
-        id, token, mk_str_from_c(words[how]), record, unique, number(d, due.at_ms), number(d, due.delay_ms)};
+    const mk_str arguments[] = {id,
+                                token,
+                                mk_str_from_c(names[outcome]),
+                                record,
+                                unique,
+                                format_number(d, due.at_ms),
+                                format_number(d, due.delay_ms)};
     return script_result(run_script(d, s, queue, &finish_script, &reply, arguments, 7), &reply, -ESTALE);
 }
 
 /* The clock of the node that owns the queue. */
-static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
+static int redis_jobs_now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     struct duda_redis_reply reply;
     int e = run_script(d, s, queue, &now_script, &reply, (const mk_str[]){MK_STR("")}, 1);
@@ -183,11 +190,12 @@ static int now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t 
 
 /* ---- Inspection ---- */
 
-static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
+static int redis_jobs_count(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+                            struct duda_job_counts *out)
 {
-    const mk_str waiting[] = {MK_STR("ZCARD"), key(d, queue, 'w')},
-                 running[] = {MK_STR("ZCARD"), key(d, queue, 'r')},
-                 dead[] = {MK_STR("HLEN"), key(d, queue, 'x')};
+    const mk_str waiting[] = {MK_STR("ZCARD"), queue_key(d, queue, 'w')},
+                 running[] = {MK_STR("ZCARD"), queue_key(d, queue, 'r')},
+                 dead[] = {MK_STR("HLEN"), queue_key(d, queue, 'x')};
     const struct duda_redis_command all[] = {{waiting, 2}, {running, 2}, {dead, 2}};
     struct duda_redis_reply replies[3];
     int e = redis_pipeline_internal(d, s->ctx, all, 3, replies);
@@ -210,11 +218,11 @@ static int compare_ids(const void *a, const void *b)
     return mk_str_cmp(((const struct pair *)a)->id, ((const struct pair *)b)->id);
 }
 
-static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
-                bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
+static int redis_jobs_list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+                           bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
     struct duda_redis_reply reply;
-    const mk_str parts[] = {MK_STR("HGETALL"), key(d, queue, 'x')};
+    const mk_str parts[] = {MK_STR("HGETALL"), queue_key(d, queue, 'x')};
     int e = redis_do_internal(d, s->ctx, &reply, parts, 2);
     size_t n = reply.type == DUDA_REDIS_LIST ? reply.n / 2 : 0;
     struct pair *pairs = e ? NULL : duda_alloc(d, (n + 1) * sizeof *pairs);
@@ -228,18 +236,18 @@ static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return 0;
 }
 
-static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+static int redis_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
 {
     struct duda_redis_reply reply;
     const mk_str arguments[] = {id, drops ? MK_STR("drop") : MK_STR("revive")};
     return script_result(run_script(d, s, queue, &revive_script, &reply, arguments, 2), &reply, -ENOENT);
 }
 
-const struct duda_jobs_ops redis_jobs_backend = {.enqueue = enqueue,
-                                                 .dequeue = dequeue,
-                                                 .renew = renew,
-                                                 .complete = complete,
-                                                 .now = now,
-                                                 .count = count,
-                                                 .list = list,
-                                                 .retry = retry};
+const struct duda_jobs_ops redis_jobs_backend = {.enqueue = redis_jobs_enqueue,
+                                                 .dequeue = redis_jobs_dequeue,
+                                                 .renew = redis_jobs_renew,
+                                                 .complete = redis_jobs_complete,
+                                                 .now = redis_jobs_now,
+                                                 .count = redis_jobs_count,
+                                                 .list = redis_jobs_list,
+                                                 .retry = redis_jobs_retry};

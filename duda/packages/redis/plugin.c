@@ -54,7 +54,7 @@ static const struct mk_conf_key keys[] = {
          "as written, so that it survives a fail-over."},
     {.name = "TopicRelay",
      .type = MK_CONF_TEXT,
-     AT(rooms),
+     AT(topic_relay),
      .max = 63,
      .help = "Relays messages of topics through this Redis to the servers of other machines with the same "
              "`TopicRelay`."},
@@ -102,7 +102,7 @@ static bool check_section(struct mk_config *config, const struct package_section
     static const struct mk_upstream_defaults defaults = {.port = 6379};
     struct redis_settings *s = settings;
     for (size_t i = 0; i < before->n; i++)
-        if (s->rooms.len && ((const struct redis_settings *)before->v[i])->rooms.len)
+        if (s->topic_relay.len && ((const struct redis_settings *)before->v[i])->topic_relay.len)
             mk_config_error(config, s, "TopicRelay", "another [REDIS] has `TopicRelay`, too");
     if (s->password.len && s->password_from.len)
         mk_config_error(config, s, "PasswordSource", "there is a Password, too");
@@ -114,7 +114,7 @@ static bool check_section(struct mk_config *config, const struct package_section
         mk_config_error(config, s, "Cluster", "a Cluster has no Sentinels, and no Database but 0");
     else
         s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
-    return s->upstream && (!s->rooms.len || init_origin_id(config, s));
+    return s->upstream && (!s->topic_relay.len || init_origin_id(config, s));
 }
 
 /* ---- In a worker ---- */
@@ -127,8 +127,8 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
     e = e ? e : redis_pubsub_init(&r->pubsub, w, s);
     if (!e && s->cluster)
         e = (r->cluster = redis_cluster_new(w, s, &r->queue)) ? 0 : -ENOMEM;
-    if (!e && s->rooms.len)
-        e = (r->rooms = redis_topic_relay_new(w, &r->queue, &r->pubsub)) ? 0 : -ENOMEM;
+    if (!e && s->topic_relay.len)
+        e = (r->topic_relay = redis_topic_relay_new(w, &r->queue, &r->pubsub)) ? 0 : -ENOMEM;
     r->shared = redis_store_backend(r, s->name);
     return e ? e : duda_store_register(w, &r->shared);
 }
@@ -136,7 +136,7 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
 static void close_server(void *one)
 {
     struct duda_redis *r = one;
-    redis_topic_relay_free(r->rooms);
+    redis_topic_relay_free(r->topic_relay);
     redis_cluster_free(r->cluster);
     redis_command_queue_fini(&r->queue);
     redis_pubsub_fini(&r->pubsub);
@@ -148,7 +148,7 @@ static void close_server(void *one)
 }
 
 PACKAGE_TYPE(redis, "REDIS", struct redis_settings, struct duda_redis, "A Redis server for services of Duda.",
-             .place = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check_section = check_section,
+             .location = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check_section = check_section,
              .declare = duda_store_declare, .open = open_server, .close = close_server);
 
 struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name)

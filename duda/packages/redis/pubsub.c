@@ -35,10 +35,11 @@ static void send_command(struct redis_pubsub *h, const char *command, const stru
  * when it fires. */
 static void set_timer(struct redis_pubsub *h)
 {
-    uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
-    uint64_t due = h->pinged_ms ? h->pinged_ms + h->conn.settings->timeout_ms : h->heard_ms + QUIET_MS;
+    uint64_t now = mk_worker_now_ms(h->conn.stream.base.worker);
+    uint64_t due =
+        h->pinged_ms ? h->pinged_ms + h->conn.settings->timeout_ms : h->last_received_ms + QUIET_MS;
     if (h->subs && redis_conn_is_up(&h->conn))
-        mk_timer_set(&h->timer, h->conn.stream.link.worker, due > now ? (uint32_t)(due - now) : 1);
+        mk_timer_set(&h->timer, h->conn.stream.base.worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
 void redis_pubsub_subscribe(struct redis_pubsub *h, struct duda_redis_sub *sub)
@@ -47,13 +48,13 @@ void redis_pubsub_subscribe(struct redis_pubsub *h, struct duda_redis_sub *sub)
     sub->pubsub = h;
     sub->is_active = other && other->is_active;
     sub->next = h->subs;
-    sub->link = &h->subs;
+    sub->prev_next = &h->subs;
     if (sub->next)
-        sub->next->link = &sub->next;
+        sub->next->prev_next = &sub->next;
     h->subs = sub;
     if (!other)
         send_command(h, "SUBSCRIBE", sub);
-    package_conn_stay_up(&h->conn.stream.link);
+    package_conn_stay_up(&h->conn.stream.base);
     set_timer(h);
 }
 
@@ -62,11 +63,11 @@ void redis_pubsub_unsubscribe(struct duda_redis_sub *sub)
     struct redis_pubsub *h = sub->pubsub;
     if (!h)
         return;
-    *sub->link = sub->next;
+    *sub->prev_next = sub->next;
     if (sub->next)
-        sub->next->link = sub->link;
+        sub->next->prev_next = sub->prev_next;
     sub->pubsub = NULL;
-    h->conn.stream.link.stays_up = h->subs;
+    h->conn.stream.base.stays_up = h->subs;
     if (!find_same_channel(h, sub))
         send_command(h, "UNSUBSCRIBE", sub);
 }
@@ -81,7 +82,7 @@ static mk_str reply_text_at(const struct duda_redis_reply *reply, size_t i)
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_pubsub *h = (struct redis_pubsub *)c;
-    h->heard_ms = mk_worker_now_ms(c->stream.link.worker);
+    h->last_received_ms = mk_worker_now_ms(c->stream.base.worker);
     if (h->pinged_ms) {
         h->pinged_ms = 0;
         set_timer(h);
@@ -89,7 +90,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     if (reply->type == DUDA_REDIS_STATUS) /* reply to PING, in RESP3 */
         return;
     if (reply->type != DUDA_REDIS_LIST) {
-        package_conn_fail(&c->stream.link, -ENOKEY,
+        package_conn_fail(&c->stream.base, -ENOKEY,
                           reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
         return;
     }
@@ -109,10 +110,10 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     }
 }
 
-static void on_up(struct package_conn *l)
+static void on_up(struct package_conn *conn)
 {
-    struct redis_pubsub *h = (struct redis_pubsub *)l;
-    h->heard_ms = mk_worker_now_ms(l->worker);
+    struct redis_pubsub *h = (struct redis_pubsub *)conn;
+    h->last_received_ms = mk_worker_now_ms(conn->worker);
     h->pinged_ms = 0;
     set_timer(h);
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
@@ -121,9 +122,9 @@ static void on_up(struct package_conn *l)
     }
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    struct redis_pubsub *h = (struct redis_pubsub *)l;
+    struct redis_pubsub *h = (struct redis_pubsub *)conn;
     (void)error;
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         s->inbox.was_reset = s->inbox.was_reset || s->is_active;
@@ -135,15 +136,15 @@ static void on_down(struct package_conn *l, int error)
 /* ---- Keep-alive ---- */
 
 /* A hung server closes nothing, so a quiet connection is probed. */
-static void on_due(struct mk_timer *t)
+static void on_timer(struct mk_timer *t)
 {
     struct redis_pubsub *h = MK_CONTAINER(t, struct redis_pubsub, timer);
     if (!h->subs || !redis_conn_is_up(&h->conn))
         return;
-    uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
+    uint64_t now = mk_worker_now_ms(h->conn.stream.base.worker);
     if (h->pinged_ms && now - h->pinged_ms >= h->conn.settings->timeout_ms) {
-        package_conn_fail(&h->conn.stream.link, -ETIMEDOUT, "no reply to PING within Timeout");
-    } else if (!h->pinged_ms && now - h->heard_ms >= QUIET_MS) {
+        package_conn_fail(&h->conn.stream.base, -ETIMEDOUT, "no reply to PING within Timeout");
+    } else if (!h->pinged_ms && now - h->last_received_ms >= QUIET_MS) {
         h->pinged_ms = now;
         redis_command_format(&h->conn.stream.out, (const mk_str[]){MK_STR("PING")}, 1);
         package_stream_flush(&h->conn.stream);
@@ -151,18 +152,18 @@ static void on_due(struct mk_timer *t)
     set_timer(h);
 }
 
-static const struct package_conn_ops link_ops = {.section = "REDIS",
-                                                 .connect = redis_conn_connect,
-                                                 .close = redis_conn_close,
-                                                 .on_up = on_up,
-                                                 .on_down = on_down};
+static const struct package_conn_ops package_ops = {.section = "REDIS",
+                                                    .connect = redis_conn_connect,
+                                                    .close = redis_conn_close,
+                                                    .on_up = on_up,
+                                                    .on_down = on_down};
 
 static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .on_push = on_reply};
 
 int redis_pubsub_init(struct redis_pubsub *h, struct mk_worker *w, const struct redis_settings *settings)
 {
-    int e = redis_conn_init(&h->conn, w, settings, &link_ops, &conn_ops, NULL);
-    mk_timer_init(&h->timer, on_due);
+    int e = redis_conn_init(&h->conn, w, settings, &package_ops, &conn_ops, NULL);
+    mk_timer_init(&h->timer, on_timer);
     return e;
 }
 

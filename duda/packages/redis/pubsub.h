@@ -9,7 +9,7 @@
 #include "conn.h"
 
 struct duda_redis_sub {
-    struct duda_redis_sub *next, **link;
+    struct duda_redis_sub *next, **prev_next;
     struct redis_pubsub *pubsub; /* NULL: unsubscribed */
     struct package_message_queue
         inbox; /* for a handler that receives; otherwise on_message(ctx, text) is called for each message */
@@ -24,7 +24,7 @@ struct redis_pubsub {
     struct redis_conn conn; /* must be first: a connection is cast to its pubsub */
     struct mk_timer timer;
     struct duda_redis_sub *subs;
-    uint64_t heard_ms, pinged_ms; /* pinged_ms: 0 if no PING is outstanding */
+    uint64_t last_received_ms, pinged_ms; /* pinged_ms: 0 if no PING is outstanding */
 };
 
 int redis_pubsub_init(struct redis_pubsub *h, struct mk_worker *w, const struct redis_settings *settings);

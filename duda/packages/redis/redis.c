@@ -12,7 +12,7 @@
 #include "common/package.h"
 #include "key_slot.h"
 
-enum { SHOWN_MAX = 60, DEDICATED_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKED_MAX = 2 };
+enum { SHOWN_MAX = 60, DEDICATED_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKING_MAX = 2 };
 
 /* The server's message, without the arguments that it may quote. */
 static int set_server_error(struct duda_ctx *d, const struct duda_redis *r,
@@ -35,8 +35,9 @@ static int set_error(struct duda_ctx *d, const struct redis_command_queue *q, st
     const struct redis_settings *s = q->conn.settings;
     reply->type = DUDA_REDIS_ERROR;
     reply->text =
-        q->conn.stream.link.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
-            ? duda_strdup(d, mk_str_from_c(q->conn.stream.link.why))
+        q->conn.stream.base.error_text[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP &&
+                e != -ECANCELED
+            ? duda_strdup(d, mk_str_from_c(q->conn.stream.base.error_text))
             : duda_sprintf(d, "[REDIS] %.*s, %.*s: %s", MK_STR_ARG(s->name), MK_STR_ARG(s->server),
                            e == -EOPNOTSUPP ? "the command would change or block a connection that all "
                                               "handlers share"
@@ -73,23 +74,23 @@ static int set_crossslot_error(struct duda_ctx *d, const struct duda_redis *r, s
 /* ---- One connection ---- */
 
 static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
-                                                      const struct redis_command_queue *like)
+                                                      const struct redis_command_queue *other)
 {
-    const char *address = like->is_node ? like->conn.address : NULL;
+    const char *address = other->is_node ? other->conn.address : NULL;
     for (struct redis_dedicated_conn **at = &r->dedicated; *at; at = &(*at)->next) {
         struct redis_dedicated_conn *b = *at;
-        if (b->queue.is_node != like->is_node || (address && strcmp(address, b->queue.conn.address)))
+        if (b->queue.is_node != other->is_node || (address && strcmp(address, b->queue.conn.address)))
             continue;
         *at = b->next;
         r->n_dedicated--;
-        if (b->queue.conn.stream.link.since_ms > like->demoted_ms)
+        if (b->queue.conn.stream.base.since_ms > other->was_replica_ms)
             return b;
         redis_dedicated_conn_free(b); /* it is connected to the demoted server */
-        return acquire_dedicated(r, like);
+        return acquire_dedicated(r, other);
     }
     struct redis_dedicated_conn *b = mk_mem_zalloc(1, sizeof *b);
     if (b &&
-        redis_command_queue_init(&b->queue, like->conn.stream.link.worker, like->conn.settings, address)) {
+        redis_command_queue_init(&b->queue, other->conn.stream.base.worker, other->conn.settings, address)) {
         redis_dedicated_conn_free(b);
         return NULL;
     }
@@ -117,27 +118,27 @@ void redis_dedicated_conn_free(struct redis_dedicated_conn *b)
 
 static int run_on_queue(struct duda_ctx *d, struct redis_command_queue *q,
                         const struct redis_request *request, struct duda_redis_reply *replies,
-                        bool *is_unsent)
+                        bool *is_not_sent)
 {
-    struct duda_redis_reply asked[1 + ASKED_MAX]; /* replies to ASKING and the commands */
-    memset(asked, 0, sizeof asked);
-    int e = redis_request_run(d, q, request, request->asks ? asked : replies, is_unsent);
-    if (request->asks)
-        memcpy(replies, asked + 1, request->n * sizeof *replies);
+    struct duda_redis_reply asking_replies[1 + ASKING_MAX]; /* replies to ASKING and the commands */
+    memset(asking_replies, 0, sizeof asking_replies);
+    int e = redis_request_run(d, q, request, request->sends_asking ? asking_replies : replies, is_not_sent);
+    if (request->sends_asking)
+        memcpy(replies, asking_replies + 1, request->n * sizeof *replies);
     return e;
 }
 
 static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct redis_command_queue *q,
                             const struct redis_request *request, struct duda_redis_reply *replies,
-                            bool *is_unsent)
+                            bool *is_not_sent)
 {
     struct redis_dedicated_conn *b = acquire_dedicated(r, q);
     if (!b)
         return -ENOMEM;
-    int e = run_on_queue(d, &b->queue, request, replies, is_unsent);
+    int e = run_on_queue(d, &b->queue, request, replies, is_not_sent);
     if (e)
-        package_conn_copy_error(&q->conn.stream.link, &b->queue.conn.stream.link);
-    if (b->queue.demoted_ms > q->demoted_ms)
+        package_conn_copy_error(&q->conn.stream.base, &b->queue.conn.stream.base);
+    if (b->queue.was_replica_ms > q->was_replica_ms)
         redis_command_queue_retire(q);
     release_dedicated(r, b);
     return e;
@@ -145,13 +146,14 @@ static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct red
 
 /* The node is kept during the call, so that its error text can be read if the call fails. */
 static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_command_queue *q,
-                       const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
+                       const struct redis_request *request, struct duda_redis_reply *replies,
+                       bool *is_not_sent)
 {
-    *is_unsent = false;
-    q->n_like++;
-    int e = request->late_ms ? run_on_dedicated(d, r, q, request, replies, is_unsent)
-                             : run_on_queue(d, q, request, replies, is_unsent);
-    q->n_like--;
+    *is_not_sent = false;
+    q->n_users++;
+    int e = request->extra_timeout_ms ? run_on_dedicated(d, r, q, request, replies, is_not_sent)
+                                      : run_on_queue(d, q, request, replies, is_not_sent);
+    q->n_users--;
     return e;
 }
 
@@ -162,7 +164,7 @@ struct cluster_attempt {
     int slot;
     struct redis_command_queue *at;
     struct redis_command_queue *next; /* NULL: use the slot map */
-    bool asks;
+    bool sends_asking;
 };
 
 static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redis *r,
@@ -170,28 +172,28 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
                                             struct duda_redis_reply *replies, int *e)
 {
     struct redis_request now = *request;
-    bool is_unsent = true;
-    now.asks = c->asks;
+    bool is_not_sent = true;
+    now.sends_asking = c->sends_asking;
     *e = 0;
     c->at = c->next;
     if (!c->at)
         *e = redis_cluster_find_node(d, r->cluster, c->slot, &c->at);
     if (!*e)
-        *e = run_on_node(d, r, c->at, &now, replies, &is_unsent);
+        *e = run_on_node(d, r, c->at, &now, replies, &is_not_sent);
     c->next = NULL;
-    c->asks = false;
+    c->sends_asking = false;
     if (*e) {
         redis_cluster_invalidate(r->cluster);
-        return is_unsent ? REDIS_REDIRECT_RETRY : REDIS_REDIRECT_NONE;
+        return is_not_sent ? REDIS_REDIRECT_RETRY : REDIS_REDIRECT_NONE;
     }
     enum redis_redirect redirect =
         redis_cluster_parse_redirect(r->cluster, replies, redis_request_reply_count(request), &c->next);
     if (redirect == REDIS_REDIRECT_ASK &&
-        (request->is_whole || request->n > ASKED_MAX)) { /* ASKING applies to one command */
+        (request->is_transaction || request->n > ASKING_MAX)) { /* ASKING applies to one command */
         c->next = NULL;
         return REDIS_REDIRECT_RETRY;
     }
-    c->asks = redirect == REDIS_REDIRECT_ASK;
+    c->sends_asking = redirect == REDIS_REDIRECT_ASK;
     return redirect;
 }
 
@@ -241,21 +243,21 @@ static int route_request(struct duda_ctx *d, struct duda_redis *r, const struct 
                          struct duda_redis_reply *replies)
 {
     struct redis_crossslot crossslot;
-    bool is_unsent;
+    bool is_not_sent;
     if (r->cluster) {
         int slot = request_slot(request, &crossslot);
         return slot == -EXDEV ? set_crossslot_error(d, r, replies, &crossslot)
                               : run_on_cluster(d, r, slot, request, replies);
     }
-    int e = run_on_node(d, r, &r->queue, request, replies, &is_unsent);
+    int e = run_on_node(d, r, &r->queue, request, replies, &is_not_sent);
     return e ? set_error(d, &r->queue, replies, e) : 0;
 }
 
 /* Has the server rejected the command or the transaction? */
 static bool is_error_reply(const struct redis_request *request, const struct duda_redis_reply *replies)
 {
-    return replies[request->is_whole ? request->n + 1 : 0].type == DUDA_REDIS_ERROR &&
-           (request->is_whole || request->n == 1);
+    return replies[request->is_transaction ? request->n + 1 : 0].type == DUDA_REDIS_ERROR &&
+           (request->is_transaction || request->n == 1);
 }
 
 static int run_request(struct duda_ctx *d, struct duda_redis *r, const struct redis_request *request,
@@ -301,7 +303,7 @@ static int end_pipelined(struct duda_ctx *d, struct duda_redis *r, const struct 
         const struct redis_request one = {.commands = &request->commands[i], .n = 1};
         struct redis_command_queue *to;
         bool again =
-            results[i] ? all[i].wait.is_unsent
+            results[i] ? all[i].wait.is_not_sent
                        : redis_cluster_parse_redirect(r->cluster, &replies[i], 1, &to) != REDIS_REDIRECT_NONE;
         if (again)
             results[i] = route_request(d, r, &one, &replies[i]);
@@ -358,7 +360,7 @@ static bool is_in_list(mk_str command, const mk_str *names, size_t n)
 /* Commands that would change the state of the shared connection. */
 static bool is_forbidden_command(mk_str command)
 {
-    static const mk_str refused[] = {
+    static const mk_str forbidden[] = {
         MK_STR("AUTH"),       MK_STR("SELECT"),     MK_STR("HELLO"),        MK_STR("RESET"),
         MK_STR("QUIT"),       MK_STR("CLIENT"),     MK_STR("MONITOR"),      MK_STR("SUBSCRIBE"),
         MK_STR("MULTI"),      MK_STR("EXEC"),       MK_STR("WATCH"),        MK_STR("DISCARD"),
@@ -366,7 +368,7 @@ static bool is_forbidden_command(mk_str command)
         MK_STR("SYNC"),       MK_STR("PSYNC"),      MK_STR("SUNSUBSCRIBE"), MK_STR("UNWATCH"),
         MK_STR("REPLCONF"),   MK_STR("SHUTDOWN"),   MK_STR("ASKING"),       MK_STR("READONLY"),
         MK_STR("READWRITE"),  MK_STR("WAIT"),       MK_STR("WAITAOF")};
-    return is_in_list(command, refused, MK_LEN(refused));
+    return is_in_list(command, forbidden, MK_LEN(forbidden));
 }
 
 /* Commands that would block the shared connection. */
@@ -416,14 +418,16 @@ static int reject_reserved_key(struct duda_ctx *d, const struct duda_redis *r, s
 }
 
 static int run_command(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                       const mk_str *parts, size_t n, uint64_t late_ms)
+                       const mk_str *parts, size_t n, uint64_t extra_timeout_ms)
 {
     const struct duda_redis_command command = {parts, n};
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    int e = check_command(parts, n, late_ms > 0);
+    int e = check_command(parts, n, extra_timeout_ms > 0);
     if (e)
         return set_error(d, &r->queue, reply, e);
-    e = run_request(d, r, &(struct redis_request){.commands = &command, .n = 1, .late_ms = late_ms}, reply);
+    e = run_request(
+        d, r, &(struct redis_request){.commands = &command, .n = 1, .extra_timeout_ms = extra_timeout_ms},
+        reply);
     return !e && reply->type == DUDA_REDIS_ERROR ? set_server_error(d, r, reply, parts[0]) : e;
 }
 
@@ -463,7 +467,8 @@ static int write_and_wait(struct duda_ctx *d, struct duda_redis *r, struct duda_
     *have = 0;
     const mk_str wait[] = {MK_STR("WAIT"), duda_sprintf(d, "%u", replicas), duda_sprintf(d, "%u", ms)};
     const struct duda_redis_command commands[] = {{parts, n}, {wait, 3}};
-    const struct redis_request request = {.commands = commands, .n = 2, .late_ms = ms ? ms : UINT64_MAX};
+    const struct redis_request request = {
+        .commands = commands, .n = 2, .extra_timeout_ms = ms ? ms : UINT64_MAX};
     struct duda_redis_reply replies[2];
     memset(replies, 0, sizeof replies);
     int e = check_command(parts, n, false);
@@ -588,7 +593,7 @@ int duda_redis_transaction(struct duda_ctx *d, struct duda_redis *r,
     if (!all)
         return set_error(d, &r->queue, replies, -ENOMEM);
     memset(all, 0, (n + 2) * sizeof *all);
-    e = run_request(d, r, &(struct redis_request){.commands = commands, .n = n, .is_whole = true}, all);
+    e = run_request(d, r, &(struct redis_request){.commands = commands, .n = n, .is_transaction = true}, all);
     if (!e)
         return unpack_exec_reply(all, n, replies) ? set_server_error(d, r, &replies[0], MK_STR("MULTI")) : 0;
     replies[0] = all[0];

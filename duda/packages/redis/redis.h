@@ -27,7 +27,7 @@ struct duda_redis {
     struct redis_cluster *cluster;          /* NULL: not a cluster */
     struct redis_dedicated_conn *dedicated; /* idle ones */
     unsigned n_dedicated;
-    struct redis_topic_relay *rooms; /* NULL: topics are local to this machine */
+    struct redis_topic_relay *topic_relay; /* NULL: topics are local to this machine */
 };
 
 /* Like duda_redis_do() and duda_redis_pipeline(), but for Duda's own keys. */

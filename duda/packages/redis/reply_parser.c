@@ -57,7 +57,7 @@ static void free_blocks(struct redis_reply_parser *p)
 
 static int set_error(struct redis_reply_parser *p, int e, const char *message)
 {
-    p->why = message;
+    p->error_text = message;
     return e;
 }
 
@@ -265,7 +265,7 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
 }
 
 /* Parses the next value, or the beginning of a list. */
-static int parse_value(struct redis_reply_parser *p, bool *is_whole)
+static int parse_value(struct redis_reply_parser *p, bool *is_transaction)
 {
     mk_str line;
     if (!find_line(p, &line))
@@ -277,7 +277,7 @@ static int parse_value(struct redis_reply_parser *p, bool *is_whole)
     if (e)
         return e;
     p->at = end;
-    *is_whole = p->depth == depth && mark != '|' && finish_value(p);
+    *is_transaction = p->depth == depth && mark != '|' && finish_value(p);
     return 0;
 }
 
@@ -352,15 +352,15 @@ static struct duda_redis_reply *deliver_reply(struct redis_reply_parser *p)
 
 int redis_reply_parser_next(struct redis_reply_parser *p, struct duda_redis_reply **out)
 {
-    bool is_whole = false;
+    bool is_transaction = false;
     if (!p->depth) {
         free_blocks(p);
         p->root = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
         p->is_push = false;
     }
     p->is_out_of_memory = false;
-    while (!is_whole) {
-        int e = parse_value(p, &is_whole);
+    while (!is_transaction) {
+        int e = parse_value(p, &is_transaction);
         if (e)
             return e;
     }

@@ -30,12 +30,12 @@ struct redis_reply_parser {
     struct redis_block *blocks;            /* memory of the parser, most recent first */
     struct redis_level levels[REDIS_DEPTH_MAX];
     unsigned depth;
-    unsigned skips;        /* nesting depth of the attribute being skipped; 0: none */
-    size_t list_max;       /* maximum number of members in all lists of a reply */
-    size_t members;        /* members so far */
-    bool is_push;          /* a push message, not a reply */
-    bool is_out_of_memory; /* the handler has no memory: the reply was parsed, but not stored */
-    const char *why;       /* error text after -EPROTO and -ENOMEM */
+    unsigned skips;         /* nesting depth of the attribute being skipped; 0: none */
+    size_t list_max;        /* maximum number of members in all lists of a reply */
+    size_t members;         /* members so far */
+    bool is_push;           /* a push message, not a reply */
+    bool is_out_of_memory;  /* the handler has no memory: the reply was parsed, but not stored */
+    const char *error_text; /* error text after -EPROTO and -ENOMEM */
 };
 
 /* list_max is set, the rest is zero. */

@@ -6,18 +6,18 @@
 
 size_t redis_request_reply_count(const struct redis_request *r)
 {
-    return r->n + (r->is_whole ? 2 : 0) + r->asks;
+    return r->n + (r->is_transaction ? 2 : 0) + r->sends_asking;
 }
 
 static void format_commands(struct mk_buf *out, const struct redis_request *r)
 {
-    if (r->asks)
+    if (r->sends_asking)
         redis_command_format(out, (const mk_str[]){MK_STR("ASKING")}, 1);
-    if (r->is_whole)
+    if (r->is_transaction)
         redis_command_format(out, (const mk_str[]){MK_STR("MULTI")}, 1);
     for (size_t i = 0; i < r->n; i++)
         redis_command_format(out, r->commands[i].args, r->commands[i].n);
-    if (r->is_whole)
+    if (r->is_transaction)
         redis_command_format(out, (const mk_str[]){MK_STR("EXEC")}, 1);
 }
 
@@ -44,12 +44,12 @@ int redis_request_begin(struct redis_request_group *a, struct redis_command_queu
 {
     s->wait = (struct redis_reply_wait){.wait = &a->wait, .replies = replies};
     int e = redis_batch_begin(q, &s->wait, redis_request_reply_count(r), &s->batch);
-    s->wait.is_unsent = e == -ECONNREFUSED;
+    s->wait.is_not_sent = e == -ECONNREFUSED;
     s->wait.is_over = e != 0;
     if (e)
         return e;
     uint64_t *due = &s->batch->request.due_ms;
-    if (__builtin_add_overflow(*due, r->late_ms, due))
+    if (__builtin_add_overflow(*due, r->extra_timeout_ms, due))
         *due = UINT64_MAX;
     format_commands(&q->bytes, r);
     return redis_batch_enqueue(q, s->batch);
@@ -63,7 +63,7 @@ int redis_request_wait(struct redis_request_group *a, const struct redis_pending
 }
 
 int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const struct redis_request *r,
-                      struct duda_redis_reply *replies, bool *is_unsent)
+                      struct duda_redis_reply *replies, bool *is_not_sent)
 {
     struct redis_request_group a;
     struct redis_pending_request s;
@@ -71,6 +71,6 @@ int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const s
     e = e ? e : redis_request_begin(&a, q, r, replies, &s);
     e = e ? e : redis_request_wait(&a, &s);
     duda_wait_end(&a.wait);
-    *is_unsent = s.wait.is_unsent;
+    *is_not_sent = s.wait.is_not_sent;
     return e;
 }

@@ -8,9 +8,9 @@
 struct redis_request {
     const struct duda_redis_command *commands;
     size_t n;
-    bool is_whole;    /* a transaction */
-    bool asks;        /* prepend ASKING */
-    uint64_t late_ms; /* added to Timeout; UINT64_MAX: no timeout */
+    bool is_transaction;       /* a transaction */
+    bool sends_asking;         /* prepend ASKING */
+    uint64_t extra_timeout_ms; /* added to Timeout; UINT64_MAX: no timeout */
 };
 
 /* A request in flight. */
@@ -31,7 +31,7 @@ struct redis_request_group {
 size_t redis_request_reply_count(const struct redis_request *r);
 /* Runs a single request: 0 or an error; is_unsent says whether it is safe to send it to another server. */
 int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const struct redis_request *r,
-                      struct duda_redis_reply *replies, bool *is_unsent);
+                      struct duda_redis_reply *replies, bool *is_not_sent);
 
 /* Starts several requests: 0, or the error that cancelled the handler. duda_wait_end(&a->wait) ends the group
  * and abandons unfinished requests. */

@@ -21,12 +21,12 @@ static mk_str reserved_key(struct own_key *buf, mk_str key)
     return mk_buf_str(&text);
 }
 
-static mk_str number(struct duda_ctx *d, int64_t n)
+static mk_str format_number(struct duda_ctx *d, int64_t n)
 {
     return duda_sprintf(d, "%lld", (long long)n);
 }
 
-static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+static int redis_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
 {
     struct duda_redis_reply reply;
     struct own_key buf;
@@ -37,8 +37,8 @@ static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *val
 }
 
 /* SET with an optional time to live; `condition` is absent, NX or XX. -EEXIST: the condition is not met. */
-static int set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms,
-                  mk_str condition)
+static int redis_store_set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                              uint64_t ttl_ms, mk_str condition)
 {
     struct duda_redis_reply reply;
     struct own_key buf;
@@ -47,7 +47,7 @@ static int set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str v
     bool is_kept;
     if (ttl_ms) {
         parts[n++] = MK_STR("PX");
-        parts[n++] = number(d, (int64_t)ttl_ms);
+        parts[n++] = format_number(d, (int64_t)ttl_ms);
     }
     if (condition.p)
         parts[n++] = condition;
@@ -55,20 +55,22 @@ static int set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str v
     return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : is_kept ? 0 : -ENOLINK;
 }
 
-static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int redis_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                           uint64_t ttl_ms)
 {
-    return set_if(d, s, key, value, ttl_ms, MK_STR_NULL);
+    return redis_store_set_if(d, s, key, value, ttl_ms, MK_STR_NULL);
 }
 
-static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int redis_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                               uint64_t ttl_ms)
 {
-    int e = set_if(d, s, key, value, ttl_ms, MK_STR("XX"));
+    int e = redis_store_set_if(d, s, key, value, ttl_ms, MK_STR("XX"));
     return e == -EEXIST ? -ENOENT : e;
 }
 
 /* A write that must survive a failover waits for replicas; for an unlock this is unnecessary: the lock would
  * only last longer. */
-static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+static int redis_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
 {
     static struct duda_redis_script if_equal = {
         .source =
@@ -86,18 +88,19 @@ static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
 }
 
 /* Releases a lock that too few replicas have confirmed. */
-static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int redis_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                           uint64_t ttl_ms)
 {
-    int e = set_if(d, s, key, value, ttl_ms, MK_STR("NX"));
+    int e = redis_store_set_if(d, s, key, value, ttl_ms, MK_STR("NX"));
     if (e == -ENOLINK) {
-        int failed = remove_value(d, s, key, value);
+        int failed = redis_store_delete_if(d, s, key, value);
         (void)failed; /* on failure, the lock expires */
     }
     return e;
 }
 
-static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
-                 int64_t *sum)
+static int redis_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta,
+                            uint64_t ttl_ms, int64_t *sum)
 {
     static struct duda_redis_script add_to = {
         .source = "local fresh = redis.call('EXISTS', KEYS[1]) == 0 local n = redis.call('INCRBY', KEYS[1], "
@@ -105,19 +108,20 @@ static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t d
                   "if fresh and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return n"};
     struct duda_redis_reply reply;
     struct own_key buf;
-    const mk_str arguments[] = {reserved_key(&buf, key), number(d, delta), number(d, (int64_t)ttl_ms)};
+    const mk_str arguments[] = {reserved_key(&buf, key), format_number(d, delta),
+                                format_number(d, (int64_t)ttl_ms)};
     bool is_kept;
     int e = redis_eval_replicated(d, s->ctx, &reply, &add_to, 1, arguments, 3, &is_kept);
     *sum = reply.number;
     return e == -EREMOTEIO ? -EDOM : e ? e : is_kept ? 0 : -ENOLINK;
 }
 
-static const struct duda_store_ops ops = {.get = get,
-                                          .set = put,
-                                          .add = add,
-                                          .delete_if = remove_value,
-                                          .incr = count,
-                                          .replace = replace,
+static const struct duda_store_ops ops = {.get = redis_store_get,
+                                          .set = redis_store_set,
+                                          .add = redis_store_add,
+                                          .delete_if = redis_store_delete_if,
+                                          .incr = redis_store_incr,
+                                          .replace = redis_store_replace,
                                           .is_remote = true};
 
 struct duda_store redis_store_backend(struct duda_redis *r, mk_str name)

@@ -29,7 +29,8 @@ static struct duda_redis_sub *sub_new(struct duda_ctx *d, mk_str channel)
     return duda_defer(d, free_sub, sub) ? NULL : sub;
 }
 
-static int subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str channel, struct duda_redis_sub **out)
+static int subscribe_and_wait(struct duda_ctx *d, struct duda_redis *r, mk_str channel,
+                              struct duda_redis_sub **out)
 {
     if (!channel.len || channel.len > DUDA_REDIS_CHANNEL_MAX)
         return -EINVAL;
@@ -55,7 +56,7 @@ int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str channe
     if (!r)
         return -ENODEV;
     int e = package_call_begin(&call, d, NULL);
-    return package_call_end(&call, e ? e : subscribe(d, r, channel, out));
+    return package_call_end(&call, e ? e : subscribe_and_wait(d, r, channel, out));
 }
 
 int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t ms, mk_str *message)

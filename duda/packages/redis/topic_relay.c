@@ -24,7 +24,7 @@ static mk_str relay_channel(const struct redis_topic_relay *r)
 }
 
 /* The command queues like those of handlers. Its reply is ignored. */
-static int say(void *ctx, mk_str message)
+static int relay_publish(void *ctx, mk_str message)
 {
     struct redis_topic_relay *r = ctx;
     struct redis_batch *batch;
@@ -55,13 +55,13 @@ struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redi
     if (!r)
         return NULL;
     struct mk_buf name = mk_buf_fixed(r->sub.channel, sizeof r->sub.channel);
-    mk_buf_addf(&name, REDIS_RESERVED_PREFIX "rooms:%.*s", MK_STR_ARG(q->conn.settings->rooms));
+    mk_buf_addf(&name, REDIS_RESERVED_PREFIX "rooms:%.*s", MK_STR_ARG(q->conn.settings->topic_relay));
     r->worker = w;
     r->queue = q;
     r->sub.channel_len = name.len;
     r->sub.on_message = on_message;
     r->sub.ctx = r;
-    r->relay = (struct duda_topic_relay){.publish = say, .ctx = r};
+    r->relay = (struct duda_topic_relay){.publish = relay_publish, .ctx = r};
     if (duda_topic_set_relay(w, &r->relay)) {
         mk_mem_free(r);
         return NULL;

@@ -108,7 +108,7 @@ static bool check_section(struct mk_config *config, const struct package_section
 }
 
 PACKAGE_TYPE(smtp, "SMTP", struct duda_smtp, struct duda_smtp, "A mail server for services of Duda.",
-             .place = "Server", .max = DUDA_SMTP_SERVERS_MAX, .check_section = check_section);
+             .location = "Server", .max = DUDA_SMTP_SERVERS_MAX, .check_section = check_section);
 
 struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name)
 {

@@ -100,7 +100,7 @@ struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply)
         if (is_first)
             continue;
         if (mk_str_eq_nocase(word, MK_STR("8BITMIME")))
-            x.takes_8bit = true;
+            x.has_8bitmime = true;
         else if (mk_str_eq_nocase(word, MK_STR("AUTH")))
             x.auth_plain = x.auth_plain || has_word(line, MK_STR("PLAIN"));
         else if (mk_str_eq_nocase(word, MK_STR("SIZE"))) {

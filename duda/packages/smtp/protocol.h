@@ -24,7 +24,7 @@ void smtp_reply_format_printable(struct mk_buf *out, const struct smtp_reply *re
 
 /* The extensions announced by EHLO. */
 struct smtp_extensions {
-    bool takes_8bit, auth_plain, has_size;
+    bool has_8bitmime, auth_plain, has_size;
     uint64_t size_max; /* 0: no limit */
 };
 struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply);

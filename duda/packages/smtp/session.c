@@ -17,9 +17,9 @@ static void on_ready(struct package_stream *stream)
 
 static void set_server_name(struct package_stream *stream)
 {
-    mk_str name = stream->conn ? mk_upstream_conn_server_name(stream->conn) : MK_STR_NULL;
+    mk_str name = stream->upstream_conn ? mk_upstream_conn_server_name(stream->upstream_conn) : MK_STR_NULL;
     if (name.p)
-        stream->link.server = name;
+        stream->base.server = name;
 }
 
 /* An outage belongs to the server: another connection may have reported it. */
@@ -27,46 +27,46 @@ static void on_connected(struct package_stream *stream)
 {
     struct smtp_session *session = (struct smtp_session *)stream;
     set_server_name(stream);
-    stream->link.failing_ms = session->smtp->failing_ms;
+    stream->base.failing_ms = session->smtp->failing_ms;
     session->smtp->failing_ms = 0;
-    package_conn_mark_ready(&stream->link);
+    package_conn_mark_ready(&stream->base);
 }
 
-static void close_session(struct package_conn *l)
+static void close_session(struct package_conn *conn)
 {
-    struct smtp_session *session = (struct smtp_session *)l;
+    struct smtp_session *session = (struct smtp_session *)conn;
     set_server_name(&session->stream);
-    l->failing_ms = session->smtp->failing_ms;
-    package_stream_close(l);
+    conn->failing_ms = session->smtp->failing_ms;
+    package_stream_close(conn);
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    struct smtp_session *session = (struct smtp_session *)l;
-    session->smtp->failing_ms = l->failing_ms;
+    struct smtp_session *session = (struct smtp_session *)conn;
+    session->smtp->failing_ms = conn->failing_ms;
     session->error = error;
     duda_wait_wake(&session->wait);
 }
 
 /* on_down() wakes the handler. */
-static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+static void ignore_finish(struct package_conn *conn, struct package_request *r, int error, bool is_sent)
 {
-    (void)l, (void)r, (void)error, (void)is_sent;
+    (void)conn, (void)r, (void)error, (void)is_sent;
 }
 
 static const struct package_stream_ops stream_ops = {.on_connected = on_connected, .on_ready = on_ready};
 
-static const struct package_conn_ops link_ops = {.section = "SMTP",
-                                                 .connect = package_stream_connect,
-                                                 .close = close_session,
-                                                 .on_down = on_down,
-                                                 .finish = finish};
+static const struct package_conn_ops package_ops = {.section = "SMTP",
+                                                    .connect = package_stream_connect,
+                                                    .close = close_session,
+                                                    .on_down = on_down,
+                                                    .finish = ignore_finish};
 
 /* ---- Lifetime ---- */
 
 void smtp_session_close(struct smtp_session *session)
 {
-    package_conn_fini(&session->stream.link);
+    package_conn_fini(&session->stream.base);
     mk_buf_free(&session->in);
     mk_buf_free(&session->out);
     mk_buf_free(&session->message);
@@ -90,8 +90,9 @@ struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp
     session->out =
         mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_ROOM)); /* every line may begin with a dot */
     package_stream_init(&session->stream, &stream_ops, smtp->upstream);
-    session->stream.link.server = smtp->server;
-    int e = package_conn_init(&session->stream.link, duda_worker(d), &link_ops, smtp->name, smtp->timeout_ms);
+    session->stream.base.server = smtp->server;
+    int e =
+        package_conn_init(&session->stream.base, duda_worker(d), &package_ops, smtp->name, smtp->timeout_ms);
     return duda_defer(d, free_session, session) || e ? NULL : session;
 }
 
@@ -106,23 +107,23 @@ static int wait_for_event(struct smtp_session *session)
 
 static void start_timeout(struct smtp_session *session)
 {
-    struct package_conn *l = &session->stream.link;
-    session->step.due_ms = mk_worker_now_ms(l->worker) + l->timeout_ms;
-    if (!l->sent.first)
-        package_conn_add_sent(l, &session->step);
+    struct package_conn *conn = &session->stream.base;
+    session->step.due_ms = mk_worker_now_ms(conn->worker) + conn->timeout_ms;
+    if (!conn->sent.first)
+        package_conn_add_sent(conn, &session->step);
 }
 
 static int stop_timeout(struct smtp_session *session, int e)
 {
-    (void)package_request_queue_pop(&session->stream.link.sent);
+    (void)package_request_queue_pop(&session->stream.base.sent);
     return e;
 }
 
 int smtp_session_connect(struct smtp_session *session)
 {
     int e = 0;
-    package_conn_open(&session->stream.link);
-    while (package_conn_is_opening(&session->stream.link) && !e)
+    package_conn_open(&session->stream.base);
+    while (package_conn_is_opening(&session->stream.base) && !e)
         e = duda_wait_suspend(&session->wait);
     return e ? e : session->error;
 }
@@ -178,7 +179,7 @@ int smtp_session_read(struct smtp_session *session)
     stop_timeout(session, 0);
     if (e || n < 0)
         return e ? e : (int)n;
-    session->reply_as = smtp_extensions_parse(&reply);
+    session->extensions_in_reply = smtp_extensions_parse(&reply);
     e = keep_reply_text(session, &reply);
     mk_buf_consume(&session->in, (size_t)n);
     return e;

@@ -24,14 +24,14 @@ struct smtp_session {
     struct duda_wait wait;        /* wait of the handler, begun by the owner */
     struct duda_ctx *d;
     struct duda_smtp *smtp;
-    struct package_request step;     /* the step that the handler waits for */
-    int error;                       /* error that closed the connection; 0: none */
-    struct mk_buf in, out;           /* unparsed input; the formatted message */
-    struct mk_buf message;           /* the original message */
-    struct smtp_extensions can;      /* announced by EHLO */
-    unsigned code;                   /* code of the last reply; 0: none */
-    mk_str text;                     /* text of that reply, valid until the handler returns */
-    struct smtp_extensions reply_as; /* the same reply, parsed as a reply to EHLO */
+    struct package_request step;                /* the step that the handler waits for */
+    int error;                                  /* error that closed the connection; 0: none */
+    struct mk_buf in, out;                      /* unparsed input; the formatted message */
+    struct mk_buf message;                      /* the original message */
+    struct smtp_extensions extensions;          /* announced by EHLO */
+    unsigned code;                              /* code of the last reply; 0: none */
+    mk_str text;                                /* text of that reply, valid until the handler returns */
+    struct smtp_extensions extensions_in_reply; /* the same reply, parsed as a reply to EHLO */
 };
 
 /* The session ends with the handler, or earlier with smtp_session_close(). NULL: out of memory. */

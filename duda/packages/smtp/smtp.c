@@ -36,19 +36,19 @@ static const char *error_message(int e)
                               : strerror(-e);
 }
 
-static int set_error(const struct smtp_session *session, struct duda_smtp_result *result, const char *when,
+static int set_error(const struct smtp_session *session, struct duda_smtp_result *result, const char *step,
                      int e)
 {
-    mk_str server = session->stream.link.server, name = session->smtp->name;
+    mk_str server = session->stream.base.server, name = session->smtp->name;
     if (e == -ECANCELED)
         return e;
     if (session->code >= 400)
         result->error = duda_sprintf(session->d, "[SMTP] %.*s, %.*s: %s: %u %.*s", MK_STR_ARG(name),
-                                     MK_STR_ARG(server), when, session->code, MK_STR_ARG(session->text));
+                                     MK_STR_ARG(server), step, session->code, MK_STR_ARG(session->text));
     else
         result->error = duda_sprintf(
-            session->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name), MK_STR_ARG(server), when,
-            session->error ? package_conn_error_reason(&session->stream.link) : error_message(e));
+            session->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name), MK_STR_ARG(server), step,
+            session->error ? package_conn_error_reason(&session->stream.base) : error_message(e));
     return duda_reason(session->d, package_conn_map_errno(e), "%.*s", MK_STR_ARG(result->error));
 }
 
@@ -62,7 +62,7 @@ static int send_command(struct smtp_session *session, mk_str command, unsigned e
     return e ? e : session->code / 100 == expected ? 0 : reply_code_errno(session->code);
 }
 
-static int hello(struct smtp_session *session)
+static int send_ehlo(struct smtp_session *session)
 {
     mk_str name = session->smtp->hello;
     mk_str ehlo = duda_sprintf(session->d, "EHLO %.*s\r\n", MK_STR_ARG(name));
@@ -72,9 +72,9 @@ static int hello(struct smtp_session *session)
     int e = send_command(session, ehlo, 2);
     if (e == -EBADMSG) { /* a server older than 1995 */
         e = send_command(session, helo, 2);
-        session->reply_as = (struct smtp_extensions){.has_size = false};
+        session->extensions_in_reply = (struct smtp_extensions){.has_size = false};
     }
-    session->can = session->reply_as;
+    session->extensions = session->extensions_in_reply;
     return e;
 }
 
@@ -86,7 +86,7 @@ static int authenticate(struct smtp_session *session)
     struct mk_buf command = mk_buf_fixed(buf, COMMAND_MAX);
     if (!s->user.len)
         return 0;
-    if (!session->can.auth_plain)
+    if (!session->extensions.auth_plain)
         return -ENOKEY;
     mk_str plain =
         duda_sprintf(session->d, "%c%.*s%c%.*s", 0, MK_STR_ARG(s->user), 0, MK_STR_ARG(s->password));
@@ -101,10 +101,10 @@ static int authenticate(struct smtp_session *session)
 
 static int send_mail_from(struct smtp_session *session, const struct duda_smtp_message *m)
 {
-    const struct smtp_extensions *x = &session->can;
+    const struct smtp_extensions *x = &session->extensions;
     bool is_8bit = smtp_is_8bit(m->text);
     const char *body = is_8bit ? " BODY=8BITMIME" : "";
-    if (is_8bit && !x->takes_8bit)
+    if (is_8bit && !x->has_8bitmime)
         return -EOPNOTSUPP;
     if (x->size_max && session->out.len > x->size_max)
         return -EMSGSIZE;
@@ -119,11 +119,11 @@ static int send_mail_from(struct smtp_session *session, const struct duda_smtp_m
 static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_message *m,
                         struct duda_smtp_result *result)
 {
-    struct duda_smtp_rejected *refused = duda_alloc(session->d, m->n_to * sizeof *refused);
+    struct duda_smtp_rejected *rejected = duda_alloc(session->d, m->n_to * sizeof *rejected);
     bool later = false;
-    if (!refused)
+    if (!rejected)
         return -ENOMEM;
-    result->rejected = refused;
+    result->rejected = rejected;
     for (size_t i = 0; i < m->n_to; i++) {
         mk_str command = duda_sprintf(session->d, "RCPT TO:<%.*s>\r\n", MK_STR_ARG(m->to[i]));
         if (!command.p)
@@ -132,7 +132,7 @@ static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_mes
         if (e && (e == -EPROTO || e == -ENOKEY || session->code < 400 || session->code == 421))
             return e;
         if (e)
-            refused[result->n_rejected++] = (struct duda_smtp_rejected){
+            rejected[result->n_rejected++] = (struct duda_smtp_rejected){
                 .address = duda_strdup(session->d, m->to[i]), .code = session->code, .text = session->text};
         later = later || e == -EAGAIN;
     }
@@ -142,7 +142,7 @@ static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_mes
 /* The server has accepted the message: errors no longer matter. */
 static void send_quit(struct smtp_session *session)
 {
-    struct package_conn *l = &session->stream.link;
+    struct package_conn *l = &session->stream.base;
     l->timeout_ms = l->timeout_ms < GOODBYE_MS ? l->timeout_ms : GOODBYE_MS;
     (void)!send_command(session, MK_STR("QUIT\r\n"), 2);
 }
@@ -153,7 +153,8 @@ static int deliver_message(struct smtp_session *session, const struct duda_smtp_
     int e = smtp_session_connect(session);
     if (e)
         return set_error(session, result, "connecting", e);
-    if ((e = send_command(session, MK_STR_NULL, 2)) || (e = hello(session))) /* not an error of the message */
+    if ((e = send_command(session, MK_STR_NULL, 2)) ||
+        (e = send_ehlo(session))) /* not an error of the message */
         return set_error(session, result, "greeting", e == -EBADMSG ? -EAGAIN : e);
     if ((e = authenticate(session)))
         return set_error(session, result, "AUTH", e);

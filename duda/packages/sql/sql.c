@@ -12,7 +12,7 @@
 
 MK_PLUGIN_DECLARE(duda_sql_db);
 
-struct in_worker {
+struct sql_worker {
     struct duda_sql_db *first;
     struct sql_transactions transactions;
 };
@@ -63,34 +63,34 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 
 /* ---- In a worker ---- */
 
-static struct in_worker *worker_state(struct mk_worker *w)
+static struct sql_worker *sql_worker_of(struct mk_worker *w)
 {
     return mk_worker_data(w, &MK_PLUGIN_OF(duda_sql_db));
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
+    struct sql_worker *sql_worker = mk_mem_zalloc(1, sizeof *sql_worker);
     (void)data;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), mine);
-    return mine ? 0 : -ENOMEM;
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), sql_worker);
+    return sql_worker ? 0 : -ENOMEM;
 }
 
 static void worker_stop(struct mk_worker *w, void *data)
 {
     (void)data;
-    mk_mem_free(worker_state(w));
+    mk_mem_free(sql_worker_of(w));
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), NULL);
 }
 
 int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db)
 {
-    struct in_worker *mine = worker_state(w);
-    for (const struct duda_sql_db *other = mine->first; other; other = other->next)
+    struct sql_worker *sql_worker = sql_worker_of(w);
+    for (const struct duda_sql_db *other = sql_worker->first; other; other = other->next)
         if (mk_str_eq(other->name, db->name))
             return -EEXIST;
-    db->next = mine->first;
-    mine->first = db;
+    db->next = sql_worker->first;
+    sql_worker->first = db;
     return 0;
 }
 
@@ -104,7 +104,7 @@ struct duda_sql_db *duda_sql_find(struct duda_ctx *d, const char *name)
 
 struct duda_sql_db *duda_sql_of(struct mk_worker *w, const char *name)
 {
-    struct duda_sql_db *db = worker_state(w)->first;
+    struct duda_sql_db *db = sql_worker_of(w)->first;
     while (db && !mk_str_eq(db->name, mk_str_from_c(name ? name : "main")))
         db = db->next;
     return db;
@@ -114,12 +114,12 @@ struct duda_sql_db *duda_sql_of(struct mk_worker *w, const char *name)
 
 void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db)
 {
-    return sql_transactions_session(&worker_state(duda_worker(d))->transactions, d, db);
+    return sql_transactions_session(&sql_worker_of(duda_worker(d))->transactions, d, db);
 }
 
-static int set_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *why)
+static int set_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *error_text)
 {
-    result->error = duda_strdup(d, mk_str_from_c(why));
+    result->error = duda_strdup(d, mk_str_from_c(error_text));
     return e;
 }
 
@@ -254,11 +254,11 @@ int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db)
     int e = begin_call(&call, d, db, &result);
     if (e)
         return e;
-    e = sql_transactions_begin(&worker_state(duda_worker(d))->transactions, d, db, &result);
+    e = sql_transactions_begin(&sql_worker_of(duda_worker(d))->transactions, d, db, &result);
     return set_reason(d, package_call_end(&call, e), &result, "BEGIN");
 }
 
-static int finish(struct duda_ctx *d, struct duda_sql_db *db, bool commits)
+static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, bool commits)
 {
     if (!db)
         return -ENODEV;
@@ -267,18 +267,18 @@ static int finish(struct duda_ctx *d, struct duda_sql_db *db, bool commits)
     int e = begin_call(&call, d, db, &result);
     if (e)
         return e;
-    e = sql_transactions_finish(&worker_state(duda_worker(d))->transactions, d, db, &result, commits);
+    e = sql_transactions_finish(&sql_worker_of(duda_worker(d))->transactions, d, db, &result, commits);
     return set_reason(d, package_call_end(&call, e), &result, commits ? "COMMIT" : "ROLLBACK");
 }
 
 int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db)
 {
-    return finish(d, db, true);
+    return finish_transaction(d, db, true);
 }
 
 int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db)
 {
-    return finish(d, db, false);
+    return finish_transaction(d, db, false);
 }
 
 static const char *const needs[] = {"duda", NULL};

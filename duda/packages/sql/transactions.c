@@ -29,7 +29,7 @@ void *sql_transactions_session(const struct sql_transactions *all, const struct 
     return t ? t->session : NULL;
 }
 
-static void end(struct sql_transaction *t, bool over)
+static void end_transaction(struct sql_transaction *t, bool over)
 {
     struct sql_transaction **at = &t->all->first;
     while (*at != t)
@@ -41,7 +41,7 @@ static void end(struct sql_transaction *t, bool over)
 
 static void rollback_abandoned(void *ctx)
 {
-    end(ctx, false);
+    end_transaction(ctx, false);
 }
 
 int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
@@ -69,6 +69,6 @@ int sql_transactions_finish(struct sql_transactions *all, struct duda_ctx *d, st
         return -EINVAL;
     int e = db->ops->finish(d, db, t->session, result, commits);
     (void)duda_undefer(d, rollback_abandoned, t);
-    end(t, e == 0);
+    end_transaction(t, e == 0);
     return e;
 }

@@ -8,7 +8,7 @@ static const char changes[] = "this would change a connection that all handlers 
 static const char belongs[] =
     "this would change a connection that all handlers share: it belongs in a transaction";
 
-static int deny(struct sqlite_session *s, const char *error)
+static int deny_statement(struct sqlite_session *s, const char *error)
 {
     s->refusal = error;
     return SQLITE_DENY;
@@ -33,17 +33,17 @@ static int authorize_pragma(struct sqlite_session *s, const char *pragma, const 
     if (!value || is_allowed_pragma(pragma))
         return SQLITE_OK;
     if (sqlite3_stricmp(pragma, "defer_foreign_keys") != 0) /* SQLite resets it after the transaction */
-        return deny(s, changes);
-    s->is_once = true;
-    return s->use == SQLITE_USE_AUTOCOMMIT ? deny(s, belongs) : SQLITE_OK;
+        return deny_statement(s, changes);
+    s->is_uncached = true;
+    return s->use == SQLITE_USE_AUTOCOMMIT ? deny_statement(s, belongs) : SQLITE_OK;
 }
 
 /* A temporary object would hide a table with the same name from other handlers. */
 static int authorize_temporary(struct sqlite_session *s)
 {
-    s->is_once = true;
+    s->is_uncached = true;
     if (s->use == SQLITE_USE_AUTOCOMMIT)
-        return deny(s, belongs);
+        return deny_statement(s, belongs);
     s->is_changed = true;
     return SQLITE_OK;
 }
@@ -51,7 +51,7 @@ static int authorize_temporary(struct sqlite_session *s)
 void sqlite_authorizer_begin(struct sqlite_session *s, mk_str text)
 {
     mk_str word = mk_str_word(&text);
-    s->is_once = false;
+    s->is_uncached = false;
     s->is_vacuum = mk_str_eq_nocase(mk_str_first(word, 6), MK_STR("VACUUM"));
 }
 
@@ -64,14 +64,14 @@ int sqlite_authorizer_check(void *ctx, int action, const char *a, const char *b,
         return SQLITE_OK;
     switch (action) {
     case SQLITE_TRANSACTION:
-        s->is_once = true;
-        return s->use == SQLITE_USE_INTERNAL ? SQLITE_OK : deny(s, begins);
+        s->is_uncached = true;
+        return s->use == SQLITE_USE_INTERNAL ? SQLITE_OK : deny_statement(s, begins);
     case SQLITE_SAVEPOINT:
-        s->is_once = true;
-        return s->use == SQLITE_USE_AUTOCOMMIT ? deny(s, begins) : SQLITE_OK;
+        s->is_uncached = true;
+        return s->use == SQLITE_USE_AUTOCOMMIT ? deny_statement(s, begins) : SQLITE_OK;
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
-        return deny(s, changes);
+        return deny_statement(s, changes);
     case SQLITE_PRAGMA:
         return authorize_pragma(s, a, b);
     case SQLITE_CREATE_TEMP_INDEX:

@@ -126,7 +126,7 @@ static void close_pool(void *one)
 }
 
 PACKAGE_TYPE(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_pool,
-             "A database of SQLite for services of Duda.", .place = "File", .max = BASES_MAX,
+             "A database of SQLite for services of Duda.", .location = "File", .max = BASES_MAX,
              .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 

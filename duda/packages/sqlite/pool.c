@@ -172,9 +172,9 @@ static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda
 
 static int set_error(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, int e)
 {
-    const char *why = e == -EBUSY ? "more than MaxQueue handlers wait for a thread" : strerror(-e);
+    const char *error_text = e == -EBUSY ? "more than MaxQueue handlers wait for a thread" : strerror(-e);
     if (e && !result->error.len)
-        result->error = duda_sprintf(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), why);
+        result->error = duda_sprintf(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), error_text);
     return e;
 }
 
@@ -192,7 +192,8 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
     return set_error(d, db, result, e);
 }
 
-static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session)
+static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                             void **session)
 {
     struct sqlite_slot *slot;
     int e = acquire_slot(d, (struct sqlite_pool *)db, &slot);
@@ -210,15 +211,15 @@ static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_res
     return e;
 }
 
-static int finish(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
-                  bool commits)
+static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                              struct duda_sql_result *result, bool commits)
 {
     (void)db;
     return run_on_slot(d, session, result, SQLITE_USE_INTERNAL,
                        commits ? MK_STR("COMMIT") : MK_STR("ROLLBACK"), NULL, 0);
 }
 
-static void end(struct duda_sql_db *db, void *session, bool over)
+static void end_transaction(struct duda_sql_db *db, void *session, bool over)
 {
     struct sqlite_slot *slot = session;
     (void)db;
@@ -232,8 +233,10 @@ static void end(struct duda_sql_db *db, void *session, bool over)
     }
 }
 
-static const struct duda_sql_ops ops = {
-    .run_statement = run_statement, .begin = begin, .finish = finish, .release = end};
+static const struct duda_sql_ops ops = {.run_statement = run_statement,
+                                        .begin = begin_transaction,
+                                        .finish = finish_transaction,
+                                        .release = end_transaction};
 
 /* Reports errors at startup, not on the first request. */
 static int check_migrations(struct sqlite_pool *b)

@@ -39,9 +39,9 @@ static int rc_to_errno(int rc, int extended)
     }
 }
 
-static void set_error(struct sqlite_session *s, int error, const char *why)
+static void set_error(struct sqlite_session *s, int error, const char *error_text)
 {
-    duda_sql_rows_fail(&s->rows, error, "SQLITE", s->settings->name, why);
+    duda_sql_rows_fail(&s->rows, error, "SQLITE", s->settings->name, error_text);
 }
 
 static void set_sqlite_error(struct sqlite_session *s, int rc)
@@ -108,11 +108,11 @@ static int open_file(struct sqlite_session *s)
 
 /* Reopens the file afterwards: settings that migrations leave in their connection, such as a PRAGMA, must not
  * affect handlers. */
-static int migrate(struct sqlite_session *s, char *why, size_t size)
+static int migrate_database(struct sqlite_session *s, char *error_text, size_t size)
 {
     bool has_migrated = false;
     int rc = sqlite_migrate(s->handle, s->settings->migrations, s->settings->migrations_of, &has_migrated,
-                            why, size);
+                            error_text, size);
     if (rc || !has_migrated)
         return rc;
     sqlite3_close_v2(s->handle);
@@ -122,14 +122,14 @@ static int migrate(struct sqlite_session *s, char *why, size_t size)
 
 static bool open_session(struct sqlite_session *s)
 {
-    char why[240] = "";
+    char error_text[240] = "";
     int rc = open_file(s);
-    rc = rc ? rc : migrate(s, why, sizeof why);
+    rc = rc ? rc : migrate_database(s, error_text, sizeof error_text);
     rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_authorizer_check, s);
     if (!rc)
         return true;
-    if (why[0])
-        set_error(s, rc_to_errno(rc & 0xff, rc), why);
+    if (error_text[0])
+        set_error(s, rc_to_errno(rc & 0xff, rc), error_text);
     else
         set_sqlite_error(s, rc);
     sqlite_session_close(s);
@@ -139,8 +139,8 @@ static bool open_session(struct sqlite_session *s)
 void sqlite_session_close(struct sqlite_session *s)
 {
     for (size_t i = 0; i < SQLITE_STMT_CACHE_SIZE; i++)
-        sqlite3_finalize(s->kept[i].stmt);
-    memset(s->kept, 0, sizeof s->kept);
+        sqlite3_finalize(s->cached_stmts[i].stmt);
+    memset(s->cached_stmts, 0, sizeof s->cached_stmts);
     sqlite3_close_v2(s->handle);
     s->handle = NULL;
     s->is_changed = false;
@@ -150,9 +150,9 @@ void sqlite_session_close(struct sqlite_session *s)
 
 static struct sqlite_cached_stmt *find_cached_stmt(struct sqlite_session *s, mk_str text)
 {
-    struct sqlite_cached_stmt *oldest = &s->kept[0];
+    struct sqlite_cached_stmt *oldest = &s->cached_stmts[0];
     for (size_t i = 0; i < SQLITE_STMT_CACHE_SIZE; i++) {
-        struct sqlite_cached_stmt *k = &s->kept[i];
+        struct sqlite_cached_stmt *k = &s->cached_stmts[i];
         if (k->stmt && mk_str_eq(mk_str_from_c(sqlite3_sql(k->stmt)), text))
             return k;
         if (k->used < oldest->used)
@@ -187,7 +187,7 @@ static struct sqlite_cached_stmt *prepare_statement(struct sqlite_session *s, mk
             return NULL;
         }
     }
-    k->once = s->is_once;
+    k->is_uncached = s->is_uncached;
     k->used = ++s->n_used;
     return k;
 }
@@ -320,7 +320,7 @@ static void run_statement(struct sqlite_session *s, mk_str text, const struct du
         fetch_rows(s, k->stmt);
     sqlite3_reset(k->stmt);
     sqlite3_clear_bindings(k->stmt);
-    if (k->once) {
+    if (k->is_uncached) {
         sqlite3_finalize(k->stmt);
         *k = (struct sqlite_cached_stmt){.stmt = NULL};
     }

@@ -23,7 +23,7 @@ struct sqlite_settings {
 struct sqlite_cached_stmt {
     sqlite3_stmt *stmt; /* SQLite keeps the text of the statement */
     uint64_t used;
-    bool once; /* context-dependent permissions: authorized again on each use */
+    bool is_uncached; /* context-dependent permissions: authorized again on each use */
 };
 
 /* The context that decides which statements are allowed. */
@@ -36,13 +36,13 @@ enum sqlite_use {
 struct sqlite_session {
     const struct sqlite_settings *settings;
     sqlite3 *handle; /* NULL: not open yet */
-    struct sqlite_cached_stmt kept[SQLITE_STMT_CACHE_SIZE];
+    struct sqlite_cached_stmt cached_stmts[SQLITE_STMT_CACHE_SIZE];
     uint64_t n_used, due_ms;
     atomic_bool is_cancelled; /* set by the loop: interrupt the running statement */
     bool must_roll_back;      /* roll back before the next statement */
     enum sqlite_use use;      /* context of the running statement */
     bool is_changed;          /* a transaction changed the session: reopen it afterwards */
-    bool is_once;             /* `once` of the statement being prepared */
+    bool is_uncached;         /* `once` of the statement being prepared */
     bool is_vacuum;
     const char *refusal; /* reason why the statement is forbidden */
     struct duda_sql_rows rows;

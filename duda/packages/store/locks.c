@@ -19,7 +19,7 @@ struct store_waiter {
     struct store_waiter *next;
     struct mk_timer timer;
     uint64_t lock;
-    bool is_told; /* notified to check the lock */
+    bool is_notified; /* notified to check the lock */
 };
 
 /* Locks with the same hash wake each other's waiters, which is harmless. */
@@ -31,20 +31,20 @@ static uint64_t lock_hash(const struct duda_ctx *d, const struct duda_store *s, 
 
 /* ---- Waiting ---- */
 
-static void tell(struct store_waiter *w)
+static void notify_waiter(struct store_waiter *w)
 {
-    w->is_told = true;
+    w->is_notified = true;
     duda_wait_wake(&w->wait);
 }
 
-static void on_alarm(struct mk_timer *t)
+static void on_wait_timeout(struct mk_timer *t)
 {
-    tell(MK_CONTAINER(t, struct store_waiter, timer));
+    notify_waiter(MK_CONTAINER(t, struct store_waiter, timer));
 }
 
 static void add_waiter(struct store_worker *all, struct store_waiter *w)
 {
-    mk_timer_init(&w->timer, on_alarm);
+    mk_timer_init(&w->timer, on_wait_timeout);
     w->all = all;
     *all->last = w;
     all->last = &w->next;
@@ -68,8 +68,8 @@ static void remove_waiter(struct duda_wait *wait)
 static void wake_first_waiter(struct store_worker *all, uint64_t lock)
 {
     for (struct store_waiter *w = all->waiters; w; w = w->next)
-        if (w->lock == lock && !w->is_told) {
-            tell(w);
+        if (w->lock == lock && !w->is_notified) {
+            notify_waiter(w);
             return;
         }
 }
@@ -99,7 +99,7 @@ static int wait_for_unlock(struct store_waiter *w, uint32_t ms)
     if (e)
         return e;
     mk_timer_stop(&w->timer);
-    w->is_told = false;
+    w->is_notified = false;
     return 0;
 }
 
@@ -141,7 +141,8 @@ static mk_str make_lock_token(struct duda_ctx *d)
     return duda_strdup(d, mk_buf_str(&text));
 }
 
-static int lock(struct store_waiter *w, const struct duda_store_lock *out, uint64_t ttl_ms, uint32_t wait_ms)
+static int acquire_lock(struct store_waiter *w, const struct duda_store_lock *out, uint64_t ttl_ms,
+                        uint32_t wait_ms)
 {
     struct duda_ctx *d = w->wait.d;
     struct store_worker *all = store_worker_get(duda_worker(d));
@@ -170,7 +171,7 @@ int duda_store_lock(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64
     if (!out->key.p || !out->token.p)
         e = -ENOMEM;
     else
-        e = ttl_ms ? lock(&w, out, ttl_ms, wait_ms) : -EINVAL;
+        e = ttl_ms ? acquire_lock(&w, out, ttl_ms, wait_ms) : -EINVAL;
     duda_wait_end(&w.wait);
     return e;
 }

@@ -13,20 +13,20 @@ static uint64_t expiry_time(uint64_t ttl_ms)
 }
 
 /* The table of an entry: locks have a separate table, which values cannot fill. */
-struct spot {
+struct table_entry {
     const struct store_table *table;
     mk_str key;
     unsigned char buf[STORE_SHORT_KEY];
 };
 
-static void find_table(const struct duda_store *s, mk_str key, struct spot *conf)
+static void find_table(const struct duda_store *s, mk_str key, struct table_entry *entry)
 {
     const struct store_worker *all = s->ctx;
-    *conf = (struct spot){.table = &all->table, .key = key};
+    *entry = (struct table_entry){.table = &all->table, .key = key};
     if (key.p[0] == STORE_KEY_LOCK) {
-        conf->table = &all->locks;
-        store_table_hash_key(&all->locks, key, conf->buf);
-        conf->key = mk_str_of((const char *)conf->buf, sizeof conf->buf);
+        entry->table = &all->locks;
+        store_table_hash_key(&all->locks, key, entry->buf);
+        entry->key = mk_str_of((const char *)entry->buf, sizeof entry->buf);
     }
 }
 
@@ -44,72 +44,79 @@ static void *alloc_result(void *ctx, size_t size)
     return duda_alloc(ctx, size);
 }
 
-static int get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
+static int memory_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    struct spot conf;
-    find_table(s, key, &conf);
-    return record_operation(s, store_table_get(conf.table, conf.key, mk_clock_ms(), alloc_result, d, value));
+    struct table_entry entry;
+    find_table(s, key, &entry);
+    return record_operation(s,
+                            store_table_get(entry.table, entry.key, mk_clock_ms(), alloc_result, d, value));
 }
 
-static int put(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int memory_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                            uint64_t ttl_ms)
 {
-    struct spot conf;
+    struct table_entry entry;
     (void)d;
-    find_table(s, key, &conf);
-    return record_operation(s,
-                            store_table_set(conf.table, conf.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
+    find_table(s, key, &entry);
+    return record_operation(
+        s, store_table_set(entry.table, entry.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
 }
 
 /* The client that holds the lock. Requests over a Unix socket come from another server, which has clients of
  * its own. */
-static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store *s, const struct spot *conf)
+static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store *s,
+                               const struct table_entry *entry)
 {
     const struct store_worker *all = s->ctx;
-    const struct mk_request *r = conf->table == &all->locks ? duda_request(d) : NULL;
+    const struct mk_request *r = entry->table == &all->locks ? duda_request(d) : NULL;
     const struct mk_addr *peer = r ? mk_request_client_addr(r) : NULL;
     struct mk_addr client;
     if (!peer || peer->is_unix)
         return 0;
     mk_addr_client(peer, &client);
-    return store_table_client_id(conf->table, mk_str_of((const char *)client.ip, sizeof client.ip));
+    return store_table_client_id(entry->table, mk_str_of((const char *)client.ip, sizeof client.ip));
 }
 
-static int add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int memory_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                            uint64_t ttl_ms)
 {
-    struct spot conf;
-    find_table(s, key, &conf);
-    return record_operation(s, store_table_add_for_client(conf.table, lock_client_id(d, s, &conf), conf.key,
-                                                          value, mk_clock_ms(), expiry_time(ttl_ms)));
+    struct table_entry entry;
+    find_table(s, key, &entry);
+    return record_operation(s,
+                            store_table_add_for_client(entry.table, lock_client_id(d, s, &entry), entry.key,
+                                                       value, mk_clock_ms(), expiry_time(ttl_ms)));
 }
 
-static int remove_value(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
+static int memory_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
 {
-    struct spot conf;
+    struct table_entry entry;
     (void)d;
-    find_table(s, key, &conf);
-    return record_operation(s, store_table_delete_if(conf.table, conf.key, value, mk_clock_ms()));
+    find_table(s, key, &entry);
+    return record_operation(s, store_table_delete_if(entry.table, entry.key, value, mk_clock_ms()));
 }
 
-static int count(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
-                 int64_t *sum)
+static int memory_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta,
+                             uint64_t ttl_ms, int64_t *sum)
 {
-    struct spot conf;
+    struct table_entry entry;
     (void)d;
-    find_table(s, key, &conf);
+    find_table(s, key, &entry);
     return record_operation(
-        s, store_table_incr(conf.table, conf.key, delta, mk_clock_ms(), expiry_time(ttl_ms), sum));
+        s, store_table_incr(entry.table, entry.key, delta, mk_clock_ms(), expiry_time(ttl_ms), sum));
 }
 
-static int replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+static int memory_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+                                uint64_t ttl_ms)
 {
-    struct spot conf;
+    struct table_entry entry;
     (void)d;
-    find_table(s, key, &conf);
+    find_table(s, key, &entry);
     return record_operation(
-        s, store_table_replace(conf.table, conf.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
+        s, store_table_replace(entry.table, entry.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
 }
 
-static int limit(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
+static int memory_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max,
+                                   uint64_t window_ms)
 {
     const struct store_worker *all = s->ctx;
     uint64_t expires = window_ms ? expiry_time(window_ms) : UINT64_MAX;
@@ -118,13 +125,13 @@ static int limit(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t m
                                                         mk_clock_ms(), expires));
 }
 
-static const struct duda_store_ops ops = {.get = get,
-                                          .set = put,
-                                          .add = add,
-                                          .delete_if = remove_value,
-                                          .incr = count,
-                                          .replace = replace,
-                                          .rate_limit = limit};
+static const struct duda_store_ops ops = {.get = memory_store_get,
+                                          .set = memory_store_set,
+                                          .add = memory_store_add,
+                                          .delete_if = memory_store_delete_if,
+                                          .incr = memory_store_incr,
+                                          .replace = memory_store_replace,
+                                          .rate_limit = memory_store_rate_limit};
 
 struct duda_store store_memory_backend(struct store_worker *all)
 {

@@ -75,11 +75,11 @@ static int load(struct mk_config *config, void **data)
         return -ENOMEM;
     shared->generation = store_lock_waiters_new_generation(shared->waiting);
     *data = shared;
-    shared->table.gives_way = true; /* locks are not evicted */
-    size_t part = size / 8 / PAGE * PAGE;
-    int e = store_rate_limiter_init(&shared->counters, memory, part);
-    e = e ? e : store_table_init(&shared->locks, (unsigned char *)memory + part, part);
-    return e ? e : store_table_init(&shared->table, (unsigned char *)memory + 2 * part, size - 2 * part);
+    shared->table.evicts_persistent = true; /* locks are not evicted */
+    size_t shard = size / 8 / PAGE * PAGE;
+    int e = store_rate_limiter_init(&shared->counters, memory, shard);
+    e = e ? e : store_table_init(&shared->locks, (unsigned char *)memory + shard, shard);
+    return e ? e : store_table_init(&shared->table, (unsigned char *)memory + 2 * shard, size - 2 * shard);
 }
 
 /* ---- In a worker ---- */

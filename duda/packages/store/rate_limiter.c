@@ -20,27 +20,28 @@ struct bucket {
     struct counter counters[STORE_RATE_LIMITER_WAYS];
 };
 
-struct store_rate_limiter_part {
+struct store_rate_limiter_shard {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* the key of the first partition counts: clients may choose names */
+    struct mk_hash_key key; /* the key of the first shard counts: clients may choose names */
     pthread_mutex_t lock;
     _Alignas(64) struct bucket lines[];
 };
 
-static struct store_rate_limiter_part *part_at(const struct store_rate_limiter *c, size_t i)
+static struct store_rate_limiter_shard *shard_at(const struct store_rate_limiter *c, size_t i)
 {
-    return (struct store_rate_limiter_part *)(void *)(c->memory + i * c->part_size);
+    return (struct store_rate_limiter_shard *)(void *)(c->memory + i * c->shard_size);
 }
 
 int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t size)
 {
     c->memory = memory;
-    c->part_size = size / STORE_RATE_LIMITER_PARTS / PAGE * PAGE;
-    if (c->part_size < sizeof(struct store_rate_limiter_part) + sizeof(struct bucket))
+    c->shard_size = size / STORE_RATE_LIMITER_SHARDS / PAGE * PAGE;
+    if (c->shard_size < sizeof(struct store_rate_limiter_shard) + sizeof(struct bucket))
         return -EINVAL;
-    c->n_lines = (uint32_t)((c->part_size - sizeof(struct store_rate_limiter_part)) / sizeof(struct bucket));
-    for (size_t i = 0; i < STORE_RATE_LIMITER_PARTS; i++) {
-        struct store_rate_limiter_part *p = part_at(c, i);
+    c->n_lines =
+        (uint32_t)((c->shard_size - sizeof(struct store_rate_limiter_shard)) / sizeof(struct bucket));
+    for (size_t i = 0; i < STORE_RATE_LIMITER_SHARDS; i++) {
+        struct store_rate_limiter_shard *p = shard_at(c, i);
         int e = atomic_load(&p->is_ready) ? 0 : store_shm_mutex_init(&p->lock);
         if (e)
             return e;
@@ -91,8 +92,8 @@ static int count_use(struct bucket *bucket, uint64_t subject, uint64_t max, uint
 int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uint64_t max, uint64_t now,
                              uint64_t expires)
 {
-    uint64_t subject = mk_hash(&part_at(c, 0)->key, key);
-    struct store_rate_limiter_part *p = part_at(c, subject % STORE_RATE_LIMITER_PARTS);
+    uint64_t subject = mk_hash(&shard_at(c, 0)->key, key);
+    struct store_rate_limiter_shard *p = shard_at(c, subject % STORE_RATE_LIMITER_SHARDS);
     int e = store_shm_mutex_lock(&p->lock);
     if (e == -EBUSY)
         return e;

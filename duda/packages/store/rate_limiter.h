@@ -2,27 +2,27 @@
 /* Counters of rate limits, in memory shared by all workers. The table has a fixed size and hashes keys: a new
  * counter replaces an expired one, or else the counter in its bucket that is furthest from its limit. Keys
  * invented by a client thus evict each other, and a counter near its limit stays. If a process dies while it
- * changes one of the 16 partitions, this partition is emptied. */
+ * changes one of the 16 shards, this shard is emptied. */
 #ifndef DUDA_STORE_RATE_LIMITER_H
 #define DUDA_STORE_RATE_LIMITER_H
 
 #include <monkey/str.h>
 
-enum { STORE_RATE_LIMITER_PARTS = 16, STORE_RATE_LIMITER_WAYS = 8 };
+enum { STORE_RATE_LIMITER_SHARDS = 16, STORE_RATE_LIMITER_WAYS = 8 };
 
-struct store_rate_limiter_part;
+struct store_rate_limiter_shard;
 
 struct store_rate_limiter {
     unsigned char *memory;
-    size_t part_size;
-    uint32_t n_lines; /* buckets per partition */
+    size_t shard_size;
+    uint32_t n_lines; /* buckets per shard */
 };
 
 /* Takes zeroed memory of `size` bytes (64 KB or more), or memory already in use. 0 or a negated errno value.
  * Call it in one process, before others use the memory. */
 int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t size);
 /* Counts one use of the key. The window starts with the first use and ends at `expires` (milliseconds). 0;
- * -EDQUOT: more than `max`; -EBUSY: another process holds the partition for too long. */
+ * -EDQUOT: more than `max`; -EBUSY: another process holds the shard for too long. */
 int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uint64_t max, uint64_t now,
                              uint64_t expires);
 

@@ -19,26 +19,26 @@ static mk_str session_key(struct store_key_buf *buf, mk_str id)
     return store_key_format(buf, STORE_KEY_SESSION, MK_STR(""), mk_str_first(id, DUDA_SESSION_ID_LEN));
 }
 
-static int load(struct duda_ctx *d, mk_str id, mk_str *out)
+static int load_session(struct duda_ctx *d, mk_str id, mk_str *out)
 {
     struct store_key_buf buf;
     return session_store(d)->ops->get(d, session_store(d), session_key(&buf, id), out);
 }
 
-static int save(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
+static int save_session(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
 {
     struct store_key_buf buf;
     return session_store(d)->ops->set(d, session_store(d), session_key(&buf, id), data,
                                       (uint64_t)seconds * 1000);
 }
 
-static int drop(struct duda_ctx *d, mk_str id)
+static int delete_session(struct duda_ctx *d, mk_str id)
 {
     struct store_key_buf buf;
     return session_store(d)->ops->delete_if(d, session_store(d), session_key(&buf, id), MK_STR_NULL);
 }
 
-static int replace(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
+static int replace_session(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds)
 {
     struct store_key_buf buf;
     return session_store(d)->ops->replace(d, session_store(d), session_key(&buf, id), data,
@@ -72,7 +72,7 @@ static int load_secret(struct duda_ctx *d, struct store_worker *all)
     return 0;
 }
 
-static int key(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE])
+static int session_secret(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE])
 {
     struct store_worker *all = store_worker_get(duda_worker(d));
     int e = all->has_secret && !is_fresh ? 0 : load_secret(d, all);
@@ -83,7 +83,10 @@ static int key(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESS
 
 void store_sessions_enable(struct store_worker *all)
 {
-    static const struct duda_session_store functions = {
-        .load = load, .save = save, .destroy = drop, .replace = replace, .key = key};
+    static const struct duda_session_store functions = {.load = load_session,
+                                                        .save = save_session,
+                                                        .destroy = delete_session,
+                                                        .replace = replace_session,
+                                                        .key = session_secret};
     duda_session_set_store(all->worker, &functions);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each partition has a lock, buckets, and blocks; an entry is a chain of blocks. When no block is free, the
+/* Each shard has a lock, buckets, and blocks; an entry is a chain of blocks. When no block is free, the
  * CLOCK algorithm walks over the blocks and evicts expired entries, and those not used since its last round.
  * If that is not enough, it also evicts others: values first, then entries that expire first. */
 #include "table.h"
@@ -12,7 +12,7 @@
 
 enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
 /* Limits the steps of the clock hand per call, in addition to those that the value needs: scanning a whole
- * partition would take milliseconds in a large table, and clients can fill it with persistent entries. The
+ * shard would take milliseconds in a large table, and clients can fill it with persistent entries. The
  * next call continues from there. */
 enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
 /* In a large table, the share of a client is estimated from this many blocks. */
@@ -26,7 +26,7 @@ struct entry {
     uint32_t after; /* next entry in the bucket */
     uint32_t bucket;
     uint32_t key_len, value_len;
-    bool stays, is_used;
+    bool is_persistent, is_used;
     uint32_t owner; /* 0: none */
 };
 
@@ -37,44 +37,44 @@ struct block {
     _Alignas(struct entry) char room[BLOCK - 8];
 };
 
-struct store_part {
+struct store_shard {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* the key of the first partition counts: clients may choose names */
+    struct mk_hash_key key; /* the key of the first shard counts: clients may choose names */
     pthread_mutex_t lock;
     uint32_t free, n_free, hand;
     _Alignas(LINE) struct block
         blocks[]; /* a short entry fits into one cache line, so costs one cache miss; buckets follow */
 };
 
-/* A locked partition. */
-struct view {
-    struct store_part *part;
+/* A locked shard. */
+struct locked_shard {
+    struct store_shard *shard;
     uint32_t *buckets;
     uint32_t n, bucket;
     mk_str key;
     uint64_t now;
-    bool gives_way;
+    bool evicts_persistent;
     uint32_t owner; /* owner of a new entry */
 };
 
-static struct store_part *part_at(const struct store_table *t, size_t i)
+static struct store_shard *shard_at(const struct store_table *t, size_t i)
 {
-    return (struct store_part *)(void *)(t->memory + i * t->part_size);
+    return (struct store_shard *)(void *)(t->memory + i * t->shard_size);
 }
 
-static struct block *block_at(const struct view *v, uint32_t i)
+static struct block *block_at(const struct locked_shard *v, uint32_t i)
 {
-    return &v->part->blocks[i - 1];
+    return &v->shard->blocks[i - 1];
 }
 
-static struct entry *entry_at(const struct view *v, uint32_t i)
+static struct entry *entry_at(const struct locked_shard *v, uint32_t i)
 {
     return (struct entry *)(void *)block_at(v, i)->room;
 }
 
 /* ---- Layout ---- */
 
-static uint32_t *buckets_of(struct store_part *p, uint32_t n)
+static uint32_t *buckets_of(struct store_shard *p, uint32_t n)
 {
     return (uint32_t *)(void *)&p->blocks[n];
 }
@@ -84,7 +84,7 @@ static uint32_t bucket_count(uint32_t n)
     return n / BLOCKS_OF_BUCKET + 1;
 }
 
-static void clear_part(struct store_part *p, uint32_t n)
+static void clear_shard(struct store_shard *p, uint32_t n)
 {
     memset(buckets_of(p, n), 0, bucket_count(n) * sizeof(uint32_t));
     for (uint32_t i = 0; i < n; i++) {
@@ -99,22 +99,22 @@ static void clear_part(struct store_part *p, uint32_t n)
 int store_table_init(struct store_table *t, void *memory, size_t size)
 {
     t->memory = memory;
-    t->part_size = size / STORE_PARTS / 4096 * 4096;
-    if (t->part_size < sizeof(struct store_part) + BLOCK + 2 * sizeof(uint32_t))
+    t->shard_size = size / STORE_SHARDS / 4096 * 4096;
+    if (t->shard_size < sizeof(struct store_shard) + BLOCK + 2 * sizeof(uint32_t))
         return -EINVAL;
-    size_t space = t->part_size - sizeof(struct store_part) - 2 * sizeof(uint32_t);
+    size_t space = t->shard_size - sizeof(struct store_shard) - 2 * sizeof(uint32_t);
     size_t n = space / (BLOCK + sizeof(uint32_t) / BLOCKS_OF_BUCKET);
     if (n > UINT32_MAX - 1)
         return -EINVAL;
     t->n_blocks = (uint32_t)n;
-    for (size_t i = 0; i < STORE_PARTS; i++) {
-        struct store_part *p = part_at(t, i);
+    for (size_t i = 0; i < STORE_SHARDS; i++) {
+        struct store_shard *p = shard_at(t, i);
         if (atomic_load(&p->is_ready))
             continue;
         int e = store_shm_mutex_init(&p->lock);
         if (e)
             return e;
-        clear_part(p, t->n_blocks);
+        clear_shard(p, t->n_blocks);
         mk_random(&p->key, sizeof p->key);
         atomic_store(&p->is_ready, 1);
     }
@@ -123,34 +123,34 @@ int store_table_init(struct store_table *t, void *memory, size_t size)
 
 void store_table_hash_key(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY])
 {
-    const uint64_t both[] = {mk_hash(&part_at(t, 0)->key, key), mk_hash(&part_at(t, 1)->key, key)};
+    const uint64_t both[] = {mk_hash(&shard_at(t, 0)->key, key), mk_hash(&shard_at(t, 1)->key, key)};
     memcpy(out, both, sizeof both);
 }
 
 /* ---- Locks ---- */
 
-static int lock(const struct store_table *t, mk_str key, uint64_t now, struct view *v)
+static int lock_shard(const struct store_table *t, mk_str key, uint64_t now, struct locked_shard *v)
 {
-    uint64_t hash = mk_hash(&part_at(t, 0)->key, key);
-    struct store_part *part = part_at(t, hash % STORE_PARTS);
-    *v = (struct view){.part = part,
-                       .buckets = buckets_of(part, t->n_blocks),
-                       .n = t->n_blocks,
-                       .bucket = (uint32_t)(hash >> 32) % bucket_count(t->n_blocks),
-                       .key = key,
-                       .now = now,
-                       .gives_way = t->gives_way};
-    int e = store_shm_mutex_lock(&v->part->lock);
+    uint64_t hash = mk_hash(&shard_at(t, 0)->key, key);
+    struct store_shard *shard = shard_at(t, hash % STORE_SHARDS);
+    *v = (struct locked_shard){.shard = shard,
+                               .buckets = buckets_of(shard, t->n_blocks),
+                               .n = t->n_blocks,
+                               .bucket = (uint32_t)(hash >> 32) % bucket_count(t->n_blocks),
+                               .key = key,
+                               .now = now,
+                               .evicts_persistent = t->evicts_persistent};
+    int e = store_shm_mutex_lock(&v->shard->lock);
     if (e == -EOWNERDEAD) {
-        clear_part(v->part, v->n);
+        clear_shard(v->shard, v->n);
         e = 0;
     }
     return e;
 }
 
-static int unlock(const struct view *v, int e)
+static int unlock_shard(const struct locked_shard *v, int e)
 {
-    pthread_mutex_unlock(&v->part->lock);
+    pthread_mutex_unlock(&v->shard->lock);
     return e;
 }
 
@@ -167,7 +167,7 @@ static struct cursor value_start(uint32_t first)
     return (struct cursor){first, sizeof(struct entry)};
 }
 
-static mk_str next_piece(const struct view *v, struct cursor *p, size_t max)
+static mk_str next_piece(const struct locked_shard *v, struct cursor *p, size_t max)
 {
     struct block *b = block_at(v, p->block);
     if (p->at == sizeof b->room && b->next) {
@@ -180,7 +180,7 @@ static mk_str next_piece(const struct view *v, struct cursor *p, size_t max)
     return piece;
 }
 
-static bool text_matches(const struct view *v, struct cursor *p, mk_str text)
+static bool text_matches(const struct locked_shard *v, struct cursor *p, mk_str text)
 {
     const struct block *b = block_at(v, p->block);
     bool same = true;
@@ -196,7 +196,7 @@ static bool text_matches(const struct view *v, struct cursor *p, mk_str text)
     return same;
 }
 
-static void copy_text_in(const struct view *v, struct cursor *p, mk_str text)
+static void copy_text_in(const struct locked_shard *v, struct cursor *p, mk_str text)
 {
     while (text.len) {
         struct block *b = block_at(v, p->block);
@@ -213,7 +213,7 @@ static void copy_text_in(const struct view *v, struct cursor *p, mk_str text)
 
 /* ---- Entries ---- */
 
-static void drop_entry(const struct view *v, uint32_t first)
+static void drop_entry(const struct locked_shard *v, uint32_t first)
 {
     const struct entry *e = entry_at(v, first);
     uint32_t *at = &v->buckets[e->bucket], last = first;
@@ -222,21 +222,21 @@ static void drop_entry(const struct view *v, uint32_t first)
     *at = e->after;
     for (;; last = block_at(v, last)->next) {
         block_at(v, last)->state = FREE;
-        v->part->n_free++;
+        v->shard->n_free++;
         if (!block_at(v, last)->next)
             break;
     }
-    block_at(v, last)->next = v->part->free;
-    v->part->free = first;
+    block_at(v, last)->next = v->shard->free;
+    v->shard->free = first;
 }
 
-static bool is_expired(const struct view *v, const struct entry *e)
+static bool is_expired(const struct locked_shard *v, const struct entry *e)
 {
     return e->expires && e->expires <= v->now;
 }
 
 /* 0: not found. */
-static uint32_t find_entry(const struct view *v, struct cursor *value)
+static uint32_t find_entry(const struct locked_shard *v, struct cursor *value)
 {
     for (uint32_t i = v->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
         struct entry *e = entry_at(v, i);
@@ -254,10 +254,10 @@ static uint32_t find_entry(const struct view *v, struct cursor *value)
     return 0;
 }
 
-static void sweep_entry(const struct view *v, uint32_t i)
+static void sweep_entry(const struct locked_shard *v, uint32_t i)
 {
     struct entry *e = entry_at(v, i);
-    if (is_expired(v, e) || (!e->stays && !e->is_used))
+    if (is_expired(v, e) || (!e->is_persistent && !e->is_used))
         drop_entry(v, i);
     else
         e->is_used = false;
@@ -274,36 +274,36 @@ static size_t sweep_steps(size_t n)
     return STEPS + STEPS_OF_BLOCK * n;
 }
 
-static uint32_t advance_hand(const struct view *v)
+static uint32_t advance_clock_hand(const struct locked_shard *v)
 {
-    uint32_t i = v->part->hand;
-    v->part->hand = i < v->n ? i + 1 : 1;
+    uint32_t i = v->shard->hand;
+    v->shard->hand = i < v->n ? i + 1 : 1;
     return i;
 }
 
-static bool sweep_blocks(const struct view *v, size_t n)
+static bool sweep_blocks(const struct locked_shard *v, size_t n)
 {
-    for (size_t steps = sweep_steps(n); v->part->n_free < n && steps; steps--) {
-        uint32_t i = advance_hand(v);
+    for (size_t steps = sweep_steps(n); v->shard->n_free < n && steps; steps--) {
+        uint32_t i = advance_clock_hand(v);
         if (block_at(v, i)->state == FIRST)
             sweep_entry(v, i);
     }
-    return v->part->n_free >= n;
+    return v->shard->n_free >= n;
 }
 
 /* Values before persistent entries; then by expiry time, where 0 is never. */
 static bool is_evicted_before(const struct entry *a, const struct entry *b)
 {
-    return a->stays != b->stays ? b->stays : a->expires - 1 < b->expires - 1;
+    return a->is_persistent != b->is_persistent ? b->is_persistent : a->expires - 1 < b->expires - 1;
 }
 
 /* The best entry to evict among the next ones under the clock hand; 0: none. */
-static uint32_t find_eviction(const struct view *v, uint32_t old)
+static uint32_t find_eviction(const struct locked_shard *v, uint32_t old)
 {
     uint32_t best = 0;
     unsigned n = 0;
     for (uint32_t steps = 0; steps < v->n && n < SAMPLE && !(best && steps >= STEPS); steps++) {
-        uint32_t i = advance_hand(v);
+        uint32_t i = advance_clock_hand(v);
         if (block_at(v, i)->state != FIRST || i == old)
             continue;
         n++;
@@ -313,36 +313,36 @@ static uint32_t find_eviction(const struct view *v, uint32_t old)
     return best;
 }
 
-static bool evict_entries(const struct view *v, size_t n, uint32_t old)
+static bool evict_entries(const struct locked_shard *v, size_t n, uint32_t old)
 {
     uint32_t i;
-    while (v->part->n_free < n && (i = find_eviction(v, old)))
+    while (v->shard->n_free < n && (i = find_eviction(v, old)))
         drop_entry(v, i);
-    return v->part->n_free >= n;
+    return v->shard->n_free >= n;
 }
 
 /* The entry to be replaced counts as free, but stays until the operation is sure to succeed. */
-static bool reserve_blocks(const struct view *v, size_t n, uint32_t old)
+static bool reserve_blocks(const struct locked_shard *v, size_t n, uint32_t old)
 {
     if (!old)
-        return sweep_blocks(v, n) || (v->gives_way && evict_entries(v, n, 0));
+        return sweep_blocks(v, n) || (v->evicts_persistent && evict_entries(v, n, 0));
     struct entry *e = entry_at(v, old);
     size_t has = blocks_needed(e->key_len, e->value_len);
-    bool stays = e->stays;
-    e->stays = true;
+    bool is_persistent = e->is_persistent;
+    e->is_persistent = true;
     size_t more = n > has ? n - has : 0;
-    bool is_enough = sweep_blocks(v, more) || (v->gives_way && evict_entries(v, more, old));
-    e->stays = stays;
-    return is_enough;
+    bool is_reserved = sweep_blocks(v, more) || (v->evicts_persistent && evict_entries(v, more, old));
+    e->is_persistent = is_persistent;
+    return is_reserved;
 }
 
 /* Does its client own half of the memory? Examines the blocks, because a dying process could leave a counter
  * wrong. */
-static bool exceeds_client_share(const struct view *v)
+static bool exceeds_client_share(const struct locked_shard *v)
 {
     uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,
-             at = v->part->hand % stride + 1, own = 0;
-    if (!v->owner || v->n - v->part->n_free < v->n / 2)
+             at = v->shard->hand % stride + 1, own = 0;
+    if (!v->owner || v->n - v->shard->n_free < v->n / 2)
         return false;
     for (uint32_t i = 0; i < n; i++, at += stride) {
         const struct entry *e = entry_at(v, at);
@@ -352,22 +352,23 @@ static bool exceeds_client_share(const struct view *v)
 }
 
 /* A chain of n blocks, which must be available. */
-static uint32_t alloc_blocks(const struct view *v, size_t n)
+static uint32_t alloc_blocks(const struct locked_shard *v, size_t n)
 {
-    uint32_t first = v->part->free, last = first;
+    uint32_t first = v->shard->free, last = first;
     block_at(v, first)->state = FIRST;
     for (size_t i = 1; i < n; i++) {
         last = block_at(v, last)->next;
         block_at(v, last)->state = LATER;
     }
-    v->part->free = block_at(v, last)->next;
-    v->part->n_free -= (uint32_t)n;
+    v->shard->free = block_at(v, last)->next;
+    v->shard->n_free -= (uint32_t)n;
     block_at(v, last)->next = 0;
     return first;
 }
 
 /* Writes a new entry in place of `old` (0: none), which stays on failure. */
-static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_t expires, bool stays)
+static int write_entry(const struct locked_shard *v, uint32_t old, mk_str value, uint64_t expires,
+                       bool is_persistent)
 {
     size_t n = blocks_needed(v->key.len, value.len);
     if (value.len > STORE_VALUE_MAX || n > v->n)
@@ -382,7 +383,7 @@ static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_
                                          .bucket = v->bucket,
                                          .key_len = (uint32_t)v->key.len,
                                          .value_len = (uint32_t)value.len,
-                                         .stays = stays,
+                                         .is_persistent = is_persistent,
                                          .owner = v->owner};
     struct cursor p = value_start(first);
     copy_text_in(v, &p, v->key);
@@ -394,7 +395,8 @@ static int write_entry(const struct view *v, uint32_t old, mk_str value, uint64_
 /* ---- Interface ---- */
 
 /* NUL-terminates the value. */
-static int copy_value_out(const struct view *v, struct cursor *p, size_t len, char *out, mk_str *value)
+static int copy_value_out(const struct locked_shard *v, struct cursor *p, size_t len, char *out,
+                          mk_str *value)
 {
     if (!out)
         return -ENOMEM;
@@ -411,28 +413,28 @@ static int copy_value_out(const struct view *v, struct cursor *p, size_t len, ch
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value)
 {
-    struct view v;
+    struct locked_shard v;
     struct cursor p;
-    int e = lock(t, key, now, &v);
+    int e = lock_shard(t, key, now, &v);
     if (e)
         return e;
     uint32_t i = find_entry(&v, &p);
     size_t len = i ? entry_at(&v, i)->value_len : 0;
-    return unlock(&v, i ? copy_value_out(&v, &p, len, alloc(ctx, len + 1), value) : -ENOENT);
+    return unlock_shard(&v, i ? copy_value_out(&v, &p, len, alloc(ctx, len + 1), value) : -ENOENT);
 }
 
 static int set_value(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires,
                      bool must_exist)
 {
-    struct view v;
+    struct locked_shard v;
     struct cursor p;
-    int e = lock(t, key, now, &v);
+    int e = lock_shard(t, key, now, &v);
     if (e)
         return e;
     uint32_t old = find_entry(&v, &p);
     if (!old && must_exist)
-        return unlock(&v, -ENOENT);
-    return unlock(&v, write_entry(&v, old, value, expires, false));
+        return unlock_shard(&v, -ENOENT);
+    return unlock_shard(&v, write_entry(&v, old, value, expires, false));
 }
 
 int store_table_set(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
@@ -448,15 +450,15 @@ int store_table_replace(const struct store_table *t, mk_str key, mk_str value, u
 int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_str key, mk_str value,
                                uint64_t now, uint64_t expires)
 {
-    struct view v;
+    struct locked_shard v;
     struct cursor p;
-    int e = lock(t, key, now, &v);
+    int e = lock_shard(t, key, now, &v);
     if (e)
         return e;
     v.owner = owner;
     if (find_entry(&v, &p))
-        return unlock(&v, -EEXIST);
-    return unlock(&v, exceeds_client_share(&v) ? -EDQUOT : write_entry(&v, 0, value, expires, true));
+        return unlock_shard(&v, -EEXIST);
+    return unlock_shard(&v, exceeds_client_share(&v) ? -EDQUOT : write_entry(&v, 0, value, expires, true));
 }
 
 int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
@@ -466,27 +468,27 @@ int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint6
 
 uint32_t store_table_client_id(const struct store_table *t, mk_str address)
 {
-    uint32_t owner = (uint32_t)mk_hash(&part_at(t, 0)->key, address);
+    uint32_t owner = (uint32_t)mk_hash(&shard_at(t, 0)->key, address);
     return owner ? owner : 1;
 }
 
 int store_table_delete_if(const struct store_table *t, mk_str key, mk_str value, uint64_t now)
 {
-    struct view v;
+    struct locked_shard v;
     struct cursor p;
-    int e = lock(t, key, now, &v);
+    int e = lock_shard(t, key, now, &v);
     if (e)
         return e;
     uint32_t i = find_entry(&v, &p);
     if (value.p && (!i || entry_at(&v, i)->value_len != value.len || !text_matches(&v, &p, value)))
-        return unlock(&v, -ESTALE);
+        return unlock_shard(&v, -ESTALE);
     if (i)
         drop_entry(&v, i);
-    return unlock(&v, i ? 0 : -ENOENT);
+    return unlock_shard(&v, i ? 0 : -ENOENT);
 }
 
 /* Numbers are decimal text, as in other stores. */
-static int parse_number(const struct view *v, uint32_t i, struct cursor *p, int64_t *out)
+static int parse_number(const struct locked_shard *v, uint32_t i, struct cursor *p, int64_t *out)
 {
     char buf[24];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
@@ -504,7 +506,7 @@ static int parse_number(const struct view *v, uint32_t i, struct cursor *p, int6
     return 0;
 }
 
-static int increment(const struct view *v, int64_t delta, uint64_t expires, int64_t *sum)
+static int increment_value(const struct locked_shard *v, int64_t delta, uint64_t expires, int64_t *sum)
 {
     char buf[24];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
@@ -523,7 +525,7 @@ static int increment(const struct view *v, int64_t delta, uint64_t expires, int6
 int store_table_incr(const struct store_table *t, mk_str key, int64_t delta, uint64_t now, uint64_t expires,
                      int64_t *sum)
 {
-    struct view v;
-    int e = lock(t, key, now, &v);
-    return e ? e : unlock(&v, increment(&v, delta, expires, sum));
+    struct locked_shard v;
+    int e = lock_shard(t, key, now, &v);
+    return e ? e : unlock_shard(&v, increment_value(&v, delta, expires, sum));
 }

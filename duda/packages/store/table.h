@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and values in memory shared by all workers. Independent of workers. If a process dies while it changes
- * one of the 16 partitions, this partition is emptied. */
+ * one of the 16 shards, this shard is emptied. */
 #ifndef DUDA_STORE_TABLE_H
 #define DUDA_STORE_TABLE_H
 
 #include <monkey/buf.h>
 #include <stdint.h>
 
-enum { STORE_PARTS = 16, STORE_VALUE_MAX = 64 << 10 };
+enum { STORE_SHARDS = 16, STORE_VALUE_MAX = 64 << 10 };
 
-struct store_part;
+struct store_shard;
 
 struct store_table {
     unsigned char *memory;
-    size_t part_size;
-    uint32_t n_blocks; /* blocks per partition */
-    bool gives_way;    /* as a last resort, evicts persistent entries: the first to expire */
+    size_t shard_size;
+    uint32_t n_blocks;      /* blocks per shard */
+    bool evicts_persistent; /* as a last resort, evicts persistent entries: the first to expire */
 };
 
 /* Takes zeroed memory of `size` bytes (1 MB or more), or memory already in use. 0 or a negated errno value.
@@ -24,7 +24,7 @@ int store_table_init(struct store_table *t, void *memory, size_t size);
 
 /* Times are milliseconds of one clock; an entry lives until `expires` (0: until it is evicted). Results: 0,
  * -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: too long; -ENOSPC: the entries that one call examines may not
- * be evicted; -EBUSY: another process holds a partition for too long. */
+ * be evicted; -EBUSY: another process holds a shard for too long. */
 /* alloc() returns a buffer of the requested size, or NULL: -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value);

@@ -24,14 +24,14 @@ static void close_pipe(int *fd, struct mk_watcher **watcher)
 static void record_start(struct duda_subprocess *c)
 {
     c->meter = mk_worker_data(duda_worker(c->d), &MK_PLUGIN_OF(duda_subprocess));
-    c->begun_us = package_meter_begin(c->meter);
+    c->began_us = package_meter_begin(c->meter);
 }
 
 /* Any exit code is a result; a failed start, or a kill by us, is a failure. */
 static void record_end(struct duda_subprocess *c, int e)
 {
     if (!c->is_counted)
-        mk_meter_end(c->meter, mk_clock_us() - c->begun_us, e < 0);
+        mk_meter_end(c->meter, mk_clock_us() - c->began_us, e < 0);
     c->is_counted = true;
 }
 
@@ -44,7 +44,7 @@ static void on_ready(void *ctx, unsigned which)
     duda_wait_wake(&c->wait);
 }
 
-static void say(void *ctx, mk_str line)
+static void log_stderr_line(void *ctx, mk_str line)
 {
     const struct duda_subprocess *c = ctx;
     duda_log(c->d, MK_LOG_WARN, "duda-subprocess: %.*s", MK_STR_ARG(line));
@@ -177,7 +177,7 @@ int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d, const stru
 {
     struct ends theirs = {-1, -1, -1};
     *c = (struct duda_subprocess){.d = d, .in = -1, .out = -1, .err = -1};
-    c->errors = (struct mk_cgi_stderr){.on_line = say,
+    c->errors = (struct mk_cgi_stderr){.on_line = log_stderr_line,
                                        .ctx = c,
                                        .remaining = ERRORS_MAX,
                                        .limit_message = "(the rest of what it says is not logged)"};

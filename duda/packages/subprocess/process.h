@@ -21,7 +21,7 @@ struct duda_subprocess {
     struct mk_watcher *in_ready, *out_ready, *err_ready;
     struct mk_cgi_stderr errors;
     uint64_t *meter;
-    uint64_t begun_us;
+    uint64_t began_us;
     bool is_counted;
     bool ended;
     int status;  /* after the exit: as in waitpid(2); negative: the error that prevented the start */

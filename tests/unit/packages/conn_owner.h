@@ -46,51 +46,51 @@ struct question {
     int error;
 };
 
-static void on_connect(struct package_conn *l)
+static void on_connect(struct package_conn *conn)
 {
     connected_ms[n_connects++ % 64] = now_ms;
-    package_conn_set_state(l, PACKAGE_CONN_CONNECTING);
+    package_conn_set_state(conn, PACKAGE_CONN_CONNECTING);
     if (is_refused)
-        package_conn_fail_errno(l, -ECONNREFUSED);
+        package_conn_fail_errno(conn, -ECONNREFUSED);
 }
 
-static void on_close(struct package_conn *l)
+static void on_close(struct package_conn *conn)
 {
-    (void)l;
+    (void)conn;
     n_closes++;
 }
 
-static void on_up(struct package_conn *l)
+static void on_up(struct package_conn *conn)
 {
-    assert_true(package_conn_is_ready(l));
+    assert_true(package_conn_is_ready(conn));
     n_ups++;
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    assert_int_equal(l->state.state, PACKAGE_CONN_DOWN);
-    assert_null(l->sent.first);
+    assert_int_equal(conn->state.state, PACKAGE_CONN_DOWN);
+    assert_null(conn->sent.first);
     down_with = error;
     n_downs++;
 }
 
-static void on_late(struct package_conn *l)
+static void on_late(struct package_conn *conn)
 {
-    assert_int_not_equal(l->state.state, PACKAGE_CONN_DOWN);
+    assert_int_not_equal(conn->state.state, PACKAGE_CONN_DOWN);
     n_late++;
 }
 
-static void send_all(struct package_conn *l)
+static void send_all(struct package_conn *conn)
 {
-    assert_int_equal(l->state.state, PACKAGE_CONN_READY);
-    package_request_queue_append(&l->sent, &l->waiting);
+    assert_int_equal(conn->state.state, PACKAGE_CONN_READY);
+    package_request_queue_append(&conn->sent, &conn->waiting);
     n_sends++;
 }
 
-static void finish(struct package_conn *l, struct package_request *r, int error, bool is_sent)
+static void finish(struct package_conn *conn, struct package_request *r, int error, bool is_sent)
 {
     struct question *q = (struct question *)r;
-    (void)l;
+    (void)conn;
     assert_false(q->is_over);
     *q = (struct question){.is_over = true, .was_sent = is_sent, .error = error};
 }

@@ -9,7 +9,7 @@
 /* ---- States ---- */
 
 /* Enters this state from DOWN. */
-static void reach(struct package_conn *l, enum package_conn_state to)
+static void reach(struct package_conn *conn, enum package_conn_state to)
 {
     static const enum package_conn_state before[] = {[PACKAGE_CONN_RESOLVING] = PACKAGE_CONN_DOWN,
                                                      [PACKAGE_CONN_CONNECTING] = PACKAGE_CONN_DOWN,
@@ -18,8 +18,8 @@ static void reach(struct package_conn *l, enum package_conn_state to)
                                                      [PACKAGE_CONN_EXCLUSIVE] = PACKAGE_CONN_READY};
     if (to == PACKAGE_CONN_DOWN)
         return;
-    reach(l, before[to]);
-    package_conn_set_state(l, to);
+    reach(conn, before[to]);
+    package_conn_set_state(conn, to);
 }
 
 /* Runs in a child process, because a forbidden transition aborts. */
@@ -29,10 +29,10 @@ static bool may_move(enum package_conn_state from, enum package_conn_state to)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
-        struct package_conn l = {.ops = &ops, .name = MK_STR("main")};
-        reach(&l, from);
-        package_conn_set_state(&l, to);
-        _exit(l.state.state == to ? 0 : 1);
+        struct package_conn conn = {.ops = &ops, .name = MK_STR("main")};
+        reach(&conn, from);
+        package_conn_set_state(&conn, to);
+        _exit(conn.state.state == to ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFEXITED(status)) {
@@ -62,12 +62,13 @@ static void conn_state_distinguishes_attempt_from_connection(void **state)
 {
     (void)state;
     for (int i = PACKAGE_CONN_DOWN; i <= PACKAGE_CONN_EXCLUSIVE; i++) {
-        struct package_conn l = {.ops = &ops};
-        reach(&l, (enum package_conn_state)i);
+        struct package_conn conn = {.ops = &ops};
+        reach(&conn, (enum package_conn_state)i);
         bool opens =
             i == PACKAGE_CONN_RESOLVING || i == PACKAGE_CONN_CONNECTING || i == PACKAGE_CONN_HANDSHAKE;
-        assert_int_equal(package_conn_is_opening(&l), opens);
-        assert_int_equal(package_conn_is_ready(&l), i == PACKAGE_CONN_READY || i == PACKAGE_CONN_EXCLUSIVE);
+        assert_int_equal(package_conn_is_opening(&conn), opens);
+        assert_int_equal(package_conn_is_ready(&conn),
+                         i == PACKAGE_CONN_READY || i == PACKAGE_CONN_EXCLUSIVE);
     }
 }
 
@@ -322,7 +323,7 @@ static void conn_immediate_reconnect_is_not_logged(void **state)
     package_conn_fail(&link_, -ECONNRESET, "the server has closed the connection");
     bring_up();
     assert_int_equal(n_logged, 0);
-    assert_string_equal(link_.why, "[REDIS] main: the server has closed the connection");
+    assert_string_equal(link_.error_text, "[REDIS] main: the server has closed the connection");
     assert_string_equal(package_conn_error_reason(&link_), "the server has closed the connection");
 }
 
@@ -359,10 +360,10 @@ static void conn_error_text_is_one_bounded_line(void **state)
     memset(server, 's', sizeof server);
     memset(reason, 'r', sizeof reason);
     package_conn_set_error(&link_, MK_STR(" FATAL:\n no such database\n"));
-    assert_string_equal(link_.why, "[REDIS] main: FATAL:  no such database");
+    assert_string_equal(link_.error_text, "[REDIS] main: FATAL:  no such database");
     link_.server = mk_str_of(server, sizeof server);
     package_conn_set_error(&link_, mk_str_of(reason, sizeof reason));
-    assert_int_equal(strlen(link_.why), PACKAGE_CONN_ERROR_MAX - 1);
+    assert_int_equal(strlen(link_.error_text), PACKAGE_CONN_ERROR_MAX - 1);
     assert_int_equal(strspn(package_conn_error_reason(&link_), "r"),
                      strlen(package_conn_error_reason(&link_)));
     assert_true(strlen(package_conn_error_reason(&link_)) > 300);
@@ -375,7 +376,7 @@ static void conn_error_text_can_be_copied(void **state)
     package_conn_set_error(&link_, MK_STR("before"));
     package_conn_set_error(&other, MK_STR("it is full"));
     package_conn_copy_error(&link_, &other);
-    assert_string_equal(link_.why, "[REDIS] the other, far: it is full");
+    assert_string_equal(link_.error_text, "[REDIS] the other, far: it is full");
     assert_string_equal(package_conn_error_reason(&link_), "it is full");
 }
 
@@ -436,5 +437,5 @@ int main(void)
         fixture_test(conn_error_code_is_mapped_for_handlers, setup, teardown),
         fixture_test(conn_strerror_explains_failed_resolution, setup, teardown),
     };
-    return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("package_conn", tests, NULL, NULL);
 }

@@ -271,11 +271,11 @@ static void request_fini_fails_all(void **state)
 
 static void request_conn_init_without_memory_fails(void **state)
 {
-    struct package_conn l = {0};
+    struct package_conn conn = {0};
     (void)state;
     is_out_of_memory = true;
-    assert_int_equal(package_conn_init(&l, NULL, &ops, MK_STR("main"), TIMEOUT), -ENOMEM);
-    package_conn_fini(&l);
+    assert_int_equal(package_conn_init(&conn, NULL, &ops, MK_STR("main"), TIMEOUT), -ENOMEM);
+    package_conn_fini(&conn);
 }
 
 int main(void)
@@ -298,5 +298,5 @@ int main(void)
         fixture_test(request_fini_fails_all, setup, teardown),
         fixture_test(request_conn_init_without_memory_fails, setup, teardown),
     };
-    return cmocka_run_group_tests_name("link requests", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("package_conn requests", tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static enum { READS, CLOSES, OPENS_ANOTHER } does;
 static void on_connected(struct package_stream *s)
 {
     n_connected++;
-    package_conn_mark_ready(&s->link);
+    package_conn_mark_ready(&s->base);
 }
 
 static void on_bytes(struct package_stream *s, mk_str bytes)
@@ -96,10 +96,10 @@ static void on_bytes(struct package_stream *s, mk_str bytes)
     n_pieces++;
     n_bytes += bytes.len;
     if (does != READS)
-        package_conn_fail(&s->link, -EPROTO, "odd");
+        package_conn_fail(&s->base, -EPROTO, "odd");
     if (does == OPENS_ANOTHER) {
         conn_state = -EAGAIN;
-        package_conn_open(&s->link);
+        package_conn_open(&s->base);
     }
 }
 
@@ -109,15 +109,15 @@ static void on_ready(struct package_stream *s)
     n_ready++;
 }
 
-static void on_down(struct package_conn *l, int error)
+static void on_down(struct package_conn *conn, int error)
 {
-    assert_null(((struct package_stream *)l)->conn);
+    assert_null(((struct package_stream *)conn)->upstream_conn);
     down_with = error;
 }
 
 static const struct package_stream_ops reading = {.on_connected = on_connected, .on_bytes = on_bytes};
 static const struct package_stream_ops telling = {.on_connected = on_connected, .on_ready = on_ready};
-static const struct package_conn_ops link_ops = {
+static const struct package_conn_ops package_ops = {
     .section = "REDIS", .connect = package_stream_connect, .close = package_stream_close, .on_down = on_down};
 
 static void setup(void)
@@ -132,12 +132,12 @@ static void setup(void)
     takes = 1 << 30;
     does = READS;
     package_stream_init(&stream, &reading, NULL);
-    assert_int_equal(package_conn_init(&stream.link, NULL, &link_ops, MK_STR("main"), 1000), 0);
+    assert_int_equal(package_conn_init(&stream.base, NULL, &package_ops, MK_STR("main"), 1000), 0);
 }
 
 static void teardown(void)
 {
-    package_conn_fini(&stream.link);
+    package_conn_fini(&stream.base);
     assert_int_equal(n_acquired, n_released);
     assert_int_equal(n_open, 0);
     assert_int_equal(timer_at, 0);
@@ -145,8 +145,8 @@ static void teardown(void)
 
 static void bring_up(void)
 {
-    package_conn_open(&stream.link);
-    assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_READY));
+    package_conn_open(&stream.base);
+    assert_true(package_conn_is_in_state(&stream.base, PACKAGE_CONN_READY));
     n_reads = 0;
 }
 
@@ -155,7 +155,7 @@ static void bring_up(void)
 static void stream_acquires_a_fresh_connection_to_any_server(void **state)
 {
     (void)state;
-    package_conn_open(&stream.link);
+    package_conn_open(&stream.base);
     assert_true(asked_for.fresh && !asked_for.address.p);
     assert_int_equal(asked_for.server, -1);
     assert_int_equal(n_connected, 1);
@@ -165,7 +165,7 @@ static void stream_acquires_connection_to_given_address(void **state)
 {
     (void)state;
     stream.to = MK_STR("127.0.0.1:6380");
-    package_conn_open(&stream.link);
+    package_conn_open(&stream.base);
     assert_str(asked_for.address, "127.0.0.1:6380");
 }
 
@@ -173,7 +173,7 @@ static void stream_waits_for_the_connection(void **state)
 {
     (void)state;
     conn_state = -EAGAIN;
-    package_conn_open(&stream.link);
+    package_conn_open(&stream.base);
     ready(ready_ctx, MK_WRITABLE);
     assert_int_equal(n_connected, 0);
     assert_int_equal(n_reads, 0);
@@ -187,9 +187,9 @@ static void stream_connect_error_is_mapped_for_handlers(void **state)
 {
     (void)state;
     conn_state = -ENOENT;
-    package_conn_open(&stream.link);
+    package_conn_open(&stream.base);
     assert_int_equal(down_with, -ECONNREFUSED);
-    assert_string_equal(package_conn_error_reason(&stream.link), strerror(ENOENT));
+    assert_string_equal(package_conn_error_reason(&stream.base), strerror(ENOENT));
     assert_int_equal(n_connected + n_reads, 0);
 }
 
@@ -197,7 +197,7 @@ static void stream_without_memory_for_connection_fails(void **state)
 {
     (void)state;
     has_no_memory = true;
-    package_conn_open(&stream.link);
+    package_conn_open(&stream.base);
     assert_int_equal(down_with, -ENOMEM);
 }
 
@@ -205,7 +205,7 @@ static void stream_without_on_bytes_notifies_owner(void **state)
 {
     (void)state;
     stream.ops = &telling;
-    package_conn_open(&stream.link);
+    package_conn_open(&stream.base);
     assert_int_equal(n_ready, 1);
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(n_ready, 2);
@@ -253,7 +253,7 @@ static void stream_without_memory_for_output_fails(void **state)
     stream.out.failed = true;
     package_stream_flush(&stream);
     assert_int_equal(down_with, -ENOMEM);
-    assert_string_equal(package_conn_error_reason(&stream.link), "out of memory for commands");
+    assert_string_equal(package_conn_error_reason(&stream.base), "out of memory for commands");
     assert_false(stream.out.failed);
 }
 
@@ -295,7 +295,7 @@ static void stream_reads_all_tls_records(void **state)
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(n_reads, 3);
     assert_int_equal(n_pieces, 2);
-    assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_READY));
+    assert_true(package_conn_is_in_state(&stream.base, PACKAGE_CONN_READY));
 }
 
 static void stream_reads_until_eof(void **state)
@@ -310,7 +310,7 @@ static void stream_reads_until_eof(void **state)
         ready(ready_ctx, MK_READABLE | ends[i]);
         assert_int_equal(n_pieces, i + 1);
         assert_int_equal(down_with, -ECONNRESET);
-        assert_string_equal(package_conn_error_reason(&stream.link), "the server has closed the connection");
+        assert_string_equal(package_conn_error_reason(&stream.base), "the server has closed the connection");
         memset(reads, 0, sizeof reads);
     }
 }
@@ -322,7 +322,7 @@ static void stream_read_error_closes_it(void **state)
     reads[0] = -ETIMEDOUT;
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(down_with, -ETIMEDOUT);
-    assert_string_equal(package_conn_error_reason(&stream.link), strerror(ETIMEDOUT));
+    assert_string_equal(package_conn_error_reason(&stream.base), strerror(ETIMEDOUT));
 }
 
 static void stream_closed_by_reader_is_not_read(void **state)
@@ -343,7 +343,7 @@ static void stream_reopened_by_reader_is_read_when_connected(void **state)
     reads[0] = reads[1] = ROOM;
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(n_reads, 1);
-    assert_true(package_conn_is_in_state(&stream.link, PACKAGE_CONN_CONNECTING));
+    assert_true(package_conn_is_in_state(&stream.base, PACKAGE_CONN_CONNECTING));
 }
 
 int main(void)
@@ -366,5 +366,5 @@ int main(void)
         fixture_test(stream_closed_by_reader_is_not_read, setup, teardown),
         fixture_test(stream_reopened_by_reader_is_read_when_connected, setup, teardown),
     };
-    return cmocka_run_group_tests_name("link stream", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("package_conn stream", tests, NULL, NULL);
 }

@@ -16,8 +16,8 @@ static mk_str hex(mk_str bytes)
 static mk_str bytes(const char *digits)
 {
     static char rooms[4][256];
-    static unsigned turn;
-    struct mk_buf out = mk_buf_fixed(rooms[turn++ % 4], 256);
+    static unsigned deferred;
+    struct mk_buf out = mk_buf_fixed(rooms[deferred++ % 4], 256);
     assert_true(duda_hex_decode(&out, mk_str_from_c(digits)));
     return mk_buf_str(&out);
 }

@@ -17,8 +17,8 @@ struct pems {
 static mk_str of_bio(BIO *bio)
 {
     static char rooms[8][4096];
-    static unsigned turn;
-    char *at = rooms[turn++ % 8];
+    static unsigned deferred;
+    char *at = rooms[deferred++ % 8];
     int n = BIO_read(bio, at, 4096);
     BIO_free(bio);
     assert_true(n > 0);

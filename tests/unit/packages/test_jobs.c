@@ -14,18 +14,18 @@ static void job_record_round_trips(void **state)
     struct job_record r;
     (void)state;
     job_record_format(&out,
-                      &(struct job_record){.pushed_ms = 17, .unique = MK_STR("a\nb"), .text = MK_STR("")});
+                      &(struct job_record){.enqueued_ms = 17, .unique = MK_STR("a\nb"), .text = MK_STR("")});
     assert_true(job_record_parse(mk_buf_str(&out), &r));
-    assert_int_equal(r.pushed_ms, 17);
+    assert_int_equal(r.enqueued_ms, 17);
     assert_str(r.unique, "a\nb");
-    assert_null(r.problem.p);
+    assert_null(r.error_text.p);
     assert_str(r.text, "");
-    r.problem = MK_STR("no");
+    r.error_text = MK_STR("no");
     r.text = MK_STR("some\ntext");
     mk_buf_clear(&out);
     job_record_format(&out, &r);
     assert_true(job_record_parse(mk_buf_str(&out), &r));
-    assert_str(r.problem, "no");
+    assert_str(r.error_text, "no");
     assert_str(r.text, "some\ntext");
 }
 

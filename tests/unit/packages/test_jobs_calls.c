@@ -117,7 +117,7 @@ static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_st
     assert_int_equal(id.len, 24);
     assert_int_equal(strncmp(id.p, "123456789abc", 12), 0);
     assert_true(job_record_parse(record, &r));
-    assert_int_equal(r.pushed_ms, 0x123456789abc);
+    assert_int_equal(r.enqueued_ms, 0x123456789abc);
     (void)snprintf(pushed, sizeof pushed, "%.*s", r.text.len < 40 ? (int)r.text.len : 40, r.text.p);
     (void)snprintf(queue_of_push, sizeof queue_of_push, "%.*s", MK_STR_ARG(queue));
     unique = only;

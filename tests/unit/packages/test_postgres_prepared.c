@@ -90,13 +90,13 @@ static void prepared_is_disabled_if_server_keeps_forgetting(void **state)
             &list, p, 1000000 + i * 100000)); /* a second statement in flight also fails */
         assert_false(postgres_prepared_sweep(&list, name));
     }
-    assert_false(list.is_off);
+    assert_false(list.is_disabled);
     uint64_t now = 9000000;
     assert_false(postgres_prepared_forget_all(&list, add("a"), now));
     assert_false(postgres_prepared_forget_all(&list, add("b"), now + 1));
     struct postgres_prepared *both[] = {add("c"), add("d")};
     assert_true(postgres_prepared_forget_all(&list, both[0], now + 2));
-    assert_true(list.is_off && both[1]->is_dead);
+    assert_true(list.is_disabled && both[1]->is_dead);
     assert_null(add("e"));
 }
 

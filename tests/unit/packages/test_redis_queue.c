@@ -176,13 +176,13 @@ static void queue_command_timed_out_is_not_sent(void **state)
     static struct handler a, b, c;
     (void)state;
     conn_state = -EAGAIN;
-    queue.conn.stream.link.timeout_ms = 10 * TIMEOUT;
+    queue.conn.stream.base.timeout_ms = 10 * TIMEOUT;
     assert_int_equal(submit(&a, "A"), 0);
-    queue.conn.stream.link.waiting.first->due_ms = now_ms + 100;
+    queue.conn.stream.base.waiting.first->due_ms = now_ms + 100;
     assert_int_equal(submit(&b, "BBBBBBBBBBBBBBBBBBBBBBBB"), 0);
     assert_int_equal(submit(&c, "C"), 0);
     pass(100);
-    assert_true(a.wait.is_over && a.wait.is_unsent && !b.wait.is_over);
+    assert_true(a.wait.is_over && a.wait.is_not_sent && !b.wait.is_over);
     assert_int_equal(a.wait.error, -ETIMEDOUT);
     conn_state = 0;
     ready(ready_ctx, MK_WRITABLE);
@@ -201,11 +201,11 @@ static void queue_drops_bytes_of_timed_out_commands(void **state)
     static struct handler a, b, c;
     (void)state;
     conn_state = -EAGAIN;
-    queue.conn.stream.link.timeout_ms = 10 * TIMEOUT;
+    queue.conn.stream.base.timeout_ms = 10 * TIMEOUT;
     assert_int_equal(
         submit(&a, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") | submit(&b, "B") | submit(&c, "C"), 0);
-    queue.conn.stream.link.waiting.first->due_ms = now_ms + 100;
-    queue.conn.stream.link.waiting.first->next->due_ms = now_ms + 200;
+    queue.conn.stream.base.waiting.first->due_ms = now_ms + 100;
+    queue.conn.stream.base.waiting.first->next->due_ms = now_ms + 200;
     pass(100);
     assert_str(mk_buf_str(&queue.bytes), "*1\r\n$1\r\nB\r\n*1\r\n$1\r\nC\r\n");
     pass(100);
@@ -223,7 +223,7 @@ static void queue_all_commands_failed_keeps_no_bytes(void **state)
     conn_state = -EAGAIN;
     assert_int_equal(submit(&a, "A") | submit(&b, "B"), 0);
     pass(TIMEOUT);
-    assert_true(a.wait.is_unsent && b.wait.is_unsent);
+    assert_true(a.wait.is_not_sent && b.wait.is_not_sent);
     assert_null(queue.bytes.p);
     conn_state = 0;
     assert_int_equal(submit(&a, "C"), 0);
@@ -239,8 +239,8 @@ static void queue_distinguishes_lost_from_unsent_commands(void **state)
     end_turn();
     end_turn();
     assert_int_equal(submit(&b, "B"), 0);
-    package_conn_fail(&queue.conn.stream.link, -ECONNRESET, "closed");
-    assert_true(a.wait.is_over && !a.wait.is_unsent && !b.wait.is_over);
+    package_conn_fail(&queue.conn.stream.base, -ECONNRESET, "closed");
+    assert_true(a.wait.is_over && !a.wait.is_not_sent && !b.wait.is_over);
     assert_int_equal(a.wait.error, -ECONNRESET);
     assert_int_equal(redis_command_queue_count(&queue), 1);
 }
@@ -286,8 +286,9 @@ static void queue_of_cluster_node_fails_fast(void **state)
     conn_state = -ECONNREFUSED;
     assert_int_equal(submit(&a, "A"), 0);
     end_turn();
-    assert_true(a.wait.is_over && a.wait.is_unsent);
-    assert_string_equal(queue.conn.stream.link.why, "[REDIS] main, 127.0.0.1:7001: Connection refused");
+    assert_true(a.wait.is_over && a.wait.is_not_sent);
+    assert_string_equal(queue.conn.stream.base.error_text,
+                        "[REDIS] main, 127.0.0.1:7001: Connection refused");
 }
 
 int main(void)

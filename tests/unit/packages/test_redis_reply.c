@@ -86,7 +86,7 @@ static void refused(const char *in, int error)
     char expected[20];
     snprintf(expected, sizeof expected, "%d", error);
     check(in, expected);
-    assert_non_null(parser.why);
+    assert_non_null(parser.error_text);
 }
 
 static void redis_reply_resp2_is_parsed(void **state)

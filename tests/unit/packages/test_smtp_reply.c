@@ -72,11 +72,11 @@ static void smtp_extensions_are_parsed(void **state)
         read_reply("250-8BITMIME greets you\r\n250-size 1000\r\n250-AUTH LOGIN plain\r\n250 8bitMIME\r\n");
     struct smtp_extensions x = smtp_extensions_parse(&r);
     (void)state;
-    assert_true(x.takes_8bit && x.auth_plain && x.has_size);
+    assert_true(x.has_8bitmime && x.auth_plain && x.has_size);
     assert_int_equal(x.size_max, 1000);
     r = read_reply("250-AUTH PLAIN\r\n250-SIZE\r\n250 AUTHPLAIN\r\n");
     x = smtp_extensions_parse(&r);
-    assert_true(!x.takes_8bit && !x.auth_plain && x.has_size && x.size_max == 0);
+    assert_true(!x.has_8bitmime && !x.auth_plain && x.has_size && x.size_max == 0);
     r = read_reply("250-x\r\n250 SIZE 99999999999999999999999\r\n");
     assert_int_equal(smtp_extensions_parse(&r).size_max, 0);
 }

@@ -79,7 +79,7 @@ static void migrations_newer_database_is_accepted(void **state)
 static void migrations_mismatch_is_explained(void **state)
 {
     static const struct {
-        const char *text, *why;
+        const char *text, *error_text;
     } cases[] = {
         {"1:a 2:b | 1:!a 2:b", "a was edited after it was run"},
         {"1:a 2:x | 1:a 2:b", "b was run, and is renamed: x"},
@@ -95,7 +95,7 @@ static void migrations_mismatch_is_explained(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         assert_int_equal(check(cases[i].text, "", ""), -EINVAL);
-        assert_string_equal(history.message, cases[i].why);
+        assert_string_equal(history.message, cases[i].error_text);
     }
 }
 

@@ -150,7 +150,7 @@ static void store_table_full_evicts_first_to_expire(void **state)
     int64_t sum;
     unsigned lost = 0;
     (void)state;
-    t.gives_way = true;
+    t.evicts_persistent = true;
     for (unsigned i = 0; i < 200; i++)
         assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 100000, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++)
@@ -172,7 +172,7 @@ static void store_table_full_evicts_values_first(void **state)
     char room[32];
     int64_t sum;
     (void)state;
-    t.gives_way = true;
+    t.evicts_persistent = true;
     for (unsigned i = 0; i < 300; i++)
         assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++) {
@@ -227,7 +227,7 @@ static void check_shares(size_t size)
     uint32_t first = store_table_client_id(&t, MK_STR("first")),
              second = store_table_client_id(&t, MK_STR("second"));
     assert_int_not_equal(first, second);
-    unsigned max = t.n_blocks * STORE_PARTS, n = fill_for(&t, first, 0);
+    unsigned max = t.n_blocks * STORE_SHARDS, n = fill_for(&t, first, 0);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
     assert_int_equal(store_table_add_for_client(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
     /* The other half is available to other clients */
