@@ -23,7 +23,8 @@ struct mk_cgi_options {
     bool underscores;       /**< pass headers with underscores, which programs may confuse with other
                                  headers */
     bool forwarded;         /**< pass Forwarded and related headers of the client or of a proxy in front */
-    const struct mk_header *overrides; /**< variables from the configuration; they override others */
+    const struct mk_header *overrides; /**< variables from the configuration; they override all other
+                                            variables */
     size_t n_overrides;
 };
 

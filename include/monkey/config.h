@@ -64,9 +64,9 @@ enum mk_conf_flags {
 
 /** Where a plugin section may appear. */
 enum mk_conf_scope {
-    MK_CONF_SERVER, /**< anywhere: it applies to the whole server */
-    /** below a [HOST], for that virtual host; above the first [HOST], for all virtual hosts without a section
-     * of their own */
+    MK_CONF_SERVER, /**< the section may appear anywhere, and applies to the whole server */
+    /** the section applies to the virtual host of the [HOST] above it; before the first [HOST], it applies to
+     * all virtual hosts without a section of their own */
     MK_CONF_VHOST
 };
 
@@ -266,10 +266,10 @@ MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size
  * memory. */
 MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *c);
 /**
- * Returns a descriptor that all workers inherit, including those of later configurations: the one that make()
- * returned when the name was first used, for the lifetime of the master. make() sets close-on-exec. If it
- * fails, it returns a negative errno value, which is reported and returned. Call it in load() or
- * master_start().
+ * Returns a descriptor that all workers inherit, including those of later configurations. make() creates the
+ * descriptor when the name is first used, and the descriptor lives as long as the master. make() sets
+ * close-on-exec. If make() fails, it returns a negative errno value, which this function reports and returns.
+ * Call it in load() or master_start().
  */
 MK_API int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void)) MK_API_MUST_USE;
 /**

@@ -70,8 +70,8 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
  * parses the path.
  *
  * *list is valid until the request ends. Returns 0, or the status with which to reject the request; *n is
- * then 0. The status is 400 for a path with too many variants or a malformed Destination, 414 for a path of
- * more than 2 KB that has variants, and 503 if out of memory.
+ * then 0. The status is 400 for a path with too many variants or for a malformed Destination, 414 for a path
+ * of more than 2 KB that has variants, and 503 if out of memory.
  *
  *     const mk_str *variants;
  *     size_t n;

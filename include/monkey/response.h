@@ -64,8 +64,8 @@ MK_API int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_
 MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *headers,
                                    size_t n);
 /**
- * Adds a header unless the response already has one of that name: for defaults. The header is neither copied
- * nor validated: it must meet the conditions of mk_response_add_header_nocopy(). Returns 0, -ENOMEM or
+ * Adds a header unless the response already has one of that name. Use it for defaults. The header is neither
+ * copied nor validated: it must meet the conditions of mk_response_add_header_nocopy(). Returns 0, -ENOMEM or
  * -EALREADY.
  */
 MK_API int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value);
@@ -94,10 +94,10 @@ MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str va
 
 /**
  * Sends an interim response, status 102 to 199 (RFC 9110, section 15.2), before the final one. It contains
- * only the given headers: those of the response are kept for its own head. You may send several until that
- * head is sent. Call it from on_request or a handler of the request. The interim response is sent immediately
- * if that function returns MK_WAIT, and otherwise with the head. The server sends 100 automatically: see
- * mk_request_read().
+ * only the given headers: the headers of the response are kept for its own head. You may send several until
+ * that head is sent. Call it from on_request or a handler of the request. The interim response is sent
+ * immediately if that function returns MK_WAIT, and otherwise with the head. The server sends 100
+ * automatically: see mk_request_read().
  *
  * Returns 0; -EINVAL for another status, or a header that mk_response_add_header() rejects; -EALREADY;
  * -EOPNOTSUPP if the client does not support interim responses (HTTP/1.0); or -EAGAIN if the client cannot

@@ -48,7 +48,7 @@ struct mk_stat_metric {
     const char *column; /**< column name in tables and JSON, up to 23 bytes; NULL: not shown there.
                              The columns of a histogram are `mean`, `p50` and `p99` */
     enum mk_stat_kind kind;
-    bool is_time;     /**< in microseconds */
+    bool is_time;     /**< the value is in microseconds */
     bool is_optional; /**< 0 means no value */
     unsigned mean_of; /**< tables divide the value by the metric with this number, from 1; 0: no division */
     const char *label, *value; /**< an extra label for Prometheus, up to 15 bytes each; NULL: none */
@@ -96,8 +96,8 @@ MK_API unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_
  */
 MK_API uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values);
 /**
- * Returns the cells of a series in a row: one for each metric, in order, with those of a histogram last. Keep
- * the pointer. Workers use mk_worker_cells() instead. The row MK_STAT_SERVER is for gauges of the whole
+ * Returns the cells of a series in a row: one for each metric, in order, with the cells of a histogram last.
+ * Keep the pointer. Workers use mk_worker_cells() instead. The row MK_STAT_SERVER is for gauges of the whole
  * server. Returns NULL if out of memory, or if there is no series.
  */
 MK_API uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned row);
@@ -194,7 +194,7 @@ MK_API uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned t
 struct mk_stat_field {
     const char *name; /**< name of its column */
     enum mk_stat_form { MK_STAT_TEXT, MK_STAT_NUMBER, MK_STAT_NONE } form;
-    bool is_time; /**< in microseconds */
+    bool is_time; /**< the value is in microseconds */
     mk_str text;
     uint64_t n;
 };

@@ -25,10 +25,10 @@ struct mk_subprocess_options {
     int in, out, err;   /**< standard streams, set to blocking mode for the subprocess (the caller's end of
                              a pipe is unchanged); -1: none. The caller keeps its descriptors, and closes
                              them after the call */
-    uint32_t cpu_s;     /**< seconds of CPU time; 0: no limit */
-    uint64_t memory;    /**< bytes of address space; 0: no limit */
-    uint32_t processes; /**< processes of its user; 0: no limit */
-    uint64_t file_size; /**< size of files that it writes; 0: no limit */
+    uint32_t cpu_s;     /**< maximum CPU time in seconds; 0: no limit */
+    uint64_t memory;    /**< maximum address space in bytes; 0: no limit */
+    uint32_t processes; /**< maximum number of processes of its user; 0: no limit */
+    uint64_t file_size; /**< maximum size of files that it writes; 0: no limit */
 };
 
 /**

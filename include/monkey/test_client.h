@@ -49,7 +49,7 @@ MK_API int mk_test_client_use_http2(struct mk_test_client *p);
 /**
  * Sends a request, and waits for the complete response. `headers` are n headers; Host is added unless they
  * contain it, and so is Content-Length if there is a body. If the server closed the connection after the last
- * response, a new one is opened.
+ * response, the client opens a new one.
  *
  * Returns 0; -EINVAL if the request is invalid; -ETIMEDOUT if no response arrived within 30 seconds;
  * -ECONNRESET if the server closed the connection before the response was complete; -EBADMSG if the response

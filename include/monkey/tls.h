@@ -59,7 +59,7 @@ MK_API void mk_config_add_certificate(struct mk_config *c, const char *certifica
  * without a certificate: a client that requests the protocol `acme-tls/1` for a NAME receives the certificate
  * and key in NAME.pem. Workers read these files on demand. The sandbox permits this, but the user of the
  * workers needs access to the folder. The path is absolute and is copied. A configuration can have only one
- * such folder; a second one is an error.
+ * such folder; a second call with another folder is an error.
  */
 MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 

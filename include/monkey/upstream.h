@@ -42,8 +42,7 @@ struct mk_upstream_defaults {
  * Finds an upstream by name: the [UPSTREAM] section with this Name, or else a single server written as
  * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler. Within a configuration,
  * the same name and defaults return the same upstream. An unresolvable host name is not an error: the server
- * is down until it resolves. Returns NULL if `name` is invalid; the error has then been reported at its
- * position.
+ * is down until it resolves. If `name` is invalid, reports the error at its position, and returns NULL.
  */
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
@@ -130,9 +129,9 @@ MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *l);
 /** Did the connection come from the pool? The server may then have closed it just as it was acquired: a
  * request without a response may be repeated over a `fresh` connection. */
 MK_API bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *l);
-/** The index of the server; -1 until one is chosen. */
+/** The index of the server; -1 until a server is chosen. */
 MK_API int mk_upstream_conn_server(const struct mk_upstream_conn *l);
-/** The server as written in the configuration; absent until one is chosen. */
+/** The server as written in the configuration; absent until a server is chosen. */
 MK_API mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l);
 
 /** Records the time since mk_upstream_conn_acquire() as the server's latency. Call it when the response
@@ -218,9 +217,9 @@ struct mk_upstream_request_options {
                          WebSocket with a Sec-WebSocket-Key, a response without the correct
                          Sec-WebSocket-Accept is invalid */
     bool expects_continue; /**< for HTTP with a body from `body_source`: send `Expect: 100-continue` (RFC
-                                9110, section 10.1.1), and read and send the body only after a 100
-                                response; if the server sends a final response first, the body is not sent.
-                                Only for servers known to send 100: with others, `response_timeout_ms`
+                                9110, section 10.1.1), and read and send the body only after a 100 response;
+                                if the server sends a final response first, the body is not sent. Only for
+                                servers known to send 100: with other servers, `response_timeout_ms`
                                 expires */
     bool is_idempotent;    /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails
                                 before its response begins, the request may be retried on another server */
@@ -362,8 +361,8 @@ struct mk_local_backend;
  * Opens the backend that listens on a socket, "unix:/path", in load() or host(). It lives as long as the
  * configuration. `secret` proves to the backend that a request comes from this server
  * (mk_local_backend_verify()); it is copied, and may be absent. `timeout_ms` limits the time until a response
- * begins (504); 0: no limit. Returns NULL if the path is invalid, or if out of memory; the error has then
- * been reported at `key` of the section.
+ * begins (504); 0: no limit. If the path is invalid, or if out of memory, reports the error at `key` of the
+ * section, and returns NULL.
  */
 MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section,
                                                       const char *key, mk_str socket, mk_str secret,

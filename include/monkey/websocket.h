@@ -173,7 +173,7 @@ struct mk_websocket_message;
 
 /**
  * Prepares a message (the data is copied). Returns NULL if out of memory. Free it when you have queued it for
- * all recipients: it lives until the last one has received it.
+ * all recipients: the message lives until the last recipient has received it.
  *
  *     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, news);
  *     for (struct member *at = first; m && at; at = at->next)

@@ -173,7 +173,8 @@ MK_API int mk_worker_request_reload(struct mk_worker *w);
 struct mk_reloads {
     uint64_t done;              /**< number of successful reloads */
     uint64_t failed;            /**< number of failed reloads: the old configuration stayed active */
-    int64_t done_at, failed_at; /**< times of the last ones, in seconds since the Unix epoch; 0: never */
+    int64_t done_at, failed_at; /**< times of the last successful and the last failed reload, in seconds since
+                                     the Unix epoch; 0: never */
     bool last_failed;           /**< whether the most recent reload failed */
     bool in_progress;           /**< a reload is in progress; a reload requested now follows it */
 };
@@ -195,7 +196,7 @@ MK_API void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_
 
 /** Counters of a worker process since it started. */
 struct mk_worker_stats {
-    int64_t pid;          /**< 0: the slot is unused; the counters are those of its last process */
+    int64_t pid;          /**< 0: the slot is unused; the counters belong to its last process */
     uint64_t started;     /**< seconds since the Unix epoch */
     uint64_t accepted;    /**< connections accepted */
     uint64_t dropped;     /**< connections rejected because of a limit */
