@@ -133,7 +133,7 @@ static void *alloc_in_new_block(struct mk_arena *a, size_t size)
     return (char *)b + BLOCK_HEAD;
 }
 
-/* Used if the current block has no room. */
+/* Allocates when the current block has no free space. */
 void *mk_arena_alloc_slow(struct mk_arena *a, size_t size)
 {
     void *p = NULL;

@@ -11,8 +11,8 @@
 /* A random key that no outsider can guess. */
 struct mk_hash_key mk_hash_key_random(void);
 
-/* For tables whose keys come from a configuration or a file system: clients look up keys but cannot insert
- * them. Four times faster than mk_hash(), but not proven collision-resistant. */
+/* A hash for tables whose keys come from a configuration or a file system: clients look up keys but cannot
+ * insert them. Four times faster than mk_hash(), but not proven collision-resistant. */
 uint64_t mk_hash_trusted(const struct mk_hash_key *key, mk_str s);
 
 #endif

@@ -199,7 +199,7 @@ void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals)
 static bool write_short_decimal(struct mk_json_writer *w, double n)
 {
     double scaled = fabs(n) * 1e6;
-    if (!(scaled >= 1e3 && scaled < 1e15)) /* others may need an exponent, or more digits */
+    if (!(scaled >= 1e3 && scaled < 1e15)) /* other numbers may need an exponent, or more digits */
         return false;
     uint64_t digits = (uint64_t)(scaled + 0.5);
     if ((double)digits / 1e6 != fabs(n))

@@ -12,8 +12,8 @@ const char *const mk_log_level_names[MK_LOG_LEVELS] = {
     [MK_LOG_DEBUG] = "debug",
 };
 
-/* Keeps text from ending the line or sending control sequences to a terminal. Controls are those of ASCII
- * and U+0080 to U+009F (in UTF-8 the byte C2 and one more). */
+/* Keeps text from ending the line or sending control sequences to a terminal. Control characters are those of
+ * ASCII, and U+0080 to U+009F (in UTF-8, the byte C2 and one more byte). */
 void mk_log_sanitize(char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

@@ -153,7 +153,7 @@ unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *
         ADD(&r->refused, 1);
         return 0;
     }
-    for (unsigned i = 0; i < n; i++) /* a plugin was replaced with one that has other metrics */
+    for (unsigned i = 0; i < n; i++) /* a plugin was replaced by a version with other metrics */
         if (memcmp(r->tables[i].name, made.name, sizeof made.name) == 0)
             r->tables[i].is_replaced = true;
     r->tables[n] = made;

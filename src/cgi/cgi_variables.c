@@ -203,7 +203,7 @@ static bool is_same_variable(mk_str a, mk_str b)
     return a.len == b.len;
 }
 
-/* Would another header become the same variable? Of two with underscores, the first one counts. */
+/* Would another header become the same variable? If two names have underscores, the first one wins. */
 static bool has_ambiguous_name(const struct variable_list *l, mk_str name, size_t i)
 {
     mk_str other, value;
@@ -239,7 +239,7 @@ static bool header_passes(const struct variable_list *l, mk_str name, size_t i)
         return l->options->underscores && has_plain_name(name) && !has_ambiguous_name(l, name, i);
     case MK_ROLE_FORWARDED:
         return l->options->forwarded;
-    case MK_ROLE_HOP: /* variables describe the client's connection */
+    case MK_ROLE_HOP: /* CGI variables describe the connection of the client */
     case MK_ROLE_CONNECTION:
     case MK_ROLE_HOST:
     case MK_ROLE_VIA:

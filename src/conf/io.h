@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the reader accesses files and the environment, and its limits. */
+/* Access of the reader to files and the environment, and its limits. */
 #ifndef MK_CONF_IO_H
 #define MK_CONF_IO_H
 
@@ -16,11 +16,12 @@ enum {
 
 /* `glob` and `env` may be NULL: then no pattern matches and no variable is set. */
 struct mk_conf_io {
-    /* Appends the file to `out`; 0 or a negative errno. If `out` has failed, the error is -EFBIG, or -ENOMEM
-     * if `out` has not reached its limit. */
+    /* Appends the file to `out`. Returns 0 or a negative errno value. If `out` has failed, the error is
+     * -EFBIG, or -ENOMEM if `out` has not reached its limit. */
     mk_err (*read)(void *ctx, mk_str path, struct mk_buf *out);
-    /* Calls found() for every path that matches, in any order, until it returns false; 0 (also if nothing
-     * matches) or a negative errno. The pattern is as in glob(3); the path is valid during the call only. */
+    /* Calls found() for every path that matches, in any order, until it returns false. Returns 0 (even if
+     * nothing matches) or a negative errno value. The pattern is as in glob(3); the path is valid during the
+     * call only. */
     mk_err (*glob)(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data);
     /* The value of an environment variable, absent if unset; must live until reading ends. */
     mk_str (*env)(void *ctx, mk_str name);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Takes the next segment of a path, skipping "." and empty ones. */
+/* Takes the next segment of a path, skipping "." and empty segments. */
 static bool next_path_segment(mk_str *rest, mk_str *step)
 {
     while (rest->p) {

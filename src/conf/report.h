@@ -35,9 +35,9 @@ enum { MK_CONF_REPORT_MAX = 100 };
 struct mk_conf_report {
     struct mk_arena *arena;
     struct mk_conf_problem *first, *last; /* in order of discovery */
-    struct mk_conf_problem *open;         /* the one that a hint applies to */
+    struct mk_conf_problem *open;         /* the problem to which a hint is added */
     size_t n_kept;
-    size_t n_errors, n_warnings;    /* including those not kept */
+    size_t n_errors, n_warnings;    /* including dropped problems */
     bool no_memory;                 /* sticky: an allocation failed, so the result is incomplete */
     const struct mk_arena *watched; /* the arena the result is built in; NULL: the report's own */
 };
@@ -67,7 +67,8 @@ static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
 /* Adds the hint "did you mean `word`?"; does nothing if the word is absent. */
 void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
 
-/* The result: -ENOMEM, else -EINVAL if there are errors, else 0 (warnings do not count). */
+/* The result of the report: -ENOMEM, or else -EINVAL if there are errors, or else 0 (warnings do not
+ * count). */
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 
 /* Writes one problem, each line with its end:
@@ -77,7 +78,7 @@ mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
  *         hint: ...
  * The source line and the hint are left out when there is none. Control characters become `?`. */
 void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out);
-/* Writes all problems, and the number of dropped ones. */
+/* Writes all problems, and the number of dropped problems. */
 void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out);
 /* Writes only the number of dropped problems. */
 void mk_conf_report_print_omitted(const struct mk_conf_report *r, struct mk_buf *out);

@@ -20,8 +20,8 @@ struct mk_conf_suggest {
 };
 
 struct mk_conf_suggest mk_conf_suggest_for(mk_str word);
-/* Of two equally near candidates, the one with the longer common prefix wins, then the first. Near enough:
- * a third of the longer word's letters, 4 at most. */
+/* Tries a candidate. Of two equally near candidates, the one with the longer common prefix wins, or else the
+ * first. A candidate is near enough within a third of the letters of the longer word, and at most 4. */
 void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
 
 /* Longer words match nothing. */

@@ -38,8 +38,8 @@ MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
     mk_conn_close(c, MK_OUTCOME_REJECTED);
 }
 
-/* Until the PROXY header is read, the connection is charged to no client address, so that silent clients
- * behind a proxy do not use up the limits of others. The number of such connections has its own limit. */
+/* Until the PROXY header is read, the connection is charged to no client address, so that silent clients of a
+ * proxy do not use up the limits of other clients. The number of such connections has its own limit. */
 static void wait_for_client(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->service;

@@ -14,7 +14,7 @@
 #include "os/sock.h"
 
 enum {
-    ACCEPTS_PER_ITERATION = 256, /* connections accepted before others are served */
+    ACCEPTS_PER_ITERATION = 256, /* connections accepted before existing connections are served */
     QUEUE_MAX = 4096,            /* about the size of a listen queue: later connections wait for the next
                                   * iteration */
     RETRY_MS = 100,              /* delay before accepting again when system resources are exhausted */
@@ -52,7 +52,7 @@ void mk_acceptor_resume(struct mk_acceptor *a)
         resume_accepting(a);
 }
 
-/* The server is full (503), or the client has reached its limit (429). */
+/* Rejects a connection because the server is full (503) or the client has reached its limit (429). */
 static void reject_connection(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_conn_manager *s = a->service;

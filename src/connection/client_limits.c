@@ -29,7 +29,7 @@ static size_t hash_slot(const struct mk_client_limits *p, const uint8_t key[16])
     return (size_t)mk_hash(&p->hash_key, mk_str_of((const char *)key, 16)) & (p->cap - 1);
 }
 
-/* Returns the address's slot, or the free slot to insert it. */
+/* Returns the slot of the address, or the free slot where it would be inserted. */
 static struct mk_client_limits_slot *find_slot(const struct mk_client_limits *p, const uint8_t key[16])
 {
     size_t at = hash_slot(p, key);

@@ -46,7 +46,7 @@ enum mk_conn_timeout {
     MK_TIMEOUT_ACCEPT_HOOK, /* what an accept hook waits for */
 };
 
-/* Whether the connection is counted for its client's address. */
+/* Is the connection counted for the address of its client? */
 enum mk_conn_admission {
     MK_CONN_NOT_COUNTED,
     MK_CONN_AWAITS_HOOK, /* an accept hook waits for more of the client's data: counted in
@@ -182,7 +182,7 @@ void mk_conn_begin_serving(struct mk_conn *c);
 void mk_conn_end_serving(struct mk_conn *c);
 /* Reads into `buf`. Returns the number of bytes; 0 at EOF, -EAGAIN, or another error. If the peer sends
  * faster than we read, the result is also -EAGAIN once its share of the iteration is used up: the connection
- * is resumed after the others. */
+ * is resumed after all others. */
 ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap);
 /* Like mk_conn_read(), but reads into the input window, which must have free space. */
 ssize_t mk_conn_fill_input(struct mk_conn *c);

@@ -17,8 +17,8 @@
 
 enum mk_overcapacity {
     MK_OVERCAPACITY_DROP,    /* new connections are closed at once */
-    MK_OVERCAPACITY_RESIST,  /* they wait in the kernel's queue until others are closed */
-    MK_OVERCAPACITY_TOOBUSY, /* they get 503 and are closed */
+    MK_OVERCAPACITY_RESIST,  /* new connections wait in the kernel's queue until others are closed */
+    MK_OVERCAPACITY_TOOBUSY, /* new connections get 503 and are closed */
 };
 
 struct mk_h2_limits {

@@ -405,7 +405,7 @@ static void on_head_timeout(struct mk_conn *c)
     finish_serving(c);
 }
 
-/* The client (408) or a handler (504) is too slow. */
+/* Handles a client (408) or a handler (504) that is too slow. */
 static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
 {
     if (c->state.state != MK_CONN_DISPATCH) {
@@ -465,7 +465,7 @@ static bool may_close_without_reset(const struct mk_conn *c)
     return c->h1 && c->h1->body == MK_BODY_TUNNEL;
 }
 
-/* The protocol may have changed since mk_conn_resume(). */
+/* Checks the protocol, which may have changed since mk_conn_resume(). */
 static void run_resumed(struct mk_loop_task *t)
 {
     struct mk_conn *c = mk_conn_begin_resumed(t);

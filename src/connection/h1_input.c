@@ -26,7 +26,7 @@ static ssize_t check_body_eof(struct mk_h1 *h, ssize_t n)
     return -ECONNRESET;
 }
 
-/* All input belongs to the tunnel, and EOF is regular. */
+/* Reads for a tunnel: all input belongs to it, and EOF is not an error. */
 static ssize_t read_tunnel_input(struct mk_h1 *h, char *buf, size_t cap)
 {
     struct mk_conn *c = h->d.conn;
@@ -114,14 +114,14 @@ static ssize_t read_body(struct mk_h1 *h, char *buf, size_t cap)
     return 0;
 }
 
-/* The body has ended. An accepted tunnel begins after the response head. */
+/* Reads after the end of the body. An accepted tunnel begins after the response head. */
 static ssize_t read_after_body_end(const struct mk_h1 *h)
 {
     const struct mk_response *r = &h->d.x->response;
     return mk_response_body_is_tunnel(&r->content) && !r->sealed ? -EAGAIN : 0;
 }
 
-/* The start of the next request is unknown. */
+/* Closes the connection after the response, because the start of the next request is unknown. */
 MK_COLD static void fail_body_read(struct mk_h1 *h, mk_err e)
 {
     h->d.x->read_error = e;

@@ -66,7 +66,7 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     return h;
 }
 
-/* Memory that a tunnel request needs in addition to its exchange; 0 for others, which get a standard
+/* Memory that a tunnel request needs in addition to its exchange; 0 for other requests, which get a standard
  * block. */
 static size_t tunnel_request_size(const struct mk_request_head *head)
 {
@@ -118,7 +118,7 @@ static bool copy_head_to_arena(struct mk_exchange *x, struct mk_request_head *he
     return true;
 }
 
-/* Sets the framing of the body and checks its length. 0 or a status. */
+/* Sets the framing of the body and checks its length. Returns 0 or a status. */
 static unsigned set_body_framing(struct mk_h1 *h, const struct mk_framing *f, size_t head_len)
 {
     h->body = f->body;

@@ -5,12 +5,13 @@
 
 #include "connection/h1_types.h"
 
-/* Request trailers: appends a piece of the section (MK_CHUNKED_TRAILERS); at the end, parses the whole
- * section. 0, -EBADMSG: too many, or -ENOMEM. */
+/* Appends a piece of the section of request trailers (MK_CHUNKED_TRAILERS); at the end, parses the whole
+ * section. Returns 0, -EBADMSG if there are too many trailers, or -ENOMEM. */
 mk_err mk_h1_trailers_append(struct mk_h1 *h, mk_str piece) MK_MUST_USE;
 mk_err mk_h1_trailers_parse(struct mk_h1 *h) MK_MUST_USE;
 
-/* Response trailers, in place of mk_serialize_last_chunk(). An empty output buffer has enough space. */
+/* Writes the response trailers, in place of mk_serialize_last_chunk(). An empty output buffer has enough
+ * space. */
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out);
 
 #endif

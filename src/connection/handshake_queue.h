@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rations expensive work such as TLS handshakes: a few operations per loop iteration. Others wait in a FIFO
- * queue, so that other connections are served in between. */
+/* Rations expensive work such as TLS handshakes: a few operations per loop iteration. More operations wait in
+ * a FIFO queue, so that other connections are served in between. */
 #ifndef MK_CONNECTION_HANDSHAKE_QUEUE_H
 #define MK_CONNECTION_HANDSHAKE_QUEUE_H
 

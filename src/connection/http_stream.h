@@ -189,7 +189,7 @@ enum mk_http_stream_pull_body {
 /* Reads at most `cap` bytes of the response body. */
 enum mk_http_stream_pull_body mk_http_stream_pull_body(struct mk_http_stream *d, char *buf, size_t cap,
                                                        size_t *n);
-/* The body has ended. Does its length match the head? */
+/* When the body has ended: does its length match the head? */
 static inline bool mk_http_stream_is_body_complete(const struct mk_http_stream *d)
 {
     return d->to_send == MK_RESPONSE_BODY_UNKNOWN || d->to_send == 0;

@@ -37,7 +37,7 @@ struct mk_loop {
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     struct mk_timer_wheel wheel;
     bool stopped;
-    /* For a loop embedded in another loop (loop_embed.h): */
+    /* Members for a loop that is embedded in another loop (loop_embed.h): */
     bool rests; /* between two iterations: deferring a task wakes the outer loop */
     int alarm_fd;
     struct mk_fd_watch alarm;
@@ -51,7 +51,7 @@ void mk_loop_fini(struct mk_loop *loop);
 mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events) MK_MUST_USE;
 /* Changes the events for the same descriptor and watch. */
 mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events) MK_MUST_USE;
-/* Only for a descriptor that stays open; closing one removes it. */
+/* Removes a descriptor that stays open; closing a descriptor removes it as well. */
 void mk_loop_remove(struct mk_loop *loop, int fd);
 
 void mk_loop_defer(struct mk_loop *loop, struct mk_loop_task *t);

@@ -18,8 +18,8 @@ struct mk_tls_ticket_key {
     uint8_t name[16], cipher[32], mac[32];
 };
 
-/* In memory shared by the master and all workers. Only the master writes: first the next key, then `newest`.
- * The previous key is still accepted, older ones are not. */
+/* The keys, in memory shared by the master and all workers. Only the master writes: first the next key, then
+ * `newest`. The previous key is still accepted, but older keys are not. */
 struct mk_tls_tickets {
     struct mk_tls_ticket_key keys[MK_TLS_TICKET_KEYS];
     uint32_t newest; /* a counter; its key is at newest % MK_TLS_TICKET_KEYS; access it atomically */
@@ -85,7 +85,7 @@ struct mk_tls_conn_info {
     bool resumed;
     bool kernel; /* the kernel encrypts our output */
     const struct mk_tls_context *context;
-    /* From the client's certificate, if it presented a trusted one. */
+    /* From the certificate of the client, if the client presented a trusted one. */
     mk_str client_subject; /* RFC 2253: "CN=name,O=..." */
     mk_str client_issuer;
     mk_str client_serial;      /* hexadecimal */
@@ -113,7 +113,7 @@ enum { MK_TLS_ABI = 6 };
 struct mk_tls_module {
     unsigned abi;       /* MK_TLS_ABI: object and program are from the same build */
     const char *vendor; /* its library and version */
-    /* 0, or *problem describes the error. */
+    /* Returns 0, or a negative errno value, which *problem explains. */
     mk_err (*context_new)(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
                           struct mk_tls_settings_error *problem);
     void (*context_free)(struct mk_tls_context *context);
@@ -122,27 +122,27 @@ struct mk_tls_module {
     /* Start and end of the validity common to all its certificates: seconds since 1970; 0: no certificate. */
     int64_t (*context_begins)(const struct mk_tls_context *context);
     int64_t (*context_expires)(const struct mk_tls_context *context);
-    /* Opens a stream that takes ownership of the descriptor; `early`: data already read from it. -ENOMEM: the
-     * caller keeps the descriptor. `domain` must outlive the stream. */
+    /* Opens a stream that takes ownership of the descriptor; `early`: data already read from the descriptor.
+     * -ENOMEM: the caller keeps the descriptor. `domain` must outlive the stream. */
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
     /* 0: done. -EAGAIN: wait for the descriptor. Otherwise the handshake has failed for the reason in *error,
      * which is valid as long as the stream. A server may reject our certificate after the handshake: a client
      * may therefore call this again after a failed read or write to get the reason. */
     mk_err (*handshake)(struct mk_stream *s, const char **error);
-    /* Only after the handshake. */
+    /* Returns the properties of the connection; only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
     const struct mk_tls_local_ca_ops *authority;
     /* Sets the function that sends from a file if the kernel encrypts; that of libmonkey blocks SIGPIPE. The
      * loader calls this once, before all other functions. */
     void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                size_t len));
-    /* 0, or *problem describes the error. */
+    /* Returns 0, or a negative errno value, which *problem explains. */
     mk_err (*client_new)(const struct mk_tls_client_settings *rules, struct mk_tls_client **out,
                          struct mk_tls_settings_error *problem);
     void (*client_free)(struct mk_tls_client *client);
     /* Opens a client stream, which takes ownership of the descriptor. `name`: sent as SNI and verified; an
      * address is verified as an address, and not sent. *session: NULL, or the last session, which is resumed
-     * (if it belongs to this client and name) and replaced by each new ticket; `session` must outlive the
+     * if it belongs to this client and name, and which each new ticket replaces; `session` must outlive the
      * stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
      *
      * After a write has failed, reads continue: the server may have responded before it closed. If the

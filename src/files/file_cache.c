@@ -73,8 +73,8 @@ static void mark_used(struct mk_file_cache *c, struct mk_open_file *f, uint64_t 
     mk_list_add_last(f->content.p || f->note_size ? &c->rich : &c->lean, &f->used);
 }
 
-/* If even the oldest entry was used just now, more files are in use than fit: caching every new one would
- * evict each before its next use. So one in ONE_OF is admitted. */
+/* If even the oldest entry was used just now, more files are in use than fit: caching every new file would
+ * evict each of them before its next use. Only one in ONE_OF is therefore admitted. */
 static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
 {
     if (c->n < c->most)
@@ -83,7 +83,7 @@ static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
     return c->most > 0 && (!crowded || ++c->turned_away % ONE_OF == 0);
 }
 
-/* If out of memory, chains grow instead. */
+/* Grows the table. If out of memory, the chains grow instead. */
 static void grow_buckets(struct mk_file_cache *c)
 {
     size_t n = 2 * c->n_buckets;
@@ -194,7 +194,7 @@ static bool is_small_enough(const struct mk_file_cache *c, uint64_t size)
 }
 
 /* May `size` bytes be added for f, which already uses `held` of c->memory? Each entry evicts memory of unused
- * ones at most once in MEANWHILE_MS. */
+ * entries at most once in MEANWHILE_MS. */
 static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size_t held, size_t size,
                            uint64_t now_ms)
 {
@@ -307,7 +307,7 @@ static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *ro
     return 0;
 }
 
-/* Not cached, or expired. */
+/* Acquires an entry that is not cached or has expired. */
 MK_NOINLINE static mk_err acquire_slow(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                        uint64_t now_ms, bool only_kept, struct mk_open_file **file)
 {

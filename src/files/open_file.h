@@ -39,7 +39,7 @@ struct mk_open_file {
     uint8_t absent; /* see web/representation.c: variants missing at absent_ms, modulo 2^32 */
     uint32_t absent_ms;
 
-    /* Used by the cache only. */
+    /* Used only by the cache. */
     bool listed;
     uint16_t path_len;
     unsigned refs; /* the table holds one of them while the file is listed */

@@ -30,7 +30,7 @@ static void free_suffixes(struct mk_open_file_attachment *note)
     mk_mem_free(MK_CONTAINER(note, struct suffixes, note));
 }
 
-/* On some file systems names are case-insensitive. */
+/* Compares case-insensitively, as some file systems do. */
 static bool has_suffix(mk_str name, mk_str suffix)
 {
     return name.len >= suffix.len && mk_str_eq_nocase(mk_str_skip(name, name.len - suffix.len), suffix);
@@ -51,7 +51,7 @@ static bool is_settled(const struct mk_open_file *folder, int64_t now)
     return changed / 1000000000 + AT_REST_SECONDS < now;
 }
 
-/* The path may lead elsewhere by now. */
+/* Does the path still lead to the folder? */
 static bool is_same_folder(const struct mk_open_file *folder, int fd)
 {
     struct stat st;

@@ -10,7 +10,7 @@ enum { MK_PORT_NONE = 0x10000 }; /* no port was given */
 
 /* Parses `host[:port]`: a name of letters, digits, '-', '.' and '_' with no empty label but the last, an IPv4
  * address, or an IPv6 address in brackets, which stay part of *host. An empty port counts as none: *port =
- * MK_PORT_NONE. 0, or 400 for anything else, including an empty host and ports above 65535. */
+ * MK_PORT_NONE. Returns 0, or 400 for anything else, including an empty host and ports above 65535. */
 int mk_authority_parse(mk_str authority, mk_str *host, uint32_t *port) MK_MUST_USE;
 
 /* The last parsed authority; all zero: none. */

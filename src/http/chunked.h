@@ -29,8 +29,8 @@ enum {
 /* `trailers_max` limits the total size of trailers, and of extensions out of proportion to their data. */
 void mk_chunked_init(struct mk_chunked *c, size_t trailers_max);
 
-/* For responses: some servers pad the size line with spaces. From a client this is a 400, because two
- * programs may parse it differently. */
+/* Like mk_chunked_init(), but for responses: some servers pad the size line with spaces. A client that does
+ * so gets a 400, because two programs may parse the line differently. */
 void mk_chunked_init_allow_padding(struct mk_chunked *c, size_t trailers_max);
 
 /* Consumes input: moves *in forward. Returns one of the above, or a negated status: 400 for a syntax error,

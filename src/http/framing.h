@@ -40,7 +40,7 @@ struct mk_framing {
 int mk_framing_parse(const struct mk_request_head *h, struct mk_authority_cache *last,
                      struct mk_framing *out) MK_MUST_USE;
 
-/* Evaluates Expect, for any version that supports it: 0, or 417. */
+/* Evaluates Expect, for any version that supports it. Returns 0 or 417. */
 int mk_framing_parse_expect(const struct mk_headers *fields, bool *wants_continue) MK_MUST_USE;
 
 #endif

@@ -105,8 +105,8 @@ struct mk_header_field {
     uint8_t id; /* an enum mk_header_id */
 };
 
-/* Maximum elements of Connection per message, including empty ones: each field is compared with each of
- * them. */
+/* Maximum number of elements of Connection per message, including empty elements: each field is compared with
+ * each element. */
 enum { MK_CONNECTION_MAX = 32 };
 
 /* Field lines in order of arrival. `at` is the caller's memory, whose capacity is specified separately. */
@@ -143,7 +143,7 @@ mk_str mk_headers_find(const struct mk_headers *fields, mk_str name);
  *     for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_COOKIE, &at, &value);) */
 bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value);
 
-/* Number of list elements in all lines of that id, including empty ones. */
+/* Number of list elements in all lines of that id, including empty elements. */
 size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header_id id);
 /* Is the token an element of the combined list of all lines of that id (case-insensitive)? */
 bool mk_headers_has_token(const struct mk_headers *fields, enum mk_header_id id, mk_str token);

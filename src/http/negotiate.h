@@ -8,7 +8,8 @@
 /* Quality of a content coding in thousandths, from 0 (not acceptable) to 1000 (best). `id` is
  * MK_HEADER_ACCEPT_ENCODING or another header with the same syntax.
  *
- * - An element naming the coding decides; the first one, if repeated. "x-gzip" matches gzip as well.
+ * - An element that names the coding decides; the first of several such elements. "x-gzip" matches gzip as
+ * well.
  * - Otherwise `*` decides.
  * - Otherwise "identity" is 1, the lowest acceptable quality, and every other coding 0.
  * - Without the header, "identity" is 1000 and every other coding 0: the RFC would allow any, but a client
@@ -19,8 +20,8 @@ unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_i
 /* Quality of a media type ("text/html", or with parameters) in thousandths, from Accept (RFC 9110, section
  * 12.5.1).
  *
- * - The most specific matching range decides: one with parameters, all of which the type must have, before
- *   TYPE/SUBTYPE, before TYPE/star, before star/star; the first one, if repeated.
+ * - The most specific matching range decides: a range with parameters, all of which the type must have,
+ * before TYPE/SUBTYPE, before TYPE/star, before star/star; the first of equal ranges.
  * - A type without a matching range is 0. Without the header, or with an empty one, everything is 1000.
  * - A range with a malformed weight has quality 0; an invalid range is skipped. */
 unsigned mk_negotiate_type_q(const struct mk_headers *fields, mk_str type);

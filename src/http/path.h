@@ -21,7 +21,7 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
  * next to a %2F. */
 int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST_USE;
 
-/* Whether a byte of the decoded path was percent-encoded. */
+/* Was a byte of the decoded path percent-encoded? */
 enum mk_path_mark { MK_PATH_AS_SENT, MK_PATH_WAS_ESCAPED };
 
 /* Like mk_path_decode(), but also sets a mark for each byte of the path; `marks` must be as large as

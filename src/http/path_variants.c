@@ -507,7 +507,7 @@ struct variants {
     mk_str *list;
     size_t n;
     struct mk_arena *arena;
-    char *room; /* buffer for the next one; NULL: none */
+    char *room; /* buffer for the next variant; NULL: none */
     const struct mk_path_scripts *scripts;
     bool follows_script;
     size_t left; /* remaining bytes for paths after script names that may vary as well */
@@ -521,7 +521,8 @@ static bool is_known_variant(const struct variants *v, mk_str path)
     return mk_str_eq(v->path, path);
 }
 
-/* Allocates a buffer as long as the path, the longest variant. 0, or a status. */
+/* Allocates a buffer of the length of the path, which is the maximum length of a variant. Returns 0 or a
+ * status. */
 static unsigned alloc_variant(struct variants *v)
 {
     if (v->n == MK_PATH_VARIANTS_MAX)
@@ -579,7 +580,8 @@ static bool has_escapes(mk_str path)
     return false;
 }
 
-/* Some programs remove path parameters before decoding, others after. */
+/* Adds readings in both orders, because some programs remove path parameters before decoding, others
+ * after. */
 static unsigned add_readings_both_orders(struct variants *v, mk_str path)
 {
     char buf[MK_PATH_VARIED_MAX];
@@ -645,8 +647,8 @@ static unsigned add_scripts_in_path(struct variants *v, mk_str path)
     return status;
 }
 
-/* Adds the paths after script names: those in the path, and in all variants found so far, including those
- * added here. */
+/* Adds the paths after script names: in the path, and in all variants found so far, including variants added
+ * here. */
 static unsigned add_all_scripts(struct variants *v)
 {
     v->follows_script = true;

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-/* How a program may interpret a path decoded by mk_path_decode(): */
+/* Ways in which a program may interpret a path decoded by mk_path_decode(): */
 enum mk_path_reading {
     MK_PATH_READING_SLASHES = 1 << 0, /* "%2F" and a backslash are separators */
     MK_PATH_READING_TAILS =
@@ -55,8 +55,9 @@ struct mk_path_variants {
     size_t n, n_readings;
 };
 
-/* All other paths that a program may interpret `path` as, without duplicates. 0, or a status: 400 for a path
- * with too many, 414 for one that is too long, 503 if out of memory; then there are none. */
+/* Finds all other paths that a program may derive from `path`, without duplicates. Returns 0 or a status: 400
+ * for a path with too many variants, 414 for a path that is too long, 503 if out of memory; *out is then
+ * empty. */
 unsigned mk_path_variants(mk_str path, bool has_slash, const struct mk_path_scripts *scripts,
                           struct mk_arena *arena, struct mk_path_variants *out) MK_MUST_USE;
 

@@ -104,7 +104,7 @@ static int parse_header_name(mk_str *name, enum mk_header_id *id, const char **a
     const char *from = *at, *to = mk_scan_find(from, end, ':');
     *name = mk_str_of(from, (size_t)(to - from));
     *id = mk_header_find_id(*name);
-    /* Known names are tokens: only others are checked. */
+    /* Known names are tokens: only unknown names are checked. */
     if (*id == MK_HEADER_OTHER && !mk_scan_all(*name, MK_SCAN_TOKEN))
         return -400;
     if (to == end)

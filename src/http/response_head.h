@@ -46,7 +46,8 @@ struct mk_response_head {
 size_t mk_response_head_end(mk_str text, size_t seen, struct mk_response_parser_options request);
 
 /* Parses a complete head, including its empty line. The caller has set h->fields.at to memory for
- * `fields_max` lines (at most MK_HEADERS_MAX); with 0, no lines are stored. NULL, or a static error text. */
+ * `fields_max` lines (at most MK_HEADERS_MAX); with 0, no lines are stored. Returns NULL, or a static error
+ * text. */
 const char *mk_response_head_parse(struct mk_response_head *h, mk_str text, unsigned fields_max,
                                    struct mk_response_parser_options request) MK_MUST_USE;
 

@@ -109,7 +109,7 @@ static enum mk_response_parser_event parse_head(struct mk_response_parser *r, mk
     return finish_head(r, mk_response_head_parse(&r->head, head, r->fields_max, r->request));
 }
 
-/* The caller has received the head. */
+/* Called when the caller has received the head. */
 static void enter_body_state(struct mk_response_parser *r)
 {
     static const uint8_t states[] = {[MK_RESPONSE_BODY_NONE] = END,

@@ -26,13 +26,13 @@ struct mk_target {
     mk_str query;     /* after the first '?'; absent: none */
 };
 
-/* 0, or 400 for a target whose form is not allowed with its method, with a scheme other than http or https,
- * with user information, with a fragment, or with characters other than visible ASCII. */
+/* Returns 0, or 400 for a target whose form is not allowed with its method, with a scheme other than http or
+ * https, with user information, with a fragment, or with characters other than visible ASCII. */
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
 /* Is the text non-empty visible ASCII without '#'? mk_request_head_parse() returns no other target. */
 bool mk_target_is_visible(mk_str text);
-/* mk_target_parse() for such text. */
+/* Like mk_target_parse(), but for text that mk_target_is_visible() accepts. */
 int mk_target_parse_checked(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
 #endif

@@ -15,9 +15,9 @@ enum { MK_UPGRADE_KEY_LEN = 24, MK_UPGRADE_ACCEPT_LEN = 28 };
  * malformed up to there. Normalised to MK_UPGRADE_WEBSOCKET for WebSocket. */
 mk_str mk_upgrade_protocol(const struct mk_headers *fields);
 
-/* Validates a WebSocket handshake: 0, or the status to reject it with: 426 for a version other than 13, 400
- * for any other error. `with_key`: false over HTTP/2, which has no Sec-WebSocket-Key (RFC 8441, section
- * 5). */
+/* Validates a WebSocket handshake. Returns 0, or the status with which to reject it: 426 for a version other
+ * than 13, 400 for any other error. `with_key`: false over HTTP/2, which has no Sec-WebSocket-Key (RFC 8441,
+ * section 5). */
 int mk_upgrade_check_websocket(const struct mk_headers *fields, bool with_key) MK_MUST_USE;
 
 /* The value of Sec-WebSocket-Accept for that Sec-WebSocket-Key. */

@@ -32,8 +32,8 @@ struct mk_ws_frame_head {
 
 /* Length of the head that starts with these bytes, at least MK_WS_HEAD_MIN of them. */
 size_t mk_ws_frame_head_len(const uint8_t *p);
-/* Parses a complete head. NULL, or an error that no extension allows: an unknown opcode, reserved bits, a
- * non-minimal length, a long or fragmented control frame. */
+/* Parses a complete head. Returns NULL, or an error that no extension allows: an unknown opcode, reserved
+ * bits, a non-minimal length, a long or fragmented control frame. */
 const char *mk_ws_frame_head_parse(struct mk_ws_frame_head *f, const uint8_t *p) MK_MUST_USE;
 /* Control frames may come between the frames of a message. */
 static inline bool mk_ws_frame_is_control(unsigned opcode)

@@ -65,7 +65,7 @@ static void free_h2_connection(struct mk_conn *c, enum mk_outcome ending)
 
 /* ---- Ending ---- */
 
-/* All output was sent. */
+/* Called when all output was sent. */
 static void linger_connection(struct mk_conn *c)
 {
     free_h2_connection(c, MK_OUTCOME_OK);
@@ -163,7 +163,8 @@ static void send_goaway_if_due(struct mk_h2 *h2)
     if (!must_shut_down(h2))
         return;
     mk_h2_write_goaway_warning(h2);
-    /* A client that keeps sending requests after the first GOAWAY gets the final one without its PING. */
+    /* A client that keeps sending requests after the first GOAWAY receives the final GOAWAY even if it has
+     * not acknowledged the PING. */
     if (h2->local.state == MK_H2_LOCAL_WARNED &&
         h2->conn->n_requests - h2->warned_at >= h2->conn->service->limits->h2.streams_max)
         mk_h2_write_goaway(h2);
@@ -286,7 +287,7 @@ static bool may_close_without_reset(const struct mk_conn *c)
     return c->state.state == MK_CONN_HTTP2;
 }
 
-/* The protocol may have changed since mk_conn_resume(). */
+/* Checks the protocol, which may have changed since mk_conn_resume(). */
 static void run_resumed(struct mk_loop_task *t)
 {
     struct mk_conn *c = mk_conn_begin_resumed(t);

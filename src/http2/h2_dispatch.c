@@ -31,7 +31,7 @@ void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status)
     start_response(s);
 }
 
-/* The timeout in s->due has expired. */
+/* Handles the expired timeout in s->due. */
 MK_COLD static void handle_timeout(struct mk_h2_stream *s)
 {
     bool by_handler = s->due == MK_TIMEOUT_HANDLER;

@@ -24,7 +24,7 @@ struct mk_h2_frame mk_h2_frame_parse(mk_str in)
     };
 }
 
-/* Where a frame is allowed. */
+/* Where a frame is allowed: on streams, on the connection, or on both. */
 enum frame_scope { ANYWHERE, ON_STREAM, ON_CONNECTION, NOWHERE };
 
 static const struct frame_rule {

@@ -56,7 +56,7 @@ static int copy_to_arena(struct mk_h2_head *h, mk_str *to, mk_str from)
     return 0;
 }
 
-/* Where to store the value of a pseudo-header; NULL: not allowed in requests. */
+/* Returns the member for the value of a pseudo-header; NULL: not allowed in requests. */
 static mk_str *pseudo_header_slot(struct mk_h2_head *h, mk_str name)
 {
     if (mk_str_eq(name, MK_STR(":path")))
@@ -97,7 +97,7 @@ static int append_header(struct mk_h2_head *h, enum mk_header_id id, mk_str name
     return 0;
 }
 
-/* The pseudo-headers are complete: inserts Host before the regular headers. */
+/* Called when the pseudo-headers are complete: inserts Host before the regular headers. */
 static int begin_regular_headers(struct mk_h2_head *h)
 {
     if (h->is_regular)
@@ -192,7 +192,7 @@ static int dispatch_regular_header(struct mk_h2_head *h, enum mk_header_id id, m
     return append_header_copy(h, id, name, value);
 }
 
-/* Known names are tokens: only others are checked. */
+/* Known names are tokens: only unknown names are checked. */
 static bool is_valid_name(enum mk_header_id id, mk_str name)
 {
     return !mk_scan_has_capitals(name) && (id != MK_HEADER_OTHER || mk_is_token(name));
@@ -243,7 +243,7 @@ static int check_target(const struct mk_h2_head *h)
     return is_asterisk || (h->path.p[0] == '/' && mk_scan_all(h->path, MK_SCAN_TARGET)) ? 0 : 400;
 }
 
-/* For rejected requests as well: the host may have an error page. */
+/* Parses the host even of rejected requests, because the host may have an error page. */
 static int parse_host(struct mk_h2_head *h)
 {
     mk_str value = h->authority.p ? h->authority : mk_headers_get(&h->fields, MK_HEADER_HOST);

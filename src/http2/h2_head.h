@@ -54,8 +54,9 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value);
  *   501  the method is longer than any known one
  *   503  out of memory
  *
- * For trailers only 0, MK_H2_HEAD_MALFORMED, 431 and 503. The caller checks that the server advertised
- * extended CONNECT, that :scheme matches the connection, and that DATA is as long as Content-Length. */
+ * For trailers, the only results are 0, MK_H2_HEAD_MALFORMED, 431 and 503. The caller checks that the server
+ * advertised extended CONNECT, that :scheme matches the connection, and that DATA is as long as
+ * Content-Length. */
 enum { MK_H2_HEAD_MALFORMED = -1 };
 int mk_h2_head_finish(struct mk_h2_head *h) MK_MUST_USE;
 

@@ -206,7 +206,7 @@ static enum progress write_body_frame(struct mk_h2_stream *s)
 
 /* ---- One stream ---- */
 
-/* The whole response is in the output buffer. */
+/* Called when the whole response is in the output buffer. */
 static void finish_response(struct mk_h2_stream *s)
 {
     bool little =
@@ -282,7 +282,7 @@ static void requeue_stream(struct mk_h2_stream *s)
     }
 }
 
-/* The stream waits for its source or a disk. */
+/* Called when the stream waits for its source or a disk. */
 static void wait_for_body(struct mk_h2_stream *s)
 {
     mk_list_remove(&s->turn);

@@ -204,7 +204,8 @@ static void unlink_stream(struct mk_h2_stream *s)
     mk_timer_stop(&s->timer);
 }
 
-/* The rest of its response may still be pending in the connection's output. */
+/* Keeps the rate limits of a closed stream, whose response may still be pending in the output of the
+ * connection. */
 static void keep_rate_limits(const struct mk_h2_stream *s)
 {
     const struct mk_vhost *site = s->d.x->request.site;
@@ -302,7 +303,7 @@ static void reset_length_mismatch(struct mk_h2_stream *s)
         mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_OUTCOME_REJECTED);
 }
 
-/* The stream only waits for the end of an unwanted body. */
+/* Receives data for a stream that only waits for the end of an unwanted body. */
 static void receive_while_draining(struct mk_h2_stream *s, bool ends)
 {
     if (ends)

@@ -56,7 +56,7 @@ void mk_h2_stream_end_input(struct mk_h2 *h2);
 
 /* Runs the stream in this iteration. */
 void mk_h2_stream_wake(struct mk_h2_stream *s);
-/* Adds the stream to the list of those with output. */
+/* Adds the stream to the list of streams with output. */
 void mk_h2_stream_queue_output(struct mk_h2_stream *s);
 void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock);
 static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)

@@ -187,7 +187,7 @@ static int load(struct mk_config *c, void **data)
     return 0;
 }
 
-/* The number of the host among the program's hosts; 0: from the file. */
+/* The number of the host among the hosts of the program; 0: the host is from the file. */
 static unsigned app_vhost_number(const struct mk_config_generation *g, const struct mk_vhost_config *site)
 {
     unsigned n = 1;

@@ -9,7 +9,7 @@
 #define MK_KEEP_ERRNO __attribute__((cleanup(mk_last_error_restore_errno)))
 void mk_last_error_restore_errno(const int *before);
 
-/* Both return `e`, for use in `return`. */
+/* These functions return `e`, for use in `return`. */
 mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...) MK_PRINTF(3, 4);
 /* Like mk_last_error_set(), but with only the text of the error code. */
 mk_err mk_last_error_set_code(struct mk_server *s, mk_err e);
@@ -20,7 +20,8 @@ mk_err mk_last_error_terminate(struct mk_server *s, mk_err e);
 mk_err mk_last_error_set_misuse(const struct mk_server *s, const char *text);
 void mk_last_error_clear_misuse(void);
 
-/* Requires that setup is still possible: 0, -EBUSY, or -EINVAL: not a server. Clears the last error. */
+/* Checks that setup is still possible. Returns 0, -EBUSY, or -EINVAL if `s` is not a server. Clears the last
+ * error. */
 mk_err mk_last_error_require_setup(struct mk_server *s) MK_MUST_USE;
 
 #endif

@@ -17,7 +17,8 @@ struct mk_errorlog {
     bool is_silent; /* in a program without a log callback: messages are dropped if there is no file */
 };
 
-/* -ENOMEM: messages about a lack of memory must not need any, so memory for a line is reserved. */
+/* Reserves memory for a line (or returns -ENOMEM), because messages about a lack of memory must not need
+ * any. */
 mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
                         const struct mk_logfile *file) MK_MUST_USE;
 void mk_errorlog_fini(struct mk_errorlog *e);
@@ -28,8 +29,8 @@ void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level le
                              struct mk_buf *out);
 /* Switches to the level and the log of another configuration. */
 void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
-/* Lines and the count of lost ones go to this writer, owned by the caller, until NULL is set. Logs of another
- * kind ignore it. */
+/* Sends lines, and the count of lost lines, to this writer, which the caller owns, until NULL is set. Logs of
+ * another kind ignore the call. */
 mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
 /* Reports how many lines were lost, if the log is writable again. Each message does so as well. */
 void mk_errorlog_report_lost(struct mk_log *log);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where log lines go: a file, a standard stream, or syslog.
+/* The destination of log lines: a file, a standard stream, or syslog.
  *
  * The master opens all logs, as the user that started it. Workers only write, each through writers of its own
  * (logwriter.h), and a log does not change while they run. After a rotation the master reopens the logs and
@@ -35,17 +35,17 @@ mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_ident
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
 mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
-/* For a daemon: replaces a standard stream with `null`, unless it is a file. */
+/* Replaces a standard stream with `null`, for a daemon, unless the stream is a file. */
 void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null);
 /* True for "stdout" and the other special words, which are not paths. */
 bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
-/* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any longer. */
+/* Renames FILE to FILE.1, FILE.1 to FILE.2, and so on. -ENOENT: no file has this name any longer. */
 mk_err mk_logfile_rename_rotated(const struct mk_logfile *f) MK_MUST_USE;
 /* Reopens the path, for a rotation, or connects to syslog. Returns a new descriptor, or an error. */
 int mk_logfile_reopen(const struct mk_logfile *f);
 /* Renames FILE, and returns a descriptor of the file that replaces it, or an error. A new file gets the owner
- * and mode of the old one; an existing one keeps its own, because it may be a link to a file that is not
+ * and mode of the old file; an existing file keeps its own, because it may be a link to a file that is not
  * ours. */
 int mk_logfile_rotate(const struct mk_logfile *f);
 /* Creates a file of that name; -EEXIST: the name exists, perhaps as a link. */

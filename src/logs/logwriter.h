@@ -22,7 +22,7 @@ struct mk_logwriter {
 void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);
 /* Writes the pending lines. */
 void mk_logwriter_fini(struct mk_logwriter *w);
-/* Writes the pending lines, and later ones to this log. The lost count is kept. */
+/* Writes the pending lines, and switches to this log. The count of lost lines is kept. */
 void mk_logwriter_switch_file(struct mk_logwriter *w, const struct mk_logfile *file);
 /* Switches to another descriptor of the same log: see mk_logfile_replace_fd(). */
 mk_err mk_logwriter_replace_fd(struct mk_logwriter *w, int fd) MK_MUST_USE;

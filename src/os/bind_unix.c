@@ -37,7 +37,7 @@ static void *bind_in_thread(void *data)
     return NULL;
 }
 
-/* All threads share the umask, except one that has unshared it. */
+/* Binds in a new thread, because all threads share the umask except those that have unshared it. */
 static mk_err bind_in_new_thread(struct binding *b)
 {
     sigset_t all, before;

@@ -7,8 +7,9 @@
 
 #include "base/err.h"
 
-/* Calls fn(ctx) in a fork. 0: it returned. Positive: the signal that ended it; SIGALRM: it ran longer than
- * `seconds`. -ECANCELED: it exited. Another error: the fork failed. */
+/* Calls fn(ctx) in a forked process. Returns 0 if fn returned; the number of the signal that ended the
+ * process, with SIGALRM if it ran longer than `seconds`; -ECANCELED if the process exited; or another error
+ * if the fork failed. */
 int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
 
 /* Asynchronous variant: returns the process, which the caller must reap, or a negated errno value; then

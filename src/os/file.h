@@ -22,8 +22,8 @@ struct mk_file_open_how {
 /* Opens a folder to be used as `root` below. */
 mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
 
-/* Opens a folder inside one that another user owns: follows no link between `base` and base/path, and the
- * folder must belong to `owner` (else -EPERM). `path` is relative, without `.` and `..`. */
+/* Opens a folder inside a folder that another user owns: follows no link between `base` and base/path, and
+ * the folder must belong to `owner` (else -EPERM). `path` is relative, without `.` and `..`. */
 mk_err mk_file_open_owned_root(const char *base, const char *path, uid_t owner, int *fd) MK_MUST_USE;
 
 /* Opens root/path for reading, without blocking, not even on a FIFO. `path` is relative, NUL-terminated

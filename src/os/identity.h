@@ -32,8 +32,8 @@ struct mk_identity_saved {
     int dumpable;
 };
 
-/* Until mk_identity_revert(), the calling thread opens files with the rights of that user and its groups. For
- * a single-threaded root process. On failure nothing changes. */
+/* Lets the calling thread open files with the rights of that user and its groups, until mk_identity_revert().
+ * Only for a single-threaded root process. On failure, nothing changes. */
 mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_saved *own) MK_MUST_USE;
 /* Aborts the process if its own rights cannot be restored. */
 void mk_identity_revert(struct mk_identity_saved *own);

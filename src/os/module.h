@@ -16,7 +16,8 @@ struct mk_module {
     const void *built_in; /* the table if linked in; else NULL */
 };
 
-/* The table; NULL: error, with the reason in `error`. Once loaded, an object stays. */
+/* Loads the object and returns its table. NULL: failed, for the reason in `error`. A loaded object stays
+ * loaded. */
 const void *mk_module_load(const struct mk_module *m, char error[MK_MODULE_WHY]) MK_MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network sets with binary search. Networks are nested or disjoint, never partially overlapping: so only the
- * last one in order that begins at or before an address, and those enclosing it, can contain the address. */
+/* Network sets with binary search. Networks are nested or disjoint, never partially overlapping: only the
+ * last network in order that begins at or before an address, and the networks that enclose it, can therefore
+ * contain the address. */
 #ifndef MK_OS_NETWORK_SET_H
 #define MK_OS_NETWORK_SET_H
 

@@ -21,7 +21,7 @@ void mk_proc_set_name(const char *name);
 /* Asks the kernel to send the signal when the parent dies; -ESRCH when it is already dead. */
 mk_err mk_proc_die_with_parent(pid_t parent, int signal) MK_MUST_USE;
 
-/* Whether a debugger or SIGSTOP has stopped the process. */
+/* Has a debugger or SIGSTOP stopped the process? */
 bool mk_proc_is_stopped(pid_t pid);
 
 #endif

@@ -34,7 +34,7 @@ static bool may_replace(const struct mk_identity *id, const struct stat *folder,
     return may_write(id, folder) && (owns || !(folder->st_mode & S_ISVTX));
 }
 
-/* Remaining path, and its start. */
+/* The remaining path, and the folder in which it starts. */
 struct walk {
     int dir;
     unsigned links;
@@ -82,7 +82,8 @@ static mk_err enter_component(struct walk *w, const char *name, const struct mk_
     return e;
 }
 
-/* The file may not exist yet, so `other` must not be able to create it first. */
+/* Opens the file in its folder. The file may not exist yet, so `other` must not be able to create it
+ * first. */
 static int open_final(int dir, const char *name, int flags, unsigned mode, const struct mk_identity *other)
 {
     struct stat folder;

@@ -179,7 +179,7 @@ mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s)
     return e ? e : resolver ? resolver : modules;
 }
 
-/* Not all of /etc/ssl and /etc/pki: private keys are below them. */
+/* Does not allow all of /etc/ssl and /etc/pki, because they also contain private keys. */
 mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s)
 {
     mk_err e =

@@ -22,8 +22,8 @@ mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
 /* Like mk_sandbox_allow(), but for an open descriptor, even if this process can no longer open its path. */
 mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
-/* Also allows writing to files below the folder and creating unlinked ones (O_TMPFILE); creating, linking
- * or removing names stays forbidden. */
+/* Also allows writing to files below the folder and creating unlinked files (O_TMPFILE); creating, linking or
+ * removing names stays forbidden. */
 mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
 /* Allows reading, writing, creating, renaming and removing files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For calls that raise SIGPIPE and have no MSG_NOSIGNAL: sendfile(2), and write(2) to a pipe. */
+/* Blocks SIGPIPE during calls that raise it and have no MSG_NOSIGNAL: sendfile(2), and write(2) to a pipe. */
 #ifndef MK_OS_SIGPIPE_H
 #define MK_OS_SIGPIPE_H
 

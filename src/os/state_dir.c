@@ -25,7 +25,7 @@ static mk_err join_path(char buf[PATH_MAX], mk_str folder, const char *below)
     return len > 0 && len < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* As in the XDG specification, empty counts as unset. */
+/* An empty variable counts as unset, as in the XDG specification. */
 static mk_str getenv_nonempty(const char *name)
 {
     const char *value = getenv(name);
@@ -60,7 +60,7 @@ mk_err mk_state_dir_path(char buf[PATH_MAX])
 
 /* ---- The folder ---- */
 
-/* Creates all folders of the path; existing ones are fine. */
+/* Creates all folders of the path that do not exist. */
 static mk_err make_folders(const char *path)
 {
     char buf[PATH_MAX];

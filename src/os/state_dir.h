@@ -9,8 +9,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* $MONKEY_STATE, the first of $STATE_DIRECTORY, /var/lib/monkey for root, else $XDG_STATE_HOME/monkey or
- * ~/.local/state/monkey. -EINVAL: the chosen path is not absolute. -ENOENT: no home folder. */
+/* Finds the folder: $MONKEY_STATE, or else the first folder of $STATE_DIRECTORY, or else /var/lib/monkey for
+ * root, and $XDG_STATE_HOME/monkey or ~/.local/state/monkey for other users. -EINVAL: the chosen path is not
+ * absolute. -ENOENT: no home folder. */
 mk_err mk_state_dir_path(char buf[PATH_MAX]) MK_MUST_USE;
 
 /* Opens the folder; creates it and its parents if missing. *error is static text. */

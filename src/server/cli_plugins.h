@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins on the command line: available ones, how a configuration uses them, and their commands. */
+/* Plugins on the command line: lists available plugins, shows how a configuration uses them, and runs their
+ * commands. */
 #ifndef MK_SERVER_CLI_PLUGINS_H
 #define MK_SERVER_CLI_PLUGINS_H
 

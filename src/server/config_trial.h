@@ -16,7 +16,7 @@ struct mk_config_trial {
     int problems_fd; /* memory file with the errors that it found */
     /* The generation whose plugins prepare; NULL: none. */
     struct mk_config_generation *generation;
-    struct mk_conf_report report; /* its memory is `arena` */
+    struct mk_conf_report report; /* allocated in `arena` */
     struct mk_arena arena;
     /* The trial has ended with the result `e`, as from mk_crash_probe_run(). `problems`: the errors; empty:
      * none. */

@@ -15,7 +15,8 @@ struct mk_https {
     bool failed;                                     /* the last check failed */
 };
 
-/* Creates the CA and the certificate if they are missing. False: error, printed on standard error. */
+/* Creates the CA and the certificate if they are missing. False: failed, and the error was printed on
+ * standard error. */
 bool mk_https_init(struct mk_https *h, const struct mk_arguments *a) MK_MUST_USE;
 void mk_https_fini(struct mk_https *h);
 

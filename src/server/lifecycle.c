@@ -146,7 +146,7 @@ static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
     return due;
 }
 
-/* A serving worker has died: it is not replaced until the reload is over. */
+/* Has a serving worker died? It is not replaced until the reload is over. */
 static bool has_lost_worker(const struct mk_lifecycle_workers *w)
 {
     return w->old_there < w->old_wanted;

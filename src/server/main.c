@@ -311,8 +311,8 @@ static int run_arguments(const struct mk_arguments *a, char **argv)
     return code;
 }
 
-/* If standard streams are closed, files opened later would take their numbers and receive what we print.
- * The descriptors that fill them reject writes, so printing still fails. */
+/* If standard streams are closed, files opened later would take their numbers and receive our output. The
+ * descriptors that fill them reject writes, so printing still fails. */
 static void reserve_standard_fds(void)
 {
     int fd;

@@ -442,7 +442,7 @@ static void reopen_logs(struct master *m)
 
 /* ---- Requests of workers ---- */
 
-/* Used until a configuration sets another level. */
+/* Sets the log level until a configuration sets another level. */
 static void set_log_level(struct master *m, int level)
 {
     if (level < 0 || level >= MK_LOG_LEVELS)

@@ -19,7 +19,7 @@ const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path
 void mk_master_pid_file_release(struct mk_master_pid_file *p);
 /* Reacquires the file after mk_master_pid_file_release(). */
 void mk_master_pid_file_reacquire(struct mk_master_pid_file *p);
-/* Replaces the file with another one. On failure, which is logged, the old one stays. */
+/* Replaces the pid file with another one. On failure, which is logged, the old file stays. */
 void mk_master_pid_file_change(struct mk_master_pid_file *p, struct mk_log *log, mk_str path);
 
 #endif

@@ -27,7 +27,7 @@ static enum mk_log_level problem_log_level(const struct mk_conf_problem *p)
     return p->severity == MK_CONF_ERROR ? MK_LOG_ERROR : MK_LOG_WARN;
 }
 
-/* Calls `take` for each problem, and for the count of omitted ones. */
+/* Calls `take` for each problem, and for the count of omitted problems. */
 static void for_each_problem(const struct mk_conf_report *report,
                              void (*take)(void *ctx, enum mk_log_level level, mk_str text), void *ctx)
 {

@@ -48,7 +48,7 @@ static void check_workers(struct mk_timer *t)
     struct mk_watchdog *d = MK_CONTAINER(t, struct mk_watchdog, timer);
     struct mk_workers *w = d->workers;
     uint64_t now = w->loop->now_ms;
-    /* If the master itself was stopped, so were the workers. */
+    /* If the master itself was stopped, the workers were stopped as well. */
     bool late = now - d->looked_ms > LATE_MS;
     d->looked_ms = now;
     for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].place; i++) { /* later slots were never used */

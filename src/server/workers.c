@@ -121,7 +121,7 @@ static struct mk_worker_slot *find_free_slot(struct mk_workers *w)
     return NULL;
 }
 
-/* In the child: closes descriptors of the master and its other children. */
+/* Runs in the child: closes descriptors of the master and its other children. */
 static _Noreturn void run_worker_child(struct mk_workers *w, struct mk_worker_slot *p, int control_fd)
 {
     mk_fd_close(&p->control_fd); /* otherwise the child would not notice the master's death */

@@ -6,7 +6,7 @@
 #include "server/control_queue.h"
 #include "server/worker_process.h"
 
-enum { MK_WORKERS_MAX = 1024 }; /* including exiting ones */
+enum { MK_WORKERS_MAX = 1024 }; /* including exiting workers */
 
 struct mk_workers;
 
@@ -63,12 +63,13 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
                        struct mk_listeners *listeners) MK_MUST_USE;
 void mk_workers_fini(struct mk_workers *w);
 
-/* Starts a full set of workers for the generation, next to the running ones. */
+/* Starts a full set of workers for the generation, in addition to the running workers. */
 mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g) MK_MUST_USE;
-/* Returns to a generation whose workers were not told to shut down, and restarts those that died
+/* Returns to a generation whose workers the master has not told to shut down, and restarts workers that died
  * in the meantime. */
 void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g);
-/* Number of existing and serving workers of the generation, without those told to shut down. */
+/* Number of existing or serving workers of the generation, without workers that the master has told to shut
+ * down. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
 /* Tells the workers of one generation, or (NULL) all workers, to shut down: with that signal or, if other
@@ -82,7 +83,7 @@ void mk_workers_kill_starting(struct mk_workers *w);
 bool mk_workers_may_still_accept(const struct mk_workers *w);
 /* Reaps exited processes. */
 void mk_workers_reap(struct mk_workers *w);
-/* Sends a message to all workers, including exiting ones. */
+/* Sends a message to all workers, including exiting workers. */
 void mk_workers_broadcast(struct mk_workers *w, const struct mk_control_message *m);
 
 #endif

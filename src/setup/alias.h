@@ -5,7 +5,7 @@
 
 #include "setup/config_generation_type.h"
 
-/* These two parse and print values, for the key tables. */
+/* These functions parse and print values, for the key tables. */
 mk_conf_parse_fn mk_alias_parse;
 mk_conf_show_fn mk_alias_show;
 

@@ -134,7 +134,7 @@ static bool uses_kept_context(const struct tls_builder *b, const struct pairs *p
     return false;
 }
 
-/* Collects the certificates of the host and those from plugins; if there are none, the inherited ones. A host
+/* Collects the certificates of the host itself and of plugins, or else the inherited certificates. A host
  * without a certificate uses that of the default host. */
 static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
 {

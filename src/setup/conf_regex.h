@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions in a configuration: Monkey 1.6 rules use libc, all others PCRE2. Freed with the
+/* Regular expressions in a configuration: rules of Monkey 1.6 use libc, all other rules PCRE2. Freed with the
  * arena. */
 #ifndef MK_SETUP_CONF_REGEX_H
 #define MK_SETUP_CONF_REGEX_H

@@ -461,7 +461,7 @@ static void open_logs(struct config_loader *l)
     mk_location_set_limits(g, request, g->access_log, &g->limits);
 }
 
-/* Only an explicit MaxURISize can be too large: the default fits every valid MaxHeaderSize. */
+/* Checks an explicit MaxURISize, which can be too large: the default fits every valid MaxHeaderSize. */
 static void check_head_sizes(struct config_loader *l)
 {
     const struct mk_server_settings *s = &l->g->server;

@@ -25,7 +25,7 @@ struct mk_config_overrides {
 
 /* A program that embeds the server. It may have no DocumentRoot and no error log. */
 struct mk_embedding {
-    const struct mk_plugin *const *plugins; /* plugins of the program, loaded before configured ones */
+    const struct mk_plugin *const *plugins; /* plugins of the program, loaded before configured plugins */
     size_t n_plugins;
     void *ctx;            /* their context */
     bool listens_if_told; /* without a Listen, it does not listen */
@@ -79,7 +79,7 @@ struct mk_vhost_config {
     const struct mk_vhosts *hosts; /* virtual hosts of its first address */
     struct mk_plugin_sections sections;
     bool spools;       /* one of its routes spools request bodies */
-    bool has_conflict; /* shares a name with another host, reported */
+    bool has_conflict; /* the host shares a name with another host, which was reported */
     struct mk_vhost_config *next;
 };
 
@@ -165,7 +165,7 @@ struct mk_config_generation {
     bool wants_children;               /* workers may start subprocesses */
     bool wants_spool; /* plugins spool bodies: workers may write files in `server.spool_folder` */
     bool has_identity;
-    bool lacks_descriptors; /* descriptors ran out while opening host folders, reported */
+    bool lacks_descriptors; /* descriptors ran out while opening folders of hosts, which was reported */
     struct mk_identity identity;
 };
 

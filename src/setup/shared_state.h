@@ -29,7 +29,7 @@ void *mk_shared_state_get_memory(struct mk_shared_state *s, mk_str name, size_t 
 int mk_shared_state_fd(struct mk_shared_state *s, mk_str name, int (*make)(void)) MK_MUST_USE;
 /* The server's statistics, created on first use. Call in the master. NULL: out of memory. */
 struct mk_stat_registry *mk_shared_state_get_statistics(struct mk_shared_state *s) MK_MUST_USE;
-/* For a process that tests a configuration: makes its statistics private. False: out of memory. */
+/* Makes the statistics private to this process, which tests a configuration. False: out of memory. */
 bool mk_shared_state_detach_statistics(struct mk_shared_state *s) MK_MUST_USE;
 void mk_shared_state_fini(struct mk_shared_state *s);
 

@@ -368,7 +368,7 @@ static bool has_error_page(const struct mk_error_page *pages, size_t n, unsigned
     return false;
 }
 
-/* 404, or 4 for `4xx`; 0: invalid. */
+/* Returns 404, or 4 for `4xx`; 0: invalid. */
 static unsigned parse_error_status(mk_str word)
 {
     uint64_t status;

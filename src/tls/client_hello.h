@@ -5,12 +5,12 @@
 
 #include <openssl/ssl.h>
 
-/* For SSL_CTX_set_client_hello_cb: all settings of the selected host apply from the beginning. */
+/* Callback for SSL_CTX_set_client_hello_cb, where all settings of the selected host still take effect. */
 int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg);
-/* For SSL_CTX_set_alpn_select_cb. */
+/* Callback for SSL_CTX_set_alpn_select_cb. */
 int mk_tls_client_hello_alpn_cb(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                                 const unsigned char *in, unsigned in_len, void *arg);
-/* For SSL_CTX_set_tlsext_servername_callback. */
+/* Callback for SSL_CTX_set_tlsext_servername_callback. */
 int mk_tls_client_hello_servername_cb(SSL *ssl, int *alert, void *arg);
 
 #endif

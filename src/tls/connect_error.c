@@ -82,7 +82,7 @@ static void append_cert_names(struct mk_buf *out, const X509 *x)
         append_name(out, X509_get_subject_name(x));
 }
 
-/* The certificate was not issued by a trusted CA. */
+/* Explains that no trusted CA issued the certificate. */
 static bool append_untrusted_reason(struct mk_buf *out, const X509 *x, int error)
 {
     switch (error) {

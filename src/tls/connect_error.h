@@ -5,9 +5,9 @@
 
 #include "tls/stream_type.h"
 
-/* For SSL_CTX_set_verify: OpenSSL decides, and this callback records the reason. */
+/* Callback for SSL_CTX_set_verify: OpenSSL decides, and the callback records the reason. */
 int mk_tls_connect_error_verify_cb(int ok, X509_STORE_CTX *ctx);
-/* For SSL_CTX_set_cert_cb: the server requests our certificate. */
+/* Callback for SSL_CTX_set_cert_cb: the server requests our certificate. */
 int mk_tls_connect_error_cert_cb(SSL *ssl, void *arg);
 
 /* Sets the reason from OpenSSL's last error, unless it is known already. */

@@ -18,8 +18,8 @@ mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what,
 mk_err mk_tls_file_text_to_bio(const char *text, const char *name, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 
-/* For OpenSSL's PEM readers: without it, OpenSSL prompts for a password on the terminal and blocks the
- * server. */
+/* Callback for OpenSSL's PEM readers, which would otherwise prompt for a password on the terminal and block
+ * the server. */
 int mk_tls_file_refuse_password_cb(char *buf, int cap, int for_writing, void *unused);
 
 #endif

@@ -63,7 +63,7 @@ static int64_t asn1_time_seconds(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : 0;
 }
 
-/* Only a warning: clients reject such a certificate, but other hosts can still be served. */
+/* Warns about an invalid period. This is not an error, because other hosts can still be served. */
 static void check_validity(const char *file, X509 *x, const char *which,
                            struct mk_tls_settings_error *problem)
 {

@@ -138,7 +138,7 @@ static mk_err append_pem(const X509 *x, const EVP_PKEY *key, struct mk_buf *pem)
     return e;
 }
 
-/* Our files are not encrypted: never prompt for a password. */
+/* Never prompts for a password, because our files are not encrypted. */
 static int refuse_password_cb(char *buf, int size, int writing, void *ctx)
 {
     (void)buf;

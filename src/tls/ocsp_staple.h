@@ -12,7 +12,7 @@ mk_err mk_tls_ocsp_staple_load(struct mk_tls_context *c, X509 *certificate, cons
 /* Copies the response of another context for the same certificate, if any. */
 mk_err mk_tls_ocsp_staple_copy(struct mk_tls_context *c, const struct mk_tls_context *from,
                                X509 *certificate);
-/* For SSL_CTX_set_tlsext_status_cb. */
+/* Callback for SSL_CTX_set_tlsext_status_cb. */
 int mk_tls_ocsp_staple_status_cb(SSL *ssl, void *arg);
 
 #endif

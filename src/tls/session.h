@@ -6,7 +6,7 @@
 
 #include "tls/stream_type.h"
 
-/* For SSL_CTX_sess_set_new_cb. */
+/* Callback for SSL_CTX_sess_set_new_cb. */
 int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session);
 /* Call it when the handshake is complete. */
 void mk_tls_session_on_handshake_done(struct mk_tls *t);

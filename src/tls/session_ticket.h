@@ -5,10 +5,10 @@
 
 #include <openssl/ssl.h>
 
-/* For SSL_CTX_set_tlsext_ticket_key_evp_cb. */
+/* Callback for SSL_CTX_set_tlsext_ticket_key_evp_cb. */
 int mk_tls_session_ticket_key_cb(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                                  EVP_MAC_CTX *mac, int is_new);
-/* For SSL_CTX_set_session_ticket_cb. */
+/* Callback for SSL_CTX_set_session_ticket_cb. */
 SSL_TICKET_RETURN mk_tls_session_ticket_decrypt_cb(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
                                                    size_t len, SSL_TICKET_STATUS status, void *arg);
 

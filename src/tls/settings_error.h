@@ -12,7 +12,7 @@ MK_COLD mk_err mk_tls_settings_error_set(struct mk_tls_settings_error *p, const 
 /* Like mk_tls_settings_error_set(), but appends ": " and OpenSSL's last error. */
 MK_COLD mk_err mk_tls_settings_error_set_openssl(struct mk_tls_settings_error *p, const char *file,
                                                  const char *what);
-/* Only the first warning is reported. */
+/* Sets a warning; only the first warning is reported. */
 MK_COLD void mk_tls_settings_error_warn(struct mk_tls_settings_error *p, const char *file, const char *fmt,
                                         ...) MK_PRINTF(3, 4);
 

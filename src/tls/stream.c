@@ -22,7 +22,7 @@ enum {
     MESSAGE_HEAD = 4,
 };
 
-/* The stream has failed permanently; sends OpenSSL's alert if possible. */
+/* Marks the stream as failed permanently; sends OpenSSL's alert if possible. */
 MK_COLD static mk_err fail_stream(struct mk_tls *t)
 {
     if (t->call)

@@ -22,7 +22,7 @@ bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c) MK_MUST_USE;
 /* Returns a cancelled connection whose time limit has expired, or NULL. */
 struct mk_upstream_conn *mk_cancelled_conn_find_expired(const struct mk_backend *o);
 
-/* When the next cancelled connection expires; UINT64_MAX: none. */
+/* The time at which the next cancelled connection expires; UINT64_MAX: there is none. */
 uint64_t mk_cancelled_conn_next_expiry_ms(const struct mk_backend *o);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "upstream/pool_type.h"
 
-/* Hash of the client's address, used in shared memory; 0: no address of its own (unlimited). */
+/* Hash of the client's address, used in shared memory; 0: the client has no address of its own, and no
+ * limit. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer);
 /* The limit for the server's connections, taken from the newest configuration. A worker of an older
  * configuration, whose requests wait longest, would otherwise block others with a lower limit. */

@@ -22,7 +22,7 @@ static void append_variables(struct mk_buf *out, const struct mk_upstream_reques
             append_variable(out, options->headers[i].name, options->headers[i].value);
 }
 
-/* The length comes first but is known last. */
+/* Writes the length last, because it is known only then, although it comes first. */
 static mk_err scgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
                               const char **problem)
 {

@@ -60,7 +60,7 @@ static void log_tls_error(struct mk_upstream_conn *c, const char *message)
 static void on_deferred_read(void *ctx);
 
 /* TLS has buffered input, for which no event will arrive: continues after other connections have had their
- * turn. If out of memory, the next event continues. */
+ * turn. If out of memory, the next event continues reading. */
 static void schedule_read(struct mk_upstream_conn *c)
 {
     if (!c->stream.holds)

@@ -125,9 +125,9 @@ void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c);
 void mk_upstream_conn_set_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx));
-/* The request is cancelled while the server may be working on it: mk_upstream_conn_release() keeps the
- * connection open until the server closes it, at most `ms`; 0: MK_CANCELLED_CONN_MS. `streams`: the response
- * may be endless. */
+/* Call it when the request is cancelled while the server may be working on it: mk_upstream_conn_release()
+ * then keeps the connection open until the server closes it, for at most `ms`; 0: MK_CANCELLED_CONN_MS.
+ * `streams`: the response may be endless. */
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
 
 #endif

@@ -47,7 +47,7 @@ static void exclude_failed_server(struct mk_upstream_conn *c)
     c->options.tried |= UINT64_C(1) << c->chosen;
 }
 
-/* Connecting failed: tries the next address or server, waits, or fails. */
+/* Called when connecting has failed: tries the next address or server, waits, or fails. */
 static void connect_to_next(struct mk_upstream_conn *c)
 {
     if (!c->options.address.p)

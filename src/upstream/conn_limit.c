@@ -17,7 +17,7 @@
 enum { SLACK_MS = 4 };
 /* A worker that overruns its own queue timeout by this much counts as stuck. */
 enum { LATE_MS = 1000 };
-/* More than the number of workers that could repeatedly assign slots to one client at the same moment. */
+/* Exceeds the number of workers that could repeatedly assign slots to one client at the same moment. */
 enum { ATTEMPTS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -89,7 +89,7 @@ static unsigned count_client_slots(const struct mk_conn_limit_backend *b, unsign
     return n;
 }
 
-/* A share is at least 1. */
+/* Would the client exceed its share, which is at least 1? */
 static bool exceeds_share(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r, uint64_t client,
                           unsigned already)
 {

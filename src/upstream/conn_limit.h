@@ -38,8 +38,8 @@ struct mk_conn_limit_backend {
     /* Upper bound of the slots that serve clients in the same bucket; a dying worker may leave one too many.
      * It spares most requests counting their client's slots. */
     uint32_t served[MK_CONN_LIMIT_BUCKETS];
-    /* For each worker: the request that has waited longest and may use the backend, and the longest waiting
-     * one of another client that has not used up its share. */
+    /* For each worker: the longest waiting request that may use the backend, and the longest waiting request
+     * of another client that has not used up its share. */
     struct mk_conn_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_CONN_LIMIT_WAITERS];
     /* Bitmap of rows that have waiting requests of other clients, whose shares may have room later. */
     uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
@@ -125,8 +125,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
  * starts waiting now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     unsigned row, uint64_t since_ms);
-/* When the next waiting request of another worker exceeds its limit, so that its worker counts as stuck and
- * is skipped; UINT64_MAX: none waits. */
+/* The time at which the next waiting request of another worker exceeds its limit, so that its worker counts
+ * as stuck and is skipped; UINT64_MAX: no request waits. */
 uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                             unsigned row);
 

@@ -132,7 +132,7 @@ static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
 
 /* ---- The head of the response ---- */
 
-/* Another handler responds, possibly for another path. */
+/* Declines the request: another handler responds, possibly for another path. */
 static enum mk_verdict handler_decline(struct mk_upstream_handler *h, enum mk_verdict verdict)
 {
     handler_on_end(h);

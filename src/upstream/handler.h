@@ -42,7 +42,7 @@ struct mk_upstream_handler_ops {
     void (*on_interim)(struct mk_upstream_handler *h);
     /* The head has arrived. True: the head is not for the client, and the handler returns *verdict. */
     bool (*replace)(struct mk_upstream_handler *h, enum mk_verdict *verdict);
-    /* Copies status and headers to our response. 0 or a negated errno value. */
+    /* Copies status and headers to our response. Returns 0 or a negated errno value. */
     int (*copy_head)(struct mk_upstream_handler *h);
     /* The request has ended. */
     void (*on_end)(struct mk_upstream_handler *h);

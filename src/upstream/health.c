@@ -153,7 +153,7 @@ static bool should_log_change(uint32_t *state, uint64_t *told_ms, uint32_t now)
     mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
                   MK_STR_ARG((s)->name), __VA_ARGS__)
 
-/* The server is up again: requests of all workers may use it. */
+/* Wakes workers when the server is up again, because requests of all workers may use it. */
 static void wake_waiting_workers(const struct mk_upstream_server *s)
 {
     if (s->upstream->max)
@@ -184,7 +184,7 @@ void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_serv
         SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
 }
 
-/* Only the first worker runs checks. */
+/* Called only in the first worker, which runs the checks. */
 bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
                             const char *message)
 {

@@ -125,7 +125,7 @@ static bool send_check_request(struct mk_health_checker *c)
     return !head.failed && mk_upstream_conn_write(&c->conn, mk_buf_str(&head), false) == (ssize_t)head.len;
 }
 
-/* The status line is complete: determines the result. */
+/* Called when the status line is complete: determines the result. */
 static void check_status_line(struct mk_health_checker *c)
 {
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
@@ -185,7 +185,7 @@ static void on_conn_event(void *ctx, unsigned which)
     advance_check(ctx);
 }
 
-/* The server did not respond in time. */
+/* Called when the server did not respond in time. */
 static void handle_timeout(struct mk_health_checker *c)
 {
     if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)

@@ -380,7 +380,7 @@ void mk_pool_dequeue(struct mk_upstream_conn *l)
     mk_wait_queue_wake_for_free_slots(g, true); /* the request may have blocked others */
 }
 
-/* A connection was closed: waiting requests may use its slot. */
+/* Called when a connection was closed, whose slot waiting requests may use. */
 static void serve_queues_of_backend(struct mk_backend *o)
 {
     mk_wait_queue_wake_older(o);
@@ -542,7 +542,7 @@ static void fail_expired_waiters(struct mk_backend_set *g, uint64_t now)
     }
 }
 
-/* Without a master, nothing reports that a worker died. */
+/* Also looks for dead workers, because without a master, nothing reports that a worker has died. */
 static void sweep_queue(struct mk_backend_set *g)
 {
     mk_conn_limit_free_dead_rows(&g->pool->limit, g->pool->row);

@@ -8,12 +8,12 @@
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
 void mk_pool_stop(struct mk_pool *p);
 
-/* Acquires an idle or new connection to one of the servers that `c` may use; `c` has no socket. 0; -EAGAIN:
- * must wait; or another error. */
+/* Acquires an idle or new connection to one of the servers that `c` may use; `c` has no socket. Returns 0;
+ * -EAGAIN if the request must wait; or another error. */
 int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *c);
-/* Opens a new connection to the address in its options. 0 or an error. */
+/* Opens a new connection to the address in its options. Returns 0 or an error. */
 int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *c);
-/* Connecting failed: closes the socket. */
+/* Closes the socket after a failure to connect. */
 void mk_pool_close_conn(struct mk_upstream_conn *c);
 /* Releases the connection: keeps it idle if `clean`, or hands its socket to a waiting request. */
 void mk_pool_release(struct mk_upstream_conn *c, bool clean);

@@ -7,7 +7,7 @@
 
 /* ---- The route ---- */
 
-/* Which Forwarded headers a backend receives. A local backend (monkey/upstream.h) gets signed values
+/* The Forwarded headers that a backend receives. A local backend (monkey/upstream.h) gets signed values
  * instead. */
 enum mk_proxy_forwarded {
     MK_PROXY_FORWARDED_REPLACE,
@@ -95,15 +95,15 @@ struct mk_proxy {
 mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_route *route);
 
 /* Maps the Destination of COPY or MOVE. *value is valid as long as the request; absent: pass the client's
- * header unchanged. 0, or a status: 400 if malformed, 502 if it is on another server or outside the route's
- * path, 503 if out of memory. */
+ * header unchanged. Returns 0 or a status: 400 if malformed, 502 if it is on another server or outside the
+ * route's path, 503 if out of memory. */
 unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
                                          mk_str *value);
 
 /* ---- The fields of the request ---- */
 
-/* Adds the headers to the upstream request. They are valid as long as the request. 0, or a status: 400 if
- * Connection lists too many names, 502 if Destination is elsewhere, 503 if out of memory. */
+/* Adds the headers to the upstream request. They are valid as long as the request. Returns 0 or a status: 400
+ * if Connection lists too many names, 502 if Destination is on another server, 503 if out of memory. */
 unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_options *options);
 /* May a client trailer with this name be forwarded? Servers may treat trailers as headers. */
 bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name);
@@ -115,13 +115,13 @@ bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 /* ---- Choosing a server: by sticky cookie, or by a hash of the request ---- */
 
 void mk_proxy_target_choose_server(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
-/* Sets the sticky-session cookie unless the client's cookie already names this server. 0 or the error of
- * mk_response_add_header(). */
+/* Sets the sticky-session cookie unless the client's cookie already names this server. Returns 0 or the error
+ * of mk_response_add_header(). */
 int mk_proxy_target_add_cookie(struct mk_proxy *p);
 
 /* ---- The head of the response ---- */
 
-/* Copies status and headers. 0, or the negated errno value of mk_response_add_header(). */
+/* Copies status and headers. Returns 0 or the error of mk_response_add_header(). */
 int mk_proxy_response_copy_head(struct mk_proxy *p);
 /* Forwards an interim response such as 103 Early Hints. */
 void mk_proxy_response_send_interim(struct mk_proxy *p);

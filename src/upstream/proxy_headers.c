@@ -66,7 +66,7 @@ static size_t base64_size(mk_str bytes)
     return (bytes.len + 2) / 3 * 4;
 }
 
-/* Reserves the maximum output, which is bounded by what the client sent. 0, or a status. */
+/* Reserves the maximum output, which is bounded by what the client sent. Returns 0 or a status. */
 static unsigned headers_reserve(struct request_headers *l)
 {
     mk_str name, value;

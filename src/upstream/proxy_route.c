@@ -111,7 +111,7 @@ static bool option_read_tunnel(const struct mk_route_option *o)
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
 static const char *const off_or_on[] = {"off", "on"};
-/* In the order of the enumeration. */
+/* The names, in the order of the enumeration. */
 static const char *const forwarded[] = {"replace", "append", "off", "local"};
 static const char *const certificate[] = {"off", "on", "pass"};
 

@@ -73,7 +73,7 @@ void mk_read_ahead_check_reader(struct mk_upstream_request *c)
 
 /* ---- Reading from the queue ---- */
 
-/* The reader has caught up, or has received everything. */
+/* Called when the reader has caught up, or has received everything. */
 static void free_queue(struct mk_upstream_request *c)
 {
     struct mk_read_ahead *a = &c->ahead;

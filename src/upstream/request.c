@@ -18,7 +18,7 @@
 
 static void on_conn_event(void *ctx, unsigned which);
 
-/* The connection failed before the response head. True: another attempt has started. */
+/* Called when the connection has failed before the response head. True: another attempt has started. */
 static bool handle_conn_failure(struct mk_upstream_request *c, int error, const char *problem)
 {
     return mk_upstream_request_attempt_retry(c, error, problem, on_conn_event);
@@ -44,7 +44,7 @@ static bool advance_connect(struct mk_upstream_request *c)
     return mk_upstream_request_state_is_connected(c);
 }
 
-/* The source of the request body failed. A response that has begun stays valid. */
+/* Called when the source of the request body has failed. A response that has begun stays valid. */
 static void fail_body_source(struct mk_upstream_request *c)
 {
     if (c->state.state == MK_UPSTREAM_REQUEST_OPEN)
@@ -90,7 +90,7 @@ static void on_conn_event(void *ctx, unsigned which)
         mk_upstream_request_notify(c);
 }
 
-/* The server is down: tries another server. */
+/* Called when the server is down: tries another server. */
 static void on_backend_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
@@ -240,8 +240,8 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
         mk_upstream_request_timer_run_later(c);
 }
 
-/* The body is complete, but its terminator must be read before the connection can be reused. FastCGI has an
- * end record, which has usually arrived. */
+/* Called when the body is complete: its terminator must be read before the connection can be reused. FastCGI
+ * has an end record, which has usually arrived. */
 static void read_body_end(struct mk_upstream_request *c)
 {
     char buf[64];

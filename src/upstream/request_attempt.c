@@ -31,7 +31,7 @@ static bool is_repeatable(const struct mk_upstream_request *c)
     return c->is_safe_to_repeat && (!c->content.length || !source || source->rewind);
 }
 
-/* A non-idempotent request first checks whether the connection is still open. */
+/* Checks whether the connection is still open before a non-idempotent request uses it. */
 bool mk_upstream_request_attempt_check(struct mk_upstream_request *c)
 {
     char byte;

@@ -8,8 +8,8 @@
 /* Acquires a connection. False: out of memory. */
 bool mk_upstream_request_attempt_start(struct mk_upstream_request *c,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;
-/* The connection is ready. False: the server had closed this pooled connection, and resending the request is
- * not safe. */
+/* Call it when the connection is ready. False: the server has closed this pooled connection, and resending
+ * the request is not safe. */
 bool mk_upstream_request_attempt_check(struct mk_upstream_request *c) MK_MUST_USE;
 /* The connection failed with `error` before a response. True: the request waits for another connection.
  * False: the request has failed. */

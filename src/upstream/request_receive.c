@@ -74,7 +74,7 @@ static bool has_extra_bytes(struct mk_upstream_request *c)
            (mk_upstream_conn_is_readable(c->conn) && mk_upstream_conn_read(c->conn, &byte, 1) != -EAGAIN);
 }
 
-/* The response is complete. */
+/* Called when the response is complete. */
 static void finish_response(struct mk_upstream_request *c)
 {
     const struct mk_response_parser *r = &c->input.reply;
@@ -210,7 +210,8 @@ static bool copy_connection_options(struct mk_upstream_request *c)
     return !c->named.failed;
 }
 
-/* The bytes read are in the caller's buffer: copies the visible headers, and the data after the head. */
+/* Copies the visible headers, and the data after the head, because the bytes read are in the caller's
+ * buffer. */
 static bool copy_head(struct mk_upstream_request *c)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -387,7 +388,7 @@ static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
     return len;
 }
 
-/* The server has closed its sending side. */
+/* Called when the server has closed its sending side. */
 static void finish_body_at_eof(struct mk_upstream_request *c)
 {
     if (c->codec->read_end(&c->input) == MK_RESPONSE_PARSER_END)

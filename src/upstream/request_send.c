@@ -36,7 +36,7 @@ static ssize_t read_body_source(struct mk_upstream_request_body_state *content, 
     return (ssize_t)part.len;
 }
 
-/* The complete body is in the buffer or was sent. */
+/* Called when the complete body is in the buffer or was sent. */
 static ssize_t finish_body(struct mk_upstream_request *c)
 {
     struct mk_upstream_request_body_state *content = &c->content;
@@ -75,7 +75,8 @@ static ssize_t append_body_piece(struct mk_upstream_request *c)
     return n;
 }
 
-/* Fills the buffer, so that a small request is sent in one write. 0, -EAGAIN, or the error of the source. */
+/* Fills the buffer, so that a small request is sent in one write. Returns 0, -EAGAIN, or the error of the
+ * source. */
 static int fill_send_buffer(struct mk_upstream_request *c)
 {
     ssize_t n = 1;
@@ -84,7 +85,8 @@ static int fill_send_buffer(struct mk_upstream_request *c)
     return (int)n;
 }
 
-/* The buffer was sent completely. Keeps its contents for another attempt until the space is needed. */
+/* Called when the buffer was sent completely. Keeps its contents for another attempt until the space is
+ * needed. */
 static void reset_sent_buffer(struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len;

@@ -26,7 +26,7 @@ static inline bool mk_upstream_request_state_is_connected(const struct mk_upstre
            c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
-/* The request is complete: releases its connection, if any. */
+/* Call it when the request is complete: releases its connection, if any. */
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
 /* Releases the connection before the request is complete: the server may still be working on it, so the
  * connection still counts against its limit. */
@@ -36,7 +36,7 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
 /* Fails the request. `problem` is static. */
 void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, const char *problem,
                                     enum mk_upstream_conn_disposition how);
-/* The request can no longer be sent; a response may still arrive. */
+/* Call it when the request can no longer be sent; a response may still arrive. */
 void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem);
 
 #endif

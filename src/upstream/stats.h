@@ -19,13 +19,13 @@ enum mk_upstream_state {
     MK_UPSTREAM_UNRESOLVED  /* its name does not resolve */
 };
 
-/* Statistics of a backend. In a worker's row: */
+/* Cells of a backend in the row of a worker. */
 enum {
     MK_UPSTREAM_STATS_BUSY = 3, /* connections in use or connecting */
     MK_UPSTREAM_STATS_IDLE,     /* idle connections */
     MK_UPSTREAM_STATS_WAITING = 6,
     MK_UPSTREAM_STATS_REQUESTS = 8,
-    /* In the server's row: */
+    /* Cells of a backend in the row of the server. */
     MK_UPSTREAM_STATS_STATE = 0, /* enum mk_upstream_state */
     MK_UPSTREAM_STATS_BACKUP,
     MK_UPSTREAM_STATS_WEIGHT,

@@ -87,7 +87,7 @@ static void publish_server(struct mk_upstreams *all, struct mk_upstream_server *
     s->shared = mk_upstream_stats_shared(&all->stats, s->stats_slot);
 }
 
-/* The configuration was accepted: publishes its servers and hides removed ones. */
+/* Publishes the servers of an accepted configuration, and hides removed servers. */
 static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;

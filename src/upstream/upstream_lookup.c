@@ -11,8 +11,8 @@
 #include "upstream/endpoint.h"
 #include "upstream/resolver.h"
 
-/* Where to report errors: at the section, or at the word that names the server, in a route or in a key of
- * another plugin's section. */
+/* Builds an upstream. Reports errors at the section, or at the word that names the server, in a route or in a
+ * key of another plugin's section. */
 struct upstream_builder {
     struct mk_config *config;
     struct mk_upstreams *all;
@@ -228,7 +228,7 @@ static mk_str strip_line_end(mk_str s)
     return s;
 }
 
-/* Loads a secret shared by several machines. False: unreadable or too short, reported. */
+/* Loads a secret shared by several machines. False: unreadable or too short, and the error was reported. */
 static bool load_key_file_secret(struct mk_config *config, const void *section, mk_str path,
                                  struct mk_hash_key *out)
 {

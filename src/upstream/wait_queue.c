@@ -233,7 +233,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When an unusable server may become usable without an event. UINT64_MAX: an event will report it. */
+/* The time at which an unusable server may become usable without an event. UINT64_MAX: an event will report
+ * it. */
 static uint64_t backend_usable_at_ms(const struct mk_backend *o, uint64_t now)
 {
     const struct mk_resolver *names = &o->names;

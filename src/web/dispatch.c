@@ -187,7 +187,7 @@ static bool check_https_policy(struct mk_exchange *x)
     return true;
 }
 
-/* Not an ACME challenge after all: redirect to HTTPS like any other request. */
+/* Handles a request that is not an ACME challenge after all: redirects it to HTTPS like any other request. */
 static bool reject_unanswered_challenge(struct mk_exchange *x)
 {
     x->challenge = false;
@@ -268,7 +268,7 @@ static bool defer_or_follow_rewrite(struct mk_exchange *x)
     return apply_verdict(x, MK_NEXT);
 }
 
-/* All hooks that may judge the path have run. */
+/* Called when all hooks that may judge the path have run. */
 static bool begin_routes(struct mk_exchange *x)
 {
     x->step = MK_DISPATCH_ROUTES;
@@ -372,7 +372,7 @@ static unsigned handler_methods(const struct mk_handler *h)
                                                      : h->methods;
 }
 
-/* The route may protect what later routes serve. */
+/* Fails the request, because the route may protect content that later routes serve. */
 MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct mk_route *route)
 {
     mk_request_explain(&x->request, "route", "%.*s  exceeded its limits: too many steps, or too much memory",
@@ -385,7 +385,8 @@ MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct m
     return true;
 }
 
-/* A form may be sent to a folder whose index file is a script, or to a path whose fallback is. */
+/* Reroutes a form that is sent to a folder whose index file is a script, or to a path whose fallback is a
+ * script. */
 MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_route *before = x->request.route;

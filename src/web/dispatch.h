@@ -7,12 +7,12 @@
 
 #include "web/exchange.h"
 
-/* The effective limits: the request's own, else those of the host and the path originally requested, else the
- * server's, depending on what is known of the target so far. */
+/* The effective limits: those of the request itself, or else of the host and the path originally requested,
+ * or else of the server, depending on which parts of the target are known. */
 const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x);
 
-/* For handlers with a body limit of their own: false if `MaxBodySize`, which applies until the handler
- * decides, is smaller. */
+/* May a handler with a body limit of its own read the body? False if `MaxBodySize`, which applies until the
+ * handler decides, is smaller. */
 bool mk_dispatch_may_read_body(struct mk_exchange *x);
 
 /* Continues until the response is ready (true) or a plugin waits (false). */

@@ -66,7 +66,7 @@ static const struct mk_request_limits *limits_for_path(struct mk_exchange *x, mk
     return found ? found : x->request.web->limits;
 }
 
-/* A variant may match any location. */
+/* Merges the limits of all locations, because a variant may match any of them. */
 static void merge_all_locations(const struct mk_vhost *host, struct mk_request_limits *all)
 {
     for (size_t i = 0; i < host->n_locations; i++)
@@ -136,7 +136,7 @@ static void format_size(char buf[32], uint64_t n)
     snprintf(buf, 32, "%llu%s", (unsigned long long)(n / by), n ? unit : "");
 }
 
-/* Logs one warning per second, others at debug level: clients must not flood the log. */
+/* Logs one warning per second, and further messages at debug level: clients must not flood the log. */
 void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool whole)
 {
     struct mk_web_ctx *web = x->request.web;

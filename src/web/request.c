@@ -273,7 +273,7 @@ void *mk_request_data(const struct mk_request *r)
     return r->data;
 }
 
-/* ---- Data of others ---- */
+/* ---- Data attached by plugins ---- */
 
 struct mk_request_attachment {
     struct mk_request_attachment *next;

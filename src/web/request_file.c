@@ -44,7 +44,7 @@ static mk_str strip_leading_slashes(mk_str path)
     return path;
 }
 
-/* Finds the root folder of a path and strips its prefix. 0 or an error. */
+/* Finds the root folder of a path and strips its prefix. Returns 0 or an error. */
 static mk_err find_path_root(const struct mk_request *r, mk_str *path, const struct mk_root **root)
 {
     if (!is_safe_path(*path))

@@ -111,7 +111,7 @@ static void start_file_write(struct request_spool *s)
 
 /* ---- Into memory ---- */
 
-/* How much the buffer may grow; 0: not at all. */
+/* The number of bytes by which the buffer may grow; 0: it may not grow. */
 static size_t buffer_growth(const struct request_spool *s)
 {
     size_t cap = s->spool.kept.cap;

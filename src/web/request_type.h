@@ -69,7 +69,7 @@ struct mk_request {
     struct mk_arena *arena;
     struct mk_web_ctx *web;
 
-    /* As received: set once, before dispatch begins. */
+    /* Properties of the received request: set once, before dispatch begins. */
     const struct mk_vhosts *hosts;     /* virtual hosts of this listener */
     unsigned version;                  /* 10, 11, 20 */
     bool encrypted;                    /* received over TLS */

@@ -188,7 +188,8 @@ static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_
     return 400;
 }
 
-/* The program decides by itself whether Destination is on another server, and where it leads. */
+/* Checks the path of the Destination, because the program decides by itself whether Destination is on another
+ * server, and where it leads. */
 static unsigned check_destination_path(struct mk_request *r, struct conflicting_variant *conflicting_variant)
 {
     struct mk_request_target *to;

@@ -273,8 +273,9 @@ static const char *forbidden_reason(mk_err e)
     return e ? mk_err_text(e) : "neither a file nor a folder";
 }
 
-/* Explains a 403 in the error log. `e`: error of opening it; 0: neither a file nor a folder. One warning per
- * second and worker, so that clients cannot flood the log; others at debug level. */
+/* Explains a 403 in the error log. `e`: error of opening the path; 0: it is neither a file nor a folder. Logs
+ * one warning per second and worker, so that clients cannot flood the log, and all other messages at debug
+ * level. */
 MK_COLD static void log_file_forbidden(const struct mk_request *r, mk_str path, const char *root, mk_err e)
 {
     struct mk_web_ctx *web = r->web;

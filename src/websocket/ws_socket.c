@@ -20,7 +20,7 @@ static bool tunnel_on_input(void *ctx, bool has_input)
     return more;
 }
 
-/* The queue has room again: notifies the owner, and continues with pending input. */
+/* Called when the queue has space again: notifies the owner, and continues with pending input. */
 static void notify_room(struct mk_websocket *s)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
@@ -117,7 +117,7 @@ static void on_ping_timer(struct mk_timer *t)
     set_ping_timer(s);
 }
 
-/* The shared compressors were not used for a while. */
+/* Called when the shared compressors were not used for a while. */
 static void on_deflate_idle_timer(struct mk_timer *t)
 {
     struct mk_ws_worker *w = MK_CONTAINER(t, struct mk_ws_worker, rest);

@@ -201,7 +201,8 @@ static mk_err alloc_queues(struct mk_worker *w)
     return m->queues ? 0 : -ENOMEM;
 }
 
-/* Queues for one worker, or for all others. Workers whose queues are full miss the message. */
+/* Queues a message for one worker, or for all other workers. Workers whose queues are full miss the
+ * message. */
 static void enqueue_to_others(struct mk_worker *w, int to, const struct message_head *message_head,
                               mk_str message)
 {

@@ -9,7 +9,7 @@
 void mk_worker_messages_init(struct mk_worker *w);
 /* Starts delivering messages to plugins. */
 mk_err mk_worker_messages_start(struct mk_worker *w) MK_MUST_USE;
-/* Another worker has our index: messages now go to it. */
+/* Stops receiving, because another worker has our index: messages now go to that worker. */
 void mk_worker_messages_stop_receiving(struct mk_worker *w);
 /* Frees the queues; messages still in them are lost. */
 void mk_worker_messages_fini(struct mk_worker *w);

@@ -23,7 +23,7 @@ static struct mk_test_client *client_of_hook(struct mk_end_hook *h)
     return MK_CONTAINER(h, struct mk_test_client, end_hook);
 }
 
-/* The worker has ended, and with it the connection. */
+/* Called when the worker has ended, and with it the connection. */
 static void on_worker_end(struct mk_end_hook *h)
 {
     struct mk_test_client *p = client_of_hook(h);
