@@ -185,8 +185,8 @@ struct mk_conf_table {
      * name, which later sections with rules (`entry`) or repeatable keys extend. */
     bool repeatable;
     const char *help;
-    /** For sections whose keys are patterns, codes, names or rules: receives, in order, the entries
-     * that match no key above. NULL: such entries are errors. */
+    /** Receives, in order, the entries that match no key above. For sections whose keys are patterns, codes,
+     * names or rules. NULL: such entries are errors. */
     mk_conf_entry_fn *entry;
     mk_conf_show_entry_fn *show_entry;
     const char *entry_syntax; /**< syntax of a free-form entry: "pattern handler [words...]" */

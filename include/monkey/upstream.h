@@ -59,9 +59,9 @@ MK_API bool mk_upstream_is_tls(const struct mk_upstream *u);
 /** The number of servers. */
 MK_API unsigned mk_upstream_count(const struct mk_upstream *u);
 
-/** A stable ID for the i-th server. It changes only with the name of the server or upstream, or with
- * the secret of the server or of KeyFile. It reveals nothing about the server: put it in a cookie for
- * session affinity. */
+/** A stable ID for the i-th server. It changes only if the name of the server or upstream changes, or the
+ * secret of this server or of KeyFile. It reveals nothing about the server: put it in a cookie for session
+ * affinity. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i);
 
 /* ---- Connections ---- */

@@ -23,7 +23,7 @@ struct mk_map {
 void mk_map_init(struct mk_map *m, struct mk_arena *arena);
 /* Sets key to value (not NULL) and replaces an old value; false when out of memory. */
 bool mk_map_put(struct mk_map *m, mk_str key, void *value) MK_MUST_USE;
-/* NULL if the key is absent. */
+/* Returns the value of the key; NULL if the key is absent. */
 void *mk_map_get(const struct mk_map *m, mk_str key);
 
 #endif

@@ -121,7 +121,7 @@ static bool encode_metric(struct metric *to, const struct mk_stat_metric *m)
     return true;
 }
 
-/* False: it does not fit. */
+/* Encodes a table. False: it does not fit. */
 static bool encode_table(struct table *to, const struct mk_stat_table *t)
 {
     memset(to, 0, sizeof *to);

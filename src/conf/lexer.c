@@ -110,7 +110,7 @@ static void split_words(const struct mk_conf_lexer *l, mk_str s, struct mk_conf_
     out->rest_column = pos_at(l, out->rest.p).column;
 }
 
-/* An indented section header or directive is a mistake, though it could be parsed as an entry. */
+/* Is the line an indented section header or directive? It could be parsed as an entry, but is a mistake. */
 static bool is_misplaced_header(mk_str s)
 {
     mk_str rest = s, word = mk_str_word(&rest);
@@ -177,7 +177,7 @@ static void report_missing_indent(struct mk_conf_lexer *l)
         mk_conf_report_hint(l->report, "an entry is indented, by 4 spaces for example");
 }
 
-/* False for a blank line, a comment or an invalid line. */
+/* Classifies a line. False: it is blank, a comment, or invalid. */
 static bool lex_line(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     mk_str line = l->at.source;

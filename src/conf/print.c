@@ -115,7 +115,7 @@ static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct 
     return at == 0 && write_scalar_value(k, in, field, out);
 }
 
-/* A deprecated key's value is printed under the key that replaced it. */
+/* Is the key printed? The value of a deprecated key is printed under the key that replaced it. */
 static bool is_key_printed(const struct mk_conf_key *k)
 {
     return !k->alias_of && !(k->flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED));

@@ -172,7 +172,8 @@ static void report_include_cycle(struct reader *r, const struct include_frame *u
     mk_conf_report_hint(r->report, "%.*s", MK_STR_ARG(mk_buf_str(&chain)));
 }
 
-/* These limits bound recursion and memory; exceeding one of the last two stops the reading. */
+/* May the file be included? These limits bound recursion and memory; exceeding one of the last two stops the
+ * reading. */
 static bool may_include(struct reader *r, const struct include_frame *up, mk_str path)
 {
     for (const struct include_frame *f = up; f; f = f->up)
@@ -192,7 +193,7 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
     return !r->full;
 }
 
-/* True if the file belongs to another server; then that is its only error. */
+/* Reports a file in the format of another server, which is then its only error. True: it is such a file. */
 static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {
     struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);

@@ -59,7 +59,7 @@ void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severit
 /* Adds a hint to the last problem. Without one, a `#` or `;` after a value gets its own hint. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
-/* False if a hint would be dropped: then there is no need to search for one. */
+/* Would a hint be kept? If not, there is no need to search for one. */
 static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
 {
     return r->open != NULL;

@@ -46,7 +46,7 @@ void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
     var->value = value;
 }
 
-/* Absent if unset. */
+/* The value of the variable; absent if it is unset. */
 static mk_str var_value(const struct mk_conf_vars *v, mk_str name)
 {
     const struct mk_conf_var *var = find_var(v, name);
@@ -85,7 +85,7 @@ static void report_unset_var(struct expansion *x, mk_str reference, mk_str name)
     mk_conf_report_suggest(x->vars->report, suggest_var(x->vars, name));
 }
 
-/* The lexer has not checked values from the environment. */
+/* Is the text free of control characters? The lexer has not checked values from the environment. */
 static bool has_no_controls(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)

@@ -15,7 +15,7 @@ struct mk_conf_vars {
     struct mk_conf_var *first;
 };
 
-/* Letters, digits and `_`, not starting with a digit. */
+/* Is it a name: letters, digits and `_`, not starting with a digit? */
 bool mk_conf_vars_is_name(mk_str s);
 /* Replaces an older value; the text is not copied. */
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);

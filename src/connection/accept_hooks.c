@@ -68,7 +68,7 @@ static mk_err count_for_address(struct mk_conn *c, const struct mk_addr *peer)
     return 0;
 }
 
-/* True: more input arrived. */
+/* Reads more input. True: some has arrived. */
 static bool read_more_input(struct mk_conn *c)
 {
     if (mk_conn_input(c).len == MK_INPUT_BUFFER_SIZE) {
@@ -83,7 +83,7 @@ static bool read_more_input(struct mk_conn *c)
     return n > 0;
 }
 
-/* True: continue with the next hook. */
+/* Runs a hook. True: continue with the next hook. */
 static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook)
 {
     enum mk_verdict verdict;

@@ -60,7 +60,7 @@ static uint64_t bytes_progressed(const struct mk_conn *c)
 }
 
 /* Peers acknowledge in bursts, when much of their buffer is free again: a surplus in one interval counts
- * towards the following ones for a while. */
+ * towards the following intervals for a while. */
 bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
                                const struct mk_request_limits *limits)
 {
@@ -86,8 +86,8 @@ static const struct mk_request_limits *request_limits_of(const struct mk_conn *c
     return own ? own : &c->service->limits->request;
 }
 
-/* The protocol restarts the timeout when it sees progress; it does not see what the peer acknowledged from
- * the kernel's buffer. */
+/* Has the peer acknowledged data since the last check? The protocol restarts the timeout when it sees
+ * progress, but it does not see acknowledgements of data in the kernel's buffer. */
 static bool is_peer_reading(struct mk_conn *c)
 {
     uint64_t before = c->rate.progressed;

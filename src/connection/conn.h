@@ -64,7 +64,7 @@ struct mk_conn_rate {
     uint64_t progressed; /* bytes transferred at the last check */
 };
 
-/* `progress`: total bytes transferred. Call once per interval. */
+/* Is the rate below the minimum? `progress`: total bytes transferred. Call it once per interval. */
 bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
                                const struct mk_request_limits *limits);
 /* The more lenient of the two settings. */

@@ -45,7 +45,7 @@ MK_COLD static bool on_client_eof(struct mk_conn *c)
     return false;
 }
 
-/* A client with prior knowledge starts HTTP/2 with bytes that are not HTTP/1 (RFC 9113, section 3.3). */
+/* Does the input start with the HTTP/2 preface of a client with prior knowledge (RFC 9113, section 3.3)? */
 MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
     return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
@@ -77,7 +77,7 @@ static enum head parse_request_head(struct mk_conn *c, mk_str in)
     return HEAD_INCOMPLETE;
 }
 
-/* True: a request has begun. */
+/* Reads a request head. True: a request has begun. */
 static bool read_request_head(struct mk_conn *c)
 {
     for (;;) {

@@ -20,7 +20,7 @@ struct mk_http2_module {
     void (*encode_common_headers)(struct mk_common_headers *stamp);
 };
 
-/* NULL: built without HTTP/2. */
+/* Returns the implementation of HTTP/2; NULL: built without HTTP/2. */
 const struct mk_http2_module *mk_http2_get_module(void);
 
 #endif

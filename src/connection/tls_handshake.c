@@ -52,7 +52,7 @@ static size_t first_record_size(mk_str in)
     return in.p[0] != RECORD_HANDSHAKE || len > RECORD_MAX ? 0 : RECORD_HEAD + len;
 }
 
-/* True: the first record is complete. */
+/* Reads the first record. True: it is complete. */
 static bool read_first_record(struct mk_conn *c)
 {
     for (;;) {
@@ -102,7 +102,7 @@ static bool run_handshake(struct mk_conn *c)
     return e ? reject_handshake(c, error) : true;
 }
 
-/* True: the handshake is complete; HTTP takes over. */
+/* Continues the handshake. True: it is complete, and HTTP takes over. */
 static bool advance_handshake(struct mk_conn *c)
 {
     if (!c->stream.tls && !read_first_record(c))

@@ -36,7 +36,7 @@ mk_err mk_offload_init(struct mk_offload *h, struct mk_loop *loop) MK_MUST_USE;
 /* Waits for the running job, and calls done() for all submitted jobs. */
 void mk_offload_fini(struct mk_offload *h);
 
-/* False: no thread could be started, and the caller keeps the job. */
+/* Submits a job. False: no thread could be started, and the caller keeps the job. */
 bool mk_offload_submit(struct mk_offload *h, struct mk_offload_job *job) MK_MUST_USE;
 
 #endif

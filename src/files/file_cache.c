@@ -209,7 +209,7 @@ static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size
     return memory_unused_since(c, now_ms - waited, expected) >= expected;
 }
 
-/* `known`: the entry that the new entry replaces, or NULL. */
+/* May the content of the file be cached? `known`: the entry that the new entry replaces, or NULL. */
 static bool may_cache_content(struct mk_file_cache *c, const struct stat *st, struct mk_open_file *known,
                               uint64_t now_ms)
 {
@@ -242,7 +242,7 @@ void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment
     mark_used(f->cache, f, f->used_ms);
 }
 
-/* A small file whose content was not cached may have room by now. */
+/* Should caching the content of a small file be retried? The cache may have space for it by now. */
 static bool should_retry_content(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     if (f->content.p || f->kind != MK_OPEN_FILE || !is_small_enough(c, f->size) ||

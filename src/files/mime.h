@@ -18,7 +18,7 @@ struct mk_mime {
 
 /* The arena must live as long as the table. */
 void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type);
-/* False: out of memory. */
+/* Adds a type. False: out of memory. */
 bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type) MK_MUST_USE;
 
 enum { MK_MIME_EXTENSION_MAX = 16 };

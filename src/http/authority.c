@@ -7,7 +7,7 @@
 
 enum { IPV6_TEXT_MAX = 45 };
 
-/* An address in brackets, validated by inet_pton(). */
+/* Is the host an IPv6 address in brackets, according to inet_pton()? */
 MK_COLD static bool is_ipv6(mk_str host)
 {
     char text[IPV6_TEXT_MAX + 1];

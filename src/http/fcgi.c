@@ -134,7 +134,7 @@ static void set_error(struct mk_fcgi *f, const char *problem)
     f->problem = problem;
 }
 
-/* True: the block is complete. */
+/* Fills the header block. True: it is complete. */
 static bool fill_header_block(struct mk_fcgi *f, mk_str *in)
 {
     mk_str part = mk_str_first(*in, sizeof f->block - f->n_block);

@@ -99,7 +99,7 @@ static bool is_weight_parameter(mk_str parameter)
     return parameter.len >= 2 && mk_char_lower(parameter.p[0]) == 'q' && parameter.p[1] == '=';
 }
 
-/* 1 for star/star, 2 for TYPE/star, 3 for the type itself; 0: no match. */
+/* Returns 1 for star/star, 2 for TYPE/star, 3 for the type itself; 0: no match. */
 static unsigned match_media_range(mk_str range, mk_str type)
 {
     mk_str subtype = type, main_type = mk_str_cut(&subtype, '/');

@@ -164,7 +164,7 @@ int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *result)
     return decode_path(raw, out, marks, result, &flags);
 }
 
-/* Characters allowed unencoded in a path (RFC 3986, section 3.3). */
+/* Is the character allowed unencoded in a path (RFC 3986, section 3.3)? */
 static bool is_path_char(char c)
 {
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("/-._~!$&'()*+,;=:@", c));

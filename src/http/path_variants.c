@@ -121,13 +121,13 @@ static size_t decode_escape(mk_str s, size_t at, char *c)
     return len;
 }
 
-/* URL parsers remove tabs and line ends anywhere. */
+/* Is it a tab or line end, which URL parsers remove anywhere? */
 static bool is_char_dropped_by_parsers(char c)
 {
     return c == '\t' || c == '\n' || c == '\r';
 }
 
-/* ASP.NET removes segments such as "(S(x))", the session ID of a client without cookies. */
+/* Is it a segment such as "(S(x))", the session ID of a client without cookies, which ASP.NET removes? */
 static bool is_aspnet_session(mk_str name)
 {
     return name.len > 4 && name.p[0] == '(' && mk_char_is_alpha(name.p[1]) && name.p[2] == '(' &&
@@ -219,8 +219,8 @@ static size_t longest_script_ending(mk_str rest, const struct mk_path_scripts *s
     return longest;
 }
 
-/* Frameworks test whether a path starts with their script's name, so that the name may directly precede the
- * rest of the path: "/index.phpadmin". What follows a dot belongs to the file name. */
+/* May the rest of the path follow a script name directly, as in "/index.phpadmin"? Frameworks only test
+ * whether a path starts with the name of their script. Text after a dot belongs to the file name. */
 static bool may_continue_script(mk_str rest)
 {
     return rest.p[0] != '.' && rest.p[0] != ';';
@@ -265,7 +265,8 @@ static inline bool may_end_script(char c, const struct mk_path_scripts *scripts)
     return (c | 0x20) == 'p' || (scripts && scripts->n);
 }
 
-/* Nearly all paths: only unambiguous characters, no dot at the end of a name, no script. */
+/* Does the path consist of unambiguous characters, without a dot at the end of a name and without a script?
+ * Nearly all paths do. */
 static bool is_plain_path(mk_str path, const struct mk_path_scripts *scripts)
 {
     size_t i;
@@ -452,7 +453,7 @@ bool mk_path_may_begin_with_slash(mk_str path)
 
 /* ---- Dots ---- */
 
-/* Two dots, surrounded at most by white space. */
+/* Is the name two dots, surrounded at most by white space? */
 static bool is_two_dots(mk_str name)
 {
     size_t dots = 0;

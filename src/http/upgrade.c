@@ -8,7 +8,7 @@ enum { KEY_BYTES = 16 };
 
 #define MAGIC "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-/* A name, optionally followed by a slash and a version. */
+/* Is it a protocol: a name, optionally followed by a slash and a version? */
 static bool is_protocol(mk_str s)
 {
     bool has_version = mk_str_find(s, '/') != MK_STR_NONE;

@@ -35,7 +35,7 @@ size_t mk_ws_frame_head_len(const uint8_t *p);
 /* Parses a complete head. Returns NULL, or an error that no extension allows: an unknown opcode, reserved
  * bits, a non-minimal length, a long or fragmented control frame. */
 const char *mk_ws_frame_head_parse(struct mk_ws_frame_head *f, const uint8_t *p) MK_MUST_USE;
-/* Control frames may come between the frames of a message. */
+/* Is it the opcode of a control frame, which may come between the frames of a message? */
 static inline bool mk_ws_frame_is_control(unsigned opcode)
 {
     return opcode & 8;

@@ -281,7 +281,7 @@ static void on_drain(struct mk_conn *c)
     leave_connection(c);
 }
 
-/* Every response ends with an explicit flag. */
+/* Always true, because every response ends with an explicit flag. */
 static bool may_close_without_reset(const struct mk_conn *c)
 {
     return c->state.state == MK_CONN_HTTP2;

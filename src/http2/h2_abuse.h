@@ -9,7 +9,7 @@
 enum { MK_H2_RESET_COST = 5 }; /* cost of a request cancelled after its start */
 
 void mk_h2_abuse_init(struct mk_h2 *h2);
-/* False: the budget is used up, and the connection has failed. */
+/* Charges a frame to the budget. False: the budget is used up, and the connection has failed. */
 bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason error);
 
 #endif

@@ -38,7 +38,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* White space around a value must not be removed here (RFC 9113, section 8.2.1). */
+/* Is the value valid? White space around it must not be removed here (RFC 9113, section 8.2.1). */
 static bool is_valid_value(mk_str value)
 {
     return mk_is_header_value(value) &&
@@ -170,7 +170,8 @@ static int add_cookie(struct mk_h2_head *h, mk_str name, mk_str value)
     return copy_to_arena(h, &crumb->text, value);
 }
 
-/* Connection-specific headers of HTTP/1 are expressed by frames, or forbidden (RFC 9113, section 8.2.2). */
+/* Is it a connection-specific header of HTTP/1? HTTP/2 replaces these with frames or forbids them (RFC 9113,
+ * section 8.2.2). */
 static bool is_connection_specific(enum mk_header_id id, mk_str value)
 {
     if (id == MK_HEADER_TE)
@@ -220,8 +221,8 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value)
 
 /* ---- Checks of the whole head ---- */
 
-/* CONNECT has neither scheme nor path, unless it is extended; all other methods have both (RFC 9113,
- * sections 8.3.1 and 8.5). */
+/* Is the set of pseudo-headers valid? CONNECT has neither scheme nor path, unless it is extended; all other
+ * methods have both (RFC 9113, sections 8.3.1 and 8.5). */
 static bool has_required_pseudo_headers(const struct mk_h2_head *h)
 {
     bool is_connect = h->method == MK_METHOD_CONNECT;

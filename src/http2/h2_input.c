@@ -340,7 +340,7 @@ static bool check_frame(struct mk_h2 *h2, const struct mk_h2_frame *f)
     return false;
 }
 
-/* False: the frame is incomplete. */
+/* Handles the next frame. False: it is incomplete. */
 static bool handle_frame(struct mk_h2 *h2)
 {
     mk_str in = mk_conn_input(h2->conn);

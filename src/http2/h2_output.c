@@ -71,7 +71,7 @@ static bool try_write_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends
     return true;
 }
 
-/* False: no space in the output buffer. */
+/* Writes the response head. False: the output buffer has no space. */
 static bool write_head(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_write_buffer(s->h2);

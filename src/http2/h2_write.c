@@ -115,8 +115,8 @@ static bool may_be_forbidden_len(size_t len)
     return len == 7 || len == 10 || len == 16 || len == 17;
 }
 
-/* Connection-specific headers, forbidden in HTTP/2 (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
- * add them. */
+/* Is it a connection-specific header, which HTTP/2 forbids (RFC 9113, section 8.2.2)? Plugins written for
+ * HTTP/1 may add such headers. */
 static bool is_connection_specific(mk_str name)
 {
     return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* False: out of memory. */
+/* Registers a handle. False: out of memory. */
 bool mk_handle_register(const void *p);
 void mk_handle_unregister(const void *p);
 bool mk_handle_is_valid(const void *p);

@@ -138,7 +138,8 @@ int mk_server_add_certificate(struct mk_server *s, const char *certificate, cons
     return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
 }
 
-/* The loader identifies a program's plugins by name only, and keeps the first. */
+/* Has the program added a different plugin with that name? The loader identifies plugins of a program only by
+ * name, and keeps the first. */
 static bool has_plugin_named(const struct mk_server *s, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < s->embedding.n_plugins; i++) {
@@ -193,7 +194,7 @@ int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn,
 
 /* ---- Files in memory ---- */
 
-/* A path without what a route or a header would take for syntax. */
+/* Is the path free of characters that a route or a header would take for syntax? */
 static bool is_plain_path(const char *path)
 {
     if (!path || *path != '/')

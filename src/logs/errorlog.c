@@ -29,7 +29,7 @@ void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level le
 
 enum { LINE_MAX_SIZE = 1280 };
 
-/* False: the line is lost. */
+/* Writes a message. False: the line was lost. */
 static bool write_message(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
 {
     char buf[LINE_MAX_SIZE];

@@ -37,7 +37,7 @@ mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
 /* Replaces a standard stream with `null`, for a daemon, unless the stream is a file. */
 void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null);
-/* True for "stdout" and the other special words, which are not paths. */
+/* Is it "stdout" or one of the other special words, which are not paths? */
 bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
 /* Renames FILE to FILE.1, FILE.1 to FILE.2, and so on. -ENOENT: no file has this name any longer. */

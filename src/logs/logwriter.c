@@ -92,7 +92,7 @@ static mk_err send_datagram(const struct mk_logwriter *w, mk_str text)
     return send(w->file->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? mk_err_last() : 0;
 }
 
-/* A syslog daemon that starts, or starts again, listens on a new socket: connect to it. */
+/* A syslog daemon that was started or restarted listens on a new socket: connects to that socket. */
 static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err error)
 {
     if (error != -ECONNREFUSED && error != -ENOTCONN && error != -EPIPE)

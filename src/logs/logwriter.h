@@ -33,7 +33,7 @@ enum { MK_LOGWRITER_BLOCK = 16 * 1024 };
  * mk_logwriter_commit(). NULL: out of memory, and the line counts as lost. For syslog and the journal, the
  * buffer begins with the priority of the level, so that no text of a client is mistaken for a priority. */
 struct mk_buf *mk_logwriter_reserve(struct mk_logwriter *w, enum mk_log_level level, size_t max);
-/* True when lines are pending that mk_logwriter_flush() must write soon. */
+/* Ends a line. True: lines are pending, and mk_logwriter_flush() must write them soon. */
 bool mk_logwriter_commit(struct mk_logwriter *w);
 /* Writes the pending lines and this line with its newline without delay. False: the line was lost, and
  * counted as lost. */

@@ -46,7 +46,7 @@ static bool is_dns_label(mk_str label)
     return label.len > 0 && label.len <= LABEL_MAX && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* A host name can be set to other text, which no resolver accepts. */
+/* Is it a valid host name? The name of a machine can be set to other text, which no resolver accepts. */
 static bool is_hostname(mk_str name)
 {
     bool ok = true;
@@ -68,7 +68,7 @@ static bool add_hostname(struct mk_arena *arena, struct mk_local_names *names)
            mk_local_names_add(arena, names, local);
 }
 
-/* "" for an address that cannot appear in a URL. */
+/* Formats an address; writes "" for an address that cannot appear in a URL. */
 static void format_address(const struct sockaddr *a, char buf[INET6_ADDRSTRLEN])
 {
     struct sockaddr_in v4;

@@ -21,13 +21,13 @@ enum { MK_MODULE_PATH_FOLDERS = 3 };
  * too long. */
 bool mk_module_path_set_folder(const char *folder) MK_MUST_USE;
 
-/* False if the path is empty or too long. */
+/* Formats a path. False: it is empty or too long. */
 bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
 /* The i-th folder to search; false if `i` is out of range, or if a later folder is the same. */
 bool mk_module_path_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
 /* `A, B or C`: all folders to search, for messages. */
 void mk_module_path_list_folders(struct mk_buf *out);
-/* False if no such file exists. */
+/* Finds the object with that name. False: no such file exists. */
 bool mk_module_path_find(mk_str name, char path[PATH_MAX]) MK_MUST_USE;
 
 #endif

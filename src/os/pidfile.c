@@ -15,7 +15,8 @@ static bool is_same_file_as(int fd, const char *path)
            ours.st_dev == there.st_dev;
 }
 
-/* -EAGAIN: the lock's holder removed the file before we got the lock, so we locked an unlinked file. */
+/* Opens and locks the file. -EAGAIN: the holder of the lock removed the file before we got the lock, so we
+ * locked an unlinked file. */
 static mk_err open_and_lock(const char *path, int *out)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);

@@ -20,14 +20,15 @@ static bool has_group(const struct mk_identity *id, gid_t gid)
     return id->n_groups < 0 || id->gid == gid;
 }
 
-/* The owner counts as well, since it can change the mode. */
+/* May the user write to the file? Its owner always may, since the owner can change the mode. */
 static bool may_write(const struct mk_identity *id, const struct stat *st)
 {
     return st->st_uid == id->uid || (st->st_mode & S_IWOTH) ||
            ((st->st_mode & S_IWGRP) && has_group(id, st->st_gid));
 }
 
-/* In a sticky folder only the owners of the file and of the folder can replace it. */
+/* May the user replace a file in the folder? In a sticky folder, only the owners of the file and of the
+ * folder may. */
 static bool may_replace(const struct mk_identity *id, const struct stat *folder, const struct stat *part)
 {
     bool owns = folder->st_uid == id->uid || part->st_uid == id->uid;

@@ -16,7 +16,8 @@ struct mk_sandbox {
  * exec. */
 mk_err mk_sandbox_drop_privileges(void) MK_MUST_USE;
 
-/* -EOPNOTSUPP if Landlock is missing: the caller continues without this extra layer. */
+/* Begins a rule set. -EOPNOTSUPP: the kernel has no Landlock, and the caller continues without this extra
+ * layer. */
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
 /* Allows reading the file, or all files and folders below the folder. A missing path is not an error. */
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;

@@ -199,7 +199,7 @@ static const char *describe_static_result(const struct mk_static_result *found, 
     return "no memory or descriptors left";
 }
 
-/* True: a matching route serves files. */
+/* Explains the route. True: a matching route serves files. */
 static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
     enum mk_regex_result result;
@@ -248,7 +248,7 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
         say(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
 }
 
-/* True: workers may not read the file and will reject the request. */
+/* Explains the file. True: workers may not read it, and will reject the request. */
 static bool explain_file(const struct mk_config_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_result found;

@@ -115,7 +115,8 @@ static void report_file_not_folder(const char *file)
         MK_STR_ARG(folder), file);
 }
 
-/* False: there is nothing to serve, and the reason was printed. */
+/* Finds the configuration or the folder to serve. False: there is nothing to serve, and the reason was
+ * printed. */
 static bool find_config_origin(const struct mk_arguments *a, const struct mk_https *https,
                                struct mk_config_source *origin, struct mk_buf *text)
 {
@@ -340,7 +341,8 @@ static int hint_folder_path(const char *word, int code)
     return code;
 }
 
-/* A plugin's command parses only its own options: the server's options before it would be ignored. */
+/* Do options of the server precede the command of a plugin? They would be ignored, because the command parses
+ * only its own options. */
 static bool is_command_behind_options(int argc, char **argv)
 {
     const char *word = mk_options_first_operand(argc, argv);

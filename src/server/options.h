@@ -53,7 +53,7 @@ struct mk_arguments {
 
 /* The first argument that is neither an option nor an option's argument; NULL: none. */
 const char *mk_options_first_operand(int argc, char **argv);
-/* False: the command line is invalid, and the reason was printed on standard error. */
+/* Parses the command line. False: it is invalid, and the reason was printed on standard error. */
 bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
 
 /* `add_commands` appends plugin commands with mk_options_write_command(). */

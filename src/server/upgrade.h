@@ -23,7 +23,7 @@ void mk_upgrade_end_predecessor(struct mk_upgrade *u);
 /* Starts the program at our path, which may be a new file. */
 mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, struct mk_listeners *l,
                         char *const *argv) MK_MUST_USE;
-/* True once, after the successor has died. */
+/* Has the successor died? True only once. */
 bool mk_upgrade_successor_died(struct mk_upgrade *u);
 
 #endif

@@ -79,7 +79,7 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
 /* Kills workers that have not served yet: they may hang, and have nothing to finish. Call after
  * mk_workers_stop(). */
 void mk_workers_kill_starting(struct mk_workers *w);
-/* True if a worker told to shut down by the last mk_workers_stop() may still accept. */
+/* May a worker that the last mk_workers_stop() has told to shut down still accept connections? */
 bool mk_workers_may_still_accept(const struct mk_workers *w);
 /* Reaps exited processes. */
 void mk_workers_reap(struct mk_workers *w);

@@ -4,7 +4,7 @@
 #include "conf/words.h"
 #include "os/fd.h"
 
-/* Expects a decoded path as in requests ("/docs", "/a/b c") without trailing slash. */
+/* Is it a decoded path as in requests ("/docs", "/a/b c"), without a trailing slash? */
 static bool is_mountable(mk_str path)
 {
     if (!mk_str_starts(path, MK_STR("/")))

@@ -247,8 +247,8 @@ static const struct mk_tls_context *find_previous_context(const struct tls_build
     return m ? m->context : NULL;
 }
 
-/* True: uses the certificate that the previous generation loaded; try again with it. One broken file must not
- * prevent renewal of all other hosts' certificates. */
+/* Keeps the certificate that the previous generation loaded. True: try again with that certificate. One
+ * invalid file must not prevent renewal of the certificates of all other hosts. */
 static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
                                       const struct pairs *pairs, const struct mk_tls_settings_error *p)
 {
@@ -266,7 +266,7 @@ static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vho
     return true;
 }
 
-/* True: the server can do without this file; try again without it. */
+/* Skips a file that the server can do without. True: try again without the file. */
 static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
                                     const struct mk_tls_settings_error *p)
 {
@@ -348,7 +348,7 @@ static bool equal_text(mk_str a, mk_str b)
     return mk_str_eq(a, b);
 }
 
-/* Do both lists hold the same in-memory certificates, or none? */
+/* Do both lists hold the same in-memory certificates, or do both hold none? */
 static bool has_same_brought(const struct mk_plugin_certificate *p, const struct mk_plugin_certificate *q)
 {
     while (p && q && is_in_memory(p) && p->pair.kept_by == q->pair.kept_by) {
@@ -358,7 +358,7 @@ static bool has_same_brought(const struct mk_plugin_certificate *p, const struct
     return !p && !q;
 }
 
-/* True if both hosts have equal settings. */
+/* Do both hosts have equal TLS settings? */
 static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct mk_vhost_config *y)
 {
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
@@ -490,7 +490,7 @@ static bool can_serve_tls(const struct tls_builder *b, const struct mk_listen *l
     return false;
 }
 
-/* False: a TLS address has no host with a certificate. */
+/* Checks TLS addresses. False: an address has no host with a certificate. */
 static bool check_tls_listens(struct tls_builder *b)
 {
     bool ok = true;
@@ -582,7 +582,7 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
-/* False: an address or its hosts are invalid, and the error was reported. */
+/* Does every address have valid hosts? If not, the error was reported. */
 static bool are_hosts_assigned(const struct mk_config_generation *g)
 {
     bool ok = g->sites && g->listens.n;

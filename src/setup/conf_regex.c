@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <regex.h>
 
-/* NULL: out of memory, which the report detects in its arena. */
+/* Frees the expression together with the arena. NULL: out of memory, which the report detects in the
+ * arena. */
 static struct mk_regex *free_with_arena(struct mk_arena *arena, struct mk_regex *r)
 {
     if (mk_arena_add_cleanup(arena, mk_regex_free, r))

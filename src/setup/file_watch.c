@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* True: the file has changed. */
+/* Updates the state of a file. True: the file has changed. */
 static bool update_if_changed(struct mk_file_watch *w)
 {
     struct stat st;

@@ -36,7 +36,7 @@ static void override_listens(struct listen_collector *c, struct mk_listens *list
     }
 }
 
-/* -p replaces every Listen. */
+/* Applies -p, which replaces every Listen. */
 static void apply_listen_overrides(struct listen_collector *c)
 {
     size_t n = 0;

@@ -49,7 +49,8 @@ static bool is_plugin_name(const char *name)
     return n > 0 && n < 64 && !name[n];
 }
 
-/* An invalid key would make the parser write outside the settings, or use a missing alias or choice. */
+/* Is the key invalid? Such a key would make the parser write outside the settings, or use a missing alias or
+ * choice. */
 static bool is_invalid_key(const struct mk_conf_table *t, const struct mk_conf_key *k)
 {
     if (!k->name)

@@ -167,7 +167,7 @@ void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *repo
     }
 }
 
-/* NULL: the host does not use the plugin. */
+/* Calls host() of the plugin for a host. NULL: the host does not use the plugin. */
 static void *configure_plugin_for_host(struct mk_config_generation *g, struct mk_loaded_plugin *l,
                                        struct mk_vhost_config *site, struct mk_conf_report *report)
 {

@@ -127,7 +127,7 @@ static void add_regex_extensions(struct extension_list *e, mk_str text)
     }
 }
 
-/* Built-in handlers run no scripts. */
+/* Is it the route of a plugin? Built-in handlers run no scripts. */
 static bool is_plugin_route(const struct mk_route *route)
 {
     return route && route->plugin;

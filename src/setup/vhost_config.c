@@ -420,7 +420,7 @@ static void check_file_names(struct host_builder *b)
                              MK_STR_ARG(s->fallback));
 }
 
-/* A valid Host value without port. */
+/* Is it a valid Host value without a port? */
 static bool is_host_name(mk_str name)
 {
     mk_str host;

@@ -72,7 +72,7 @@ static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
            apply_groups(ssl, from, to);
 }
 
-/* The name becomes part of a path, so it must be harmless there. */
+/* Is the name harmless as part of a path? */
 static bool is_plain_host_name(const char *name)
 {
     for (const char *p = name; *p; p++) {

@@ -20,7 +20,7 @@ static struct mk_tls_client_conn *new_client_conn(const char *name)
     return call;
 }
 
-/* False: not valid for SNI, or out of memory. */
+/* Sets the name for SNI. False: the name is invalid, or memory ran out. */
 static bool set_server_name(SSL *ssl, char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];

@@ -7,7 +7,7 @@
 
 /* The SSL_CTX takes ownership. */
 bool mk_tls_ex_data_set_context(SSL_CTX *ctx, struct mk_tls_context *c);
-/* NULL: the context without certificate. */
+/* Returns our context; NULL: `ctx` is the context without a certificate. */
 struct mk_tls_context *mk_tls_ex_data_get_context(const SSL_CTX *ctx);
 
 #endif

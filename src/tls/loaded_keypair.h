@@ -5,7 +5,7 @@
 
 #include "tls/context_type.h"
 
-/* NULL: the context has loaded no certificate from that file. */
+/* Finds the key pair of a file. NULL: the context has loaded no certificate from that file. */
 const struct mk_tls_loaded_keypair *mk_tls_loaded_keypair_find(const struct mk_tls_context *c,
                                                                const char *file);
 /* Does the context have a certificate with the same key type? */

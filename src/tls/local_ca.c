@@ -32,7 +32,7 @@ static bool is_ip_address(const char *name)
     return inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1;
 }
 
-/* Rejects names with characters that have a meaning in OpenSSL's extension syntax. */
+/* Is it a host name? Characters that have a meaning in OpenSSL's extension syntax are not allowed. */
 static bool is_hostname(const char *name)
 {
     size_t len = strlen(name);

@@ -37,7 +37,8 @@ static const struct cipher_list_kind ciphers = {.what = "TLS 1.2",
 static const struct cipher_list_kind suites = {
     .what = "TLS 1.3", .example = "TLS_AES_128_GCM_SHA256", .between = ": ", .set = SSL_CTX_set_ciphersuites};
 
-/* Excluded names may be unknown to this OpenSSL, and names after DEFAULT are not checked. */
+/* Does this OpenSSL know the cipher? Excluded names may be unknown, and names after DEFAULT are not
+ * checked. */
 static bool is_known_cipher(const struct mk_tls_context *c, const struct cipher_list_kind *k,
                             const char *word)
 {

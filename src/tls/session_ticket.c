@@ -19,7 +19,7 @@ static const ticket_key *ticket_key_at(const struct mk_tls_tickets *all, uint32_
     return &all->keys[n % MK_TLS_TICKET_KEYS];
 }
 
-/* Zeroed memory is not a key. */
+/* Is it a key, and not zeroed memory? */
 static bool is_valid_key(const ticket_key *k)
 {
     uint8_t any = 0;
@@ -80,8 +80,9 @@ int mk_tls_session_ticket_key_cb(SSL *ssl, unsigned char *name, unsigned char *i
     return r == FINE && renews ? RENEW : r;
 }
 
-/* Tickets are renewed on each connection without verifying the client's certificate again. The expiry is
- * therefore checked here: otherwise a certificate that was valid once would admit the client forever. */
+/* Has the certificate expired? Tickets are renewed on each connection without verifying the certificate of
+ * the client again. The expiry is therefore checked here: otherwise a certificate that was valid once would
+ * admit the client forever. */
 static bool certificate_has_expired(const X509 *client)
 {
     return client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0;

@@ -73,7 +73,7 @@ static const char *system_ca_folders(void)
     return set ? set : X509_get_default_cert_dir();
 }
 
-/* Links created by c_rehash, HHHHHHHH.N: OpenSSL uses only these. */
+/* Is it the name of a link created by c_rehash, HHHHHHHH.N? OpenSSL uses only these links. */
 static bool is_hashed_name(const char *name)
 {
     if (strspn(name, "0123456789abcdef") != HASH_DIGITS || name[HASH_DIGITS] != '.')

@@ -14,7 +14,7 @@ mk_err mk_tls_write_buffer_init(void);
 /* Buffer for MK_TLS_WRITE_PLAINTEXT_MAX bytes of data, valid within one call. */
 char *mk_tls_write_buffer_plaintext(void);
 
-/* False: out of memory, or far too much is kept already. */
+/* Appends records. False: out of memory, or far too much data is kept already. */
 bool mk_tls_write_buffer_append_records(struct mk_tls *t, const char *p, size_t len);
 /* Sends the gathered records. -EAGAIN: the rest is kept. */
 mk_err mk_tls_write_buffer_flush(struct mk_tls *t, bool more);

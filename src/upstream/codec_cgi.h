@@ -10,7 +10,8 @@
 
 /* Checks the variable names and the length. Returns 0, or -EINVAL and a text in *problem. */
 mk_err mk_codec_cgi_check_request(const struct mk_upstream_request_options *options, const char **problem);
-/* A NUL would end a value in SCGI, and any name or value in a C program. */
+/* Does any name or value contain a NUL? A NUL would end a value in SCGI, and any name or value in a C
+ * program. */
 bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *options);
 
 /* Is the variable written by the codec itself? A second one would contradict it. */

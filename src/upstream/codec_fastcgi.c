@@ -85,7 +85,7 @@ static enum mk_response_parser_event handle_end_request(struct mk_codec_response
     return mk_codec_fail(input, -EPROTO, "the server refuses the role of a responder");
 }
 
-/* Bytes that the response parser leaves unconsumed are passed to it again, followed by the next ones. */
+/* Bytes that the response parser leaves unconsumed are passed to it again, followed by the next bytes. */
 static enum mk_response_parser_event read_stdout(struct mk_codec_response_state *input, mk_str *in,
                                                  mk_str piece, mk_str *data)
 {

@@ -45,7 +45,7 @@ static bool write_raw_header_lines(struct head_writer *w)
     return true;
 }
 
-/* Visible ASCII without `#`: the targets that our own parser accepts. */
+/* Is the target visible ASCII without `#`, as our own parser requires? */
 static bool is_valid_target(mk_str target)
 {
     const char *end = target.p + target.len;
@@ -66,8 +66,8 @@ static bool write_request_line(struct head_writer *w)
     return true;
 }
 
-/* Connection and framing headers are written by the codec only. The caller decides about 100 Continue, not a
- * header of the client. */
+/* Is it a connection or framing header, which only the codec writes? The caller decides about 100 Continue,
+ * not a header of the client. */
 static bool is_managed_header(enum mk_header_id id)
 {
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;

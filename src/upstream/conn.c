@@ -197,7 +197,7 @@ static void set_tcp_nodelay(struct mk_upstream_conn *c)
         (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* 0: connected; 1: in progress; or the immediate error. */
+/* Connects the socket. 0: connected; 1: in progress; or an immediate error. */
 static int connect_socket(struct mk_upstream_conn *c)
 {
     int fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

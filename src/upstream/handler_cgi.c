@@ -277,7 +277,7 @@ static mk_str cgi_script_filename(struct cgi_request *c, const struct document_r
     return cgi_join_path(c, root->real, rest);
 }
 
-/* False: out of memory. */
+/* Builds the CGI variables. False: out of memory. */
 static bool cgi_build_variables(struct cgi_request *c, struct mk_upstream_request_options *options)
 {
     const struct cgi_route *route = c->route;

@@ -62,8 +62,9 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
     return mk_proxy_response_copy_head(p);
 }
 
-/* The local backend declined the request. Its response is read to the end, so that the connection can be
- * reused. If some of the request body was read, it is lost, and no other handler can take the request. */
+/* Has the local backend declined the request? Its response is then read to the end, so that the connection
+ * can be reused. If part of the request body was read, that part is lost, and no other handler can take the
+ * request. */
 static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     char buf[64];

@@ -194,7 +194,8 @@ static struct mk_conn_limit_rule limit_rule_of(const struct mk_backend *o)
     return o->server->upstream->max ? mk_client_share_limit_rule(o) : (struct mk_conn_limit_rule){.max = 0};
 }
 
-/* -EBUSY: no slot is free, or other requests come first; -EAGAIN: the server's name is being resolved. */
+/* Acquires a connection to one backend. -EBUSY: no slot is free, or other requests come first; -EAGAIN: the
+ * name of the server is being resolved. */
 static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l)
 {
     const struct mk_conn_limit_rule rule = limit_rule_of(o);

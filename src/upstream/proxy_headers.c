@@ -49,7 +49,7 @@ static bool connection_options_has(const struct mk_proxy_connection_options *nam
     return false;
 }
 
-/* False: the request is invalid. */
+/* Records the role of a header. False: the request is invalid. */
 static bool headers_note_role(struct request_headers *l, enum mk_header_role role, mk_str value)
 {
     bool is_first = !(l->roles >> role & 1);

@@ -52,7 +52,7 @@ void mk_proxy_mirror_free(struct mk_proxy_mirror *m)
 
 /* ---- One copy ---- */
 
-/* 0: the head is complete; -EAGAIN; or an error. */
+/* Reads the response head. 0: it is complete; -EAGAIN; or an error. */
 static int mirrored_request_read_head(struct mirrored_request *c)
 {
     int e = c->has_head ? 0 : 1;
@@ -94,7 +94,7 @@ static void mirrored_request_start(struct mk_worker *worker, struct mk_proxy_mir
         mirrored_request_free(c);
 }
 
-/* xorshift64: sampling need not be unpredictable. */
+/* Is this request sampled? Uses xorshift64, because sampling need not be unpredictable. */
 static bool mirror_is_sampled(struct mk_proxy_mirror *m, unsigned share)
 {
     m->random ^= m->random << 13;

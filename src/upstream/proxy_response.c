@@ -13,7 +13,7 @@ struct authority {
     bool has_port;
 };
 
-/* `port` is the default port. False: user information, or an invalid port. */
+/* Parses an authority; `port` is the default port. False: it has user information, or an invalid port. */
 static bool authority_parse(mk_str text, uint64_t port, struct authority *out)
 {
     size_t bracket = mk_str_find_last(text, ']'), colon = mk_str_find_last(text, ':');
@@ -43,7 +43,7 @@ static bool starts_nocase(mk_str text, mk_str start)
     return mk_str_eq_nocase(mk_str_first(text, start.len), start);
 }
 
-/* False: neither an HTTP URL nor a path. */
+/* Parses a location. False: it is neither an HTTP URL nor a path. */
 static bool location_parse(const struct mk_proxy *p, mk_str text, struct location *out)
 {
     bool is_https = starts_nocase(text, MK_STR("https://")), is_http = starts_nocase(text, MK_STR("http://")),
@@ -301,7 +301,7 @@ static int response_add_header(struct mk_proxy *p, mk_str name, mk_str value)
     return mk_response_add_header_nocopy(p->handler.response, name, header_rewrite(p, name, value));
 }
 
-/* Most responses have no header that needs rewriting. */
+/* Might a header need rewriting? Most responses have no such header. */
 static bool headers_may_change(const struct mk_header *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)

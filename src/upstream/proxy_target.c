@@ -144,7 +144,8 @@ mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_r
 
 /* ---- Destination ---- */
 
-/* A bare path means this server. Ports are ignored: a proxy in front may have changed the one in Host. */
+/* Is the destination on another server? A bare path means this server. Ports are ignored, because a proxy in
+ * front may have changed the port in Host. */
 static bool destination_is_elsewhere(const struct mk_request *request, mk_str host)
 {
     mk_str ours = mk_request_host(request);

@@ -85,7 +85,7 @@ static void free_queue(struct mk_upstream_request *c)
         mk_upstream_request_timer_set_check(c, LOOK_MS);
 }
 
-/* 0: the queue is empty. */
+/* Reads from the queue. 0: it is empty. */
 static ssize_t read_from_queue(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     struct mk_read_ahead *a = &c->ahead;

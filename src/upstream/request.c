@@ -24,7 +24,7 @@ static bool handle_conn_failure(struct mk_upstream_request *c, int error, const 
     return mk_upstream_request_attempt_retry(c, error, problem, on_conn_event);
 }
 
-/* True: connected. */
+/* Continues to connect. True: connected. */
 static bool advance_connect(struct mk_upstream_request *c)
 {
     while (c->state.state == MK_UPSTREAM_REQUEST_WAITING) {

@@ -45,7 +45,8 @@ static bool is_conn_closed_error(int error)
     return error == -ECONNRESET || error == -EPIPE;
 }
 
-/* The server closed an idle pooled connection: not a failure of the server or the request. */
+/* Has the server closed an idle pooled connection? That is a failure of neither the server nor the
+ * request. */
 static bool is_stale_conn(const struct mk_upstream_request *c, int error)
 {
     bool is_silent = is_conn_closed_error(error) && !mk_upstream_conn_has_first_byte(c->conn);

@@ -40,7 +40,7 @@ struct mk_request_body {
     uint64_t spool_sent;
 };
 
-/* False: out of memory. */
+/* Initialises the body. False: out of memory. */
 bool mk_request_body_init(struct mk_request_body *b);
 /* Receives the part that must be buffered before a backend is contacted. 0: complete; -EAGAIN; or an error
  * for mk_spool_status(). */

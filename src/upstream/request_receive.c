@@ -51,7 +51,7 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
 
 /* ---- From the connection ---- */
 
-/* 1: c->in holds the bytes read; 0: EOF; -EAGAIN; or an error. */
+/* Reads from the connection. 1: c->in holds the bytes read; 0: EOF; -EAGAIN; or an error. */
 static int read_from_conn(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     ssize_t n = mk_upstream_conn_is_readable(c->conn) ? mk_upstream_conn_read(c->conn, buf, cap) : -EAGAIN;
@@ -259,7 +259,7 @@ static void drop_held_body(struct mk_upstream_request *c)
                                              "the server has answered without the content of the request");
 }
 
-/* 0, 1, or an error. */
+/* Accepts a complete head. Returns 0 for the final response, 1 for an interim response, or an error. */
 static int accept_head(struct mk_upstream_request *c)
 {
     unsigned status = c->input.reply.head.status;
@@ -306,7 +306,7 @@ static int yield_iteration(struct mk_upstream_request *c)
     return -EAGAIN;
 }
 
-/* 1: continue; otherwise a result of mk_upstream_request_receive_head(). */
+/* Reads more of the head. 1: continue; otherwise a result of mk_upstream_request_receive_head(). */
 static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     int n = read_from_conn(c, buf, cap);
@@ -321,8 +321,8 @@ static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t ca
     return c->input.error;
 }
 
-/* The server closed an idle connection with a 408 (RFC 9110, section 15.5.9) while the request was on its
- * way. The request is resent over a new connection; if that is not possible, the caller gets the 408. */
+/* Has the server closed an idle connection with a 408 (RFC 9110, section 15.5.9) while the request was in
+ * transit? The request is resent over a new connection; if that is not possible, the caller gets the 408. */
 static bool is_idle_close_408(const struct mk_upstream_request *c)
 {
     return c->input.reply.head.status == 408 && c->codec == &mk_codec_http &&

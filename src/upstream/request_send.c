@@ -111,7 +111,7 @@ static void shrink_send_buffer(struct mk_upstream_request *c)
 
 /* ---- The buffer to the server ---- */
 
-/* 0: everything was sent; 1: yield to others; -EAGAIN; or an error. */
+/* Writes the buffer. 0: everything was sent; 1: yield to other connections; -EAGAIN; or an error. */
 static int write_buffer(struct mk_upstream_request *c, bool more, size_t *budget)
 {
     while (c->sent < c->out.len) {
@@ -140,7 +140,7 @@ static void finish_output(struct mk_upstream_request *c)
         mk_upstream_conn_shutdown_write(c->conn);
 }
 
-/* True: continue. */
+/* Sends a piece. True: continue. */
 static bool send_step(struct mk_upstream_request *c, size_t *budget,
                       enum mk_upstream_request_send_result *result)
 {

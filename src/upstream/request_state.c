@@ -57,8 +57,8 @@ void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_up
     c->awaits = MK_UPSTREAM_REQUEST_AWAITS_NOTHING;
 }
 
-/* An event stream has no end: a spool would only fill up. Comparing the name's length rules out most
- * headers. */
+/* Is the response an event stream, which has no end and would only fill a spool? Comparing the length of the
+ * name rules out most headers. */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c)
 {
     const mk_str name = MK_STR("Content-Type"), events = MK_STR("text/event-stream");

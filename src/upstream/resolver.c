@@ -37,7 +37,7 @@ static void append_addrinfo(struct mk_dns_lookup *l, const struct addrinfo *a)
     l->n++;
 }
 
-/* An exiting worker waits for its threads: they must not start new lookups. */
+/* Is the lookup still wanted? An exiting worker waits for its threads, which must not start new lookups. */
 static bool lookup_is_wanted(struct mk_dns_lookup *l)
 {
     return __atomic_load_n(&l->names, __ATOMIC_RELAXED);

@@ -356,7 +356,7 @@ static bool parse_tries(const struct mk_conf_ctx *conf, mk_str value, unsigned *
     return is_good;
 }
 
-/* 1: parsed; 0: another option; -EINVAL: invalid. */
+/* Parses an option of the limits. 1: parsed; 0: it is another option; -EINVAL: invalid. */
 static int parse_limit(const struct mk_conf_ctx *conf, mk_str word, struct mk_upstream_limits *l)
 {
     bool is_good;

@@ -51,8 +51,8 @@ static void set_error_response(struct mk_exchange *x, unsigned status)
     x->at = 0;
 }
 
-/* Over HTTP/2 every successful response opens the requested tunnel (RFC 8441, section 5): only a handler that
- * accepts the tunnel may send one. */
+/* Would the response open a tunnel by mistake? Over HTTP/2, every successful response opens the requested
+ * tunnel (RFC 8441, section 5), so only a handler that accepts the tunnel may send one. */
 static bool would_open_tunnel(const struct mk_exchange *x)
 {
     return x->request.version >= 20 && x->response.status < 300 &&
@@ -406,7 +406,7 @@ static bool set_body_limit(struct mk_exchange *x, uint64_t max)
                               max == MK_BODY_MAX_DEFAULT ? mk_dispatch_limits(x)->content_max : max) == 0;
 }
 
-/* Hooks may read before the handler has set its limit. */
+/* May the body be read now? Hooks may read it before the handler has set its limit. */
 bool mk_dispatch_may_read_body(struct mk_exchange *x)
 {
     return x->body_route || set_body_limit(x, MK_BODY_MAX_DEFAULT);

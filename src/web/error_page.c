@@ -142,8 +142,8 @@ static void release_file(void *file)
     mk_open_file_release(file);
 }
 
-/* If a more specific route assigns the page to another handler, it is a script: its source must not be
- * sent. */
+/* Is the page a static file? If a more specific route assigns the page to another handler, the page is a
+ * script, whose source must not be sent. */
 static bool is_static_page(const struct mk_vhost *host, struct mk_arena *arena, mk_str path)
 {
     mk_str whole = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(path));

@@ -8,7 +8,7 @@ _Static_assert((int)MK_OPEN_FILE == MK_FILE_REGULAR && (int)MK_OPEN_FOLDER == MK
                    (int)MK_OPEN_OTHER == MK_FILE_OTHER,
                "one numbering");
 
-/* In most paths no segment begins with a dot. */
+/* Does a segment begin with a dot? In most paths, none does. */
 static bool has_dot_part(mk_str path)
 {
     for (const char *at = path.p, *end = path.p + path.len; at < end; at++) {
@@ -21,7 +21,8 @@ static bool has_dot_part(mk_str path)
     return false;
 }
 
-/* Expects a path from mk_request_path(). The segments of any other path must not lead out of the root. */
+/* Is it a path in the form of mk_request_path()? The segments of any other path might lead out of the
+ * root. */
 static bool is_safe_path(mk_str path)
 {
     if (path.len == 0 || path.p[0] != '/' || mk_str_find(path, '\0') != MK_STR_NONE)

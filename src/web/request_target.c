@@ -104,7 +104,7 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     return true;
 }
 
-/* False: out of memory. */
+/* Finds out which bytes of the path were escaped. False: out of memory. */
 static bool find_escape_marks(struct mk_arena *arena, struct mk_request_target *a)
 {
     size_t size = a->target.path.len + 1;
@@ -159,7 +159,7 @@ static mk_str strip_leading_slashes(mk_str target)
     return target;
 }
 
-/* A plain path may still contain a backslash. */
+/* May the target contain dot segments or backslashes? A plain path may still contain a backslash. */
 static bool may_have_dot_segments(const struct mk_request_target *a)
 {
     mk_str path = a->target.path;

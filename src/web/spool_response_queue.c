@@ -120,7 +120,7 @@ static void on_file_written(struct mk_offload_job *job)
         q->on_room(q->ctx);
 }
 
-/* 0: there is space now. */
+/* Starts to write the buffer to the file. 0: the buffer has space now. */
 static int start_file_write(struct mk_spool_queue *q)
 {
     uint64_t n = q->spool.kept.len;

@@ -124,7 +124,8 @@ static void find_in_root(const struct mk_request *request, struct mk_static_resu
         open_index_file(request, name, found);
 }
 
-/* A single-page application serves its page for navigation requests, not for missing scripts or images. */
+/* Is it a navigation request, for which a single-page application serves its page, and not a missing script
+ * or image? */
 static bool is_navigation(const struct mk_request *request)
 {
     mk_str last = mk_str_skip(request->target->path, mk_str_find_last(request->target->path, '/') + 1);

@@ -186,8 +186,8 @@ static uint64_t input_bits_read(const struct inflate_cost *e, const z_stream *z)
     return 8 * (e->in - z->avail_in) - (unsigned)(z->data_type & 63);
 }
 
-/* inflate() returns after each block header and each block (Z_TREES). Many blocks with tables and little else
- * cost a hundred times what their length warrants. */
+/* Is the cost of the message acceptable? inflate() returns after each block header and each block (Z_TREES).
+ * Many blocks with tables and little else cost a hundred times as much as their length warrants. */
 static bool is_within_cost_limit(struct inflate_cost *e, const z_stream *z)
 {
     uint64_t at = input_bits_read(e, z);

@@ -43,7 +43,7 @@ static bool may_read_frames(const struct mk_websocket *s)
     return s->state.state == MK_WS_OPEN || s->state.state == MK_WS_CLOSING;
 }
 
-/* Compressed data waits for the next iteration. */
+/* Must compressed data wait for the next iteration? */
 static bool inflate_budget_is_spent(struct mk_websocket *s)
 {
     if (!s->is_compressed || s->worker->inflated < INFLATE_MAX)
@@ -278,7 +278,7 @@ static void save_unparsed(struct mk_websocket *s, struct mk_ws_receive_state *in
     in->rest_len = rest.len;
 }
 
-/* True: everything was processed. */
+/* Processes input that was kept. True: everything was processed. */
 static bool parse_saved_input(struct mk_websocket *s, struct mk_ws_receive_state *in)
 {
     if (!in->rest)

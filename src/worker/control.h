@@ -42,7 +42,8 @@ mk_err mk_control_open(int *master_end, int *worker_end) MK_MUST_USE;
 mk_err mk_control_send(int end, const struct mk_control_message *m) MK_MUST_USE;
 /* Sends a message without text. */
 mk_err mk_control_send_kind(int end, enum mk_control_kind kind) MK_MUST_USE;
-/* -EAGAIN: no message; -EPIPE: the other end is closed; -EBADMSG: malformed, skipped. */
+/* Receives a message. -EAGAIN: there is none; -EPIPE: the other end is closed; -EBADMSG: a malformed message
+ * was skipped. */
 mk_err mk_control_receive(int end, struct mk_control_buffer *buf, struct mk_control_message *m) MK_MUST_USE;
 
 #endif
