@@ -42,8 +42,8 @@ static bool can_write_output(const char *output)
            access(folder, W_OK) == 0;
 }
 
-/* Undefined symbols would only be noticed when the server loads the object. Any other failure may only mean
- * that the compiler targets other machines. */
+/* Undefined symbols would otherwise only be noticed when the server loads the object. Any other failure may
+ * only mean that the compiler targets other machines. */
 static bool has_no_undefined_symbols(const char *object)
 {
     char path[PATH_MAX];

@@ -274,7 +274,7 @@ static bool files_changed_since(const struct file_snapshot *m, mk_str files)
     return any;
 }
 
-/* The dependency list of an object; its first line is their hash. */
+/* The list of an object's dependencies; its first line is the hash of the dependencies. */
 static bool read_cached_file_list(const char *path, struct dev_compile_result *out)
 {
     struct mk_buf text = mk_buf_growing(FILES_MAX);
@@ -385,7 +385,7 @@ static void record_dependencies(const char *rule, const struct dev_compile *how,
 
 /* ---- Additional sources of the service ---- */
 
-/* Lists their paths, one per line. False: one does not exist; already reported. */
+/* Lists their paths, one per line. False: a source does not exist; already reported. */
 static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others, struct mk_buf *said)
 {
     char path[PATH_MAX], real[PATH_MAX];

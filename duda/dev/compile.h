@@ -28,7 +28,7 @@ struct dev_compile_result {
     char object[PATH_MAX];
     struct mk_buf said;  /* output of the compiler, including warnings */
     struct mk_buf files; /* its input files except system headers, one per line; the source comes first */
-    uint64_t stamp;      /* hash of their contents */
+    uint64_t stamp;      /* hash of the contents of these files */
 };
 
 /* Always free `out` afterwards. Blocks until the compiler exits. */

@@ -7,7 +7,7 @@
 #include <monkey/buf.h>
 #include <stdbool.h>
 
-/* Does it contain the section, and the key unless `key` is NULL? */
+/* Does the configuration contain the section, and the key unless `key` is NULL? */
 bool dev_config_include_has(const char *path, const char *section, const char *key);
 /* Adds the file and its includes to the list, one per line. */
 void dev_config_include_list_files(const char *path, struct mk_buf *files);

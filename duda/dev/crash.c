@@ -137,10 +137,10 @@ static bool install_exit_hook(void)
 /* Returning repeats the instruction, and so invokes the previous action. */
 static void on_crash_signal(int signal, siginfo_t *info, void *context)
 {
-    for (size_t i = 0; i < MK_LEN(signals); i++) /* all signals: further ones are only consequences */
+    for (size_t i = 0; i < MK_LEN(signals); i++) /* all of them: a second crash is a consequence */
         (void)sigaction(signals[i], &before[i], NULL);
     write_crash_report(signal, info, context);
-    if (info->si_code <= 0) /* sent by a process: returning does not repeat it */
+    if (info->si_code <= 0) /* a process sent the signal: returning does not repeat it */
         (void)raise(signal);
 }
 

@@ -45,7 +45,7 @@ static void append_tag(const struct dev_error_page *p, const char *html)
         mk_buf_add(p->out, mk_str_from_c(html));
 }
 
-/* Appends a line, as an element in HTML. */
+/* Appends a line; in HTML, between the tags `open` and `close`. */
 static void append_line(const struct dev_error_page *p, const char *open, mk_str text, const char *close)
 {
     append_tag(p, open);

@@ -46,8 +46,8 @@ void dev_private_dir_remove(const char *folder)
 
 /* ---- Stale folders ---- */
 
-/* Was the `monkey run` of this folder killed? Then no process listens on its socket. A starting one has no
- * socket yet. */
+/* Was the `monkey run` of this folder killed? Then no process listens on its socket. A `monkey run` that is
+ * starting has no socket yet. */
 static bool is_stale_dir(const char *folder)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

@@ -9,7 +9,7 @@
 
 /* The library required by the flags of a source; empty: none. The compiler knows its path. */
 void dev_sanitizer_find_library(const struct dev_source *source, char library[PATH_MAX]);
-/* Starts a command line that preloads the library. Does nothing if it is empty. */
+/* Starts a command line that preloads the library. Does nothing if `library` is empty. */
 void dev_sanitizer_add_preload(struct dev_argv *w, const char *library);
 
 #endif

@@ -14,9 +14,9 @@ void dev_server_config_write_front(struct mk_buf *out, const char *folder, const
 void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_set *u, const char *extra);
 
 /* The host names that `monkey run` accepts. A page of another site can resolve its own name to this machine
- * and then read the responses of the service (DNS rebinding): so only IP addresses and our own names are
- * accepted. `names`: further names, separated by commas or spaces. `host`: that of a request, without port;
- * absent: no host, so not from a browser. */
+ * and then read the responses of the service (DNS rebinding). Only IP addresses and the names of this machine
+ * are therefore accepted. `names`: further names, separated by commas or spaces. `host`: the host of a
+ * request, without port; absent: no browser sent the request. */
 bool dev_server_config_allows_host(mk_str names, mk_str host);
 
 /* Appends a quoted string. */

@@ -187,7 +187,7 @@ static bool has_printed_address(const struct mk_buf *out)
     return false;
 }
 
-/* True: it accepts connections, and `out` contains the address. */
+/* True: the server accepts connections, and `out` contains the address. */
 static bool wait_until_serving(struct dev_process *c, struct mk_buf *out, struct mk_buf *err)
 {
     struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
@@ -263,8 +263,8 @@ static void print_startup_output(struct dev_process *c, mk_str text)
     }
 }
 
-/* Static files are only those in html/. A single worker reveals bugs sooner; the developer can configure
- * more. */
+/* Only html/ contains static files. A single worker reveals bugs sooner; the developer can configure more
+ * workers. */
 static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
                               const char *extra)
 {
@@ -386,7 +386,7 @@ bool dev_servers_is_front_running(struct dev_servers *s)
 
 /* ---- Stop ---- */
 
-/* Keeps reading its output: a process that writes while it exits could otherwise block forever. */
+/* Keeps reading the output of the server, which could otherwise block forever if it writes while it exits. */
 static void stop_server(struct dev_servers *s, struct dev_process *c)
 {
     if (c->pid > 0)

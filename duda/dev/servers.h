@@ -25,8 +25,8 @@ struct dev_servers {
 
 /* False: error, already reported. */
 bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths);
-/* Waits until it accepts connections. `listen` is an address in the syntax of [SERVER], `names` are for
- * dev_server_config_allows_host(). False: error, already reported. */
+/* Starts the front server and waits until it accepts connections. `listen` is an address in the syntax of
+ * [SERVER], `names` are for dev_server_config_allows_host(). False: error, already reported. */
 bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names);
 /* Starts a new back server, waits until it accepts connections, and drains the old one. False: it failed to
  * start, `error` has its output, and the old one stays. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The declarations in the source of a service: its name, and its compiler options. Only reads text, compiles
- * nothing. */
+/* The declarations in the source of a service: its name, and its compiler options. This code only reads text
+ * and compiles nothing. */
 #ifndef DUDA_DEV_SOURCE_H
 #define DUDA_DEV_SOURCE_H
 

@@ -67,7 +67,7 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
 
 struct package_worker {
     const struct package_sections *sections;
-    size_t n; /* opened, successfully or not */
+    size_t n; /* number of open() calls, successful or not */
     alignas(max_align_t) unsigned char room[];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Common code of packages with configuration sections: sections with a Name and a location, and the
- * per-worker instance of each. Compiled into each package; knows none of them. */
+ * per-worker instance of each. This code is compiled into each package and depends on none. */
 #ifndef DUDA_COMMON_PACKAGE_H
 #define DUDA_COMMON_PACKAGE_H
 
@@ -52,7 +52,7 @@ struct package_call {
 
 void package_call_record(struct duda_wait *w);
 
-/* 0, or the error that cancelled the handler. Not counted if `meter` is NULL. */
+/* Begins a call: 0, or the error that cancelled the handler. The call is not counted if `meter` is NULL. */
 static inline int package_call_begin(struct package_call *c, struct duda_ctx *d, uint64_t *meter)
 {
     int e = duda_wait_begin(d, &c->wait, package_call_record);
@@ -73,7 +73,7 @@ static inline int package_call_end(struct package_call *c, int result)
 }
 
 /* clang-format off */
-/* The key `Name` of such a struct. */
+/* The key `Name` of a section's settings. */
 #define PACKAGE_NAME_KEY                                                                                        \
     {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .default_value = "main",            \
      .min = 1, .max = 63, .help = "What services call it, if there are several."}
@@ -133,7 +133,7 @@ struct package_type {
         __VA_ARGS__, NULL                                                                                    \
     }
 
-/* Its plugin, with that help text; the other arguments are members of struct mk_plugin. */
+/* The plugin of the package, with the help text `about`; other arguments are members of struct mk_plugin. */
 #define PACKAGE_PLUGIN(id, about, ...)                                                                       \
     static int load(struct mk_config *config, void **data)                                                   \
     {                                                                                                        \
@@ -155,8 +155,8 @@ struct package_type {
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);
-/* This worker's instance of the section with that Name; NULL selects the first. Returns NULL if there is
- * none, which is logged. */
+/* Returns this worker's instance of the section with that Name; NULL selects the first. Returns NULL, and
+ * logs an error, if there is none. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 
 /* A handler used a missing section: logs an error, once for each Name, and records the reason. It applies if

@@ -214,7 +214,7 @@ static void schedule_retry(struct package_conn *conn, bool was_up)
 void package_conn_fail(struct package_conn *conn, int error, const char *reason)
 {
     bool was_up = package_conn_is_ready(conn);
-    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN)) /* another event closed it first */
+    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN)) /* another event closed the connection first */
         return;
     package_conn_set_error(conn, mk_str_from_c(reason));
     conn->ops->close(conn);

@@ -102,7 +102,7 @@ void package_conn_open(struct package_conn *conn);
 void package_conn_stay_up(struct package_conn *conn);
 /* The attempt has succeeded. */
 void package_conn_mark_ready(struct package_conn *conn);
-/* Closes the connection, unless it is down, because of an error of the peer or the kernel. */
+/* Closes the connection because of an error of the peer or the kernel. Does nothing if it is down. */
 void package_conn_fail(struct package_conn *conn, int error, const char *reason);
 /* Like package_conn_fail(), with a negated errno value of the connection itself. */
 void package_conn_fail_errno(struct package_conn *conn, int e);

@@ -11,7 +11,7 @@ struct package_message;
 
 struct package_message_queue {
     struct duda_wait wait; /* must be first */
-    struct duda_ctx *d;    /* the handler that receives them; NULL, as after zeroing: none */
+    struct duda_ctx *d;    /* the receiving handler; NULL: none, also after zeroing */
     struct mk_timer timer;
     bool is_due;
     bool was_reset; /* set by the package: the connection was lost */

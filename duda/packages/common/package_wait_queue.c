@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/package_wait_queue.h"
 
-/* On the stack of its handler. */
+/* A waiter, on the stack of its handler. */
 struct package_waiter {
     struct duda_wait wait;          /* must be first */
     struct package_wait_queue *all; /* NULL: no longer in the queue */

@@ -263,7 +263,7 @@ static mk_str make_lease_token(struct duda_ctx *d)
     return duda_strdup(d, mk_buf_str(&text));
 }
 
-/* The store fails, or there is none: logged once. */
+/* Logs once that the store fails or does not exist. */
 static int log_store_error(struct jobs_slot *t, int e)
 {
     struct jobs_runner *r = t->runner;

@@ -10,7 +10,7 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Valid in a quoted string (RFC 9110, section 5.6.4), except for quotes and backslashes. */
+/* Characters that a quoted string may contain (RFC 9110, section 5.6.4), and quotes and backslashes. */
 static bool is_quoted_char(char c)
 {
     return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);

@@ -265,7 +265,7 @@ void postgres_conn_connect(struct package_conn *conn)
 
 /* ---- Statements ---- */
 
-/* Prepared on first use; a retry is not prepared. */
+/* Prepares a statement on its first use; a retry runs unprepared. */
 static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
 {
     query->prepares = false;
@@ -338,7 +338,7 @@ void postgres_conn_flush(struct postgres_conn *c)
     int left = PQflush(c->pg);
     if (left < 0)
         package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
-    else if (c->has_more == (left > 0)) /* unchanged: no need to update */
+    else if (c->has_more == (left > 0)) /* unchanged: the watcher needs no update */
         return;
     else if (watch_socket(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
         c->has_more = left > 0;
@@ -395,7 +395,7 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
     if (status == PGRES_PIPELINE_SYNC) {
         PQclear(result);
         finish_first_query(c);
-    } else if (status == PGRES_PIPELINE_ABORTED) { /* follows an error of the same statement */
+    } else if (status == PGRES_PIPELINE_ABORTED) { /* this result follows an error of the same statement */
         PQclear(result);
     } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
         PQclear(result);

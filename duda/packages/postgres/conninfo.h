@@ -5,7 +5,8 @@
 
 #include "conn.h"
 
-/* Fills s->places, and grants workers in the sandbox what they need. False: invalid; already reported. */
+/* Fills s->places, and lets sandboxed workers use the certificate files and the resolver. False: invalid;
+ * already reported. */
 bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings *s);
 
 #endif

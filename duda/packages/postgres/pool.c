@@ -100,7 +100,7 @@ static unsigned send_waiting_queries(struct postgres_pool *b)
     return n_more;
 }
 
-/* Returns like send_waiting_queries(). */
+/* Returns how many more connections would help, like send_waiting_queries(). */
 static unsigned assign_transactions(struct postgres_pool *b)
 {
     while (b->waiting_transactions.n) {
@@ -118,7 +118,7 @@ static void on_deferred(void *ctx)
     if (!b->is_checked)
         package_conn_open(&b->conns[0].base);
     b->is_checked = true;
-    unsigned n_more = assign_transactions(b); /* first: they need an idle connection */
+    unsigned n_more = assign_transactions(b); /* first, because they need an idle connection */
     n_more += send_waiting_queries(b);
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_flush(&b->conns[i]);

@@ -27,7 +27,7 @@ int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w,
 void postgres_pool_close(struct postgres_pool *b);
 /* Acquires a connection for this handler, until it is released: 0, or the error of a cancelled wait. */
 int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn **out);
-/* Why no connection was available. */
+/* The reason why no connection was available. */
 const char *postgres_pool_error_text(const struct postgres_pool *b, int e);
 void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c);
 /* Runs a statement over the given connection. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolves the servers of a section. libpq would block the loop with a DNS lookup, so it gets each address
- * beside the host name, which it still compares with certificates. */
+/* Resolves the servers of a section. libpq would block the loop with a DNS lookup, so it gets each address in
+ * addition to the host name, which it still checks against certificates. */
 #ifndef DUDA_POSTGRES_RESOLVER_H
 #define DUDA_POSTGRES_RESOLVER_H
 

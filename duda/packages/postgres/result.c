@@ -150,7 +150,7 @@ static int copy_rows(const PGresult *from, size_t max, struct duda_ctx *d, struc
 int postgres_result_copy(PGresult *from, size_t max, struct duda_ctx *d, struct duda_sql_result *to)
 {
     uint64_t changed = 0;
-    /* For SELECT it is the number of rows read. */
+    /* For a SELECT, PQcmdTuples() is the number of rows read. */
     if (!mk_str_starts(mk_str_from_c(PQcmdStatus(from)), MK_STR("SELECT")) &&
         mk_num_parse(mk_str_from_c(PQcmdTuples(from)), &changed))
         to->rows_affected = (int64_t)changed;

@@ -407,7 +407,7 @@ static int check_command(const mk_str *parts, size_t n, bool blocks)
     return is_forbidden_command(parts[0]) || (!blocks && is_blocking_command(parts, n)) ? -EOPNOTSUPP : 0;
 }
 
-/* The command of a service uses a reserved key of Duda. */
+/* Sets the error for a command of a service that uses a key reserved for Duda. */
 static int reject_reserved_key(struct duda_ctx *d, const struct duda_redis *r, struct duda_redis_reply *reply)
 {
     *reply = (struct duda_redis_reply){

@@ -63,7 +63,7 @@ static int set_error(struct redis_reply_parser *p, int e, const char *message)
 
 /* ---- Values ---- */
 
-/* Where the current value is stored. */
+/* The destination of the current value. */
 static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum duda_redis_type type)
 {
     struct duda_redis_reply *r = &p->root;
@@ -77,7 +77,7 @@ static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum
     return r;
 }
 
-/* If there is no memory for its text, only this handler fails: the reply is still parsed to its end. */
+/* If there is no memory for the text, only this handler fails: the reply is still parsed to its end. */
 static int add_text_value(struct redis_reply_parser *p, enum duda_redis_type type, mk_str text)
 {
     struct duda_redis_reply *r = current_value(p, type);
@@ -157,7 +157,7 @@ static bool finish_value(struct redis_reply_parser *p)
 
 /* ---- Parsing ---- */
 
-/* The line at `at`, without its type byte and line ending. */
+/* Finds the line at p->at; *line excludes the type byte and the line ending. */
 static bool find_line(struct redis_reply_parser *p, mk_str *line)
 {
     mk_str all = mk_buf_str(&p->in);
@@ -196,7 +196,7 @@ static bool contains_only(mk_str text, const char *letters)
     return text.len > 0;
 }
 
-/* A line that is a complete value. */
+/* Parses a line that is a complete value. */
 static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line)
 {
     int64_t n;
@@ -224,7 +224,7 @@ static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line
     }
 }
 
-/* A string with a known length. *end: its end. */
+/* Parses a string of known length at *end, and advances *end past it. */
 static int parse_bulk_text(struct redis_reply_parser *p, char mark, size_t len, size_t *end)
 {
     mk_str all = mk_buf_str(&p->in), text = mk_str_of(all.p + *end, len);
@@ -239,7 +239,7 @@ static int parse_bulk_text(struct redis_reply_parser *p, char mark, size_t len, 
                           mark == '=' ? mk_str_skip(text, TAG) : text);
 }
 
-/* The length of a string or list: -1 is nil in RESP2. */
+/* Parses the length of a string or list: -1 is nil in RESP2. */
 static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, size_t *end)
 {
     int64_t n;

@@ -8,7 +8,7 @@
 #include "key_slot.h"
 #include "redis.h"
 
-/* The key of a store in Redis. On the stack of the handler that waits for the reply. */
+/* The key of a store in Redis, on the stack of the handler that waits for the reply. */
 struct own_key {
     char buf[sizeof REDIS_RESERVED_PREFIX + DUDA_STORE_FULL_KEY_MAX];
 };

@@ -23,7 +23,7 @@ static mk_str relay_channel(const struct redis_topic_relay *r)
     return mk_str_of(r->sub.channel, r->sub.channel_len);
 }
 
-/* The command queues like those of handlers. Its reply is ignored. */
+/* The command waits in the queue like those of handlers. Its reply is ignored. */
 static int relay_publish(void *ctx, mk_str message)
 {
     struct redis_topic_relay *r = ctx;

@@ -24,7 +24,7 @@ static void report_file_error(struct reading *r, const char *name, const char *e
     r->failed = true;
 }
 
-/* Inserts after all lower numbers. */
+/* Inserts the migration after those with lower numbers. */
 static void insert_sorted(struct reading *r, struct duda_sql_migration *m)
 {
     struct duda_sql_migration **at = &r->first;

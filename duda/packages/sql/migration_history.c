@@ -40,7 +40,7 @@ const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_histo
     return find_row(h, h->is_adopted ? MK_STR("") : h->service, number);
 }
 
-/* As many complete messages as fit. */
+/* A buffer with as many complete messages as fit. */
 struct complaints {
     struct mk_buf text;
     unsigned n;

@@ -63,7 +63,7 @@ static int should_interrupt(void *ctx)
     return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || mk_clock_ms() >= s->due_ms;
 }
 
-/* The file is locked: the waiting handler may be cancelled. */
+/* Called while the file is locked: stops waiting if the handler was cancelled. */
 static int on_busy(void *ctx, int n)
 {
     if (should_interrupt(ctx))
@@ -300,7 +300,7 @@ static bool is_transaction_lost(struct sqlite_session *s)
     return true;
 }
 
-/* No later statement would end the transaction. */
+/* Rolls back a transaction that the statement left open: no later statement would end it. */
 static void check_no_open_transaction(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_AUTOCOMMIT || sqlite3_get_autocommit(s->handle))
@@ -345,7 +345,7 @@ void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str te
     if (!text.len && use == SQLITE_USE_INTERNAL)
         return;
     if (is_rollback(text) && use == SQLITE_USE_INTERNAL && sqlite3_get_autocommit(s->handle))
-        return; /* ended by an error */
+        return; /* an error has already ended the transaction */
     if (!is_transaction_lost(s))
         run_statement(s, text, values, n);
 }

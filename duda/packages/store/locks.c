@@ -12,7 +12,7 @@
 
 enum { TOKEN_BYTES = 16, LOOK_NEAR_MS = 250, LOOK_FAR_MIN_MS = 20 };
 
-/* On the stack of its handler. */
+/* A waiter, on the stack of its handler. */
 struct store_waiter {
     struct duda_wait wait;    /* must be first */
     struct store_worker *all; /* NULL: not in the list of waiters */

@@ -13,7 +13,7 @@ static struct duda_store *session_store(const struct duda_ctx *d)
     return store_worker_get(duda_worker(d))->sessions;
 }
 
-/* Shared by all services: the MAC binds an ID to one service. */
+/* All services share this table: the MAC binds an ID to one service. */
 static mk_str session_key(struct store_key_buf *buf, mk_str id)
 {
     return store_key_format(buf, STORE_KEY_SESSION, MK_STR(""), mk_str_first(id, DUDA_SESSION_ID_LEN));

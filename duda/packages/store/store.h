@@ -55,7 +55,7 @@ struct duda_store *store_worker_find_store(const struct store_worker *all, mk_st
 /* The store in shared memory. */
 struct duda_store store_memory_backend(struct store_worker *all);
 
-/* Retries waiters for the lock of this message. */
+/* Wakes a waiter for the lock that the message names. */
 void store_locks_on_unlock(struct store_worker *all, mk_str message);
 
 /* Stores sessions in all->sessions from now on. */

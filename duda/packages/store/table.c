@@ -291,7 +291,7 @@ static bool sweep_blocks(const struct locked_shard *v, size_t n)
     return v->shard->n_free >= n;
 }
 
-/* Values before persistent entries; then by expiry time, where 0 is never. */
+/* The order of eviction: values before persistent entries; then by expiry time, where 0 is never. */
 static bool is_evicted_before(const struct entry *a, const struct entry *b)
 {
     return a->is_persistent != b->is_persistent ? b->is_persistent : a->expires - 1 < b->expires - 1;

@@ -30,7 +30,7 @@ int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value);
 /* Sets a value that may be evicted. */
 int store_table_set(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
-/* Replaces an existing value: otherwise -ENOENT. */
+/* Replaces an existing value; otherwise returns -ENOENT. */
 int store_table_replace(const struct store_table *t, mk_str key, mk_str value, uint64_t now,
                         uint64_t expires);
 /* A short key in place of a long one. The hash is keyed, so clients cannot create collisions. */
@@ -45,7 +45,7 @@ int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_s
 /* A hash of the client address; not 0. */
 uint32_t store_table_client_id(const struct store_table *t, mk_str address);
 /* Deletes the entry: -ENOENT if there is none. If `value` is not absent, deletes only an entry with this
- * value: otherwise -ESTALE. */
+ * value; otherwise returns -ESTALE. */
 int store_table_delete_if(const struct store_table *t, mk_str key, mk_str value, uint64_t now);
 /* Adds to a persistent number. */
 int store_table_incr(const struct store_table *t, mk_str key, int64_t delta, uint64_t now, uint64_t expires,
