@@ -35,7 +35,7 @@ enum mk_verdict {
  */
 struct mk_handler {
     const char *name;   /**< the name in [ROUTES] */
-    const char *syntax; /**< syntax of its arguments there, for messages: "STATUS URL"; NULL: none */
+    const char *syntax; /**< syntax of its arguments in [ROUTES], for messages: "STATUS URL"; NULL: none */
     /**
      * The methods that the handler supports, as MK_METHOD_BITs; MK_METHOD_GET implies HEAD. The server
      * answers OPTIONS, and rejects other methods with 405 and Allow. 0: handle() decides.

@@ -47,8 +47,8 @@ static inline bool mk_method_is_idempotent(enum mk_method method)
 enum mk_header_role {
     MK_ROLE_CLIENT,       /**< the client */
     MK_ROLE_UNDERSCORE,   /**< the client, but the name has an underscore: programs may confuse it with
-                               another */
-    MK_ROLE_HOP,          /**< hop-by-hop: each connection sets its own (RFC 9110, section 7.6.1) */
+                               another name */
+    MK_ROLE_HOP,          /**< hop-by-hop: each connection sets its own header (RFC 9110, section 7.6.1) */
     MK_ROLE_CONNECTION,   /**< hop-by-hop, and lists other hop-by-hop headers: Connection */
     MK_ROLE_FRAMING,      /**< hop-by-hop, and delimits the body */
     MK_ROLE_HOST,         /**< Host */

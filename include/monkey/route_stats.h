@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** The name of a uint32_t for mk_config_shared(). The value 1 means that a developer is testing the
+/** The name of a shared uint32_t (mk_config_shared()). Its value 1 means that a developer is testing the
  * services, so that routes are not disabled after crashes. Set it in load(), and read it in host(). */
 #define MK_ROUTES_TRIED "routes/tried"
 

@@ -170,7 +170,7 @@ MK_API int mk_server_add_route(struct mk_server *s, const char *route, mk_server
 
 /** A file in memory. Its bytes must stay valid until mk_server_free(); the rest is copied. */
 struct mk_memory_file {
-    const char *path; /**< path of its URL: "/app.js"; an index.html is also served for its folder */
+    const char *path; /**< path of the URL: "/app.js"; an index.html is also served for its folder */
     mk_str content;
     mk_str gzip, br;  /**< the content, compressed with gzip or Brotli; absent: none */
     const char *type; /**< media type; NULL: derived from the extension of the path */

@@ -65,7 +65,8 @@ MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 
 /** The certificates that a virtual host presents. */
 struct mk_vhost_certificate {
-    int64_t not_before, not_after; /**< period in which all of them are valid: seconds since the Unix epoch */
+    int64_t not_before, not_after; /**< period in which all certificates are valid: seconds since the Unix
+                                        epoch */
     bool is_outdated; /**< the last reload could not use new files, and kept an earlier certificate */
 };
 /** Returns false if the virtual host presents no certificate. */

@@ -120,7 +120,7 @@ MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *l);
 /** Reads data that has arrived. Returns the number of bytes, 0 at the end, -EAGAIN, or a negative errno
  * value. */
 MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *buf, size_t cap);
-/** Writes data. Returns the number of bytes accepted (pass the rest again next time), -EAGAIN, or a
+/** Writes data. Returns the number of bytes accepted (pass the rest again in the next call), -EAGAIN, or a
  * negative errno value. `more` means that another write follows immediately. */
 MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str data, bool more);
 /** Shuts down the write side of the connection. */
@@ -140,9 +140,10 @@ MK_API void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l);
 
 /** What to do with a released connection. */
 enum mk_upstream_conn_disposition {
-    MK_UPSTREAM_CONN_KEEP,  /**< return it to the pool: request and response are complete */
-    MK_UPSTREAM_CONN_CLOSE, /**< close it without counting a failure of the server */
-    MK_UPSTREAM_CONN_FAILED /**< close it and count a failure: after MaxFails in a row the server is down */
+    MK_UPSTREAM_CONN_KEEP,  /**< return the connection to the pool: request and response are complete */
+    MK_UPSTREAM_CONN_CLOSE, /**< close the connection without counting a failure of the server */
+    MK_UPSTREAM_CONN_FAILED /**< close the connection and count a failure: after MaxFails failures in a row,
+                                 the server is down */
 };
 /** Sets the reason for MK_UPSTREAM_CONN_FAILED in the error log: a negative errno value, and static text. */
 MK_API void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *message);
@@ -259,7 +260,7 @@ mk_upstream_request_start(struct mk_worker *w, const struct mk_upstream_request_
 
 /**
  * Reads the head of the response. Returns 0 if it is complete; 1 for an interim response (1xx except 100, and
- * except 101 for an upgrade): call again for the next; or -EAGAIN if it is incomplete.
+ * except 101 for an upgrade): call again for the next head; or -EAGAIN if the head is incomplete.
  *
  * mk_upstream_request_error_text() describes the errors: those of mk_upstream_conn_state() and the following.
  * -ETIMEDOUT: a timeout expired; -ECONNRESET or -EPIPE: the connection ended before the head was complete;

@@ -231,7 +231,7 @@ struct mk_conn_info {
     struct mk_addr peer;
     const char *state;     /**< "idle", "head", "dispatch", "send", ... */
     uint32_t requests;     /**< requests started on the connection */
-    mk_str method, target; /**< of the request in progress; absent if there is none */
+    mk_str method, target; /**< method and target of the request in progress; absent if there is none */
     mk_str host;
     uint64_t age_ms; /**< age of that request */
 };

@@ -28,7 +28,7 @@ struct mk_arena {
     struct mk_arena_block *blocks;
     struct mk_arena_cleanup *cleanups;
     struct mk_arena_cache *cache; /* NULL: blocks come straight from the heap */
-    bool failed;   /* sticky: an allocation failed, so whatever was built here may be incomplete */
+    bool failed;   /* sticky: an allocation failed, so data built in the arena may be incomplete */
     bool is_small; /* initialised with mk_arena_set_first_block() */
 };
 

@@ -12,7 +12,7 @@ struct variable_list {
     const struct mk_cgi_options *options;
     struct mk_header *at;
     size_t n;
-    struct mk_buf text; /* text written for this; it has room for everything */
+    struct mk_buf text; /* buffer for generated text, large enough for all of it */
     uint64_t marks;     /* hashes of header names */
     uint64_t doubles;   /* hashes that occur more than once */
 };

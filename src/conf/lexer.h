@@ -7,7 +7,7 @@
 #include "conf/report.h"
 
 enum mk_conf_line_kind {
-    MK_CONF_LINE_SECTION,  /* [word]; an absent word: the header is broken, so ignore the entries below */
+    MK_CONF_LINE_SECTION,  /* [word]; an absent word: the header is invalid, so ignore the entries below */
     MK_CONF_LINE_ENTRY,    /* word rest */
     MK_CONF_LINE_DIRECTIVE /* word rest, the word with its @ */
 };

@@ -66,7 +66,7 @@ static mk_str base_name(mk_str path)
 struct glob_results {
     struct mk_arena *arena;
     struct mk_conf_path_list *list;
-    bool hidden, backups; /* does the pattern include them? */
+    bool hidden, backups; /* does the pattern include hidden and backup files? */
     mk_err err;
 };
 

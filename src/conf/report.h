@@ -13,7 +13,7 @@ struct mk_conf_source_pos {
     mk_str file;
     unsigned line;   /* from 1; 0: the whole file */
     unsigned column; /* in bytes, from 1; 0: the whole line */
-    mk_str source;   /* the line as written, without its end; absent: none to show */
+    mk_str source;   /* the line as written, without its line end; absent: there is no line to show */
 };
 
 /* Text for "`%.*s`" in a message, truncated to keep the message short. */

@@ -9,9 +9,9 @@
 struct mk_conf_entry {
     struct mk_conf_entry *next;
     mk_str key;   /* as written; compare ignoring case */
-    mk_str value; /* references expanded, blanks trimmed; empty (not absent) if there is none */
+    mk_str value; /* references expanded, blanks trimmed; empty (not absent) if there is no value */
     struct mk_conf_source_pos at; /* of the key */
-    unsigned value_column;        /* start of the value; the end of the key if there is none */
+    unsigned value_column;        /* start of the value; the end of the key if there is no value */
     bool broken;                  /* the value is invalid and reported: do not use it */
 };
 

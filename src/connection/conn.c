@@ -38,7 +38,7 @@ static void on_ready(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state.state == MK_CONN_DEAD)
-        return; /* closed earlier in this iteration */
+        return; /* the connection was closed earlier in this iteration */
     /* Even if both sides have closed their direction, unread input must be read first: closing would send a
      * reset. */
     bool may_have_input = c->state.state == MK_CONN_LINGER || c->state.state == MK_CONN_TUNNEL;
@@ -259,8 +259,9 @@ static const struct mk_conn *next_resumed_conn(const struct mk_loop_task *t)
     return is_resumed ? MK_CONTAINER(t->next, struct mk_conn, task) : NULL;
 }
 
-/* A broadcast resumes thousands of connections: prefetches the memory of the next one while this one sends:
- * the end of its exchange, the protocol's struct that follows in the same arena, and its handler's data. */
+/* A broadcast resumes thousands of connections: prefetches the memory of the next connection while this one
+ * sends: the end of its exchange, the protocol's struct that follows in the same arena, and the data of its
+ * handler. */
 static void prefetch_exchange(const struct mk_conn *c)
 {
     enum { LINE = 64, BEFORE = 6 * LINE, BEHIND = 6 * LINE };

@@ -87,8 +87,8 @@ struct mk_conn_ops {
     const struct mk_request_limits *(*limits)(const struct mk_conn *c);
     /* The worker is shutting down: notify the peer, if the protocol supports it. NULL: it does not. */
     void (*on_drain)(struct mk_conn *c);
-    /* Can the connection be closed without a reset: does the peer notice an incomplete response anyway, or is
-     * there only a tunnel? NULL: no. */
+    /* Can the connection be closed without a reset, because the peer can detect an incomplete response, or
+     * because there is only a tunnel? NULL: no. */
     bool (*may_close_without_reset)(const struct mk_conn *c);
 };
 
@@ -107,7 +107,7 @@ struct mk_conn {
     struct mk_timer timer;
     struct mk_send_queue out;
     uint64_t progress; /* bytes transferred in both directions */
-    uint32_t span;     /* duration of the timeout: restarting it need not look up the limits again */
+    uint32_t span;     /* duration of the timeout, so that a restart need not look up the limits again */
     uint32_t n_saved;
     char *saved;        /* unconsumed input of the last iteration */
     struct mk_sm state; /* enum mk_conn_state */

@@ -24,7 +24,7 @@ enum mk_overcapacity {
 struct mk_h2_limits {
     bool on;
     unsigned streams_max; /* concurrent streams per connection; not 0 */
-    uint32_t unread_max;  /* unread body bytes of all its requests; at least 64K */
+    uint32_t unread_max;  /* unread body bytes of all requests of a connection; at least 64K */
     uint32_t patience;    /* budget for useless frames; see h2_abuse.h */
 };
 
@@ -89,7 +89,7 @@ struct mk_conn_manager {
     struct mk_handshake_queue handshakes;
 
     struct mk_conn *serving; /* the connection whose input is in the window */
-    size_t turn_left;        /* bytes that it may still read in this iteration */
+    size_t turn_left;        /* bytes that this connection may still read in this iteration */
     struct mk_list conns;    /* all open connections */
     unsigned n_conns;
     unsigned n_awaiting_hooks; /* connections in MK_CONN_AWAITS_HOOK */

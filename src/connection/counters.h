@@ -36,7 +36,7 @@ struct mk_counters {
     uint64_t accepted;    /* accepted connections */
     uint64_t dropped;     /* connections refused because of a limit */
     uint64_t open;        /* open connections */
-    uint64_t secured;     /* of these, with TLS established */
+    uint64_t secured;     /* open connections with TLS established */
     uint64_t unsecured;   /* TLS was required but not established */
     uint64_t requests;    /* access-log entries */
     uint64_t by_class[6]; /* responses by first digit of the status; 0: no response started */

@@ -37,7 +37,7 @@ MK_COLD static bool on_client_eof(struct mk_conn *c)
     if (s->out.len &&
         mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
-        return false; /* EOF is reported again after they are sent */
+        return false; /* EOF is reported again after these responses are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
         c->h1->d.ending = MK_OUTCOME_CLIENT_ABORTED; /* access-log entry of an incomplete request */

@@ -85,7 +85,7 @@ static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
-    if (mk_response_body_is_raw(&r->content)) { /* whatever its head says about the connection */
+    if (mk_response_body_is_raw(&r->content)) { /* regardless of what its head says about the connection */
         mk_h1_state_close_after_response(h);
         h->delimiter = MK_H1_BY_CLOSE;
         return true;
@@ -374,7 +374,7 @@ static enum mk_h1_progress send_body_part(struct mk_h1 *h)
     return pull_body(h, content);
 }
 
-/* Continues after other connections had their turn. */
+/* Continues after other connections have had their turn. */
 MK_COLD static enum mk_h1_progress yield_to_other_conns(struct mk_h1 *h)
 {
     mk_http_stream_allow_call(&h->d);

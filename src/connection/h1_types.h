@@ -27,7 +27,7 @@ struct mk_h1 {
     struct mk_http_stream d; /* first */
 
     /* The request. */
-    enum mk_body body; /* framing of its body */
+    enum mk_body body; /* framing of the request body */
     uint64_t left;     /* bytes of MK_BODY_LENGTH not yet received */
     struct mk_chunked *chunked;
     struct mk_buf *trailers; /* received part of the trailer section; NULL: none */

@@ -98,7 +98,7 @@ static void run_task_list(struct mk_loop_task **list)
     struct mk_loop_task *t = *list;
     *list = NULL;
     while (t) {
-        struct mk_loop_task *next = t->next; /* running it may defer it again or free it */
+        struct mk_loop_task *next = t->next; /* running the task may defer it again or free it */
         if (next)
             __builtin_prefetch(next->next); /* with thousands of tasks, each one is a cache miss */
         t->run(t);

@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "event/timer_wheel.h"
 
-/* Watches a descriptor's events. The owner keeps it in memory until the end of the iteration in which it was
- * removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
+/* Watches the events of a descriptor. The owner keeps the watch in memory until the end of the iteration in
+ * which it was removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
 struct mk_fd_watch {
     void (*on_ready)(struct mk_fd_watch *w, uint32_t events);
 };

@@ -32,7 +32,7 @@ struct mk_stream {
     int fd;
     bool dry;   /* a read found the socket empty, and no event has reported input since */
     bool holds; /* an encrypted stream has buffered input, for which no event comes: read again after other
-                 * connections had their turn */
+                 * connections have had their turn */
     bool ended; /* the peer has closed its sending side; its last bytes and EOF may still be unread */
     bool shutdown_pending; /* our shutdown is incomplete: the next read continues it */
     void *tls;             /* state of an encrypted stream; NULL for a plain one */

@@ -22,7 +22,8 @@ struct mk_tls_ticket_key {
  * `newest`. The previous key is still accepted, but older keys are not. */
 struct mk_tls_tickets {
     struct mk_tls_ticket_key keys[MK_TLS_TICKET_KEYS];
-    uint32_t newest; /* a counter; its key is at newest % MK_TLS_TICKET_KEYS; access it atomically */
+    uint32_t newest; /* counter of keys: the newest key is at newest % MK_TLS_TICKET_KEYS; access it
+                        atomically */
 };
 
 /* ---- Contexts ---- */
@@ -35,7 +36,7 @@ enum mk_tls_clients {
 
 /* PEM files, or PEM texts, whose file names appear only in messages. */
 struct mk_tls_keypair {
-    const char *certificate;      /* followed by its chain */
+    const char *certificate;      /* certificate file, followed by its chain */
     const char *key;              /* NULL: in the same file */
     const char *certificate_text; /* NULL: read the files */
     const char *key_text;         /* NULL: in the same text */
@@ -112,7 +113,7 @@ enum { MK_TLS_ABI = 6 };
 /* The functions of the loaded object. */
 struct mk_tls_module {
     unsigned abi;       /* MK_TLS_ABI: object and program are from the same build */
-    const char *vendor; /* its library and version */
+    const char *vendor; /* the TLS library and its version */
     /* Returns 0, or a negative errno value, which *problem explains. */
     mk_err (*context_new)(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,
                           struct mk_tls_settings_error *problem);

@@ -11,7 +11,7 @@
 enum {
     MEANWHILE_MS = 1000, /* an entry unused for this long may be evicted */
     ONE_OF = 16,         /* admitted share of new entries (1/n) when all are in use */
-    BUCKETS_MIN = 64,    /* doubled while there are more entries */
+    BUCKETS_MIN = 64,    /* minimum number of buckets, doubled while there are more entries */
 };
 
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
@@ -338,7 +338,7 @@ static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root
     struct mk_open_file *known = find_entry(c, root, path, path_hash(c, root, path));
     if (known) {
         mark_used(c, known, now_ms);
-        known->refs++; /* otherwise it could be evicted in the meantime */
+        known->refs++; /* otherwise the entry could be evicted in the meantime */
     }
     if (MK_UNLIKELY(!known || !is_fresh(c, known, now_ms)))
         return acquire_slow(c, root, path, now_ms, only_kept, file);

@@ -28,7 +28,7 @@ struct mk_file_cache {
     struct mk_list rich;           /* entries with content or a permanent attachment, least recently used
                                     * first */
     struct mk_list lean;           /* other entries */
-    unsigned n, most, turned_away; /* entries; their current maximum */
+    unsigned n, most, turned_away; /* number of entries, and its current maximum */
     size_t memory;
 };
 
@@ -46,8 +46,8 @@ mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root
 mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                      uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 
-/* Opens root/path for the caller; `path` as above, and it may end with a slash. Caches nothing, but closes
- * idle entries when descriptors run out. */
+/* Opens root/path for the caller; `path` as for mk_file_cache_acquire(), but it may end with a slash. Caches
+ * nothing, but closes idle entries when descriptors run out. */
 mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                    int *fd) MK_MUST_USE;
 

@@ -50,7 +50,7 @@ static int64_t timespec_ns(struct timespec t)
 static bool read_content_nowait(int fd, char *buf, size_t size)
 {
     ssize_t n = mk_file_read_nowait(fd, buf, size, 0);
-    if (n == -EOPNOTSUPP) /* such a file system keeps small files in memory */
+    if (n == -EOPNOTSUPP) /* file systems without support keep small files in memory */
         n = pread(fd, buf, size, 0);
     return n == (ssize_t)size;
 }

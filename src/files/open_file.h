@@ -33,7 +33,8 @@ struct mk_open_file {
     int64_t mtime_ns;
     struct mk_open_file_attachment *note; /* or NULL; see mk_file_cache_attach() */
     int fd;                               /* -1: the file is in memory */
-    uint32_t warm_until_ms; /* modulo 2^32: until then its pages count as cached by the kernel */
+    uint32_t warm_until_ms; /* time (modulo 2^32) until which the pages of the file count as cached by the
+                               kernel */
     enum mk_open_kind kind : 8;
 
     uint8_t absent; /* see web/representation.c: variants missing at absent_ms, modulo 2^32 */
@@ -74,7 +75,7 @@ void mk_open_file_release(struct mk_open_file *f);
 struct mk_file_id mk_open_file_id(const struct mk_open_file *f);
 /* Is this the inode that was opened? */
 bool mk_open_file_is_inode(const struct mk_open_file *f, const struct stat *st);
-/* Is it still the same inode, with unchanged size and times? */
+/* Is the file still the same inode, with unchanged size and times? */
 bool mk_open_file_is_unchanged(const struct mk_open_file *f, const struct stat *st);
 
 #endif

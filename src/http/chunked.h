@@ -9,7 +9,8 @@
 
 struct mk_chunked {
     uint64_t left;   /* bytes left in the chunk, or its size parsed so far */
-    uint64_t total;  /* sizes of all chunks whose size line was parsed: compare it with the limit */
+    uint64_t total;  /* sum of the sizes of all chunks whose size line was parsed: compare it with the
+                        limit */
     size_t overhead; /* bytes of extensions or trailers that count against the limit */
     size_t overhead_max;
     uint8_t state;
@@ -33,9 +34,9 @@ void mk_chunked_init(struct mk_chunked *c, size_t trailers_max);
  * so gets a 400, because two programs may parse the line differently. */
 void mk_chunked_init_allow_padding(struct mk_chunked *c, size_t trailers_max);
 
-/* Consumes input: moves *in forward. Returns one of the above, or a negated status: 400 for a syntax error,
- * 413 for a size of more than 16 digits or a sum beyond 64 bits, 431 for too many bytes of extensions or
- * trailers. After an error or the end, further calls return the same. */
+/* Consumes input: moves *in forward. Returns one of these events, or a negated status: 400 for a syntax
+ * error, 413 for a size of more than 16 digits or a sum beyond 64 bits, 431 for too many bytes of extensions
+ * or trailers. After an error or the end, further calls return the same result. */
 int mk_chunked_decode(struct mk_chunked *c, mk_str *in, mk_str *data) MK_MUST_USE;
 
 #endif

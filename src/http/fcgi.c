@@ -45,7 +45,7 @@ void mk_fcgi_append_begin_request(struct mk_buf *out)
 size_t mk_fcgi_begin_params(struct mk_buf *out)
 {
     size_t begun = out->len;
-    append_record_header(out, MK_FCGI_PARAMS, 0); /* its length is filled in at the end */
+    append_record_header(out, MK_FCGI_PARAMS, 0); /* the length is filled in at the end */
     return begun;
 }
 

@@ -60,13 +60,13 @@ struct mk_fcgi {
     uint8_t n_block;
     uint8_t block[MK_FCGI_HEADER]; /* received part of the header, or of the body of END_REQUEST */
     uint16_t left;                 /* content bytes left in the record */
-    uint8_t padding;               /* padding bytes after it */
+    uint8_t padding;               /* padding bytes after the content */
     bool is_out_over;              /* standard output has ended */
 };
 
 void mk_fcgi_init(struct mk_fcgi *f);
 /* Consumes input: moves *in forward. Fragmentation affects only how data is split. After the end or
- * MK_FCGI_BAD, further calls return the same. */
+ * MK_FCGI_BAD, further calls return the same event. */
 enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data) MK_MUST_USE;
 /* Puts back the last n bytes of the piece of standard output just returned: the next call returns them again.
  * *in starts with them. */

@@ -17,7 +17,7 @@ static unsigned parse_qvalue(mk_str s)
     return q <= BEST ? q : 0;
 }
 
-/* Parses what follows a coding: nothing, or ";q=" with a weight. */
+/* Parses the text after a coding: nothing, or ";q=" with a weight. */
 static unsigned parse_weight(mk_str parameters)
 {
     if (!parameters.p)
@@ -120,7 +120,7 @@ static unsigned match_accept_element(mk_str element, mk_str type, mk_str paramet
     *q = BEST;
     while (specific && element.p) {
         mk_str parameter = next_parameter(&element);
-        if (is_weight_parameter(parameter)) { /* what follows is not a parameter of the type */
+        if (is_weight_parameter(parameter)) { /* parameters after the weight do not belong to the type */
             *q = parse_qvalue(mk_str_skip(parameter, 2));
             return specific;
         }

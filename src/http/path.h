@@ -9,7 +9,8 @@
 enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
 
 /* Decodes a path for handlers: percent-decoded once, repeated slashes merged, dot segments removed (whether
- * written as dots or as %2E), a trailing slash kept. It begins with '/', and no segment is "." or "..".
+ * written as dots or as %2E), a trailing slash kept. The result begins with '/', and none of its segments is
+ * "." or "..".
  *
  * `raw` begins with '/'. `out` must hold raw.len + 1 bytes; the path is NUL-terminated there. *flags is set:
  *

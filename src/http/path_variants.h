@@ -41,11 +41,13 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
 /* Writes the path as a program with the flags `how` interprets it, without dot segments and repeated slashes.
  * `buf` must be as large as the path, which begins with '/'. */
 mk_str mk_path_interpret(mk_str path, unsigned how, char *buf);
-/* Decodes the path again, including overlong UTF-8, and drops tabs and line ends. `buf` as above. */
+/* Decodes the path again, including overlong UTF-8, and drops tabs and line ends. `buf` as for
+ * mk_path_interpret(). */
 mk_str mk_path_decode_again(mk_str path, char *buf);
 
-/* Does any interpretation contain a ".." segment? What such a segment removes depends on the interpretation,
- * so a program may leave the folder that a rule or route refers to. True for a path that is too long. */
+/* Does any interpretation contain a ".." segment? The part that such a segment removes depends on the
+ * interpretation, so a program may leave the folder that a rule or route refers to. True for a path that is
+ * too long. */
 bool mk_path_hides_dot_segments(mk_str path);
 
 /* Interpretations of the whole path come first, followed by the paths after script names and their

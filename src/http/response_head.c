@@ -29,7 +29,7 @@ static bool has_header(const struct head_parser *r, enum mk_header_id id)
 
 /* ---- The status ---- */
 
-/* "200", and what follows after a space. */
+/* Parses "200", optionally followed by a space and any text. */
 static bool parse_status_code(mk_str text, unsigned min, unsigned *out)
 {
     unsigned status = 0;

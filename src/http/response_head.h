@@ -32,7 +32,8 @@ struct mk_response_head {
     bool has_length;   /* the head declares a length */
     bool keep_alive;   /* the connection may be reused */
     bool names_fields; /* Connection lists names other than `close` and `keep-alive` */
-    bool has_status;   /* CGI: the head has a status; else it is 302 with a Location, and 200 without */
+    bool has_status;   /* CGI: the head has a status; otherwise the status is 302 with a Location, and 200
+                          without */
     unsigned n_others; /* CGI: number of headers other than Status, Location, Content-Type, Content-Length and
                         * those that only a server may set */
     mk_str location;   /* CGI; absent: none */

@@ -68,7 +68,7 @@ static enum mk_response_parser_event take_whole_head(struct mk_response_parser *
         r->text.len ? 0 : mk_response_head_end(mk_str_first(*in, MK_RESPONSE_PARSER_HEAD_MAX), 0, r->request);
     if (!len)
         return buffer_head(r, in, head);
-    *head = mk_str_first(*in, len); /* complete: its parser validates it */
+    *head = mk_str_first(*in, len); /* the head is complete: the head parser validates it */
     *in = mk_str_skip(*in, len);
     return MK_RESPONSE_PARSER_HEAD;
 }

@@ -16,8 +16,9 @@ enum {
 
 enum mk_response_parser_event {
     MK_RESPONSE_PARSER_MORE, /* all input was consumed, the end is not reached */
-    MK_RESPONSE_PARSER_HEAD, /* r->head is complete, of an interim response (status below 200) or of the final
-                              * one; its text is valid until the next call, as long as the input is */
+    MK_RESPONSE_PARSER_HEAD, /* r->head is the complete head of an interim response (status below 200) or of
+                              * the final response; its text is valid until the next call, provided that the
+                              * input is */
     MK_RESPONSE_PARSER_DATA, /* *data is a piece of the body, never empty */
     MK_RESPONSE_PARSER_TRAILERS, /* *data is a piece of the trailer section: see mk_chunked_decode() */
     MK_RESPONSE_PARSER_END,      /* complete; *in is the data after it: after 101, the other protocol */
@@ -45,7 +46,7 @@ void mk_response_parser_init(struct mk_response_parser *r, struct mk_response_pa
 /* Frees the parser's buffer. Call mk_response_parser_init() again before the next response. */
 void mk_response_parser_fini(struct mk_response_parser *r);
 /* Consumes input: moves *in forward. Fragmentation affects only how data is split. After the end or
- * MK_RESPONSE_PARSER_ERROR, further calls return the same. */
+ * MK_RESPONSE_PARSER_ERROR, further calls return the same event. */
 enum mk_response_parser_event mk_response_parser_next(struct mk_response_parser *r, mk_str *in,
                                                       mk_str *data) MK_MUST_USE;
 /* Was the whole body handed out, so that at most its end is missing? */

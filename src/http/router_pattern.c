@@ -80,7 +80,7 @@ static bool add_param(struct pattern_parser *r, mk_str name, enum mk_router_type
     return true;
 }
 
-/* Parses what follows the colon. */
+/* Parses the text after the colon. */
 static bool parse_param(struct pattern_parser *r, mk_str s)
 {
     size_t at = mk_str_find(s, '<');

@@ -42,7 +42,7 @@ static uint32_t text_hash(mk_router_node_id parent, mk_str text)
     return hash ^ hash >> 15;
 }
 
-/* The slot of the text, or the free one where it would be inserted. The table always has free slots. */
+/* The slot of the text, or the free slot where it would be inserted. The table always has free slots. */
 static mk_router_node_id *text_slot(const struct mk_router_tree *t, uint32_t hash, mk_router_node_id parent,
                                     mk_str text)
 {

@@ -67,7 +67,7 @@ void mk_h2_dispatch_run(struct mk_h2_stream *s)
         handle_timeout(s);
     else if (MK_UNLIKELY(mk_http_stream_is_tunnel(&s->d)))
         mk_h2_tunnel_run(s);
-    else if (s->d.x->step == MK_DISPATCH_READY) /* its source has yielded to other streams */
+    else if (s->d.x->step == MK_DISPATCH_READY) /* the body source has yielded to other streams */
         mk_h2_stream_queue_output(s);
     else
         call_handler(s);

@@ -263,7 +263,7 @@ static void reprioritize_stream(struct mk_h2_stream *s, struct mk_h2_priority pr
     bool queued = !mk_list_empty(&s->turn);
     s->priority = priority;
     if (!queued || s->d.x->step != MK_DISPATCH_READY || mk_http_stream_is_tunnel(&s->d) || s->due)
-        return; /* it is not waiting to send */
+        return; /* the stream is not waiting to send */
     mk_list_remove(&s->turn);
     mk_h2_stream_queue_output(s);
 }

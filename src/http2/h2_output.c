@@ -10,8 +10,8 @@
 enum {
     ROOM_MIN =
         1024 +
-        MK_H2_FRAME_HEAD, /* minimum space in the output buffer: with less, it is flushed instead of writing a
-                           * smaller frame */
+        MK_H2_FRAME_HEAD, /* minimum space in the output buffer: with less space, the buffer is flushed before
+                           * a frame is written */
     AT_ONCE_MAX = 16 * 1024,
     TURN_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
     TINY = 64,                  /* smaller DATA frames are charged to the abuse budget */
@@ -84,7 +84,7 @@ static bool write_head(struct mk_h2_stream *s)
     bool written = try_write_head(s, out, ends);
     if (!written && out->len)
         return false;
-    if (!written) { /* too large even alone: an error replaces it */
+    if (!written) { /* the head is too large for an empty buffer: an error response replaces it */
         mk_http_stream_replace_with_error(&s->d);
         return write_head(s);
     }
@@ -290,7 +290,7 @@ static void wait_for_body(struct mk_h2_stream *s)
         mk_h2_stream_set_wait_clock(s);
         return;
     }
-    mk_h2_stream_wake(s); /* its source has resumed itself: other streams go first, whatever the urgency */
+    mk_h2_stream_wake(s); /* the source has resumed itself: other streams go first, regardless of urgency */
     mk_conn_resume(s->h2->conn);
 }
 

@@ -6,8 +6,9 @@
 
 enum {
     PIECE_MIN = 1024,         /* small frames share one */
-    WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if the spare part allows it */
-    UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless it is nearly closed */
+    WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if the spare part is large enough */
+    UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless the window is nearly
+                                 closed */
 };
 
 struct mk_h2_body_chunk {

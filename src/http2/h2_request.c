@@ -61,7 +61,8 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
     bool connect = head->method == MK_METHOD_CONNECT && !tunnel;
     r->received.method =
         tunnel ? MK_METHOD_GET
-               : head->method; /* as for an Upgrade over HTTP/1, so the same handlers serve it */
+               : head->method; /* GET, as for an Upgrade over HTTP/1, so that the same handlers serve the
+                                  request */
     r->method_text = head->method_text;
     if (tunnel)
         r->tunnel =
@@ -69,7 +70,8 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
     mk_conn_manager_note_request(service_of(s->h2), head->method_text,
                                  connect ? head->authority : head->path);
     int bad = mk_request_target_init(&s->d.x->request, connect ? head->authority : head->path, head->host);
-    return tunnel && ends ? 400 : bad; /* the stream has ended already, and success would open it */
+    return tunnel && ends ? 400 : bad; /* the stream has ended already, and a successful response would open
+                                          the tunnel */
 }
 
 static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)

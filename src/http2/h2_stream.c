@@ -114,7 +114,8 @@ static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct m
 void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
     mk_http_stream_set_input_state(&s->d, MK_INPUT_WANTED);
-    if (!s->d.received && !s->d.x->response.sealed) /* otherwise the client no longer waits for it */
+    if (!s->d.received && !s->d.x->response.sealed) /* otherwise the client no longer waits for 100
+                                                       Continue */
         (void)send_interim(s, 100, NULL, 0);
 }
 
@@ -152,7 +153,7 @@ static void resume_stream(struct mk_h2_stream *s)
         mk_h2_stream_wake(s);
         return;
     }
-    if (s->clock == MK_TIMEOUT_HANDLER) /* from now on it waits for its turn, and for the client */
+    if (s->clock == MK_TIMEOUT_HANDLER) /* from now on, the stream waits for its turn, and for the client */
         mk_h2_stream_stop_clock(s);
     mk_h2_stream_queue_output(s);
 }

@@ -17,7 +17,7 @@ static mk_err on_full(struct mk_worker *w, const struct mk_logfile *log)
 {
     struct mk_server *s = MK_CONTAINER(w, struct mk_lib_worker, worker)->server;
     pthread_mutex_lock(&s->lock);
-    mk_err e = mk_logfile_is_full(log) ? rotate_log(log) : 0; /* another thread may have rotated it */
+    mk_err e = mk_logfile_is_full(log) ? rotate_log(log) : 0; /* another thread may have rotated the log */
     pthread_mutex_unlock(&s->lock);
     if (e)
         mk_log_error(w->service.log, "cannot rotate the log %s: %s", log->where.p, mk_err_text(e));

@@ -179,6 +179,6 @@ void mk_lib_worker_stop(struct mk_lib_worker *r)
     if (r->server->generation->shared->statistics)
         mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
     run_end_hooks(r);
-    signal_drained(r); /* its loop may have failed */
+    signal_drained(r); /* the loop may have failed */
     mk_errorlog_fini(&r->log);
 }

@@ -8,7 +8,7 @@
 #include "lib/worker_handle.h"
 
 struct mk_request_ref {
-    atomic_uint owners; /* the program, the request until it ends, and pending calls */
+    atomic_uint owners; /* number of owners: the program, the request until it ends, and pending calls */
     atomic_bool is_stale;
     struct mk_worker_handle *office;
     struct mk_request *request; /* only for the thread of the request; NULL: the request has ended */
@@ -78,7 +78,7 @@ static void run_posted_call(void *data)
     struct mk_request_ref *t = c->ticket;
     if (c->fn)
         c->fn(t->request, c->ctx);
-    if (t->request) /* the call may have ended it */
+    if (t->request) /* the call may have ended the request */
         mk_request_resume(t->request);
     mk_mem_free(c);
     release_ref(t);

@@ -40,14 +40,14 @@ struct mk_lib_worker {
     size_t n_sockets;
     struct mk_end_hook *end_hooks;   /* run when its worker and its connections have ended */
     struct mk_timer tickets;         /* in the first worker: rotates ticket keys */
-    struct mk_worker_handle *office; /* for request references; NULL: none so far */
+    struct mk_worker_handle *office; /* handle for request references; NULL: there are none so far */
     pthread_t id;
     bool has_id;        /* `id` is one of our threads, to be joined */
     mk_err result;      /* error of startup, or of the loop */
     bool is_ready;      /* serving, or failed to start; protected by the server's lock */
-    atomic_bool serves; /* its loop may be woken */
-    int64_t stop_at;    /* the stop deadline last given to its worker */
-    bool has_drained;   /* its worker accepts no more */
+    atomic_bool serves; /* the loop of the worker may be woken */
+    int64_t stop_at;    /* the stop deadline last given to the worker */
+    bool has_drained;   /* the worker accepts no more connections */
     atomic_bool is_in;  /* code of `owner` is inside a function of the server */
     pthread_t owner;    /* set before is_in */
 };
@@ -75,7 +75,7 @@ struct mk_server {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     enum mk_server_phase phase; /* protected by the lock once running */
-    unsigned n_draining;        /* threads that accept no more; protected by the lock */
+    unsigned n_draining;        /* number of threads that accept no more connections; protected by the lock */
     atomic_bool is_complaining; /* on_log is reporting a misuse; others are not reported meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
     _Atomic int64_t stop_at;    /* earliest deadline of all mk_server_stop() calls */

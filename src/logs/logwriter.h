@@ -13,9 +13,9 @@ struct mk_logwriter {
     bool is_file, is_socket; /* neither: a pipe or a device */
     bool may_wait;           /* shared with other processes, maybe blocking: poll before each write */
     bool half;               /* `lines` begins with the rest of a partly written line */
-    struct mk_buf lines;     /* not written yet; allocated when there are some */
+    struct mk_buf lines;     /* lines not written yet; allocated on first use */
     uint64_t lost;           /* lines dropped since the last report of lost lines */
-    mk_err lost_by;          /* why the last of them was dropped */
+    mk_err lost_by;          /* why the last of these lines was dropped */
     uint64_t asked_ms;       /* when the worker requested a rotation; 0: no request is pending */
 };
 

@@ -37,7 +37,7 @@ static int call_openat2(int root, const char *path, uint64_t resolve)
 struct walk {
     int dir; /* the current folder; owned */
     bool owner;
-    int links; /* links followed so far */
+    int links; /* number of links followed so far */
 };
 
 static mk_err walk_path(struct walk *w, const char *path, int last_flags);

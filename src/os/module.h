@@ -9,8 +9,8 @@
 enum { MK_MODULE_WHY = 512 };
 
 struct mk_module {
-    const char *name;   /* without monkey- and .so */
-    const char *symbol; /* its table of functions, which begins with the ABI as an unsigned */
+    const char *name;   /* name without monkey- and .so */
+    const char *symbol; /* name of the function table, which begins with the ABI version as an unsigned */
     const char *needs;  /* the library that it requires */
     unsigned abi;
     const void *built_in; /* the table if linked in; else NULL */

@@ -130,8 +130,8 @@ static int64_t clock_us(clockid_t clock)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Deadline of a search. Based on CPU time, so that a search does not fail on a busy machine. Reading it
- * is a system call, so it is read only after the same wall-clock time. */
+/* Deadline of a search, in CPU time, so that a search does not fail on a busy machine. Reading the CPU time
+ * is a system call, so this happens only when as much wall-clock time has passed. */
 struct deadline {
     int64_t cpu_us, us;
 };

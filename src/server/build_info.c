@@ -17,7 +17,7 @@
 #else
 #define BUILT_AS "for debugging"
 #endif
-#ifdef __clang__ /* its version includes its name */
+#ifdef __clang__ /* the version text of clang includes its name */
 #define COMPILER __VERSION__
 #else
 #define COMPILER "gcc " __VERSION__

@@ -34,7 +34,7 @@ mk_err mk_config_trial_start(struct mk_config_trial *a) MK_MUST_USE;
 void mk_config_trial_reap(struct mk_config_trial *a, pid_t pid, int status);
 /* Lets the plugins prepare; calls on_plugins_prepared() at the end, now or later. */
 void mk_config_trial_prepare_plugins(struct mk_config_trial *a, struct mk_config_generation *g);
-/* Stops whatever is in progress, without callbacks. */
+/* Stops the trial or the preparation in progress, without callbacks. */
 void mk_config_trial_stop(struct mk_config_trial *a);
 
 #endif

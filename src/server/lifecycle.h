@@ -36,7 +36,7 @@ enum mk_lifecycle_step {
     MK_STEP_GIVE_UP_RELOAD, /* the reload takes too long: abort it in any phase and keep the old
                              * configuration */
     MK_STEP_HAND_OVER,      /* the new workers serve: tell the old ones to drain */
-    MK_STEP_FINISH,         /* the old workers accept no more: report the end of the reload */
+    MK_STEP_FINISH,         /* the old workers accept no more connections: report the end of the reload */
     MK_STEP_STOP,           /* the last worker has exited: leave the loop */
 };
 

@@ -46,7 +46,7 @@ static bool report_ca_error(const struct ca_check *l, const char *name, const ch
 
 /* ---- The CA ---- */
 
-/* Each user of a machine has a separate CA. */
+/* The subject contains the user, because each user of a machine has a separate CA. */
 static mk_str ca_subject_name(struct ca_check *l)
 {
     mk_str host = mk_local_hostname(l->arena);

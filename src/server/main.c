@@ -276,7 +276,7 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     struct mk_config_source origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
-    mk_fd_raise_limit(); /* for all commands, so that -t finds the same errors as a start */
+    mk_fd_raise_limit(); /* raised for all commands, so that -t finds the same errors as a start */
     if (!find_config_origin(a, https, &origin, &text))
         code = text.failed ? print_out_of_memory() : MK_EXIT_USAGE;
     else if (a->verb)

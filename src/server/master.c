@@ -43,8 +43,7 @@ struct master {
     struct mk_watchdog watchdog;
     struct mk_config_generation *generation; /* the active generation */
     struct mk_config_generation
-        *other; /* its successor while the successor starts, or its predecessor while the predecessor
-                   drains */
+        *other; /* the next generation while it starts, or the previous generation while it drains */
     struct mk_config_trial attempt;
     bool is_tried; /* a trial process has loaded the configuration without errors */
     struct mk_timer kill_timer, hand_over_timer, reload_timer;
@@ -478,7 +477,7 @@ static void start_upgrade(struct master *m)
         mk_log_warn(&m->log.log, "cannot start a new program: another operation is in progress");
         return;
     }
-    mk_master_pid_file_release(&m->pid); /* the successor writes its own */
+    mk_master_pid_file_release(&m->pid); /* the successor writes its own pid file */
     mk_err e = mk_upgrade_start(&m->upgrade, &m->shared, &m->listeners, m->o->argv);
     if (e) {
         mk_log_error(&m->log.log, "cannot start the new program: %s", mk_err_text(e));
@@ -653,7 +652,7 @@ static void free_master(struct master *m)
     mk_master_pid_file_release(&m->pid);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
-    mk_errorlog_fini(&m->log); /* before its file is closed */
+    mk_errorlog_fini(&m->log); /* before the log file is closed */
     if (m->other)
         mk_config_generation_free(m->other);
     if (m->generation)

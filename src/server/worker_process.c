@@ -182,7 +182,7 @@ static void start_draining(struct worker_process *p, bool has_successor)
 {
     mk_worker_drain(&p->worker, has_successor, p->worker.generation->server.drain_ms);
     mk_listeners_close_all(p->listeners, false);
-    if (p->control_fd >= 0) /* if this message is lost, the master stops waiting on its own */
+    if (p->control_fd >= 0) /* if this message is lost, the master stops waiting after a timeout */
         (void)!mk_control_send_kind(p->control_fd, MK_CONTROL_DRAINS);
 }
 
@@ -315,8 +315,8 @@ static mk_err init_worker(struct worker_process *p, const struct mk_worker_proce
 {
     struct mk_worker_socket *sockets;
     size_t n;
-    mk_listeners_close_unwanted(o->listeners, false); /* served by the previous generation, but not by this
-                                                       * one */
+    mk_listeners_close_unwanted(o->listeners, false); /* sockets that the previous generation served, but this
+                                                       * one does not */
     mk_err e = collect_sockets(o, &sockets, &n);
     if (e)
         return e;

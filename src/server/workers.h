@@ -25,7 +25,7 @@ struct mk_worker_slot {
     uint64_t changed_ms; /* time of that change */
     bool stuck;          /* reported as stuck */
     bool ready;
-    bool leaving; /* told to shut down: its exit is expected */
+    bool leaving; /* the master has told the worker to shut down: its exit is expected */
     bool awaited; /* told to shut down, but has not confirmed that it stopped accepting */
 };
 

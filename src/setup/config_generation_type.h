@@ -28,8 +28,8 @@ struct mk_embedding {
     const struct mk_plugin *const *plugins; /* plugins of the program, loaded before configured plugins */
     size_t n_plugins;
     void *ctx;            /* their context */
-    bool listens_if_told; /* without a Listen, it does not listen */
-    bool listens_nowhere; /* never listens, whatever the configuration says */
+    bool listens_if_told; /* listen only if there is a Listen */
+    bool listens_nowhere; /* never listen, regardless of the configuration */
 };
 
 struct mk_config_generation;
@@ -41,7 +41,8 @@ struct mk_config_source {
     const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
     struct mk_config_overrides overrides;
     struct mk_shared_state *shared;              /* outlives generations; NULL: each generation has its own */
-    bool tried;                                  /* another process has just loaded it without errors */
+    bool tried;                                  /* another process has just loaded the configuration without
+                                                    errors */
     const struct mk_config_generation *previous; /* the active generation; NULL: none. Needed only during the
                                                   * load */
 };
@@ -76,7 +77,7 @@ struct mk_vhost_config {
     size_t n_locations;
     const struct mk_conf_section *section;
     struct mk_plugin_certificate *brought;
-    const struct mk_vhosts *hosts; /* virtual hosts of its first address */
+    const struct mk_vhosts *hosts; /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
     bool spools;       /* one of its routes spools request bodies */
     bool has_conflict; /* the host shares a name with another host, which was reported */

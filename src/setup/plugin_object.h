@@ -11,7 +11,7 @@
 
 struct mk_plugin_object {
     const struct mk_plugin *plugin;
-    struct mk_plugin *widened; /* copy, if it was built with an older, smaller struct mk_plugin */
+    struct mk_plugin *widened; /* copy of a plugin that was built with an older, smaller struct mk_plugin */
     void *handle;              /* NULL: built in */
     char path[PATH_MAX];       /* path of its file; empty: built in */
 };

@@ -188,7 +188,7 @@ static void configure_host(struct mk_config_generation *g, struct mk_vhost_confi
     for (size_t i = 0; hooks && i < g->n_plugins; i++) {
         struct mk_loaded_plugin *l = g->plugins_by_order[i];
         if (!l->started)
-            continue; /* an error: this configuration will not serve */
+            continue; /* an error was reported: this configuration will not be used */
         void *data = configure_plugin_for_host(g, l, site, report);
         if (data || !l->object.plugin->host)
             hooks[n++] = (struct mk_hook){.plugin = l->object.plugin, .data = data ? data : l->data};

@@ -17,7 +17,7 @@ struct mk_listen {
                                 line */
     bool tls;                /* accepts only TLS connections */
     bool http2;              /* accepts only HTTP/2, without TLS */
-    bool of_server;          /* from [SERVER]: hosts without a Listen use it */
+    bool of_server;          /* from [SERVER]: hosts without a Listen use this address */
     struct mk_vhosts *hosts; /* the hosts of this address; set by listen_addresses.c */
 };
 

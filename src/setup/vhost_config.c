@@ -405,7 +405,7 @@ static void build_error_pages(struct host_builder *b)
     b->site->host.n_error_pages = n;
 }
 
-/* Configured file names must not lead out of the root. */
+/* Rejects configured file names that lead out of the root. */
 static void check_file_names(struct host_builder *b)
 {
     const struct mk_vhost_common_settings *s = &b->site->settings.site;

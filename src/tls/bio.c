@@ -76,7 +76,7 @@ static int write_control_record(BIO *b, struct mk_tls *t, const char *p, size_t 
 {
     int n = BIO_write(BIO_next(b), p, (int)mk_min(len, INT32_MAX));
     BIO_copy_next_retry(b);
-    t->control = n <= 0; /* the socket BIO has cleared its own flag */
+    t->control = n <= 0; /* the socket BIO has cleared its own control flag */
     *taken = n > 0 ? (size_t)n : 0;
     return n > 0 ? 1 : n;
 }

@@ -59,7 +59,7 @@ static void append_permitted_name(struct mk_buf *out, const char *name)
     bool address = is_ip_address(name);
     if (!address && !known && append_name(out, "permitted;", name) && !strchr(name, '.'))
         mk_buf_addf(out, ",excluded;DNS:.%s", name);
-    else if (address && !strchr(name, ':')) /* any IPv6 address: providers change them */
+    else if (address && !strchr(name, ':')) /* permits any IPv6 address, because providers change these */
         mk_buf_addf(out, ",permitted;IP:%s/255.255.255.255", name);
 }
 

@@ -66,7 +66,7 @@ static void tls_shutdown(struct mk_stream *s)
 static void begin_call(struct mk_stream *s, struct mk_tls *t)
 {
     ERR_clear_error();
-    t->stream = s; /* its owner may have moved it */
+    t->stream = s; /* the owner may have moved the stream */
     t->spent = false;
     t->pulled = 0;
     s->holds = false;

@@ -24,7 +24,7 @@ struct mk_tls_client_cert_info;
 /* Additional state of a connection to a server. */
 struct mk_tls_client_conn {
     struct mk_tls_session **session; /* the caller's last session */
-    uint64_t client;                 /* number of its mk_tls_client */
+    uint64_t client;                 /* number of the mk_tls_client of the stream */
     mk_err mute;                     /* sticky: writing failed, but the response may still arrive */
     int64_t until;                   /* expiry of the verified certificates: seconds since 1970 */
     char *said;                      /* allocated text of mk_tls.why */

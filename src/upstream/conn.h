@@ -47,7 +47,7 @@ struct mk_upstream_conn {
     void (*on_event)(void *event_ctx, unsigned which); /* see mk_upstream_conn_set_callback() */
     void *event_ctx;
     uint64_t idle_since_ms;
-    uint64_t until_ms;      /* cancelled connection: when to close it */
+    uint64_t until_ms;      /* cancelled connection: time at which to close it */
     size_t discards;        /* cancelled connection: response bytes still to discard */
     unsigned names_version; /* resolver version that this address came from */
     unsigned slot;
@@ -59,7 +59,8 @@ struct mk_upstream_conn {
     struct mk_backend_set *set;
     struct mk_upstream_conn_options options;
     void (*on_ready)(void *ctx, unsigned which);
-    void (*on_down)(void *ctx); /* the server went down before it responded; fail over to another? NULL: no */
+    void (*on_down)(void *ctx); /* called when the server went down before it responded, for a failover to
+                                   another server; NULL: none */
     void *ctx;
     uint64_t client; /* the request's mk_client_share_key() */
     uint64_t began_us;
@@ -74,7 +75,7 @@ struct mk_upstream_conn {
     bool is_held_back; /* the last attempt was rejected because the client's share was used up */
     bool is_answered;  /* a byte of the response has arrived */
 
-    struct mk_sockaddr to; /* remote address; last member, because it is large and never cleared */
+    struct mk_sockaddr to; /* remote address; the last member, because it is large and never cleared */
 };
 
 static inline void mk_upstream_conn_move(struct mk_upstream_conn *c, enum mk_upstream_conn_state to)

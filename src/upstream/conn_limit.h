@@ -33,10 +33,10 @@ struct mk_conn_limit_waiter {
 
 /* Shared memory of one backend. */
 struct mk_conn_limit_backend {
-    uint16_t slots[MK_CONN_LIMIT_MAX];   /* for each connection: row of its worker, counted from 1; 0: free */
+    uint16_t slots[MK_CONN_LIMIT_MAX];   /* for each connection: row of its worker, from 1; 0: free slot */
     uint64_t clients[MK_CONN_LIMIT_MAX]; /* client served by the connection; 0: none */
-    /* Upper bound of the slots that serve clients in the same bucket; a dying worker may leave one too many.
-     * It spares most requests counting their client's slots. */
+    /* Upper bound of the number of slots that serve clients in the same bucket; a dying worker may leave it
+     * too high by one. Thanks to this bound, most requests need not count the slots of their client. */
     uint32_t served[MK_CONN_LIMIT_BUCKETS];
     /* For each worker: the longest waiting request that may use the backend, and the longest waiting request
      * of another client that has not used up its share. */
@@ -67,7 +67,7 @@ struct mk_conn_limit {
 
 /* Limits of a backend from the configuration. */
 struct mk_conn_limit_rule {
-    unsigned backend; /* index of its stats slot */
+    unsigned backend; /* index of the stats slot of the backend */
     unsigned max;     /* maximum connections; 0: no limit */
     unsigned share;   /* maximum per client; 0: no limit */
     uint64_t wait_ms; /* a worker whose request waits longer counts as stuck */

@@ -291,7 +291,7 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
 }
 
 /* Releases an idle connection for another worker's waiting request. Each worker publishes its idle
- * connections and waiting requests before it reads those of the others: if two workers do so at the same
+ * connections and waiting requests before it reads those of other workers: if two workers do so at the same
  * time, at least one sees the other. */
 static void yield_idle_of_backend(struct mk_backend *o)
 {

@@ -21,7 +21,7 @@ struct request_headers {
     unsigned roles;     /* bitmap of the roles of the client's headers */
     struct mk_proxy_connection_options *named;
     mk_str destination; /* the client's Destination, mapped by the route; absent: none */
-    bool limits_hops;   /* we set Max-Forwards */
+    bool limits_hops;   /* Max-Forwards is among the headers that we add */
     struct mk_buf text;
 };
 

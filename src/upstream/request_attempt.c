@@ -24,7 +24,7 @@ void mk_upstream_request_attempt_fail(struct mk_upstream_request *c, int error)
     mk_upstream_request_state_fail(c, error, mk_connect_error_text(error), MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* May the complete request be sent again, whatever happened to the first one? */
+/* May the complete request be sent again, whatever happened to the first attempt? */
 static bool is_repeatable(const struct mk_upstream_request *c)
 {
     const struct mk_upstream_request_body *source = c->content.source;

@@ -31,8 +31,8 @@ struct mk_request_body {
     enum mk_request_body_upgrade upgrade;
     bool is_held; /* the client waits for 100 Continue; the backend decides */
 
-    bool is_readable; /* mk_request_read() may be called, because the server called the handler or its
-                      * source */
+    bool is_readable; /* mk_request_read() may be called, because the server has called the handler or its
+                      * body source */
     bool is_complete; /* the complete body is in `text` and `spool` */
     char *text;       /* beginning of the body; NULL: none */
     size_t cap, len, sent;

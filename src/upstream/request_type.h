@@ -27,7 +27,8 @@ enum mk_upstream_request_state {
 enum mk_upstream_request_output {
     MK_UPSTREAM_REQUEST_OUTPUT_NONE,    /* not connected */
     MK_UPSTREAM_REQUEST_OUTPUT_HELD,    /* only the head: the body waits for 100 Continue */
-    MK_UPSTREAM_REQUEST_OUTPUT_SENDING, /* head and body, which is still being read from its source */
+    MK_UPSTREAM_REQUEST_OUTPUT_SENDING, /* sending head and body, while the body is still being read from its
+                                           source */
     MK_UPSTREAM_REQUEST_OUTPUT_ENDING,  /* the body's source has ended; the rest is being sent */
     MK_UPSTREAM_REQUEST_OUTPUT_SENT,
     MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, /* request body finished, or the server accepts no more; a response may
@@ -52,7 +53,7 @@ struct mk_upstream_request_body_state {
     uint64_t done;  /* bytes read so far */
     bool is_held;   /* hold the body until 100 Continue, on every attempt */
     bool is_over;   /* complete, terminator included */
-    bool is_gone;   /* part of it was sent and is no longer in `out` */
+    bool is_gone;   /* part of the body was sent and is no longer in `out` */
 };
 
 /* Read-ahead for slow readers: see read_ahead.h. */
@@ -60,7 +61,7 @@ struct mk_read_ahead {
     struct mk_request *request;   /* the reader's request; NULL: no read-ahead */
     struct mk_spool_queue *queue; /* NULL: the reader keeps up */
     uint64_t taken;               /* bytes read since the last check */
-    int error;                    /* spool error: its data is lost */
+    int error;                    /* error of the spool, whose data is lost */
     bool was_dry;                 /* the server's data ran out at least once since the last check */
     bool is_awaited;              /* the last read returned nothing */
 };
@@ -76,7 +77,7 @@ struct mk_upstream_request {
     void (*on_ready)(void *ctx);
     struct mk_request *resumes; /* request to resume in place of a call of on_ready; NULL: none */
     void *ctx;
-    void (*on_down)(void *c);   /* the server went down before it responded */
+    void (*on_down)(void *c);   /* called when the server went down before it responded */
     struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;
@@ -107,7 +108,7 @@ struct mk_upstream_request {
     unsigned n_fields;
     int64_t length;
     mk_str in;   /* received, not parsed yet */
-    mk_str data; /* body data not yet handed out */
+    mk_str data; /* body data not yet returned */
     struct mk_buf trailers;
     struct mk_buf named; /* field names listed in Connection */
 

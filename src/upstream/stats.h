@@ -15,8 +15,8 @@ enum { MK_UPSTREAM_NAME = 64 }; /* maximum length of an upstream's name, includi
 enum mk_upstream_state {
     MK_UPSTREAM_UP,
     MK_UPSTREAM_SLOW_START, /* recovering, with a growing share of requests */
-    MK_UPSTREAM_DOWN,       /* failed, or its health check failed */
-    MK_UPSTREAM_UNRESOLVED  /* its name does not resolve */
+    MK_UPSTREAM_DOWN,       /* the server failed, or its health check failed */
+    MK_UPSTREAM_UNRESOLVED  /* the name of the server does not resolve */
 };
 
 /* Cells of a backend in the row of a worker. */
@@ -43,7 +43,7 @@ struct mk_upstream_stats_health {
     uint64_t down_until_ms;           /* CLOCK_MONOTONIC, the same in all processes; 0: not failed */
     uint64_t up_since_ms;             /* time of recovery */
     uint32_t fails;                   /* consecutive failures */
-    uint32_t is_check_failed;         /* its last HealthFall health checks failed */
+    uint32_t is_check_failed;         /* the last HealthFall health checks of the server failed */
     uint32_t checks_in_a_row;         /* consecutive checks that contradict is_check_failed */
     uint64_t trouble_ms, nameless_ms; /* times of the last log messages: */
     uint32_t trouble;                 /* last error; 0: the server responds */

@@ -392,7 +392,7 @@ MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_ro
     const struct mk_route *before = x->request.route;
     x->request.route = route;
     enum mk_verdict v = mk_static_reroute_to_other_handler(&x->request, &x->response);
-    x->request.route = before; /* its handler was not called */
+    x->request.route = before; /* the handler of `route` was not called */
     return apply_verdict_or_rewrite(x, v);
 }
 
@@ -525,7 +525,7 @@ void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t con
     const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
     x->response.sent = ending == MK_OUTCOME_OK;
     if (!web->on_record && (!site || (!site->hooks.done.n && !was_aborted(ending))))
-        return; /* no hook or log needs it */
+        return; /* no hook or log needs the entry */
     struct mk_access_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,

@@ -14,7 +14,8 @@ bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *respo
 
 struct mk_redirect {
     unsigned status;
-    mk_str url; /* a URL that ends after its host ("https://example.org") gets path and query appended */
+    mk_str url; /* target; if the URL ends after its host ("https://example.org"), path and query are
+                   appended */
 };
 
 /* Is the URL valid in Location: an absolute URL with a host, or a path on this host? */

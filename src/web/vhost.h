@@ -60,9 +60,10 @@ struct mk_location {
     const struct mk_location_path *paths;
     size_t n_paths;
     struct mk_request_limits limits;
-    struct mk_request_limits strict;         /* the stricter value of these limits and the host's */
+    struct mk_request_limits strict;         /* the stricter value of each limit of the location and of the
+                                                host */
     mk_str written_at;                       /* file:line, for messages */
-    const struct mk_location_config *source; /* configuration it was built from */
+    const struct mk_location_config *source; /* configuration from which it was built */
 };
 
 struct mk_buf;
@@ -102,9 +103,9 @@ struct mk_vhost {
     bool ranges;                    /* Resume */
     bool precompressed;
     bool dot_files;
-    bool has_own_access_log;              /* a plugin writes its access log */
+    bool has_own_access_log;              /* a plugin writes the access log of the host */
     mk_str written_at;                    /* file:line, for messages */
-    const struct mk_vhost_config *source; /* configuration it was built from */
+    const struct mk_vhost_config *source; /* configuration from which it was built */
     const struct mk_tls_context *tls;     /* NULL: TLS connections for this host are refused */
     int64_t tls_begins, tls_expires;      /* validity period common to all its certificates; 0: no
                                            * certificate */
@@ -113,7 +114,7 @@ struct mk_vhost {
     unsigned client_rules; /* ID of the client certificate rules, equal for equal rules; 0: no certificates
                             * are requested */
     bool client_required;  /* requests without a certificate are rejected */
-    uint32_t https_port;   /* port to which plain requests are redirected; 0: they are served */
+    uint32_t https_port;   /* port to which plain requests are redirected; 0: plain requests are served */
     mk_str hsts;           /* Strict-Transport-Security; absent: none */
 };
 

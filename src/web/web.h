@@ -19,7 +19,8 @@ struct mk_explain_sink {
 };
 
 struct mk_web_ctx {
-    const struct mk_vhosts *hosts; /* default virtual hosts, if the connection has none of its own */
+    const struct mk_vhosts *hosts; /* default virtual hosts, for connections without virtual hosts of their
+                                      own */
     struct mk_file_cache files;
     struct mk_spool_quota spools;
     const uint64_t *now_ms;                 /* clock of the loop; `now_ms` of a request is its time of

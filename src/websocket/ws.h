@@ -13,9 +13,9 @@
 #include "websocket/ws_queue.h"
 
 enum mk_ws_state {
-    MK_WS_HANDSHAKE, /* a failure here does not call on_close() */
+    MK_WS_HANDSHAKE, /* a failure in this state does not call on_close() */
     MK_WS_OPEN,
-    MK_WS_CLOSING, /* we have sent Close and wait for the client's; messages are dropped */
+    MK_WS_CLOSING, /* we have sent Close and wait for the Close of the client; messages are dropped */
     MK_WS_ENDING,  /* nothing more is read; the tunnel ends when everything is sent */
     MK_WS_BROKEN,  /* the tunnel is aborted */
     MK_WS_OVER,    /* on_close() was called */
@@ -43,8 +43,8 @@ struct mk_websocket {
     uint16_t code;      /* for on_close() */
     struct mk_ws_extension offer;
     bool is_compressed : 1; /* permessage-deflate was negotiated */
-    bool is_paused : 1;     /* the owner has paused it, while it is open */
-    bool is_within : 1;     /* its tunnel is calling it, and will ask for output afterwards */
+    bool is_paused : 1;     /* the owner has paused the open socket */
+    bool is_within : 1;     /* the tunnel is calling the socket, and will ask for output afterwards */
     bool is_refusing : 1;   /* a message was rejected: on_room() is due */
     bool is_stalled : 1;    /* reading was stopped because too much output is queued */
     bool was_heard : 1, has_sent : 1, was_pinged : 1; /* these events occurred since the timer was set */

@@ -177,7 +177,7 @@ static bool init_inflater(struct mk_ws_deflate *c, bool keeps)
 /* Effort caused by one message. */
 struct inflate_cost {
     uint64_t in, out;
-    uint64_t block_at; /* bit position of its last block */
+    uint64_t block_at; /* bit position of the last block */
     unsigned n_tables, n_ends;
 };
 

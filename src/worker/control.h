@@ -18,7 +18,7 @@ enum mk_control_kind {
     MK_CONTROL_LOG_LEVEL,           /* from worker: set the level to `number` in all processes; from master:
                                      * level changed */
     MK_CONTROL_REPLACED, /* from master: another worker has this worker's index and receives the plugin
-                          * messages for it */
+                          * messages for that index */
     MK_CONTROL_EXIT,     /* from master: another worker has exited */
     MK_CONTROL_KINDS
 };

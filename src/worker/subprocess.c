@@ -207,6 +207,6 @@ void mk_subprocess_kill(struct mk_subprocess *c)
 {
     if (!c || c->ended)
         return;
-    c->dropped = true; /* kept until the spawner reports its exit */
+    c->dropped = true; /* the struct is kept until the spawner reports the exit */
     mk_subprocess_signal(c, SIGKILL);
 }

@@ -89,7 +89,7 @@ static void store_head(struct mk_test_client *p, const struct mk_response_head *
     }
 }
 
-/* Processes received data. 1: response complete; 0: not yet. */
+/* Processes received data. 1: the response is complete; 0: it is incomplete. */
 static int parse_http1_response(struct mk_test_client *p, struct mk_response_parser *reply,
                                 struct mk_test_client_response *answer)
 {
