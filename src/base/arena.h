@@ -32,7 +32,7 @@ struct mk_arena {
     bool is_small; /* initialised with mk_arena_set_first_block() */
 };
 
-/* Allocates nothing yet. `cache` may be NULL and must outlive the arena. */
+/* Initialises an arena, which allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
 /* Allocates a first block of `size` bytes and makes later ones small, for a long-lived arena that needs less
  * than a standard block. False: out of memory. */
@@ -40,7 +40,7 @@ bool mk_arena_set_first_block(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 
-/* Final cleanup: the struct may be in the arena's own memory. */
+/* Like mk_arena_fini(), but final: the struct may be in the memory of the arena itself. */
 void mk_arena_destroy(struct mk_arena *a);
 
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */

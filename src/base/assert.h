@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Assertions catch our own bugs only. Never assert anything that a peer, a disk, the kernel or a
- * configuration can cause. They stay in release builds: the worker dies and is replaced. */
+ * configuration can cause. Assertions stay in release builds: a worker that fails one dies and is
+ * replaced. */
 #ifndef MK_BASE_ASSERT_H
 #define MK_BASE_ASSERT_H
 

@@ -11,7 +11,7 @@
 
 struct mk_log {
     enum mk_log_level level; /* less urgent messages are dropped */
-    /* Writes one finished message without line end or control characters; must not fail visibly. */
+    /* Writes one finished message without line end or control characters; must not report failures. */
     void (*write)(struct mk_log *log, enum mk_log_level level, mk_str text);
     void *data; /* for the sink */
 };

@@ -20,7 +20,7 @@ static inline void mk_num_write_before(char *end, uint64_t n)
     } while (n);
 }
 size_t mk_num_write_hex(char *out, uint64_t n);
-/* Exactly `width` digits, with leading zeros. */
+/* Writes exactly `width` digits, with leading zeros. */
 void mk_num_write_padded(char *out, unsigned n, unsigned width);
 
 static inline bool mk_num_add(uint64_t a, uint64_t b, uint64_t *sum)

@@ -166,7 +166,7 @@ static const struct table *table_at(const struct mk_stat_registry *r, unsigned t
     return table && table <= min_u32(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
 }
 
-/* The text may lack its NUL. */
+/* Checks a text in shared memory, which may lack its NUL. */
 static const char *checked_text(const char *text, size_t size)
 {
     return memchr(text, 0, size) ? text : "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics registry in shared memory: the internal part of its API. Lock-free, because a worker may die at
  * any instruction. Numbers read from it are validated: a compromised worker must not harm the master. Texts
- * are checked when they are returned; such a worker can still change them afterwards. */
+ * are checked when they are returned; a compromised worker can still change them afterwards. */
 #ifndef MK_BASE_STATS_H
 #define MK_BASE_STATS_H
 
@@ -12,7 +12,7 @@
 /* Size in bytes of a registry; the caller provides zeroed memory for it. */
 size_t mk_stat_size(void);
 
-/* The row's worker has exited: clears its gauges. */
+/* Clears the gauges of a row whose worker has exited. */
 void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row);
 
 #endif

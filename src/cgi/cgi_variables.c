@@ -4,7 +4,7 @@
 #include <monkey/tls.h>
 #include <monkey/version.h>
 
-/* Variables not derived from headers, and the space for their addresses and numbers. */
+/* Maximum number of variables not derived from headers, and the space for their addresses and numbers. */
 enum { OWN_MAX = 36, OWN_TEXT = 512 };
 
 struct variable_list {
@@ -123,14 +123,14 @@ static void add_server_name(struct variable_list *l, const struct mk_addr *local
                      local && !local->is_unix ? format_host(l, local) : MK_STR("localhost"));
 }
 
-/* Certificate texts may contain anything. */
+/* Adds a text of a certificate, which may contain any bytes. */
 static void add_certificate_text(struct variable_list *l, mk_str name, mk_str value)
 {
     if (value.p && mk_str_find(value, '\0') == MK_STR_NONE)
         add_variable(l, name, value);
 }
 
-/* A proxy that terminates TLS reports only the scheme. */
+/* Adds the TLS variables. A proxy that terminates TLS reports only the scheme. */
 static void add_tls_variables(struct variable_list *l)
 {
     struct mk_tls_info tls;

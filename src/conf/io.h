@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access of the reader to files and the environment, and its limits. */
+/* Callbacks through which the reader accesses files and the environment, and the limits of a
+ * configuration. */
 #ifndef MK_CONF_IO_H
 #define MK_CONF_IO_H
 

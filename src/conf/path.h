@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "conf/io.h"
 
-/* `path` relative to the folder of the file `from`, without `./` and doubled slashes; absent when out of
- * memory. Keeps `..`, since only the file system knows where it leads. */
+/* Resolves `path` relative to the folder of the file `from`, without `./` and repeated slashes; absent when
+ * out of memory. Keeps `..`, since only the file system knows where it leads. */
 mk_str mk_conf_path_resolve(struct mk_arena *a, mk_str from, mk_str path) MK_MUST_USE;
 
 /* Like mk_conf_path_resolve(), but relative to a folder. */
@@ -21,8 +21,8 @@ struct mk_conf_path_list {
     size_t n;
 };
 
-/* The files that match, in byte order. Names that begin with a dot or end with a tilde are left out, unless
- * the file name in the pattern does, too. At most MK_CONF_FILES_MAX + 1. */
+/* Finds the files that match, in byte order. Omits names that begin with a dot or end with a tilde, unless
+ * the file name in the pattern does so. At most MK_CONF_FILES_MAX + 1. */
 mk_err mk_conf_path_glob(struct mk_arena *a, const struct mk_conf_io *io, mk_str pattern,
                          struct mk_conf_path_list *out) MK_MUST_USE;
 

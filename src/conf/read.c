@@ -154,7 +154,7 @@ static void parse_lines(struct reader *r, struct include_frame *f, mk_str text)
     }
 }
 
-/* "a.conf:3 -> b.conf:1 -> a.conf", outermost first. */
+/* Writes "a.conf:3 -> b.conf:1 -> a.conf", outermost first. */
 static void append_include_chain(struct mk_buf *out, const struct include_frame *f)
 {
     if (f->up)

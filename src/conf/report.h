@@ -39,7 +39,7 @@ struct mk_conf_report {
     size_t n_kept;
     size_t n_errors, n_warnings;    /* including dropped problems */
     bool no_memory;                 /* sticky: an allocation failed, so the result is incomplete */
-    const struct mk_arena *watched; /* the arena the result is built in; NULL: the report's own */
+    const struct mk_arena *watched; /* arena in which the result is built; NULL: the arena of the report */
 };
 
 /* Keeps problems and their text in `arena`, so a report can outlive its configuration. */

@@ -27,7 +27,7 @@ void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
 /* Longer words match nothing. */
 enum { MK_CONF_SUGGEST_LEN = 64 };
 #define MK_CONF_SUGGEST_FAR ((unsigned)-1)
-/* MK_CONF_SUGGEST_FAR if one of them is longer than MK_CONF_SUGGEST_LEN. */
+/* The distance of two words; MK_CONF_SUGGEST_FAR if one of them is longer than MK_CONF_SUGGEST_LEN. */
 unsigned mk_conf_suggest_distance(mk_str a, mk_str b);
 
 #endif

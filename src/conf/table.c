@@ -45,7 +45,8 @@ static void append_bound(const struct mk_conf_key *k, uint64_t n, struct mk_buf 
         mk_buf_add_num(out, n);
 }
 
-/* " from 1 to 64"; omits a bound that merely comes from the field's width, unless it is small. */
+/* Writes " from 1 to 64"; omits a bound that merely comes from the width of the field, unless the bound is
+ * small. */
 static void append_range(const struct mk_conf_key *k, struct mk_buf *out)
 {
     uint64_t max = mk_conf_table_max(k);

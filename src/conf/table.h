@@ -16,7 +16,7 @@ struct mk_conf_ctx {
     const struct mk_conf_key *key;     /* NULL for a free-form entry */
     const struct mk_conf_entry *entry; /* NULL for a default */
     void *out;                         /* the struct being filled */
-    struct mk_config *config;          /* of the plugin that reads the value; NULL: none */
+    struct mk_config *config;          /* configuration of the plugin that reads the value; NULL: none */
 };
 
 /* Finds a key by name, ignoring case; if `follow`, resolves aliases. NULL if there is none. */

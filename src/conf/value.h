@@ -18,8 +18,8 @@ mk_err mk_conf_value_parse_size(mk_str s, uint64_t unit, uint64_t *bytes) MK_MUS
 /* Parses digits and ms, s, m or h, ignoring case; a bare number counts `unit` milliseconds (0 is 1000). */
 mk_err mk_conf_value_parse_time(mk_str s, uint64_t unit, uint64_t *ms) MK_MUST_USE;
 
-/* Uses the largest unit that divides the value: 10K, 1500ms. `unit` is the unit that the parser assumes
- * for a bare number. */
+/* Writes the value with the largest unit that divides it: 10K, 1500ms. `unit` is the unit that the parser
+ * assumes for a bare number. */
 void mk_conf_value_write_size(struct mk_buf *out, uint64_t bytes, uint64_t unit);
 void mk_conf_value_write_time(struct mk_buf *out, uint64_t ms);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables: set by @SET, else from the environment, written as ${NAME} or ${NAME:-default}. */
+/* Variables, written as ${NAME} or ${NAME:-default}: set by @SET, or else from the environment. */
 #ifndef MK_CONF_VARS_H
 #define MK_CONF_VARS_H
 
@@ -17,11 +17,11 @@ struct mk_conf_vars {
 
 /* Is it a name: letters, digits and `_`, not starting with a digit? */
 bool mk_conf_vars_is_name(mk_str s);
-/* Replaces an older value; the text is not copied. */
+/* Sets a variable, and replaces an older value; the text is not copied. */
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);
 
-/* Expands every reference; text without any is returned unchanged. `at` is the position of the text's first
- * byte. Reports an error and returns false; `out` is then the best-effort expansion. */
+/* Expands every reference; returns text without references unchanged. `at` is the position of the text's
+ * first byte. Reports an error and returns false; `out` is then the best-effort expansion. */
 bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
                          mk_str *out);
 /* Doubles the `$` of anything that looks like a reference, so that mk_conf_vars_expand() restores it. */

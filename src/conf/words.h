@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are text: a whole value or single words, quoted where needed. Between quotes \" is a quote
- * and \\ a backslash; any other backslash is literal. A quote that does not come first is literal too. */
+/* Values that are text: a whole value or single words, quoted where needed. Between quotes, \" is a quote and
+ * \\ a backslash; any other backslash is literal. A quote that does not come first is also literal. */
 #ifndef MK_CONF_WORDS_H
 #define MK_CONF_WORDS_H
 
@@ -15,11 +15,11 @@
 
 /* The whole value or, if it begins with a quote, the text between that quote and the closing one. */
 mk_err mk_conf_words_unquote(struct mk_arena *a, mk_str s, mk_str *out) MK_MUST_USE;
-/* Takes the next word of *rest; absent at the end. On -EINVAL *word is the bad text, and *rest continues
+/* Takes the next word of *rest; absent at the end. On -EINVAL, *word is the invalid text, and *rest continues
  * after it. */
 mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word) MK_MUST_USE;
-/* Appends every word of `s` except empty ones (""). On -EINVAL *bad is the bad text. Only for lists built
- * by this function. */
+/* Appends every word of `s` except empty ones (""). On -EINVAL, *bad is the invalid text. Only for lists
+ * built by this function. */
 mk_err mk_conf_words_append(struct mk_arena *a, mk_str s, struct mk_conf_words *words,
                             mk_str *bad) MK_MUST_USE;
 

@@ -88,11 +88,11 @@ static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr
     c->wants_h2 = a->wants_h2;
     if (a->hosts)
         c->hosts = a->hosts;
-    /* Usually its request has arrived already: many connections end without ever being added to epoll. */
+    /* Usually the request has arrived already: many connections end without ever being added to epoll. */
     c->ops->advance(c);
 }
 
-/* Uses the reserve descriptor to answer one connection with 503. False: even that failed. */
+/* Uses the reserve descriptor to answer one connection with 503. False: even this failed. */
 static bool reject_one_when_exhausted(struct mk_acceptor *a)
 {
     struct mk_addr peer;
@@ -106,8 +106,8 @@ static bool reject_one_when_exhausted(struct mk_acceptor *a)
     return fd >= 0;
 }
 
-/* Out of descriptors, or of memory for sockets. Closes idle files if possible; else one connection gets a
- * 503, or all wait. */
+/* Handles a lack of descriptors, or of memory for sockets: closes idle files if possible; otherwise one
+ * connection gets a 503, or all connections wait. */
 static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
 {
     struct mk_conn_manager *s = a->service;

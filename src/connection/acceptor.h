@@ -10,7 +10,7 @@ struct mk_acceptor {
     struct mk_conn_manager *service;
     int fd;         /* not owned */
     int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
-    bool paused;    /* removed from the loop: no capacity */
+    bool paused;    /* removed from the loop, because there is no capacity */
     bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
     bool wants_h2;  /* set after mk_acceptor_start(): accept only HTTP/2 */
     const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the service */
@@ -24,7 +24,7 @@ mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int f
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
 /* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. */
 void mk_acceptor_stop(struct mk_acceptor *a);
-/* A connection was closed: resumes accepting if possible. */
+/* Call it when a connection was closed: resumes accepting if possible. */
 void mk_acceptor_resume(struct mk_acceptor *a);
 
 #endif

@@ -17,7 +17,7 @@ struct mk_common_headers {
     char packed[MK_COMMON_HEADERS_MAX]; /* the same headers, HPACK-encoded; the date is last */
 };
 
-/* Truncates a name that is too long. */
+/* Initialises the headers; truncates a server name that is too long. */
 void mk_common_headers_init(struct mk_common_headers *s, mk_str server_name);
 void mk_common_headers_update_date(struct mk_common_headers *s, int64_t now);
 

@@ -52,8 +52,8 @@ static void on_ready(struct mk_fd_watch *w, uint32_t events)
     c->ops->advance(c);
 }
 
-/* Bytes sent and acknowledged by the peer. The kernel accepts more data only in large steps, so what a slow
- * peer acknowledges in between must count. */
+/* Bytes sent and acknowledged by the peer. The kernel accepts more data only in large steps, so
+ * acknowledgements of a slow peer in between must count. */
 static uint64_t bytes_progressed(const struct mk_conn *c)
 {
     return c->progress - mk_sock_unsent_bytes(c->stream.fd);

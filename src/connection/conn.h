@@ -39,11 +39,11 @@ enum mk_conn_timeout {
     MK_TIMEOUT_NONE,
     MK_TIMEOUT_IDLE,    /* the next request */
     MK_TIMEOUT_HEAD,    /* the rest of a head; never restarted */
-    MK_TIMEOUT_RATE,    /* data from or to the peer: at least MinRate? */
+    MK_TIMEOUT_RATE,    /* data from or to the peer, at MinRate or more */
     MK_TIMEOUT_HANDLER, /* a handler or body source */
     MK_TIMEOUT_LINGER,
     MK_TIMEOUT_TUNNEL,      /* either side of a tunnel */
-    MK_TIMEOUT_ACCEPT_HOOK, /* what an accept hook waits for */
+    MK_TIMEOUT_ACCEPT_HOOK, /* the input that an accept hook waits for */
 };
 
 /* Is the connection counted for the address of its client? */
@@ -85,7 +85,7 @@ struct mk_conn_ops {
     /* Limits for the timeouts RATE, HANDLER and TUNNEL. If the function or its result is NULL: the server's
      * limits. */
     const struct mk_request_limits *(*limits)(const struct mk_conn *c);
-    /* The worker is shutting down: notify the peer, if the protocol supports it. NULL: it does not. */
+    /* The worker is shutting down: notify the peer. NULL: the protocol does not support this. */
     void (*on_drain)(struct mk_conn *c);
     /* Can the connection be closed without a reset, because the peer can detect an incomplete response, or
      * because there is only a tunnel? NULL: no. */
@@ -130,12 +130,14 @@ struct mk_conn {
     struct mk_addr local; /* local address, once requested: see knows_local */
 };
 
-/* Takes ownership of the descriptor. NULL: out of memory (the caller keeps the descriptor). */
+/* Opens a connection, which takes ownership of the descriptor. NULL: out of memory (the caller keeps the
+ * descriptor). */
 struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops *ops, int fd,
                              const struct mk_addr *peer) MK_MUST_USE;
-/* Closes immediately; freed at the end of the loop iteration. */
+/* Closes the connection immediately; the struct is freed at the end of the loop iteration. */
 void mk_conn_close(struct mk_conn *c, enum mk_outcome ending);
-/* Closes with a reset and discards unsent data: the peer notices that the data is incomplete. */
+/* Closes the connection with a reset and discards unsent data: the peer notices that the data is
+ * incomplete. */
 void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending);
 
 static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
@@ -149,7 +151,8 @@ static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout clock);
 /* Like mk_conn_timeout_ms(), but for the timeouts of a request: RATE, HANDLER and TUNNEL. */
 uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout clock);
-/* Starts the timeout. A running one continues, except that MK_TIMEOUT_IDLE and MK_TIMEOUT_TUNNEL restart. */
+/* Starts the timeout. A running timeout continues, except that MK_TIMEOUT_IDLE and MK_TIMEOUT_TUNNEL
+ * restart. */
 void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout clock);
 /* Disarms lazily: the timer may still fire and is then ignored, which is cheaper than removing it for each
  * request. */

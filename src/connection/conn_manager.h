@@ -5,7 +5,8 @@
 
 #include "connection/conn_manager_type.h"
 
-/* `server_name`: value of the Server header. All pointers must outlive the manager. */
+/* Initialises the manager. `server_name`: value of the Server header. All pointers must outlive the
+ * manager. */
 mk_err mk_conn_manager_init(struct mk_conn_manager *s, struct mk_loop *loop, struct mk_web_ctx *web,
                             const struct mk_conn_manager_limits *limits, struct mk_counters *counters,
                             mk_str server_name) MK_MUST_USE;

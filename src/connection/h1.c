@@ -11,8 +11,9 @@
 #include "web/filter.h"
 
 enum {
-    DRAIN_MAX = 64 * 1024,                /* unread body bytes that are read to keep the connection alive, */
-    DRAIN_CHUNKS_MAX = 1024 * 1024,       /* and the limit for chunked bodies */
+    DRAIN_MAX = 64 * 1024,                /* maximum unread body bytes that are read to keep the connection
+                                             alive */
+    DRAIN_CHUNKS_MAX = 1024 * 1024,       /* the same limit for chunked bodies */
     BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* maximum batch of pipelined responses */
     AT_ONCE = 4096,                       /* body bytes that our socket sends without waiting for the
                                            * client */
@@ -166,8 +167,9 @@ static void free_request(struct mk_conn *c)
     mk_http_stream_free(&h->d);
 }
 
-/* The last bytes were held back to be sent along with the FIN; a plain close would discard them if the client
- * has sent more data. A TLS stream also sends close_notify, and may have to wait until it is writable. */
+/* Shuts down the write side. The last bytes were held back to be sent along with the FIN; a plain close would
+ * discard them if the client has sent more data. A TLS stream also sends close_notify, and may have to wait
+ * until it is writable. */
 static bool shutdown_write(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
@@ -345,7 +347,7 @@ static void flush_batched_responses(struct mk_conn *c)
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
 }
 
-/* Shared buffers must not keep any data of this connection. */
+/* Ends serving the connection. Shared buffers must not keep any of its data. */
 static void finish_serving(struct mk_conn *c)
 {
     if (c->state.state != MK_CONN_DEAD)

@@ -66,7 +66,7 @@ static ssize_t decode_chunk(struct mk_h1 *h, char *buf, size_t cap)
     int r = mk_chunked_decode(h->chunked, &rest, &data);
     mk_conn_consume_input(h->d.conn, in.len - rest.len);
     if (h->chunked->total > h->d.content_max)
-        return -EMSGSIZE; /* known as soon as the chunk size is */
+        return -EMSGSIZE; /* the excess is known as soon as the chunk size is */
     if (r == MK_CHUNKED_DATA) {
         memcpy(buf, data.p, data.len);
         return (ssize_t)data.len;

@@ -252,7 +252,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_response_body *c
     return MK_H1_COMPLETE;
 }
 
-/* The body cannot be completed. */
+/* Ends a response whose body cannot be completed. */
 MK_COLD static enum mk_h1_progress fail_response(struct mk_h1 *h)
 {
     if (h->d.reply.state != MK_RESPONSE_BUFFERED) {
@@ -263,7 +263,7 @@ MK_COLD static enum mk_h1_progress fail_response(struct mk_h1 *h)
     return replace_with_error(h) ? MK_H1_COMPLETE : MK_H1_BROKEN;
 }
 
-/* Leaves the output buffer empty: what the socket does not accept is queued. */
+/* Leaves the output buffer empty: data that the socket does not accept is queued. */
 MK_COLD static enum mk_h1_progress end_body_with_trailers(struct mk_h1 *h)
 {
     if (flush_output(h, true) == MK_H1_BROKEN)
@@ -304,7 +304,7 @@ static void append_body(struct mk_h1 *h, struct mk_buf *out, size_t n)
     mk_http_stream_count_body_sent(&h->d, n);
 }
 
-/* Sends what is ready while the body has no data. */
+/* Sends all ready output while the body has no data. */
 static enum mk_h1_progress flush_and_wait_body(struct mk_h1 *h)
 {
     enum mk_h1_progress p = flush_output(h, false);
@@ -395,7 +395,8 @@ enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h)
     return MK_H1_COMPLETE;
 }
 
-/* Separate, so that the function above, which serves every response, has a single caller and is inlined. */
+/* A separate function, so that the function above, which serves every response, has a single caller and is
+ * inlined. */
 enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h)
 {
     uint64_t from = h->d.sent;

@@ -75,7 +75,7 @@ static size_t tunnel_request_size(const struct mk_request_head *head)
     return sizeof(struct mk_h1) + head->len + head->fields.n * sizeof(struct mk_header_field) + TUNNEL_ROOM;
 }
 
-/* Out of memory for a request: sends a static response. */
+/* Rejects a request for lack of memory: sends a static response. */
 MK_COLD static bool reject_out_of_memory(struct mk_conn *c)
 {
     (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(503), false);

@@ -5,7 +5,7 @@
 
 #include "connection/h1_types.h"
 
-/* No request follows on this connection. */
+/* Closes the connection after the response: no other request follows. */
 static inline void mk_h1_state_close_after_response(struct mk_h1 *h)
 {
     if (h->persistence == MK_H1_PERSISTENT)

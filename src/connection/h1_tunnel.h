@@ -11,7 +11,7 @@ enum mk_h1_tunnel_result {
     MK_H1_TUNNEL_BROKEN, /* see h->d.ending */
 };
 
-/* The response head is in the output buffer: from here on all input belongs to the tunnel. */
+/* Call it when the response head is in the output buffer: from then on, all input belongs to the tunnel. */
 void mk_h1_tunnel_start(struct mk_h1 *h);
 /* Transfers as much data as possible. Only while the connection is being served. */
 enum mk_h1_tunnel_result mk_h1_tunnel_run(struct mk_h1 *h);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP stream: the common part of HTTP/1 and HTTP/2 exchanges, between dispatch and connection. Reads the
  * response body, counts bytes of both directions, waits for handlers and uncached files, and writes the
- * access-log entry. Framing is up to the protocol, whose own struct begins with this one. */
+ * access-log entry. The protocol, whose own struct begins with this one, does the framing. */
 #ifndef MK_CONNECTION_HTTP_STREAM_H
 #define MK_CONNECTION_HTTP_STREAM_H
 
@@ -136,19 +136,21 @@ unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_le
                                         uint64_t length) MK_MUST_USE;
 /* Implements mk_request_ops.limit_body. */
 mk_err mk_http_stream_set_body_max(void *ctx, uint64_t max);
-/* The client disconnected before its request body was complete: aborts the request. */
+/* Aborts the request of a client that disconnected before the request body was complete. */
 void mk_http_stream_abort_body(struct mk_http_stream *d);
-/* Dispatch or the body source may be called again. */
+/* Allows the next call of dispatch or the body source. */
 static inline void mk_http_stream_allow_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_NOTHING;
 }
-/* Call before dispatch or the body source: it then waits for a resume unless told otherwise. */
+/* Call it before dispatch or the body source, which then waits for a resume unless it sets another
+ * condition. */
 static inline void mk_http_stream_begin_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_RESUME;
 }
-/* A read found no body data: the next call is due when some arrives. A resume in the meantime is kept. */
+/* Call it when a read found no body data: the next call is due when data arrives. Keeps a resume that came in
+ * the meantime. */
 static inline void mk_http_stream_await_body(struct mk_http_stream *d)
 {
     if (d->awaits == MK_AWAITS_RESUME)
@@ -204,7 +206,7 @@ static inline void mk_http_stream_count_body_sent(struct mk_http_stream *d, uint
 /* Can the part be sent without waiting for a disk? False: a read was started in d->pending_prefetch. */
 bool mk_http_stream_is_file_cached(struct mk_http_stream *d, struct mk_response_body_part *part);
 
-/* The body cannot be completed. Sets and returns the outcome. */
+/* Ends a response whose body cannot be completed. Sets and returns the outcome. */
 enum mk_outcome mk_http_stream_fail_response(struct mk_http_stream *d);
 /* Replaces an unsent response with an error: the status requested by its body source, by default 500, or 400
  * if the client did not send its complete body. The head must be written again. */

@@ -24,7 +24,7 @@ struct mk_prefetch *mk_prefetch_start(struct mk_conn_manager *s, struct mk_open_
  * Returns the same values as mk_prefetch_start(); the same file does not block a second time. */
 struct mk_prefetch *mk_prefetch_start_for_body(struct mk_conn_manager *s, struct mk_response_body *content,
                                                bool *in_the_way, void (*on_read)(void *data), void *data);
-/* The request has ended: on_read will not be called. */
+/* Call it when the request has ended: on_read is then never called. */
 void mk_prefetch_detach(struct mk_prefetch *r);
 
 #endif

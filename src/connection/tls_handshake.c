@@ -28,7 +28,7 @@ MK_COLD static bool reject_handshake(struct mk_conn *c, const char *error)
 
 /* ---- The first record ---- */
 
-/* The client sent plain HTTP to a TLS port. */
+/* Answers a client that sent plain HTTP to a TLS port. */
 MK_COLD static bool answer_plain_http(struct mk_conn *c)
 {
     mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"

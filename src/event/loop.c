@@ -91,8 +91,8 @@ void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t)
     prepend_task(loop, &loop->last, t);
 }
 
-/* Tasks deferred by these run in the next iteration, so that a task that always defers itself cannot starve
- * the rest. */
+/* Runs the tasks of a list. Tasks that they defer run in the next iteration, so that a task that always
+ * defers itself cannot starve the others. */
 static void run_task_list(struct mk_loop_task **list)
 {
     struct mk_loop_task *t = *list;

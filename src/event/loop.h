@@ -47,7 +47,7 @@ struct mk_loop {
 mk_err mk_loop_init(struct mk_loop *loop) MK_MUST_USE;
 void mk_loop_fini(struct mk_loop *loop);
 
-/* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLET... as for epoll_ctl. */
+/* Adds a descriptor. `events`: EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLET and so on, as for epoll_ctl(2). */
 mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events) MK_MUST_USE;
 /* Changes the events for the same descriptor and watch. */
 mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint32_t events) MK_MUST_USE;

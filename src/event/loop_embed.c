@@ -9,7 +9,7 @@ static void on_timerfd(struct mk_fd_watch *w, uint32_t events)
     MK_CONTAINER(w, struct mk_loop, alarm)->alarm_ms = 0;
 }
 
-/* Edge triggered, so that it need not be read. */
+/* The descriptor is watched edge triggered, so that it need not be read. */
 mk_err mk_loop_embed_start(struct mk_loop *loop)
 {
     loop->alarm.on_ready = on_timerfd;
@@ -23,7 +23,7 @@ mk_err mk_loop_embed_start(struct mk_loop *loop)
     return 0;
 }
 
-/* May fire early, after a timer was postponed; never late. */
+/* Sets the timerfd, which may fire early, after a timer was postponed, but never late. */
 static mk_err set_timerfd(struct mk_loop *loop, unsigned wait_ms)
 {
     uint64_t due = loop->now_ms + wait_ms;

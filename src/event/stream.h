@@ -38,7 +38,7 @@ struct mk_stream {
     void *tls;             /* state of an encrypted stream; NULL for a plain one */
 };
 
-/* An event reported input or, if it `ended`, EOF. */
+/* Call it when an event has reported input or, with `ended`, EOF. */
 static inline void mk_stream_on_input(struct mk_stream *s, bool ended)
 {
     s->dry = false;
@@ -72,7 +72,7 @@ static inline bool mk_stream_check_end(struct mk_stream *s)
     return s->ended;
 }
 
-/* A plain socket. The stream owns the descriptor. */
+/* Opens a stream over a plain socket. The stream owns the descriptor. */
 void mk_stream_plain_open(struct mk_stream *s, int fd);
 /* The send_file of a plain socket, also used for encrypted streams for which the kernel encrypts. */
 ssize_t mk_stream_plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/timer_wheel.h"
 
-/* Plugins embed it in their structs. */
+/* Plugins embed this struct in their own, so its size must not change. */
 _Static_assert(sizeof(struct mk_timer) == 3 * sizeof(void *) + 2 * sizeof(uint32_t),
                "the binary interface fixes the size of a timer");
 

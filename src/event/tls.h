@@ -102,7 +102,7 @@ struct mk_tls_client;  /* TLS client settings for the servers of one upstream, s
 struct mk_tls_session; /* a session to resume */
 
 struct mk_tls_client_settings {
-    const char *authority;   /* PEM file of trusted CAs; NULL: the system's */
+    const char *authority;   /* PEM file of trusted CAs; NULL: the CAs of the system */
     const char *certificate; /* PEM, followed by its chain; NULL: none */
     const char *key;         /* NULL: in the same file */
     bool verifies;           /* verifies the certificate and the name */

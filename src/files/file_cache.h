@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache of open files: what a path beneath a root refers to, revalidated at most once a second.
+/* Cache of open files: maps paths beneath a root to files, revalidated at most once a second.
  *
  * An entry is small, so that thousands of files can stay open. Memory for the content of small files and for
  * attachments has a separate limit: first come, first served; an entry without memory retries each second,

@@ -21,7 +21,7 @@ struct mk_validators {
     int64_t modified; /* Last-Modified in seconds since 1970; MK_MODIFIED_NONE: unknown */
 };
 
-/* mk_condition_check() for requests with at least one condition. */
+/* Implements mk_condition_check() for requests with at least one condition. */
 enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk_method method,
                                         const struct mk_validators *validators, int64_t now);
 

@@ -24,9 +24,9 @@ enum mk_fcgi_type {
 
 /* ---- Writing ---- */
 
-/* Header of a record with that content length; the content follows without padding. */
+/* Writes the header of a record with that content length; the content follows without padding. */
 void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size_t len);
-/* BEGIN_REQUEST for a responder, with the keep-connection flag. */
+/* Appends BEGIN_REQUEST for a responder, with the keep-connection flag. */
 void mk_fcgi_append_begin_request(struct mk_buf *out);
 /* The PARAMS stream: begin it, append its pairs, and end it with the value that begin returned. */
 size_t mk_fcgi_begin_params(struct mk_buf *out);

@@ -92,7 +92,7 @@ static bool may_have_role(mk_str name)
     return first == 'x' || first == 'c' || first == 'p' || first == 'f';
 }
 
-/* A name that merely resembles a reserved one is never passed on to programs. */
+/* A name that merely resembles a reserved name is never passed on to programs. */
 static enum mk_header_role role_of_unusual_name(mk_str name)
 {
     char buf[NAME_MAX_LEN];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request methods between text and enum (RFC 9110, section 9; RFC 5789). */
+/* Converts request methods between text and enum (RFC 9110, section 9; RFC 5789). */
 #ifndef MK_HTTP_METHOD_H
 #define MK_HTTP_METHOD_H
 
@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Static text; empty for MK_METHOD_UNKNOWN and invalid values. */
+/* Returns static text; empty for MK_METHOD_UNKNOWN and invalid values. */
 mk_str mk_method_name(enum mk_method method);
 
 #endif

@@ -18,8 +18,8 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
  *                          maps paths to files must reject such a path (404)
  *   MK_PATH_DOT_PART       a segment of the result begins with a dot
  *
- * 0, or 400 for a malformed escape, for a NUL, encoded or not, for '..' above the root, and for a dot segment
- * next to a %2F. */
+ * Returns 0, or 400 for a malformed escape, for a NUL, encoded or not, for '..' above the root, and for a dot
+ * segment next to a %2F. */
 int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST_USE;
 
 /* Was a byte of the decoded path percent-encoded? */

@@ -13,7 +13,7 @@ static bool is_blank(char c)
     return (unsigned char)c <= ' ' || c == 0x7f;
 }
 
-/* Spaces that programs trim in addition to ASCII ones, in UTF-8 and as Latin-1 bytes. */
+/* Spaces that programs trim in addition to ASCII spaces, in UTF-8 and as Latin-1 bytes. */
 static const mk_str wide_blanks[] = {
     MK_STR_INIT("\xc2\x85"),     MK_STR_INIT("\xc2\xa0"),     MK_STR_INIT("\xe1\x9a\x80"),
     MK_STR_INIT("\xe2\x80\x80"), MK_STR_INIT("\xe2\x80\x81"), MK_STR_INIT("\xe2\x80\x82"),
@@ -173,7 +173,7 @@ static bool has_varying_part(mk_str path)
 
 /* ---- Scripts ---- */
 
-/* Length of the separator here. */
+/* Length of the separator at the beginning of the text; 0: none. */
 static size_t separator_len_at(mk_str rest, unsigned how)
 {
     if (rest.p[0] == '/')
@@ -411,7 +411,7 @@ static mk_str decode_escapes(mk_str path, char *buf)
     return mk_str_of(buf, len);
 }
 
-/* Writes to `buf`, which may already contain the path. */
+/* Decodes overlong characters into `buf`, which may already contain the path. */
 static mk_str decode_overlong(mk_str path, char *buf)
 {
     size_t len = 0;

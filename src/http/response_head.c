@@ -44,7 +44,7 @@ static bool parse_status_code(mk_str text, unsigned min, unsigned *out)
     return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
 }
 
-/* "HTTP/1.1 200 OK": the reason may be empty, and some servers then omit its space as well. */
+/* Parses "HTTP/1.1 200 OK": the reason may be empty, and some servers then omit its space as well. */
 static const char *parse_status_line(struct head_parser *r, mk_str line)
 {
     static const size_t version_len = sizeof "HTTP/1.1 " - 1, reason_at = sizeof "HTTP/1.1 200 " - 1;
@@ -69,7 +69,7 @@ bool mk_response_head_parse_status(mk_str line, unsigned min, unsigned *status)
     return is_http && rest.p && mk_is_header_value(line) && parse_status_code(rest, min, status);
 }
 
-/* A program's own status line, as uwsgi servers send. */
+/* Parses the status line that a CGI program sends itself, as uwsgi servers do. */
 static const char *parse_cgi_status_line(struct head_parser *r, mk_str line)
 {
     if (!mk_response_head_parse_status(line, CGI_STATUS_MIN, &r->head->status))

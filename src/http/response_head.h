@@ -38,8 +38,8 @@ struct mk_response_head {
                         * those that only a server may set */
     mk_str location;   /* CGI; absent: none */
     struct mk_headers fields;
-    bool is_too_long; /* the error is about size */
-    mk_str where;     /* the invalid line; absent: not specific */
+    bool is_too_long; /* the error is that the head is too long */
+    mk_str where;     /* the invalid line; absent: the error concerns no particular line */
 };
 
 /* Length of the head at the beginning of `text`, including its empty line; 0: incomplete. The first `seen`
@@ -60,7 +60,7 @@ bool mk_response_head_try_parse(struct mk_response_head *h, mk_str *text, unsign
 bool mk_response_head_is_local_redirect(const struct mk_response_head *h);
 
 /* CGI: iterates over the headers of a parsed head that are for the client: neither Status, nor
- * Content-Length, nor one that only a server may set. *lines is initially the head. False at the end. */
+ * Content-Length, nor a header that only a server may set. *lines is initially the head. False at the end. */
 bool mk_response_head_next_header(mk_str *lines, struct mk_header_field *field);
 
 /* Parses the status of a line such as "HTTP/1.1 200 OK", as programs write it; at least `min`. False:

@@ -27,7 +27,8 @@ static enum mk_response_parser_event set_error(struct mk_response_parser *r, con
     return MK_RESPONSE_PARSER_ERROR;
 }
 
-/* Rejects an invalid beginning immediately: its end might never come. A CGI program exits, or is stopped. */
+/* Rejects an invalid beginning immediately, because the end of the head might never arrive. A CGI program
+ * exits, or is stopped. */
 static const char *check_beginning(const struct mk_response_parser *r, mk_str text, size_t from)
 {
     static const char start[] = "HTTP/1.";

@@ -30,8 +30,8 @@ struct mk_router_tree {
 bool mk_router_tree_init(struct mk_router_tree *t);
 void mk_router_tree_fini(struct mk_router_tree *t);
 
-/* Returns the node for the segments and creates missing ones. 0: out of memory; nodes created so far stay and
- * are harmless. */
+/* Returns the node for the segments, and creates missing nodes. 0: out of memory; nodes created so far stay
+ * and are harmless. */
 mk_router_node_id mk_router_tree_add(struct mk_router_tree *t, const struct mk_router_segment *s, size_t n);
 
 /* Returns the child with this text; 0: none. */

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* "HTTP/1.1 200 OK\r\n"; an unregistered code has no reason phrase. `status` has three digits. */
+/* Writes "HTTP/1.1 200 OK\r\n"; an unregistered code has no reason phrase. `status` has three digits. */
 void mk_serialize_status_line(struct mk_buf *out, unsigned status);
 /* "Name: value\r\n" */
 void mk_serialize_header(struct mk_buf *out, mk_str name, mk_str value);
@@ -16,7 +16,7 @@ void mk_serialize_header_num(struct mk_buf *out, mk_str name, uint64_t value);
 /* The empty line. */
 void mk_serialize_head_end(struct mk_buf *out);
 
-/* The last chunk, "0\r\n\r\n", without trailers. */
+/* Writes the last chunk, "0\r\n\r\n", without trailers. */
 void mk_serialize_last_chunk(struct mk_buf *out);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-/* "404 Not Found"; empty for an unregistered code. Static text. */
+/* Returns "404 Not Found"; empty for an unregistered code. The text is static. */
 mk_str mk_status_text(unsigned status);
 
 #endif

@@ -18,7 +18,7 @@ enum mk_target_form {
 /* All text points into the target, except for a path omitted in absolute-form. */
 struct mk_target {
     enum mk_target_form form;
-    uint32_t port;    /* of the authority; MK_PORT_NONE: none */
+    uint32_t port;    /* port of the authority; MK_PORT_NONE: none */
     mk_str scheme;    /* absolute-form only, as written; else absent */
     mk_str authority; /* absolute-form and authority-form; else absent */
     mk_str host;      /* of the authority */
