@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PEP 517 build backend: the wheel only contains Python files, so pip installs it without network access."""
+"""A PEP 517 build backend. The wheel contains only Python files, so pip can install it without network access."""
 import base64
 import csv
 import hashlib

@@ -36,8 +36,8 @@ MONKEY = Book(
 
 <!-- Made from include/monkey/*.h by `make docs`. -->
 
-Everything that a plugin may call, header by header. `#include <monkey/plugin.h>` brings all of them. The first steps are
-in [Write a plugin in ten minutes](../guide/plugins.md).
+All functions, types and macros that a plugin can use, header by header. `#include <monkey/plugin.h>` includes all of these
+headers. For a first example, see [Write a plugin in ten minutes](../guide/plugins.md).
 
 """)
 DUDA = Book(
@@ -49,11 +49,11 @@ DUDA = Book(
 
 <!-- Made from duda/include/duda/*.h by `make docs`. -->
 
-Everything that a service may call, header by header. `#include <duda.h>` brings what every service needs; packages
-have headers of their own. The first steps are in [Duda](../guide/duda.md). Strings, buffers and everything else that begins
-with `mk_` are in [the interface of plugins](api.md).
+All functions, types and macros that a service can use, header by header. `#include <duda.h>` includes the headers that every
+service needs; each package has its own headers. For a first example, see [Duda](../guide/duda.md). Strings, buffers and all
+other names that begin with `mk_` are in [the interface of plugins](api.md).
 
-What Express, Flask, FastAPI and Go call it, and where it is here:
+Common tasks, what they are called in Express, Flask, FastAPI and Go, and the functions of Duda for them:
 
 | Task | Others | Duda |
 |---|---|---|

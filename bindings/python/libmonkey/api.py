@@ -60,7 +60,7 @@ class Options(Structure):
 
 
 class Param(Structure):
-    """struct mk_router_param; of its union, only the signed member"""
+    """struct mk_router_param, with only the signed member of its union"""
     _fields_ = [("name", Str), ("value", Str), ("type", c_int), ("as_int", c_int64)]
 
 

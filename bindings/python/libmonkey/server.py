@@ -142,8 +142,8 @@ class Server:
         - an int: a status, sent with its error page if it is 400 or above; None: an empty body
         - a tuple (content, status) or (content, status, fields), where fields is a dict of headers
 
-        Anything else raises TypeError, and the client gets 500. With `content=True`, the handler is called when the whole
-        request body has arrived. With `serve()`, it may be a coroutine or an asynchronous generator.
+        Anything else raises TypeError, and the client gets a 500. With `content=True`, the handler is called when the whole
+        request body has arrived. With `serve()`, the handler may be a coroutine or an asynchronous generator.
         """
         def decorate(function):
             callback = Handler(self._answers(function, content))
@@ -331,7 +331,7 @@ class Server:
             self._ended.set_result(result)
 
     def stop(self, drain=5.0):
-        """Stops the server, from any thread; open requests have `drain` seconds to finish."""
+        """Stops the server; may be called from any thread. Open requests have `drain` seconds to finish."""
         with self._changed:
             if self._pointer is not None:
                 lib.mk_server_stop(self._pointer, max(0, min(int(drain * 1000), 0xffffffff)))
@@ -345,7 +345,7 @@ class Server:
             self._end_use()
 
     def close(self):
-        """Stops the server at once, and frees it. Waits until run() and wait() have returned in other threads."""
+        """Stops the server at once and frees it, after run() and wait() have returned in other threads."""
         if self._inside.callbacks or self._inside.calls:
             raise RuntimeError("a handler, on_log and the thread of run() cannot close the server: call stop()")
         if self._watched is not None and threading.get_ident() != self._loop_thread:

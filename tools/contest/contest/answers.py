@@ -132,8 +132,8 @@ def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, vari
 
 
 def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
-    """wrk cannot be told to run for less than one second, so a signal interrupts it, and it still prints its report. The time
-    starts when wrk's script has read the files."""
+    """wrk's shortest duration is one second, so a signal ends it earlier, and it still prints its report. The time starts when
+    wrk's script has read the files."""
     headers = ["-H", "Connection: close"] if close else []
     command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),
                *headers, url]

@@ -29,7 +29,7 @@ AXES = ("connections", "rate")
 PATHS = ("many", "site")
 PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
-# How long all responses are compared before the shots.
+# Duration of the comparison of all responses before the shots.
 VERIFY_SECONDS = {"quick": 0.4, "full": 0.6}
 # Measured overhead for estimates: to start, check and stop a server, and to take a shot in addition to its length.
 START_SECONDS = 0.5
@@ -61,13 +61,13 @@ class Case:
     paths: str = ""  # a list of files of the material instead of one path
     close: bool = False  # one request per connection
     axis: str | None = "connections"
-    connections: int = 0  # if the axis is the rate
+    connections: int = 0  # number of connections if the axis is the rate
     base: str = "monkey"  # base of the ratios
     alone: bool = False  # runs without other contestants: otherwise PSS would divide shared memory among them
     slow: int = 0  # number of slow clients that run at the same time as the client
     body: str = ""  # the expected response body; written to a file at `path`
     path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its own path for the same response}
-    needs: tuple[str, ...] = ()  # required programs besides the client
+    needs: tuple[str, ...] = ()  # programs that the case requires besides the client
     behind: str = ""  # the backend: "php", "data" (PostgreSQL and Redis), or a file of the material that an origin server sends
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None

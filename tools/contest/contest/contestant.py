@@ -97,7 +97,7 @@ class Contestant:
     folder: Path
     title: str
     about: str
-    revision: int  # of its configuration; incremented with each change
+    revision: int  # revision of the configuration, incremented with each change
     yardstick: bool  # shown, but never ranked
     package: str  # the Debian package; empty if there is none
     programs: list[str]  # names or paths, the preferred one first

@@ -20,7 +20,7 @@ import subprocess
 import time
 from pathlib import Path
 
-USER = "contest"  # of the database; needs no password
+USER = "contest"  # the database user, who needs no password
 MESSAGE = 'Redis says: "hello" & <welcome>'
 ROWS, MOST = 10000, 500
 ADDED = "Additional fortune added at request time."

@@ -17,7 +17,7 @@ PLUGIN = PROJECT / "tools" / "contest" / "emulator" / "instructions.c"
 FETCH = PROJECT / "tools" / "dev" / "foreign.sh"
 FOREIGN = PROJECT / "build" / "foreign"
 NEED = "`tools/dev/need.sh arm` installs it"
-API_VERSIONS = range(8)  # of the plugin interface; each qemu version accepts only some of them
+API_VERSIONS = range(8)  # versions of the plugin interface; each qemu version accepts only some
 BUILD_SECONDS, RUN_SECONDS = 1800, 60
 
 

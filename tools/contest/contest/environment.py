@@ -140,8 +140,8 @@ class Times:
 class Share:
     """The share of the used cores taken by other programs."""
     strangers: float
-    stolen: float = 0  # by the hypervisor
-    kernel: float = 0  # by kernel threads
+    stolen: float = 0  # share taken by the hypervisor
+    kernel: float = 0  # share taken by kernel threads
 
     @property
     def noise(self):

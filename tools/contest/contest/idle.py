@@ -6,7 +6,7 @@ import time
 
 import psutil
 
-SETTLE_SECONDS = 1.0  # for work that servers postpone until they are idle
+SETTLE_SECONDS = 1.0  # time for work that servers postpone until they are idle
 ANSWER_SECONDS = 10
 TOGETHER = 50  # connections opened at the same time
 

@@ -32,7 +32,7 @@ class Manifest:
     local: int
     bind: str
     port: int  # 0: any free port
-    address: str  # of the master, for workers on other machines
+    address: str  # address of the master, for workers on other machines
     wait: float
 
     @property

@@ -9,13 +9,13 @@ DASH = "–"
 @dataclass(frozen=True)
 class Metric:
     key: str
-    title: str           # of a column or a plot
+    title: str           # title of a column or a plot
     kind: str            # rate, us, time, kb, bytes, flow, share, number
     more: bool | None    # whether more is better; None: shown, never ranked
     word: str = ""       # the comparative: "faster"
     best: str = ""       # the superlative: "fastest"
     noun: str = ""       # for "24 % more <noun>"
-    letter: str = ""     # in the matrix of winners
+    letter: str = ""     # its letter in the matrix of winners
 
     @property
     def inside(self):

@@ -273,9 +273,9 @@ def _apart(steps):
 
 
 def bars(results, case, metric, looks=None):
-    """Draws a bar with its interval for each contestant, best first. A bar has diagonal hatching if the client was the bottleneck,
-    and horizontal lines if the contestant is not ranked. If one value dwarfs the others, draws points on a logarithmic scale, on
-    which bars would be misleading."""
+    """Draws a bar with its interval for each contestant, best first. A bar has diagonal hatching if the client was the
+    bottleneck, and horizontal lines if the contestant is not ranked. If one value dwarfs the others, draws points on a
+    logarithmic scale, on which bars would be misleading."""
     m, standing = metric_of(metric), results.standing(case, metric)
     names = sorted(standing.estimates, key=lambda n: (-1 if m.more else 1) * standing.estimates[n].median)
     if not names:

@@ -104,7 +104,7 @@ class Record:
     contestants: dict[str, Contestant] = field(default_factory=dict)
     cases: dict[str, Case] = field(default_factory=dict)
     shots: list[Shot] = field(default_factory=list)
-    seed: int | None = None  # for the order of contestants
+    seed: int | None = None  # seed of the random order of contestants
     noise: float | None = None  # a shot with a larger share is noisy
     site: str = ""  # the content of the real web site
     verified: dict[str, dict[str, int]] = field(default_factory=dict)  # {case: {contestant: responses compared under load}}

@@ -23,7 +23,7 @@ from contest.stage import Cgroups, Stage
 REPEATS = 2  # at most, per shot
 NOISE = 0.05  # if other programs use a larger share of the cores, the shot is discarded
 LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # maximum duration of a run in seconds
-LEAST_ROUNDS = 3  # run even if the time limit is exceeded
+LEAST_ROUNDS = 3  # these rounds run even if the time limit is exceeded
 ALIKE = 3  # after this many failures in the first round without a success, the case itself is at fault
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12

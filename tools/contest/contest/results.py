@@ -11,7 +11,7 @@ from functools import cached_property
 from contest import statistics
 from contest.metrics import METRICS, RANKED, known, metric as metric_of
 
-ALL = None               # instead of a step: the whole sweep
+ALL = None               # stands for the whole sweep, in place of a step
 ERROR_SHARE = .001       # share of responses; a server with more errors is shown, but not ranked
 NOISY_SHARE = .5         # share of shots; a server disturbed in this many neither wins nor loses in time-dependent metrics
 TIMED = ("rate", "p90_us", "p99_us")
@@ -27,7 +27,7 @@ class Standing:
     winners: tuple = ()
     order: tuple = ()                         # ranked, best first
     estimates: dict = field(default_factory=dict)  # including unranked contestants
-    behind: tuple = ()                        # without a winner: the servers that lose nevertheless
+    behind: tuple = ()                        # servers that lose although there is no winner
     bound: tuple = ()                         # servers for which the client was the bottleneck
     uncounted: tuple = ()                     # servers with CPU time counted in another way or incompletely
     disturbed: tuple = ()                     # servers that shared the machine with other programs in at least half of the shots

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contest.case import FOLDER as CASES
 
-SLACK_SECONDS = 40  # beyond the length of a shot, for clients that wait for the last responses
+SLACK_SECONDS = 40  # time beyond the length of a shot, for clients that wait for the last responses
 HEAD_BYTES = 2000  # maximum size of a response head
 COUNTERS = ("voluntary", "involuntary")
 MEMORY = ("pss_kb", "peak_kb")

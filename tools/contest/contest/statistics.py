@@ -17,9 +17,9 @@ ROUNDS_MIN = 3
 @dataclass(frozen=True)
 class Estimate:
     median: float
-    low: float        # of the interval
+    low: float        # lower bound of the interval
     high: float
-    least: float      # of all values
+    least: float      # minimum of all values
     most: float
     coverage: float   # probability that the interval contains the true median
     count: int
