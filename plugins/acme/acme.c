@@ -36,7 +36,8 @@ static const char *join_path(struct mk_config *config, mk_str folder, const char
     return buf;
 }
 
-/* The helper is in the same folder as this plugin's object, or, if the plugin is built in, as the program. */
+/* The helper is in the folder of this plugin's shared object or, if the plugin is built in, of the
+ * program. */
 static bool find_own_executable(char path[PATH_MAX])
 {
 #ifdef MK_PLUGIN_STATIC

@@ -24,7 +24,7 @@ struct coder_io {
 
 struct coder_ops {
     const char *name; /* as in Content-Encoding */
-    /* Returns a new coder, or NULL if out of memory. The pointer is NULL if this build lacks the coding. */
+    /* Returns a new coder, or NULL if out of memory. `open` itself is NULL if this build lacks the coding. */
     void *(*open)(unsigned level);
     /* Prepares for new content of `length` bytes; -1: unknown. Returns false if the coder cannot be used. */
     bool (*begin)(void *coder, int64_t length);
