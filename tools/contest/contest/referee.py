@@ -20,7 +20,7 @@ from contest.complaint import Complaint
 from contest.metrics import RANKED
 from contest.stage import Cgroups, Stage
 
-REPEATS = 2  # at most, per shot
+REPEATS = 2  # maximum number of repeats of a shot
 NOISE = 0.05  # if other programs use a larger share of the cores, the shot is discarded
 LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # maximum duration of a run in seconds
 LEAST_ROUNDS = 3  # these rounds run even if the time limit is exceeded
