@@ -143,7 +143,7 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
 
 /* ---- Requests ---- */
 
-/* "application/json", "application/problem+json", with any parameters. */
+/* Is the type "application/json" or like "application/problem+json", with any parameters? */
 static bool is_json_media_type(mk_str type)
 {
     size_t end = mk_str_find(type, ';');

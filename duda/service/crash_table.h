@@ -18,7 +18,7 @@ enum {
 /* One route. A slot, once taken, belongs to its route for the lifetime of the master. */
 struct duda_route_slot {
     _Atomic uint64_t id;       /* 0: free */
-    _Atomic uint32_t counted;  /* series of its statistics: see monkey/route_stats.h; 0: none */
+    _Atomic uint32_t counted;  /* series of the route's statistics: see monkey/route_stats.h; 0: none */
     _Atomic uint32_t recently; /* crashes in the window that began at `since` */
     _Atomic int64_t since, closed_until;
     char name[DUDA_ROUTE_SLOT_NAME_MAX]; /* "shop GET /items/:id", NUL-terminated */

@@ -74,7 +74,7 @@ static int defer_release_all(struct duda_ctx *d)
     return duda_defer(d, release_all_locks, d);
 }
 
-/* Enqueues the waiter; `p` is NULL if it must not wait. */
+/* Enqueues the waiter; `p` is NULL if the caller must not wait. */
 static int enqueue_for_lock(struct duda_ctx *d, mk_str own_name, struct lock_wait *p)
 {
     struct full_name full;

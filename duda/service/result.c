@@ -62,7 +62,7 @@ void duda_result_add_www_authenticate(struct duda_ctx *d)
 static bool is_valid_result(const struct duda_ctx *d)
 {
     int r = d->result;
-    if (r == 0) /* without a response, 0 from middleware is the false of a predicate */
+    if (r == 0) /* 0 from middleware without a response: a predicate returned false */
         return d->answers->kind != DUDA_IS_BEFORE || duda_response_is_set(d);
     return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);

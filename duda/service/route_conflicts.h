@@ -8,7 +8,7 @@
 
 struct duda_route_conflicts;
 
-/* Adds the routes of a service that handles the whole host to `*all`, those of the other services there.
+/* Adds the routes of a service that handles the whole host to `*all`, the routes of the other such services.
  * False: two services define the same route, already reported, or out of memory. */
 bool duda_route_conflicts_add(struct mk_config *config, struct duda_route_conflicts **all,
                               const struct mk_vhost *host, const struct duda_service *service,

@@ -83,7 +83,7 @@ static bool is_not_modified_since(struct duda_ctx *d, const char *field, int64_t
     return date.p && modified && mk_date_parse(date, mk_request_time(d->request), &then) && modified <= then;
 }
 
-/* In the order of RFC 9110, section 13.2.2. */
+/* Evaluates the conditions in the order of RFC 9110, section 13.2.2. */
 static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modified)
 {
     mk_str match = duda_header_view(d, "If-Match"), none = duda_header_view(d, "If-None-Match");

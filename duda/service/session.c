@@ -214,7 +214,7 @@ static int save_session(struct duda_session *s)
     return -ENOENT;
 }
 
-/* Invalidates all copies of its ID. -ENOENT: another request has done so. */
+/* Invalidates all copies of the session's ID. -ENOENT: another request has done so. */
 static int delete_session(struct duda_session *s)
 {
     if (!duda_session_is_in_cookie(s->d))

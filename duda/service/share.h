@@ -21,7 +21,7 @@ struct duda_shares {
 bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *shares);
 bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out);
 
-/* Letters, digits, `-` and `_`, within the maximum length. */
+/* Is the name valid: letters, digits, `-` and `_`, within the maximum length? */
 bool duda_scope_is_valid_name(mk_str name);
 /* NULL: the service shares nothing. */
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service);

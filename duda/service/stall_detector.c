@@ -27,7 +27,7 @@ struct duda_stall_detector {
     int wake;        /* eventfd: written when the thread sleeps and a handler starts, or to stop the thread */
     atomic_uint run; /* odd while a handler runs; unique for each run */
     atomic_bool sleeps, ends;
-    _Atomic unsigned suspect, held; /* the runs to report, and already reported */
+    _Atomic unsigned suspect, held; /* the run to report, and the last reported run */
 };
 
 static __thread struct duda_stall_detector *here;

@@ -76,7 +76,7 @@ void duda_terminated_add(struct duda_ctx *d)
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
     int64_t now = mk_worker_now(worker_ctx->worker);
     append_terminated(worker_ctx, d->terminated, now);
-    d->request = NULL; /* discards what its callbacks still write */
+    d->request = NULL; /* discards further output of the callbacks */
     d->response = NULL;
     d->out = (struct mk_buf){0}; /* already freed */
     d->output = DUDA_OUTPUT_TUNNEL;

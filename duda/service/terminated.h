@@ -6,7 +6,7 @@
 
 #include "service/duda_ctx.h"
 
-/* Cancels its waits, runs its deferred functions, and ends it. Called in the loop. */
+/* Cancels the waits of the handler, runs its deferred functions, and ends it. Called in the loop. */
 DUDA_COLD void duda_terminate(struct duda_ctx *d);
 /* Keeps the stack of a returned handler like that of a terminated one. */
 DUDA_COLD void duda_terminated_keep_stack(struct duda_ctx *d);

@@ -6,7 +6,7 @@
 
 #include "text/utf8.h"
 
-/* Valid in a name: UTF-8 without control characters. */
+/* Is the name valid: UTF-8 without control characters? */
 static bool is_clean_text(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* The stall report that a worker writes to standard error during development, and `monkey run` completes with
- * source lines: a line DUDA_BACKTRACE_STALL with a description, a line DUDA_BACKTRACE_FRAME for each frame,
- * innermost first (file, offset in the file, and function if known), and a line DUDA_BACKTRACE_END. */
+ * source lines: a DUDA_BACKTRACE_STALL line with a description, a DUDA_BACKTRACE_FRAME line for each frame,
+ * innermost first (file, offset in the file, and function if known), and a DUDA_BACKTRACE_END line. */
 #define DUDA_BACKTRACE_STALL "duda-dev: held "
 #define DUDA_BACKTRACE_FRAME "duda-dev: frame "
 #define DUDA_BACKTRACE_END   "duda-dev: end"

@@ -63,7 +63,7 @@ struct package_conn {
     struct mk_deferred *deferred;
     struct mk_timer timer;
     uint64_t timer_ms; /* 0: not set */
-    size_t reason_at;  /* offset of the reason in `why` */
+    size_t reason_at;  /* offset of the reason in error_text */
     char error_text
         [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: no error */
 };
@@ -118,11 +118,11 @@ static inline int package_conn_map_errno(int e)
 
 /* The message for an errno value of a connection. */
 const char *package_conn_strerror(int e);
-/* Sets conn->why. */
+/* Sets conn->error_text. */
 void package_conn_set_error(struct package_conn *conn, mk_str reason);
 /* Copies the error of another connection to the same server. */
 void package_conn_copy_error(struct package_conn *conn, const struct package_conn *from);
-/* The error conn->why without section and server. */
+/* The text conn->error_text without section and server. */
 const char *package_conn_error_reason(const struct package_conn *conn);
 
 /* ---- Requests ---- */

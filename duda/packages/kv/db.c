@@ -205,8 +205,8 @@ static bool expectation_holds(const struct duda_kv_tables *tables, MDB_txn *txn,
     return op->value.p ? e == 0 && mk_str_eq(value, op->value) : e == -ENOENT;
 }
 
-/* *soft receives the result of the batch: 0, or an error that changed nothing. A returned error aborts the
- * transaction. */
+/* *op_error receives the result of the batch: 0, or an error that changed nothing. A returned error aborts
+ * the transaction. */
 static int apply_batch(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_batch *b,
                        uint64_t now_ms, int *op_error)
 {

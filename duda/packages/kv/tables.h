@@ -20,7 +20,7 @@ mk_str duda_kv_from_mdb_val(MDB_val v);
 int duda_kv_tables_row_value(MDB_val row, uint64_t now_ms, mk_str *value);
 int duda_kv_tables_get(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key, uint64_t now_ms,
                        mk_str *value);
-/* Returns LMDB's result. *soft receives an error that changed nothing. */
+/* Returns LMDB's result. *op_error receives an error that changed nothing. */
 int duda_kv_tables_apply(const struct duda_kv_tables *tables, MDB_txn *txn, struct duda_kv_op *op,
                          uint64_t now_ms, int *op_error);
 /* Removes up to n expired entries. Returns LMDB's result. */

@@ -5,7 +5,7 @@
 
 #include "conn.h"
 
-/* Fills s->places, and lets sandboxed workers use the certificate files and the resolver. False: invalid;
+/* Fills s->host_list, and lets sandboxed workers use the certificate files and the resolver. False: invalid;
  * already reported. */
 bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings *s);
 

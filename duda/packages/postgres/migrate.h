@@ -26,7 +26,7 @@ struct postgres_migration {
 
 /* u->all and the service of u->history are set, the rest is zero. */
 bool postgres_migration_start(struct postgres_migration *u, PGconn *pg);
-/* Continues with the received data. 0: done. -EAGAIN: not yet. -EREMOTEIO: u->why. */
+/* Continues with the received data. 0: done. -EAGAIN: not yet. -EREMOTEIO: see u->error_text. */
 int postgres_migration_continue(struct postgres_migration *u, PGconn *pg);
 /* Frees the resources of the migration. */
 void postgres_migration_free(struct postgres_migration *u);

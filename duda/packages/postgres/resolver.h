@@ -37,8 +37,8 @@ struct postgres_resolver {
 void postgres_resolver_init(struct postgres_resolver *h, struct mk_worker *w,
                             const struct postgres_host_list *host_list);
 void postgres_resolver_fini(struct postgres_resolver *h);
-/* 0: the lists are ready. -EAGAIN: on_resolved will be called when the lists are ready or h->why is set.
- * Other errors: no lists. */
+/* 0: the lists are ready. -EAGAIN: on_resolved will be called when the lists are ready or h->error_text is
+ * set. Other errors: no lists. */
 int postgres_resolver_resolve(struct postgres_resolver *h);
 /* The first server of a lookup does not respond: the next lookup starts with another server. */
 void postgres_resolver_rotate(struct postgres_resolver *h, unsigned first);

@@ -12,7 +12,7 @@ struct redis_reply_wait {
     struct duda_wait *wait; /* the handler's wait, which may cover several of these */
     struct duda_redis_reply *replies;
     size_t got;
-    bool is_over, is_not_sent; /* is_unsent: failed before its bytes were sent */
+    bool is_over, is_not_sent; /* is_not_sent: failed before its bytes were sent */
     int error;
 };
 

@@ -46,7 +46,7 @@ void redis_reply_parser_reset(struct redis_reply_parser *p);
 /* Adds received bytes. 0 or -ENOMEM. */
 int redis_reply_parser_feed(struct redis_reply_parser *p, mk_str bytes);
 /* 0 with *out, which is p->to or in the parser's own memory until the next call; -EAGAIN; -EMSGSIZE: more
- * members than list_max; -EPROTO or -ENOMEM, with p->why. After an error, the connection is unusable. */
+ * members than list_max; -EPROTO or -ENOMEM: see p->error_text. After an error, close the connection. */
 int redis_reply_parser_next(struct redis_reply_parser *p, struct duda_redis_reply **out);
 /* Maps an error reply to an errno value: -ENOSPC: out of memory; -EAGAIN: try again later; otherwise
  * -EREMOTEIO. */

@@ -29,7 +29,7 @@ struct redis_request_group {
 
 /* The number of replies: one for each command, one for a preceding ASKING, and those of MULTI and EXEC. */
 size_t redis_request_reply_count(const struct redis_request *r);
-/* Runs a single request: 0 or an error; is_unsent says whether it is safe to send it to another server. */
+/* Runs a single request: 0 or an error; is_not_sent says whether another server may be tried. */
 int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const struct redis_request *r,
                       struct duda_redis_reply *replies, bool *is_not_sent);
 
@@ -37,7 +37,7 @@ int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const s
  * and abandons unfinished requests. */
 int redis_request_group_begin(struct redis_request_group *a, struct duda_ctx *d,
                               struct redis_pending_request *all, size_t n);
-/* 0, or the error that prevented the start of `s`, a request of the group; s->wait.is_unsent as above. */
+/* 0, or the error that prevented the start of `s`, a request of the group; s->wait.is_not_sent as above. */
 int redis_request_begin(struct redis_request_group *a, struct redis_command_queue *q,
                         const struct redis_request *r, struct duda_redis_reply *replies,
                         struct redis_pending_request *s);

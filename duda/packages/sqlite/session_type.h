@@ -42,7 +42,7 @@ struct sqlite_session {
     bool must_roll_back;      /* roll back before the next statement */
     enum sqlite_use use;      /* context of the running statement */
     bool is_changed;          /* a transaction changed the session: reopen it afterwards */
-    bool is_uncached;         /* `once` of the statement being prepared */
+    bool is_uncached;         /* is_uncached of the statement being prepared */
     bool is_vacuum;
     const char *refusal; /* reason why the statement is forbidden */
     struct duda_sql_rows rows;
