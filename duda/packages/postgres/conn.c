@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "conn_use.h"
 #include "result.h"
 #include "retry.h"
 
@@ -27,6 +28,7 @@ static void unwatch_socket(struct postgres_conn *c)
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
+    c->watched_events = 0;
 }
 
 void postgres_conn_close(struct package_conn *conn)
@@ -40,9 +42,8 @@ void postgres_conn_close(struct package_conn *conn)
         PQfinish(c->pg);
     c->pg = NULL;
     c->copying = NULL;
-    c->is_held = c->cannot_hold = false;
-    c->prepared_now = false;
-    c->retires = c->is_changed = false;
+    c->cork = POSTGRES_CORK_OFF;
+    postgres_conn_on_close(c);
     postgres_prepared_clear(&c->prepared);
 }
 
@@ -61,7 +62,6 @@ static uint64_t due_ms(const struct postgres_conn *c)
 static struct postgres_query *pop_first_sent(struct postgres_conn *c)
 {
     struct package_request *r = package_request_queue_pop(&c->base.sent);
-    c->prepared_now = false;
     if (c->base.sent.first)
         c->base.sent.first->due_ms = due_ms(c);
     return (struct postgres_query *)r;
@@ -111,9 +111,12 @@ static bool is_socket_watched(const struct postgres_conn *c)
  * report events for the closed descriptor, so we watch our own duplicate. */
 static bool watch_socket(struct postgres_conn *c, unsigned events)
 {
-    if (is_socket_watched(c))
+    if (is_socket_watched(c)) {
+        c->watched_events = events;
         return mk_watcher_change(c->watcher, events | MK_LEVEL) == 0;
+    }
     unwatch_socket(c);
+    c->watched_events = events;
     c->fd = fcntl(PQsocket(c->pg), F_DUPFD_CLOEXEC, 0);
     if (c->fd >= 0)
         c->watcher = mk_watcher_new(c->base.worker, c->fd, events | MK_LEVEL, on_socket_ready, c);
@@ -126,7 +129,6 @@ static void finish_connect(struct postgres_conn *c)
         package_conn_fail(&c->base, -ENOMEM, PQerrorMessage(c->pg));
         return;
     }
-    c->has_more = false;
     postgres_prepared_init(&c->prepared);
     package_conn_mark_ready(&c->base);
 }
@@ -268,7 +270,7 @@ void postgres_conn_connect(struct package_conn *conn)
 /* Prepares a statement on its first use; a retry runs unprepared. */
 static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
 {
-    query->prepares = false;
+    query->prepare = POSTGRES_PREPARE_NONE;
     query->prepared = NULL;
     if (!query->is_query || query->n_repeats || !c->settings->prepares || c->prepared.is_disabled)
         return;
@@ -276,7 +278,8 @@ static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
     if (query->prepared)
         return;
     query->prepared = postgres_prepared_add(&c->prepared, query->text);
-    query->prepares = query->prepared;
+    if (query->prepared)
+        query->prepare = POSTGRES_PREPARE_SENT;
 }
 
 /* Since version 17, libpq can defer sending to PQflush(): then a single send per loop iteration carries the
@@ -296,7 +299,8 @@ static bool send_query(struct postgres_conn *c, struct postgres_query *query)
         return PQsendQueryParams(c->pg, query->text.p, n, NULL, query->values, query->lengths, query->formats,
                                  0) &&
                send_sync(c);
-    if (query->prepares && !PQsendPrepare(c->pg, query->prepared->name, query->text.p, n, NULL))
+    if (query->prepare == POSTGRES_PREPARE_SENT &&
+        !PQsendPrepare(c->pg, query->prepared->name, query->text.p, n, NULL))
         return false;
     return PQsendQueryPrepared(c->pg, query->prepared->name, n, query->values, query->lengths, query->formats,
                                0) &&
@@ -323,26 +327,23 @@ static bool set_tcp_cork(struct postgres_conn *c, int on)
 
 void postgres_conn_cork(struct postgres_conn *c)
 {
-    if (PQsendPipelineSync || !package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) || c->is_held ||
-        c->cannot_hold)
+    if (PQsendPipelineSync || !package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) ||
+        c->cork != POSTGRES_CORK_OFF)
         return;
-    c->is_held = set_tcp_cork(c, 1);
-    c->cannot_hold = !c->is_held; /* a Unix socket */
+    c->cork = set_tcp_cork(c, 1) ? POSTGRES_CORK_ON : POSTGRES_CORK_UNSUPPORTED; /* a Unix socket */
 }
 
 void postgres_conn_flush(struct postgres_conn *c)
 {
-    c->is_held = c->is_held && !set_tcp_cork(c, 0);
+    if (c->cork == POSTGRES_CORK_ON && set_tcp_cork(c, 0))
+        c->cork = POSTGRES_CORK_OFF;
     if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY))
         return;
     int left = PQflush(c->pg);
+    unsigned events = left > 0 ? MK_READABLE | MK_WRITABLE : MK_READABLE;
     if (left < 0)
         package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
-    else if (c->has_more == (left > 0)) /* unchanged: the watcher needs no update */
-        return;
-    else if (watch_socket(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
-        c->has_more = left > 0;
-    else
+    else if (events != c->watched_events && !watch_socket(c, events))
         package_conn_fail(&c->base, -ENOMEM, "out of memory");
 }
 
@@ -402,9 +403,9 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
         finish_query(&c->base, pop_first_sent(c), -EOPNOTSUPP,
                      "it is a COPY, which duda_postgres_copy() does");
         package_conn_fail(&c->base, -ECONNRESET, "a statement of another handler was a COPY");
-    } else if (query->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
+    } else if (query->prepare == POSTGRES_PREPARE_SENT && status == PGRES_COMMAND_OK) {
         PQclear(result);
-        c->prepared_now = true;
+        query->prepare = POSTGRES_PREPARE_DONE;
         query->prepared->is_kept = true;
     } else if (query->error) {
         PQclear(result);
@@ -472,17 +473,11 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
         return false;
     PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
     package_conn_set_state(&c->base, PACKAGE_CONN_READY);
-    c->has_more = false;
     c->on_statement_done(c);
     return true;
 }
 
 /* ---- Idle connections ---- */
-
-bool postgres_conn_can_send(const struct postgres_conn *c)
-{
-    return package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) && !c->retires && !c->cancel;
-}
 
 /* Deallocates each name in a separate statement. In a transaction, the deallocation has to wait. */
 static bool deallocate_prepared(struct postgres_conn *c, const char *name)
@@ -498,9 +493,10 @@ static bool deallocate_prepared(struct postgres_conn *c, const char *name)
 void postgres_conn_on_idle(struct postgres_conn *c)
 {
     char name[POSTGRES_NAME_MAX];
-    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) || c->base.sent.first || c->is_reserved)
+    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) || c->base.sent.first ||
+        postgres_conn_is_reserved(c))
         return;
-    if (c->retires || c->is_changed)
+    if (postgres_conn_is_retired(c))
         package_conn_fail(&c->base, -ECONNRESET, "its session was not as it shall be");
     else if (postgres_prepared_sweep(&c->prepared, name))
         (void)deallocate_prepared(c, name);

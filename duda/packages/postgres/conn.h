@@ -23,9 +23,7 @@ void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query);
 void postgres_conn_cork(struct postgres_conn *c);
 /* Sends the collected statements. */
 void postgres_conn_flush(struct postgres_conn *c);
-/* Does the connection accept more statements? */
-bool postgres_conn_can_send(const struct postgres_conn *c);
-/* If the connection is idle and not reserved: closes it if it retires, and sweeps dead prepared
+/* If the connection is idle and not reserved: closes it if it is retired, and sweeps dead prepared
  * statements. */
 void postgres_conn_on_idle(struct postgres_conn *c);
 /* No handler waits for the running statements any longer: sends a cancel request. The connection must be

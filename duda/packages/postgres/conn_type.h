@@ -26,6 +26,13 @@ struct postgres_settings {
     struct postgres_host_list host_list;
 };
 
+/* Progress of preparing a statement, before it is executed. */
+enum postgres_prepare_step {
+    POSTGRES_PREPARE_NONE, /* the statement is prepared already, or never */
+    POSTGRES_PREPARE_SENT,
+    POSTGRES_PREPARE_DONE,
+};
+
 /* A copied statement of a handler. The connection frees it after on_done. */
 struct postgres_query {
     struct package_request request;                                 /* must be first: a request is its
@@ -36,7 +43,7 @@ struct postgres_query {
     bool is_abandoned; /* the handler no longer waits: the statement may be skipped */
     bool is_cancelled; /* a cancel request was sent for it */
     bool is_suspect;   /* a cancel request for another statement may have hit this one */
-    bool prepares;
+    enum postgres_prepare_step prepare;
     bool repeats; /* failed, and will be sent again */
     unsigned n_repeats;
     struct postgres_prepared *prepared; /* NULL: not prepared. Belongs to the connection that the statement
@@ -51,6 +58,17 @@ struct postgres_query {
     char error_text[300];
 };
 
+/* Who may use a connection. These states change through conn_use.h. */
+enum postgres_conn_use {
+    POSTGRES_CONN_SHARED,        /* all handlers, while it is up */
+    POSTGRES_CONN_RESERVED,      /* a transaction or a COPY of one handler */
+    POSTGRES_CONN_RESERVED_LAST, /* the same handler, and no other one in this session */
+    POSTGRES_CONN_RETIRED,       /* nobody: it closes after its last statement */
+};
+
+/* Small packets are held back with TCP_CORK until the flush. */
+enum postgres_cork { POSTGRES_CORK_OFF, POSTGRES_CORK_ON, POSTGRES_CORK_UNSUPPORTED };
+
 struct postgres_conn {
     struct package_conn
         base; /* must be first: cast from package_conn. Migrations run in HANDSHAKE, a COPY in EXCLUSIVE */
@@ -58,22 +76,19 @@ struct postgres_conn {
     struct postgres_resolver *hosts; /* of the database */
     PGconn *pg;
     struct mk_watcher *watcher;
-    int fd;        /* watched duplicate of libpq's socket; -1: none */
-    bool has_more; /* up, and output waits until the socket is writable */
-    bool is_held, cannot_hold;
-    bool prepared_now; /* the prepare step of the first sent statement is done */
+    int fd;                  /* watched duplicate of libpq's socket; -1: none */
+    unsigned watched_events; /* MK_WRITABLE: output waits until the socket is writable */
+    enum postgres_cork cork;
     struct postgres_migration migrate;
     unsigned first_host; /* of the attempt */
     struct postgres_prepared_list prepared;
     struct postgres_cancel *cancel; /* cancel request in progress */
-    bool retires;                   /* gets no more statements, and closes after the last one */
+    struct mk_sm use;               /* an enum postgres_conn_use */
     uint64_t retired_ms;            /* time when a read-only server last made it retire; 0: never */
 
     /* Members for the owner, in addition to its struct package_conn_ops. */
-    bool is_reserved; /* reserved by a transaction or a COPY */
-    bool is_changed;  /* the reserving handler changed the session: it must not be reused */
-    void *copying;    /* owner of the COPY; NULL: none, or no longer */
-    void (*on_statement_done)(struct postgres_conn *c);                           /* a statement has ended */
+    void *copying;                                      /* owner of the COPY; NULL: none, or no longer */
+    void (*on_statement_done)(struct postgres_conn *c); /* a statement has ended */
     void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: ignored */
     void *owner;
 };

@@ -9,6 +9,7 @@
 #include <monkey/mem.h>
 
 #include "common/package.h"
+#include "conn_use.h"
 #include "result.h"
 
 enum { CANCEL_AFTER_MS = 100, DEPTH_MAX = 64 };
@@ -21,7 +22,7 @@ static struct postgres_conn *find_available_conn(const struct postgres_pool *b, 
     struct postgres_conn *best = NULL;
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        if (postgres_conn_can_send(c) && !c->is_reserved && c->base.sent.n <= depth &&
+        if (postgres_conn_can_send(c) && c->base.sent.n <= depth &&
             (!best || c->base.sent.n < best->base.sent.n))
             best = c;
     }
@@ -33,7 +34,7 @@ static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        if (!c->is_reserved &&
+        if (!postgres_conn_is_reserved(c) &&
             package_conn_is_in_state(&c->base, PACKAGE_CONN_DOWN)) /* a transaction stays in its session */
             return c;
     }
@@ -107,7 +108,8 @@ static unsigned assign_transactions(struct postgres_pool *b)
         struct postgres_conn *c = find_available_conn(b, 0);
         if (!c)
             return 1;
-        c->is_reserved = package_wait_queue_hand_over(&b->waiting_transactions, c);
+        if (package_wait_queue_hand_over(&b->waiting_transactions, c))
+            postgres_conn_reserve(c);
     }
     return 0;
 }
@@ -354,8 +356,8 @@ static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, st
         message = "this belongs to one connection: use RETURNING, or a transaction";
     if (message)
         return set_error(d, b->settings, result, -EOPNOTSUPP, message);
-    if (conn)
-        conn->is_changed = conn->is_changed || s.changes_session;
+    if (conn && s.changes_session)
+        postgres_conn_retire(conn);
     return 0;
 }
 
@@ -387,7 +389,7 @@ static void end_transaction(struct duda_sql_db *db, void *session, bool over)
     struct postgres_conn *c = session;
     bool is_up = package_conn_is_in_state(&c->base, PACKAGE_CONN_READY),
          has_sent = is_up && c->base.sent.first;
-    c->is_reserved = false;
+    postgres_conn_release(c);
     if (has_sent) /* the handler was cancelled: the server must stop the statement */
         postgres_conn_cancel_running(c);
     if (has_sent || package_conn_is_in_state(&c->base, PACKAGE_CONN_EXCLUSIVE))

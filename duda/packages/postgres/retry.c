@@ -2,6 +2,8 @@
 /* SQLSTATE: appendix A of PostgreSQL's manual. */
 #include "retry.h"
 
+#include "conn_use.h"
+
 enum {
     REPEATS_MAX = 3,
     RETIRE_MS = 1000, /* minimum time between reconnects to a server that stays read-only */
@@ -35,14 +37,14 @@ static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prep
 static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     struct postgres_prepared *p = query->prepared;
-    if (query->prepares && !c->prepared_now) { /* the statement could not be prepared */
+    if (query->prepare == POSTGRES_PREPARE_SENT) { /* the statement could not be prepared */
         p->is_dead = true;
         query->repeats = is_sqlstate_class(state, "42P05");
     } else if (is_sqlstate_class(state, "26")) {
         on_prepared_lost(c, p);
         query->repeats = true;
-    } else if (!query->prepares && may_be_stale(state)) {
-        p->is_dead = p->is_dead || c->is_reserved;
+    } else if (query->prepare == POSTGRES_PREPARE_NONE && may_be_stale(state)) {
+        p->is_dead = p->is_dead || postgres_conn_is_reserved(c);
         query->repeats = true;
     }
 }
@@ -54,7 +56,7 @@ static void retire_conn(struct postgres_conn *c)
     if (c->retired_ms && now - c->retired_ms < RETIRE_MS)
         return;
     c->retired_ms = now;
-    c->retires = true;
+    postgres_conn_retire(c);
 }
 
 /* Outside a transaction, a failed statement had no effect and can be retried. */
@@ -66,7 +68,8 @@ static void decide_by_sqlstate(struct postgres_conn *c, struct postgres_query *q
         query->repeats = true;
     if (is_sqlstate_class(state, "25006"))
         retire_conn(c);
-    if (!query->is_query || !query->on_done || c->is_reserved || query->n_repeats == REPEATS_MAX)
+    if (!query->is_query || !query->on_done || postgres_conn_is_reserved(c) ||
+        query->n_repeats == REPEATS_MAX)
         query->repeats = false;
 }
 

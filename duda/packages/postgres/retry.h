@@ -5,7 +5,7 @@
 
 #include "conn_type.h"
 
-/* Inspects a result of the first query in flight. Sets query->repeats and c->retires. */
+/* Inspects a result of the first query in flight. Sets query->repeats, and may retire the connection. */
 void postgres_retry_decide(struct postgres_conn *c, struct postgres_query *query, const PGresult *result);
 
 #endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may use a connection: all handlers, one handler, or none because it is about to close. */
+#ifndef DUDA_POSTGRES_CONN_USE_H
+#define DUDA_POSTGRES_CONN_USE_H
+
+#include "conn_type.h"
+
+/* May a statement of any handler be sent? */
+bool postgres_conn_can_send(const struct postgres_conn *c);
+bool postgres_conn_is_reserved(const struct postgres_conn *c);
+/* Does it close once it is idle? */
+bool postgres_conn_is_retired(const struct postgres_conn *c);
+/* Reserves a shared connection for a transaction or a COPY. A reservation outlives the loss of the
+ * connection. */
+void postgres_conn_reserve(struct postgres_conn *c);
+void postgres_conn_release(struct postgres_conn *c);
+/* No other handler may use this session: the connection closes after its last statement, or after its
+ * reservation. Does nothing unless it is up. */
+void postgres_conn_retire(struct postgres_conn *c);
+/* The connection closes: its next session is not retired. */
+void postgres_conn_on_close(struct postgres_conn *c);
+
+#endif
