@@ -72,6 +72,13 @@ struct schema_writer {
     struct dev_json_schemas *named; /* NULL: all schemas are written inline */
 };
 
+/* The schema that accepts any value. */
+static void write_any(struct mk_json_writer *w)
+{
+    mk_json_begin_object(w);
+    mk_json_end_object(w);
+}
+
 static void write_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth);
 
 static void write_integer(struct mk_json_writer *w, const struct duda_schema_field *m)
@@ -120,7 +127,7 @@ static void write_field_type(const struct schema_writer *w, const struct duda_sc
         break;
     case DUDA_KIND_JSON_RAW:
     default:
-        mk_json_raw(json, MK_STR("{}"));
+        write_any(json);
         break;
     }
 }
@@ -227,7 +234,7 @@ static void write_object(const struct schema_writer *w, const struct duda_schema
 static void write_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
 {
     if (!shape || depth > DEPTH_MAX)
-        mk_json_raw(w->json, MK_STR("{}"));
+        write_any(w->json);
     else if (!write_reference(w, shape))
         write_object(w, shape, depth);
 }

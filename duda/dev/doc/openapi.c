@@ -94,6 +94,12 @@ static void write_media_type(struct openapi_writer *w, const char *type, const s
     mk_json_end_object(w->json);
 }
 
+static void write_empty_object(struct mk_json_writer *w)
+{
+    mk_json_begin_object(w);
+    mk_json_end_object(w);
+}
+
 /* If the route declares no request body, clients may send anything. */
 static void write_request_body(struct openapi_writer *w, const struct duda_route *line, const char *method)
 {
@@ -111,12 +117,28 @@ static void write_request_body(struct openapi_writer *w, const struct duda_route
         write_media_type(w, "multipart/form-data", line->form, false);
     }
     for (size_t i = 0; !line->request_body && !line->form && i < MK_LEN(any); i++)
-        mk_json_raw(mk_json_key(w->json, any[i]), MK_STR("{}"));
+        write_empty_object(mk_json_key(w->json, any[i]));
     mk_json_end_object(w->json);
     mk_json_end_object(w->json);
 }
 
 /* ---- Responses ---- */
+
+static void write_problem_media_type(struct mk_json_writer *w)
+{
+    mk_json_begin_object(mk_json_key(w, "application/problem+json"));
+    mk_json_begin_object(mk_json_key(w, "schema"));
+    mk_json_cstr(mk_json_key(w, "$ref"), "#/components/schemas/Problem");
+    mk_json_end_object(w);
+    mk_json_end_object(w);
+}
+
+static void write_default_response(struct mk_json_writer *w)
+{
+    mk_json_begin_object(mk_json_key(w, "default"));
+    mk_json_cstr(mk_json_key(w, "description"), "What the handler says.");
+    mk_json_end_object(w);
+}
 
 static void write_response(struct openapi_writer *w, const struct duda_route *line, unsigned status,
                            bool is_problem)
@@ -136,8 +158,7 @@ static void write_response(struct openapi_writer *w, const struct duda_route *li
     if (has_content)
         write_media_type(w, "application/json", line->response_body, line->response_is_list);
     else if (is_problem)
-        mk_json_raw(mk_json_key(w->json, "application/problem+json"),
-                    MK_STR("{\"schema\":{\"$ref\":\"#/components/schemas/Problem\"}}"));
+        write_problem_media_type(w->json);
     if (has_content || is_problem)
         mk_json_end_object(w->json);
     mk_json_end_object(w->json);
@@ -157,7 +178,7 @@ static void write_responses(struct openapi_writer *w, const struct duda_route *l
             write_response(w, line, (unsigned)status, false);
     }
     if (w->n_statuses == 0)
-        mk_json_raw(mk_json_key(w->json, "default"), MK_STR("{\"description\":\"What the handler says.\"}"));
+        write_default_response(w->json);
     bool has_default = w->n_statuses == 0;
     for (size_t i = 0; !has_default && line->query && i < MK_LEN(of_query); i++)
         write_response(w, line, of_query[i], true);
@@ -304,13 +325,44 @@ static void write_path_once(const struct dev_route *r, void *ctx)
 
 /* ---- The document ---- */
 
-static const char problem[] =
-    "{\"type\":\"object\",\"description\":\"RFC 9457\",\"properties\":{"
-    "\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
-    "\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"detail\":{\"type\":"
-    "\"string\"},"
-    "\"pointer\":{\"type\":\"string\"},\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"}}}}}"
-    "}";
+static void begin_type(struct mk_json_writer *w, const char *name, const char *type)
+{
+    mk_json_begin_object(mk_json_key(w, name));
+    mk_json_cstr(mk_json_key(w, "type"), type);
+}
+
+static void write_property(struct mk_json_writer *w, const char *name, const char *type)
+{
+    begin_type(w, name, type);
+    mk_json_end_object(w);
+}
+
+static void write_problem_errors(struct mk_json_writer *w)
+{
+    begin_type(w, "errors", "array");
+    begin_type(w, "items", "object");
+    mk_json_begin_object(mk_json_key(w, "properties"));
+    write_property(w, "detail", "string");
+    write_property(w, "pointer", "string");
+    write_property(w, "line", "integer");
+    write_property(w, "column", "integer");
+    mk_json_end_object(w);
+    mk_json_end_object(w);
+    mk_json_end_object(w);
+}
+
+static void write_problem_schema(struct mk_json_writer *w)
+{
+    begin_type(w, "Problem", "object");
+    mk_json_cstr(mk_json_key(w, "description"), "RFC 9457");
+    mk_json_begin_object(mk_json_key(w, "properties"));
+    write_property(w, "title", "string");
+    write_property(w, "status", "integer");
+    write_property(w, "detail", "string");
+    write_problem_errors(w);
+    mk_json_end_object(w);
+    mk_json_end_object(w);
+}
 
 struct tags {
     struct mk_json_writer *json;
@@ -362,7 +414,7 @@ static void write_components(struct mk_json_writer *w, struct dev_json_schemas *
     mk_json_newline(w);
     mk_json_begin_object(mk_json_key(w, "components"));
     mk_json_begin_object(mk_json_key(w, "schemas"));
-    mk_json_raw(mk_json_key(w, "Problem"), mk_str_from_c(problem));
+    write_problem_schema(w);
     dev_json_schema_write_components(w, named);
     mk_json_end_object(w);
     mk_json_end_object(w);

@@ -118,7 +118,11 @@ MK_API void duda_jwt_key_free(struct duda_jwt_key *key);
  * Writes a signed JWT (RFC 7519) with these claims, a JSON object as text. Returns 0; -EINVAL: the claims are
  * not an object, or the key is a public key; -EMSGSIZE: the claims exceed 16 KB; -ENOMEM.
  *
- *     mk_buf_addf(&claims, "{\"sub\":\"ana\",\"exp\":%lld}", (long long)mk_worker_now(worker) + 3600);
+ *     struct mk_json_writer w = mk_json_writer_to(&claims); // monkey/json.h
+ *     mk_json_begin_object(&w);
+ *     mk_json_cstr(mk_json_key(&w, "sub"), "ana");
+ *     mk_json_int(mk_json_key(&w, "exp"), mk_worker_now(worker) + 3600);
+ *     mk_json_end_object(&w);
  *     int e = duda_jwt_sign(&token, key, mk_buf_str(&claims));
  */
 MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims) MK_API_MUST_USE;

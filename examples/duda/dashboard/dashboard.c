@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page that shows the state of this machine, updated twice a second by server-sent events. */
 #include <duda.h>
+#include <monkey/json.h>
 #include <sys/sysinfo.h>
 
 enum { PAUSE_MS = 500 };
@@ -21,12 +22,19 @@ static int show(struct duda_ctx *d)
 
 static mk_str state(struct duda_ctx *d)
 {
+    char buf[128];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct mk_json_writer w = mk_json_writer_to(&text);
     struct sysinfo info;
     if (sysinfo(&info) < 0)
         return MK_STR("{}");
-    double load = (double)info.loads[0] / (1 << SI_LOAD_SHIFT);
-    unsigned long long mb = (unsigned long long)info.freeram * info.mem_unit >> 20;
-    return duda_sprintf(d, "{\"up\":%ld,\"load\":\"%.2f\",\"free\":%llu}", info.uptime, load, mb);
+    mk_json_begin_object(&w);
+    mk_json_int(mk_json_key(&w, "up"), info.uptime);
+    mk_json_string(mk_json_key(&w, "load"),
+                   duda_sprintf(d, "%.2f", (double)info.loads[0] / (1 << SI_LOAD_SHIFT)));
+    mk_json_uint(mk_json_key(&w, "free"), (uint64_t)info.freeram * info.mem_unit >> 20);
+    mk_json_end_object(&w);
+    return duda_strdup(d, mk_buf_str(&text));
 }
 
 /* Runs until the client disconnects: duda_sse_send() or duda_sleep() then returns -ECANCELED. */
