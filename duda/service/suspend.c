@@ -38,8 +38,33 @@ static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda
     return *at ? at : NULL;
 }
 
-int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+/* Below `frame`, which belongs to the running function, the stack belongs to functions that have returned: does an active
+ * wait lie there? */
+static inline bool has_wait_of_returned_function(const struct duda_ctx *d, const void *frame)
 {
+    const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
+    const char *low = stack ? stack->low : NULL, *at = frame;
+    if (!stack || at < low || at >= low + stack->size)
+        return false;
+    const struct duda_wait *w = d->waits;
+    while (w && ((const char *)w < low || (const char *)w >= at))
+        w = w->outer;
+    return w;
+}
+
+#ifdef NDEBUG
+#define ASSERT_NO_WAIT_OUTLIVES_ITS_FUNCTION(d) ((void)0)
+#define KEEPS_FRAME
+#else
+#define ASSERT_NO_WAIT_OUTLIVES_ITS_FUNCTION(d)                                                              \
+    assert(!has_wait_of_returned_function(d, __builtin_frame_address(0)) &&                                  \
+           "a function returned during its wait")
+#define KEEPS_FRAME __attribute__((noinline)) /* its frame is below those of its callers */
+#endif
+
+KEEPS_FRAME int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+{
+    ASSERT_NO_WAIT_OUTLIVES_ITS_FUNCTION(d);
     if (find_wait(d, w)) {
         assert(false && "duda_wait_end() is missing");
         return -EINVAL;
@@ -68,11 +93,12 @@ static int reject_ended_wait(struct duda_wait *w)
     return duda_suspend(w->d);
 }
 
-int duda_wait_suspend(struct duda_wait *w)
+KEEPS_FRAME int duda_wait_suspend(struct duda_wait *w)
 {
     int e = 0;
     if (!w->is_active)
         return reject_ended_wait(w);
+    ASSERT_NO_WAIT_OUTLIVES_ITS_FUNCTION(w->d);
     while (!w->is_woken && !e)
         e = duda_suspend(w->d);
     if (!w->is_woken) {

@@ -370,6 +370,45 @@ static void return_with_a_wait(void)
     check_waits();
 }
 
+static __attribute__((noinline)) void leave_a_wait_in_own_frame(void)
+{
+    struct question q;
+    results[0] = duda_wait_begin(&d, &q.wait, NULL);
+}
+
+static void wait_after_a_left_wait(void)
+{
+    struct question q;
+    leave_a_wait_in_own_frame();
+    results[1] = duda_wait_begin(&d, &q.wait, NULL);
+    duda_wait_end(&q.wait);
+}
+
+static void wait_longer_than_a_function(void)
+{
+    (void)start(wait_after_a_left_wait);
+}
+
+static __attribute__((noinline)) void wait_in_own_frame(void)
+{
+    struct question q;
+    results[1] = duda_wait_begin(&d, &q.wait, NULL);
+    duda_wait_end(&q.wait);
+}
+
+static void wait_in_called_function(void)
+{
+    struct question q;
+    results[0] = duda_wait_begin(&d, &q.wait, NULL);
+    wait_in_own_frame();
+    duda_wait_end(&q.wait);
+}
+
+static void wait_in_nested_functions(void)
+{
+    (void)start(wait_in_called_function);
+}
+
 static void begin_it_twice(void)
 {
     struct question q;
@@ -426,6 +465,8 @@ static void suspend_misuse_of_waits_aborts(void **state)
     assert_true(aborts(return_with_a_wait));
     assert_true(aborts(begin_a_wait_twice));
     assert_true(aborts(end_waits_out_of_order));
+    assert_true(aborts(wait_longer_than_a_function));
+    assert_false(aborts(wait_in_nested_functions));
     assert_false(aborts(return_without_a_wait));
 }
 
