@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/assert.h"
-#include "unit/duda/pool.h"
+#include "unit/duda/test_allocator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

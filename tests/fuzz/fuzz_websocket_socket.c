@@ -9,7 +9,7 @@
 #define assert_int_equal(a, b) MK_ASSERT((a) == (b))
 #define assert_ptr_equal(a, b) MK_ASSERT((a) == (b))
 
-#include "unit/websocket/actor.h"
+#include "unit/websocket/echo_owner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,43 +22,44 @@ struct result {
 };
 
 static const struct mk_websocket_options kinds[] = {
-    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .message_max = 2000, .frame_max = 1000, .queue_max = 500},
-    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .message_max = 2000, .flags = MK_WEBSOCKET_COMPRESS},
-    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .message_max = 2000, .queue_max = 500, .compress_min = 1,
+    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .message_max = 2000, .frame_max = 1000, .queue_max = 500},
+    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .message_max = 2000, .flags = MK_WEBSOCKET_COMPRESS},
+    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .message_max = 2000, .queue_max = 500, .compress_min = 1,
      .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT},
 };
 
 static void arrive(size_t size, size_t takes)
 {
-    while (world.request.arrived <= world.request.in.len && !world.is_over) {
+    while (fixture.request.arrived <= fixture.request.in.len && !fixture.is_over) {
         if (takes)
-            world.takes = takes;
-        world_arrive(size);
+            fixture.takes = takes;
+        ws_fixture_deliver(size);
     }
-    world.takes = SIZE_MAX;
-    world_settle();
+    fixture.takes = SIZE_MAX;
+    ws_fixture_run();
 }
 
 static struct result play(unsigned kind, mk_str in, int in_end, size_t size, size_t takes)
 {
-    world_init();
-    actor_init();
-    world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate; client_max_window_bits"));
-    world.request.in = in;
-    world.request.in_end = in_end;
-    MK_ASSERT(actor_open(&kinds[kind]) == 0);
+    ws_fixture_init();
+    owner_init();
+    ws_fixture_add_field(MK_STR("Sec-WebSocket-Extensions"),
+                         MK_STR("permessage-deflate; client_max_window_bits"));
+    fixture.request.in = in;
+    fixture.request.in_end = in_end;
+    MK_ASSERT(owner_open(&kinds[kind]) == 0);
     arrive(size, takes);
-    if (!world.is_over && in_end == -EAGAIN) {
-        MK_ASSERT(mk_websocket_close(actor.socket, 1000, MK_STR_NULL) != -EINVAL);
-        world_settle();
-        world_pass(6000);
+    if (!fixture.is_over && in_end == -EAGAIN) {
+        MK_ASSERT(mk_websocket_close(owner.socket, 1000, MK_STR_NULL) != -EINVAL);
+        ws_fixture_run();
+        ws_fixture_advance(6000);
     }
-    MK_ASSERT(world.is_over);
-    struct result r = {.heard = actor.heard, .out = world.out, .code = actor.code};
-    memcpy(r.reason, actor.reason, sizeof r.reason);
-    world.out = mk_buf_growing(1);
-    world_fini();
-    MK_ASSERT(actor.n_closes == 1);
+    MK_ASSERT(fixture.is_over);
+    struct result r = {.heard = owner.received, .out = fixture.out, .code = owner.code};
+    memcpy(r.reason, owner.reason, sizeof r.reason);
+    fixture.out = mk_buf_growing(1);
+    ws_fixture_fini();
+    MK_ASSERT(owner.n_closes == 1);
     return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
 
-#include "unit/death.h"
+#include "unit/child.h"
 
 static void die(void *ctx)
 {
@@ -22,7 +22,7 @@ static void assert_false_condition_aborts_with_its_location(void **state)
 {
     (void)state;
     char said[512];
-    int status = watch_it_die(die, NULL, said, sizeof said);
+    int status = run_in_dying_child(die, NULL, said, sizeof said);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
     assert_non_null(strstr(said, "monkey: bug: one == 2 is not true ("));

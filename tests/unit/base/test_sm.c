@@ -2,7 +2,7 @@
 #include <monkey/sm.h>
 #include <stdio.h>
 
-#include "unit/death.h"
+#include "unit/child.h"
 
 enum door_state { SHUT, OPEN, LOCKED, GONE, STATES };
 
@@ -83,7 +83,7 @@ static void sm_disallowed_move_aborts(void **state)
             mk_sm_init(&d.state, &machine, from);
             bool may = states.next[from] & MK_SM_TO(to);
             assert_int_equal(mk_sm_may(&d.state, &machine, to), may);
-            int status = watch_it_die(moves[to], &d, said, sizeof said);
+            int status = run_in_dying_child(moves[to], &d, said, sizeof said);
             assert_int_equal(status == 0, may);
             snprintf(expected, sizeof expected, "door: %s may become %s; ", states.names[from],
                      states.names[to]);
@@ -114,10 +114,10 @@ static void sm_invariant_is_checked_before_and_after_a_move(void **state)
 {
     (void)state;
     struct door d = {0};
-    assert_bug(move_without_its_key, &d,
-               "door, locked: it has a key; its last moves: shut locked is not true");
-    assert_bug(move_when_its_key_is_lost, &d,
-               "door, locked: it has a key; its last moves: shut locked is not true");
+    assert_aborts(move_without_its_key, &d,
+                  "door, locked: it has a key; its last moves: shut locked is not true");
+    assert_aborts(move_when_its_key_is_lost, &d,
+                  "door, locked: it has a key; its last moves: shut locked is not true");
 }
 
 static void move_from_nowhere(void *ctx)
@@ -131,7 +131,7 @@ static void sm_invalid_state_aborts(void **state)
 {
     (void)state;
     struct door d = {0};
-    assert_bug(move_from_nowhere, &d, "door, ?: it has a state");
+    assert_aborts(move_from_nowhere, &d, "door, ?: it has a state");
 }
 
 static void sm_failure_shows_the_last_moves_of_the_object(void **state)
@@ -147,7 +147,8 @@ static void sm_failure_shows_the_last_moves_of_the_object(void **state)
     static const struct mk_sm_machine gate = {"gate", &states, STATES, NULL};
     struct mk_sm *same = &d.state;
     mk_sm_trace(same, &gate, LOCKED); /* a move of another object at the same address */
-    assert_bug(move_open, &d, "door: gone may become open; its last moves: shut open shut gone is not true");
+    assert_aborts(move_open, &d,
+                  "door: gone may become open; its last moves: shut open shut gone is not true");
 }
 
 static void sm_failure_shows_at_most_16_moves(void **state)
@@ -158,7 +159,7 @@ static void sm_failure_shows_at_most_16_moves(void **state)
         move(&d, OPEN);
     move(&d, SHUT);
     move(&d, GONE);
-    assert_bug(
+    assert_aborts(
         move_shut, &d,
         "its last moves: open open open open open open open open open open open open open open shut gone is");
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/bind.h"
 
+#include "unit/conf/fixture.h"
 #include "unit/conf/sample.h"
-#include "unit/conf/world.h"
 
-static struct world w;
+static struct conf_fixture w;
 static struct sample s;
 
 static void setup(void)
 {
-    world_setup(&w);
+    conf_fixture_setup(&w);
     memset(&s, 0, sizeof s);
 }
 
@@ -18,14 +18,14 @@ static mk_err bind(const struct mk_conf_table *table, const char *text)
 {
     w.tree = (struct mk_conf_tree){0};
     mk_conf_report_init(&w.report, &w.arena);
-    assert_int_equal(world_read_text(&w, text), 0);
+    assert_int_equal(conf_fixture_read_text(&w, text), 0);
     return mk_conf_bind(table, w.tree.first, &s, &w.arena, &w.report);
 }
 
 static void expect_problems(const char *text, const char *problems)
 {
     mk_err err = bind(&sample_table, text);
-    assert_str(world_problems(&w), problems);
+    assert_str(conf_fixture_problems(&w), problems);
     assert_int_equal(err, w.report.n_errors ? -EINVAL : 0);
 }
 
@@ -182,7 +182,7 @@ static void conf_bind_repeated_key_names_the_other_file(void **state)
     assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &one));
     assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &two));
     assert_int_equal(mk_conf_bind_without_defaults(&sample_table, section, &s, &w.arena, &w.report), -EINVAL);
-    assert_str(world_problems(&w), "b:2:0: error: `Level` is already set in a:7\n");
+    assert_str(conf_fixture_problems(&w), "b:2:0: error: `Level` is already set in a:7\n");
 }
 
 static void conf_bind_too_long_list_is_reported(void **state)
@@ -192,7 +192,7 @@ static void conf_bind_too_long_list_is_reported(void **state)
     for (size_t i = strlen(text), n = 0; n < 41; n++, i += 2)
         memcpy(text + i, "a ", 3);
     assert_int_equal(bind(&sample_table, text), -EINVAL);
-    assert_true(mk_str_ends(world_problems(&w), MK_STR("` is too long: expected up to 40 words\n")));
+    assert_true(mk_str_ends(conf_fixture_problems(&w), MK_STR("` is too long: expected up to 40 words\n")));
 }
 
 static void conf_bind_deprecated_names_work(void **state)
@@ -212,15 +212,16 @@ static void conf_bind_missing_required_key_is_reported(void **state)
     expect_problems("[OTHER]\n[SERVER]\n", "t.conf:1:1: error: [SERVER] must have `DocumentRoot`\n");
     mk_conf_report_init(&w.report, &w.arena);
     assert_int_equal(mk_conf_bind(&sample_table, NULL, &s, &w.arena, &w.report), -EINVAL);
-    assert_str(world_problems(&w), ":0:0: error: [SERVER] must have `DocumentRoot`\n");
+    assert_str(conf_fixture_problems(&w), ":0:0: error: [SERVER] must have `DocumentRoot`\n");
     assert_int_equal(s.timeout_ms, 15000);
 }
 
 static void conf_bind_invalid_value_is_reported_once(void **state)
 {
     (void)state;
-    assert_int_equal(world_read_text(&w, "[SERVER]\n    DocumentRoot ${X}\n    Timeout ${X}\n    FDT ${X}\n"),
-                     -EINVAL);
+    assert_int_equal(
+        conf_fixture_read_text(&w, "[SERVER]\n    DocumentRoot ${X}\n    Timeout ${X}\n    FDT ${X}\n"),
+        -EINVAL);
     assert_int_equal(w.report.n_errors, 3);
     assert_int_equal(mk_conf_bind(&sample_table, w.tree.first, &s, &w.arena, &w.report), 0);
     assert_int_equal(w.report.n_errors, 3);
@@ -232,7 +233,7 @@ static void conf_bind_without_defaults_keeps_inherited_values(void **state)
     (void)state;
     expect_problems("[SERVER]\n DocumentRoot /srv\n Timeout 3\n ServerName a b\n Port 1\n Port 2\n", "");
     w.tree = (struct mk_conf_tree){0};
-    assert_int_equal(world_read_text(&w, "[X]\n Timeout 4\n ServerName c\n Port 3\n Workers 3\n"), 0);
+    assert_int_equal(conf_fixture_read_text(&w, "[X]\n Timeout 4\n ServerName c\n Port 3\n Workers 3\n"), 0);
     struct sample over = s;
     assert_int_equal(mk_conf_bind_without_defaults(&sample_table, w.tree.first, &over, &w.arena, &w.report),
                      0);
@@ -257,13 +258,13 @@ static void conf_bind_free_entries_call_their_function(void **state)
     assert_str(s.values[1], "php a b");
     memset(&s, 0, sizeof s);
     assert_int_equal(bind(&route_table, "[ROUTES]\n    /a\n    !b c\n    /d e\n"), -EINVAL);
-    assert_str(world_problems(&w), "t.conf:2:7: error: `/a` has no value: expected pattern handler\n"
-                                   "t.conf:3:5: error: `!b` is no pattern\n");
+    assert_str(conf_fixture_problems(&w), "t.conf:2:7: error: `/a` has no value: expected pattern handler\n"
+                                          "t.conf:3:5: error: `!b` is no pattern\n");
     assert_int_equal(s.n_pairs, 1);
     assert_str(s.root, "static");
     w.tree = (struct mk_conf_tree){0};
     mk_conf_report_init(&w.report, &w.arena);
-    assert_int_equal(world_read_text(&w, "[ROUTES]\n    /a ${X}\n"), -EINVAL);
+    assert_int_equal(conf_fixture_read_text(&w, "[ROUTES]\n    /a ${X}\n"), -EINVAL);
     assert_int_equal(mk_conf_bind(&route_table, w.tree.first, &s, &w.arena, &w.report), 0);
     assert_int_equal(w.report.n_errors, 1);
 }
@@ -279,7 +280,7 @@ static void conf_bind_wrong_default_is_reported(void **state)
     const struct mk_conf_table table = {.section = "T", .keys = keys, .n = 1};
     mk_conf_report_init(&w.report, &w.arena);
     assert_int_equal(mk_conf_bind(&table, NULL, &s, &w.arena, &w.report), -EINVAL);
-    assert_str(world_problems(&w),
+    assert_str(conf_fixture_problems(&w),
                "default of Mode in [T]:0:0: error: expected one of Drop, Resist, TooBusy, not `x`\n");
 }
 

@@ -6,10 +6,10 @@
 #include "conf/path.h"
 #include "conf/print.h"
 #include "conf/reference.h"
+#include "unit/conf/fixture.h"
 #include "unit/conf/sample.h"
-#include "unit/conf/world.h"
 
-static const struct world_file files[] = {
+static const struct conf_file files[] = {
     {"m.conf",
      "@SET A one two\n[SERVER]\n DocumentRoot \"a \\\"b\\\" \\\\\"\n Title ${A}\n"
      " ServerName a b c \"d \\\"e\" ${A}\n Host f g h i j k l m n o p q r s t u v w x y z\n Port 1\n"
@@ -19,7 +19,7 @@ static const struct world_file files[] = {
     {"b", "@SET B ${A}${A}\n[ROUTES]\n /e ${B}${B}${B}${B}\n"},
     {NULL, NULL},
 };
-static const struct world_file bad_files[] = {
+static const struct conf_file bad_files[] = {
     {"m.conf", "[SERVER]\n DocumentRoot ${X}\n Timeut 3\n Timeout 3d\n FDT\n[SERVR]\n@INCLUDE "
                "m.conf\n@INCLUDE x\n k v\n"},
     {NULL, NULL},
@@ -29,7 +29,7 @@ static const struct mk_conf_table *const tables[] = {&sample_table, &route_table
 /* Allocated first, so that over all tests the arena's blocks end at each of its allocations. */
 static size_t padding;
 
-static bool print_all(const struct sample *server, const struct sample *routes, struct world *w)
+static bool print_all(const struct sample *server, const struct sample *routes, struct conf_fixture *w)
 {
     struct mk_buf out = mk_buf_growing(1 << 20);
     mk_conf_print_section(&sample_table, server, &out);
@@ -41,11 +41,11 @@ static bool print_all(const struct sample *server, const struct sample *routes, 
     return ok;
 }
 
-static bool use_all(const struct world_file *all, mk_err expected)
+static bool use_all(const struct conf_file *all, mk_err expected)
 {
-    struct world w;
+    struct conf_fixture w;
     struct sample server = {0}, routes = {0};
-    world_init(&w, all, NULL);
+    conf_fixture_init(&w, all, NULL);
     bool ok = !padding || mk_arena_alloc(&w.arena, padding);
     mk_err err[4];
     err[0] = mk_conf_read_file(&w.tree, &w.arena, &w.io, MK_STR("m.conf"), &w.report);
@@ -60,7 +60,7 @@ static bool use_all(const struct world_file *all, mk_err expected)
         ok = ok && err[i] != -ENOMEM;
     }
     ok = print_all(&server, &routes, &w) && ok;
-    world_fini(&w);
+    conf_fixture_fini(&w);
     return ok;
 }
 

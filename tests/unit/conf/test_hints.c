@@ -4,8 +4,8 @@
 #include "conf/check.h"
 #include "conf/suggest.h"
 
+#include "unit/conf/fixture.h"
 #include "unit/conf/sample.h"
-#include "unit/conf/world.h"
 
 enum { MISTAKES = 5 * MK_CONF_REPORT_MAX };
 
@@ -25,12 +25,12 @@ void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate)
     tries++;
 }
 
-static struct world w;
+static struct conf_fixture w;
 static char text[MISTAKES * 64];
 
 static void setup(void)
 {
-    world_setup(&w);
+    conf_fixture_setup(&w);
     searches = tries = 0;
 }
 
@@ -50,7 +50,7 @@ static void conf_hints_of_unknown_keys_are_limited(void **state)
 {
     (void)state;
     struct sample s = {0};
-    assert_int_equal(world_read_text(&w, mistakes("[SAMPLE]\n", "    Unknown", " 1")), 0);
+    assert_int_equal(conf_fixture_read_text(&w, mistakes("[SAMPLE]\n", "    Unknown", " 1")), 0);
     assert_int_equal(mk_conf_bind(&sample_table, w.tree.first, &s, &w.arena, &w.report), -EINVAL);
     assert_true(w.report.n_errors >= MISTAKES); /* plus the required keys of [SAMPLE] */
     assert_in_range(searches, MK_CONF_REPORT_MAX, MK_CONF_REPORT_MAX + sample_table.n); /* defaults */
@@ -60,7 +60,7 @@ static void conf_hints_of_unknown_sections_are_limited(void **state)
 {
     (void)state;
     const struct mk_conf_table *tables[] = {&sample_table};
-    assert_int_equal(world_read_text(&w, mistakes("", "[UNKNOWN", "]\n    Key 1")), 0);
+    assert_int_equal(conf_fixture_read_text(&w, mistakes("", "[UNKNOWN", "]\n    Key 1")), 0);
     assert_int_equal(mk_conf_check_sections(&w.tree, tables, 1, &w.report), -EINVAL);
     assert_int_equal(w.report.n_errors, MISTAKES);
     assert_int_equal(tries, MK_CONF_REPORT_MAX);
@@ -69,7 +69,7 @@ static void conf_hints_of_unknown_sections_are_limited(void **state)
 static void conf_hints_of_unknown_variables_are_limited(void **state)
 {
     (void)state;
-    assert_int_equal(world_read_text(&w, mistakes("[SAMPLE]\n", "    Key ${UNKNOWN", "}")), -EINVAL);
+    assert_int_equal(conf_fixture_read_text(&w, mistakes("[SAMPLE]\n", "    Key ${UNKNOWN", "}")), -EINVAL);
     assert_int_equal(w.report.n_errors, MISTAKES);
     assert_in_range(searches, MK_CONF_REPORT_MAX, MK_CONF_REPORT_MAX + sample_table.n); /* defaults */
 }

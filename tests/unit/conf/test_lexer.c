@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/lexer.h"
 
-#include "unit/conf/world.h"
+#include "unit/conf/fixture.h"
 
 static void expect(const char *text, const char *tree, const char *problems)
 {
-    world_expect(NULL, NULL, text, tree, problems);
+    conf_fixture_expect(NULL, NULL, text, tree, problems);
 }
 
 static void conf_lexer_keeps_sections_and_entries_in_order(void **state)
@@ -41,9 +41,9 @@ static void conf_lexer_accepts_comments_dashes_and_line_ends(void **state)
 static void conf_lexer_positions_are_exact(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, NULL, NULL);
-    assert_int_equal(world_read_text(&w, "\n[A]\n    Key   one two\n\tx\n"), -EINVAL);
+    struct conf_fixture w;
+    conf_fixture_init(&w, NULL, NULL);
+    assert_int_equal(conf_fixture_read_text(&w, "\n[A]\n    Key   one two\n\tx\n"), -EINVAL);
     const struct mk_conf_section *s = w.tree.first;
     assert_int_equal(s->at.line, 2);
     assert_int_equal(s->at.column, 1);
@@ -54,7 +54,7 @@ static void conf_lexer_positions_are_exact(void **state)
     assert_int_equal(e->value_column, 11);
     assert_str(e->at.source, "    Key   one two");
     assert_int_equal(e->next->value_column, 3);
-    world_fini(&w);
+    conf_fixture_fini(&w);
 }
 
 static void conf_lexer_requires_one_indent_per_file(void **state)
@@ -113,14 +113,14 @@ static void conf_lexer_control_bytes_are_reported(void **state)
            "t.conf:2:8: error: control byte 0x1b: only printable text and tabs are allowed\n"
            "t.conf:3:7: error: control byte 0x7f: only printable text and tabs are allowed\n"
            "t.conf:4:8: error: control byte 0x0d: only printable text and tabs are allowed\n");
-    struct world w;
-    world_init(&w, NULL, NULL);
+    struct conf_fixture w;
+    conf_fixture_init(&w, NULL, NULL);
     mk_str text = MK_STR("[A]\n    k a\0b\n    l 1\n");
     assert_int_equal(mk_conf_read_text(&w.tree, &w.arena, &w.io, MK_STR("t"), text, &w.report), -EINVAL);
-    assert_str(world_problems(&w),
+    assert_str(conf_fixture_problems(&w),
                "t:2:8: error: control byte 0x00: only printable text and tabs are allowed\n");
-    assert_str(world_tree(&w), "[A] l=1");
-    world_fini(&w);
+    assert_str(conf_fixture_tree(&w), "[A] l=1");
+    conf_fixture_fini(&w);
 }
 
 static void conf_lexer_long_lines_are_rejected(void **state)
@@ -129,31 +129,31 @@ static void conf_lexer_long_lines_are_rejected(void **state)
     static char text[MK_CONF_LINE_MAX + 100];
     memcpy(text, "[A]\n k ", 7);
     memset(text + 7, 'x', MK_CONF_LINE_MAX - 3);
-    struct world w;
-    world_init(&w, NULL, NULL);
-    assert_int_equal(world_read_text(&w, text), 0);
+    struct conf_fixture w;
+    conf_fixture_init(&w, NULL, NULL);
+    assert_int_equal(conf_fixture_read_text(&w, text), 0);
     assert_int_equal(w.tree.first->first->value.len, MK_CONF_LINE_MAX - 3);
     text[7 + MK_CONF_LINE_MAX - 3] = 'x';
     memcpy(text + 7 + MK_CONF_LINE_MAX - 2, "\n l v\n", 6);
     w.tree = (struct mk_conf_tree){0};
-    assert_int_equal(world_read_text(&w, text), -EINVAL);
-    assert_str(world_problems(&w), "t.conf:2:0: error: the line has 65537 bytes: 65536 are allowed\n");
-    assert_str(world_tree(&w), "[A] l=v");
-    world_fini(&w);
+    assert_int_equal(conf_fixture_read_text(&w, text), -EINVAL);
+    assert_str(conf_fixture_problems(&w), "t.conf:2:0: error: the line has 65537 bytes: 65536 are allowed\n");
+    assert_str(conf_fixture_tree(&w), "[A] l=v");
+    conf_fixture_fini(&w);
 }
 
 static void conf_lexer_many_mistakes_are_limited(void **state)
 {
     (void)state;
-    struct world w;
+    struct conf_fixture w;
     static char text[300 * 2 + 1];
     for (size_t i = 0; i < 300; i++)
         memcpy(text + 2 * i, "x\n", 2);
-    world_init(&w, NULL, NULL);
-    assert_int_equal(world_read_text(&w, text), -EINVAL);
+    conf_fixture_init(&w, NULL, NULL);
+    assert_int_equal(conf_fixture_read_text(&w, text), -EINVAL);
     assert_int_equal(w.report.n_kept, MK_CONF_REPORT_MAX);
     assert_int_equal(w.report.n_errors, 300);
-    world_fini(&w);
+    conf_fixture_fini(&w);
 }
 
 int main(void)

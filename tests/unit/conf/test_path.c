@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/path.h"
 
-#include "unit/conf/world.h"
+#include "unit/conf/fixture.h"
 
 static void join(const char *from, const char *path, const char *expected)
 {
@@ -40,10 +40,10 @@ static void conf_path_with_wildcards_is_a_pattern(void **state)
 static void conf_path_glob_skips_hidden_and_backup_files(void **state)
 {
     (void)state;
-    const struct world_file files[] = {{"a/.x", ""}, {"a/y~", ""}, {"a/b", ""}, {"a/a", ""}, {NULL, NULL}};
-    struct world w;
+    const struct conf_file files[] = {{"a/.x", ""}, {"a/y~", ""}, {"a/b", ""}, {"a/a", ""}, {NULL, NULL}};
+    struct conf_fixture w;
     struct mk_conf_path_list list;
-    world_init(&w, files, NULL);
+    conf_fixture_init(&w, files, NULL);
     assert_int_equal(mk_conf_path_glob(&w.arena, &w.io, MK_STR("a/*"), &list), 0);
     assert_int_equal(list.n, 2);
     assert_str(list.v[0], "a/a");
@@ -54,7 +54,7 @@ static void conf_path_glob_skips_hidden_and_backup_files(void **state)
     assert_int_equal(list.n, 1);
     assert_int_equal(mk_conf_path_glob(&w.arena, &w.io, MK_STR("b/*"), &list), 0);
     assert_int_equal(list.n, 0);
-    world_fini(&w);
+    conf_fixture_fini(&w);
 }
 
 static mk_err find_endless(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data)

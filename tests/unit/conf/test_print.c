@@ -3,15 +3,15 @@
 
 #include <stdio.h>
 
+#include "unit/conf/fixture.h"
 #include "unit/conf/sample.h"
-#include "unit/conf/world.h"
 
-static struct world w;
+static struct conf_fixture w;
 
 static int setup(void **state)
 {
     (void)state;
-    world_setup(&w);
+    conf_fixture_setup(&w);
     return 0;
 }
 
@@ -22,7 +22,7 @@ static void read_and_bind(const struct mk_conf_table *table, mk_str text, struct
     mk_err err = mk_conf_read_text(&w.tree, &w.arena, &w.io, MK_STR("t.conf"), text, &w.report);
     if (!err)
         err = mk_conf_bind(table, w.tree.first, s, &w.arena, &w.report);
-    assert_str(world_problems(&w), "");
+    assert_str(conf_fixture_problems(&w), "");
     assert_int_equal(err, 0);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/table.h"
 
+#include "unit/conf/fixture.h"
 #include "unit/conf/sample.h"
-#include "unit/conf/world.h"
 
 static void conf_table_keys_are_case_insensitive(void **state)
 {
@@ -17,16 +17,16 @@ static void conf_table_keys_are_case_insensitive(void **state)
 static void conf_table_entry_with_an_alias_is_found(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, NULL, NULL);
-    assert_int_equal(world_read_text(&w, "[SERVER]\n host a\n ServerName b\n Other c\n"), 0);
+    struct conf_fixture w;
+    conf_fixture_init(&w, NULL, NULL);
+    assert_int_equal(conf_fixture_read_text(&w, "[SERVER]\n host a\n ServerName b\n Other c\n"), 0);
     const struct mk_conf_section *s = w.tree.first;
     assert_str(mk_conf_table_entry(&sample_table, s, MK_STR("ServerName"))->value, "a");
     assert_str(mk_conf_table_entry(&sample_table, s, MK_STR("Host"))->value, "a");
     assert_str(mk_conf_table_entry(&sample_table, s, MK_STR("oTHER"))->value, "c"); /* not in the table */
     assert_null(mk_conf_table_entry(&sample_table, s, MK_STR("Workers")));
     assert_null(mk_conf_table_entry(&sample_table, NULL, MK_STR("ServerName")));
-    world_fini(&w);
+    conf_fixture_fini(&w);
 }
 
 static void conf_table_max_is_limited_by_the_field(void **state)

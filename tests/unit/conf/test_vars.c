@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/vars.h"
 
-#include "unit/conf/world.h"
+#include "unit/conf/fixture.h"
 
-static const struct world_file env[] = {{"HOME", "/home/ana"}, {"EMPTY", ""},     {"PORT", "8080"},
-                                        {"ESC", "a\x1b[m"},    {"LINES", "a\nb"}, {NULL, NULL}};
+static const struct conf_file env[] = {{"HOME", "/home/ana"}, {"EMPTY", ""},     {"PORT", "8080"},
+                                       {"ESC", "a\x1b[m"},    {"LINES", "a\nb"}, {NULL, NULL}};
 
 static void expect(const char *text, const char *tree, const char *problems)
 {
-    world_expect(NULL, env, text, tree, problems);
+    conf_fixture_expect(NULL, env, text, tree, problems);
 }
 
 static void conf_vars_names_are_letters_digits_and_underscores(void **state)
@@ -94,17 +94,17 @@ static void conf_vars_expansion_reverses_escaping(void **state)
     static const char *const texts[] = {"",   "a",  "${A}",   "$${A}", "$$${A}", "$",
                                         "$$", "${", "${${A}", "x$",    "$}{",    "a ${b} ${c:-d}"};
     for (size_t i = 0; i < MK_LEN(texts); i++) {
-        struct world w;
+        struct conf_fixture w;
         char room[128];
         struct mk_buf b = mk_buf_fixed(room, sizeof room);
-        world_init(&w, NULL, NULL);
+        conf_fixture_init(&w, NULL, NULL);
         struct mk_conf_vars v = {.arena = &w.arena, .io = &w.io, .report = &w.report};
         struct mk_conf_source_pos at = {.line = 1, .column = 1};
         mk_str out;
         mk_conf_vars_escape(mk_str_from_c(texts[i]), &b);
         assert_true(mk_conf_vars_expand(&v, mk_buf_str(&b), &at, &out));
         assert_str(out, texts[i]);
-        world_fini(&w);
+        conf_fixture_fini(&w);
     }
 }
 

@@ -4,13 +4,13 @@
 
 #include <monkey/connection.h>
 
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
 
 #define REQUEST "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
 
 enum { SHORT_MS = 60, HOOKS_MAX = 3 };
 
-static struct talk t;
+static struct conn_fixture t;
 static struct mk_addr client; /* as reported by the kernel */
 static struct mk_accept_hook hooks[HOOKS_MAX];
 static unsigned n_calls[HOOKS_MAX], n_errors;
@@ -63,7 +63,7 @@ static void use(size_t n)
 
 static void setup(void)
 {
-    talk_setup(&t);
+    conn_setup(&t);
     memset(n_calls, 0, sizeof n_calls);
     n_errors = 0;
     set_error = 0;
@@ -84,13 +84,13 @@ static void setup_with_peers(void)
 
 static void connect_from(const char *text)
 {
-    talk_open_as(&t, &mk_accept_hooks_ops, &client, text);
+    conn_open_as(&t, &mk_accept_hooks_ops, &client, text);
 }
 
 static void expect_refused(void)
 {
-    talk_on(&t);
-    talk_expect_nothing(&t);
+    conn_run(&t);
+    conn_expect_nothing(&t);
     assert_true(t.ended || t.reset);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.counters.dropped, 1);
@@ -128,15 +128,15 @@ static void accept_hooks_accepted_client_is_served_in_same_iteration(void **stat
     connect_from(REQUEST REQUEST);
     assert_int_equal(t.n_records, 2);
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_expect(&t, 200, "early\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(n_calls[0], 1);
     assert_int_equal(n_calls[1], 1);
     assert_int_equal(t.counters.dropped, 0);
-    talk_say(&t, REQUEST);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_send(&t, REQUEST);
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(n_calls[0], 1); /* called for the connection, not for its requests */
 }
 
@@ -147,8 +147,8 @@ static void accept_hooks_accepted_silent_client_times_out(void **state)
     t.limits.head_ms = SHORT_MS;
     connect_from("");
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
-    talk_pass(&t, SHORT_MS * 3);
-    talk_expect_nothing(&t);
+    conn_run_for(&t, SHORT_MS * 3);
+    conn_expect_nothing(&t);
     assert_true(t.ended);
     assert_int_equal(t.counters.dropped, 0);
 }
@@ -164,7 +164,7 @@ static void accept_hooks_invalid_verdict_is_refused_and_reported(void **state)
     assert_contains(mk_str_from_c(error), "sample returned 1 from on_accept: expected MK_NEXT");
     verdicts[0] = (enum mk_verdict)77;
     connect_from(REQUEST);
-    talk_on(&t);
+    conn_run(&t);
     assert_true(t.ended || t.reset);
     assert_int_equal(n_errors, 2);
     assert_int_equal(t.service.n_conns, 0);
@@ -190,8 +190,8 @@ static void accept_hooks_consumed_input_is_not_part_of_request(void **state)
     connect_from("PEER 198.51.100.9\n" REQUEST);
     assert_int_equal(n_calls[0], 2);
     assert_int_equal(t.n_records, 1); /* served in the loop iteration in which it arrived */
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(t.conn->peer.ip[12], 198);
 }
 
@@ -202,11 +202,11 @@ static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
     connect_from("");
     assert_int_equal(n_calls[0], 1);
     for (size_t i = 0; all[i]; i++) {
-        talk_expect_nothing(&t);
-        talk_say_bytes(&t, mk_str_of(&all[i], 1));
-        talk_on(&t);
+        conn_expect_nothing(&t);
+        conn_send_bytes(&t, mk_str_of(&all[i], 1));
+        conn_run(&t);
     }
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(n_calls[0], 1 + 17); /* once on accept, then once for each byte of the PEER line */
     assert_int_equal(t.conn->peer.ip[0], 0x20);
 }
@@ -218,7 +218,7 @@ static void accept_hooks_are_not_called_without_new_input(void **state)
     unsigned before = n_calls[0];
     for (int i = 0; i < 3; i++) {
         t.conn->ops->advance(t.conn);
-        talk_on(&t);
+        conn_run(&t);
     }
     assert_int_equal(n_calls[0], before);
     assert_int_equal(t.conn->n_saved, 5);
@@ -230,8 +230,8 @@ static void accept_hooks_next_hook_sees_remaining_input(void **state)
     hooks[1] = hooks[0];
     use(2);
     connect_from("PEER 198.51.100.9\nPEER 198.51.100.10\n" REQUEST);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(n_calls[0], 3);
     assert_int_equal(t.conn->peer.ip[15], 10);
 }
@@ -243,9 +243,9 @@ static void accept_hooks_earlier_hooks_are_not_repeated(void **state)
     hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[1]};
     use(2);
     connect_from("PEER 198");
-    talk_say(&t, ".51.100.9\n" REQUEST);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_send(&t, ".51.100.9\n" REQUEST);
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(n_calls[1], 1);
 }
 
@@ -256,13 +256,13 @@ static void accept_hooks_slow_client_is_closed(void **state)
     connect_from("PEER 1");
     uint64_t began = mk_clock_ms();
     for (int i = 0; i < 4 && !t.ended; i++) { /* a byte now and then does not restart the timeout */
-        talk_say(&t, "1");
-        talk_pass(&t, SHORT_MS / 3);
+        conn_send(&t, "1");
+        conn_run_for(&t, SHORT_MS / 3);
     }
-    talk_pass(&t, SHORT_MS * 3);
+    conn_run_for(&t, SHORT_MS * 3);
     assert_true(t.ended || t.reset);
     assert_true(mk_clock_ms() - began >= SHORT_MS * 2);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 0);
 }
@@ -274,10 +274,10 @@ static void accept_hooks_have_separate_timeout(void **state)
     connect_from("PEER 1");
     assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 5000);
     assert_int_equal(t.conn->clock, MK_TIMEOUT_ACCEPT_HOOK);
-    talk_say(&t, ".2.3.4\nGET / ");
-    talk_on(&t);
+    conn_send(&t, ".2.3.4\nGET / ");
+    conn_run(&t);
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
-    talk_expect_state(&t, MK_CONN_HEAD);
+    conn_expect_state(&t, MK_CONN_HEAD);
     assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
     t.limits.head_ms = 1000;
     assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 1000);
@@ -288,13 +288,13 @@ static void accept_hooks_disconnect_leaves_no_record(void **state)
     (void)state;
     connect_from("PEER 1");
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
+    conn_run(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 0);
     assert_int_equal(t.counters.dropped, 0);
     connect_from("PEER 1");
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -302,11 +302,11 @@ static void accept_hooks_half_closed_client_is_served(void **state)
 {
     (void)state;
     connect_from("");
-    talk_say(&t, "PEER 1.2.3.4\nGET /early HTTP/1.0\r\n\r\n");
+    conn_send(&t, "PEER 1.2.3.4\nGET /early HTTP/1.0\r\n\r\n");
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void accept_hooks_full_input_buffer_ends_wait(void **state)
@@ -318,11 +318,11 @@ static void accept_hooks_full_input_buffer_ends_wait(void **state)
     verdicts[1] = MK_WAIT;
     memset(much, 'x', sizeof much);
     connect_from("");
-    talk_say_bytes(&t, mk_str_of(much, MK_INPUT_BUFFER_SIZE - 1));
-    talk_on(&t);
+    conn_send_bytes(&t, mk_str_of(much, MK_INPUT_BUFFER_SIZE - 1));
+    conn_run(&t);
     assert_int_equal(t.service.n_conns, 1);
     assert_int_equal(t.conn->n_saved, MK_INPUT_BUFFER_SIZE - 1);
-    talk_say(&t, "x");
+    conn_send(&t, "x");
     expect_refused();
 }
 
@@ -342,9 +342,9 @@ static void accept_hooks_cannot_consume_more_than_input(void **state)
     use(1);
     hooks[0].on_accept = take_too_much;
     connect_from("some noise");
-    talk_say(&t, REQUEST);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_send(&t, REQUEST);
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
 }
 
 static void accept_hooks_wait_ends_with_server(void **state)
@@ -377,19 +377,19 @@ static void accept_hooks_named_client_over_limit_is_refused(void **state)
     assert_int_equal(t.service.peers.n, 1); /* only the client is counted, not the proxy */
     connect_from("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
-    talk_on(&t);
+    conn_run(&t);
     assert_true(t.ended || t.reset);
     assert_int_equal(t.counters.dropped, 1);
     connect_from("PEER 198.51.100.10\n");
     assert_int_equal(set_error, 0);
     mk_fd_close(&t.fd);
     mk_fd_close(&before[0]);
-    talk_work(&t);
+    conn_run_server(&t);
     connect_from("PEER 198.51.100.9\n"); /* a slot is free again */
     assert_int_equal(set_error, 0);
     mk_fd_close(&before[1]);
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(t.service.peers.n, 0);
 }
 
@@ -400,8 +400,8 @@ static void accept_hooks_peer_naming_itself_counts_once(void **state)
     mk_client_limits_init(&t.service.peers, 1);
     connect_from("PEER 192.0.2.7\n" REQUEST);
     assert_int_equal(set_error, 0);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
 }
 
 int main(void)

@@ -6,12 +6,12 @@
 #include <sys/resource.h>
 
 #include "os/sock.h"
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
 #include "unit/fixtures.h"
 
 enum { CLIENTS_MAX = 8 };
 
-static struct talk t;
+static struct conn_fixture t;
 static struct mk_acceptor acceptor;
 static struct mk_sockaddr where;
 static int listener, clients[CLIENTS_MAX];
@@ -25,7 +25,7 @@ static void on_room(struct mk_conn_manager *s)
 
 static void setup(void)
 {
-    talk_setup(&t);
+    conn_setup(&t);
     listener_setup(&listener, &where);
     t.service.on_room = on_room;
     n_clients = 0;
@@ -199,7 +199,7 @@ static void acceptor_limits_connections_of_one_client(void **state)
     expect(b, "HTTP/1.1 200 OK\r\n");
     expect(c, "HTTP/1.1 429 Too Many Requests\r\n");
     hang_up(b);
-    talk_work(&t);
+    conn_run_server(&t);
     int d = call();
     expect(d, "HTTP/1.1 200 OK\r\n");
 }
@@ -230,7 +230,7 @@ static void acceptor_without_descriptors_waits(void **state)
     expect(a, "");
     assert_true(acceptor.paused);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    talk_pass(&t, 150); /* the acceptor retries by itself */
+    conn_run_for(&t, 150); /* the acceptor retries by itself */
     expect(a, "HTTP/1.1 200 OK\r\n");
 }
 

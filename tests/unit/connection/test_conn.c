@@ -2,9 +2,9 @@
 /* The connection without a protocol: its state machine, timeouts and memory. */
 #include "connection/conn.h"
 
-#include "unit/connection/talk.h"
-#include "unit/death.h"
-#include "unit/machine.h"
+#include "unit/child.h"
+#include "unit/connection/fixture.h"
+#include "unit/state_machine.h"
 
 /* A protocol that only records its calls. */
 static unsigned n_advances, n_clocks, n_closes;
@@ -36,13 +36,13 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
 
 static const struct mk_conn_ops ops = {.advance = advance, .on_timeout = on_timeout, .on_close = on_close};
 
-static struct talk t;
+static struct conn_fixture t;
 
 static void setup(void)
 {
     n_advances = n_clocks = n_closes = 0;
     closes_on_clock = false;
-    talk_setup(&t);
+    conn_setup(&t);
 }
 
 static struct mk_conn *open_conn(int *client)
@@ -61,16 +61,16 @@ static struct mk_conn *open_conn(int *client)
 static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&mk_conn_machine, "idle: head, dispatch, tls, http2, dead\n"
-                                     "head: dispatch, http2, dead\n"
-                                     "dispatch: send, dead\n"
-                                     "send: idle, drain, linger, tunnel, dead\n"
-                                     "drain: idle, linger, dead\n"
-                                     "linger: dead\n"
-                                     "tls: idle, linger, dead\n"
-                                     "tunnel: linger, dead\n"
-                                     "http2: linger, dead\n"
-                                     "dead\n");
+    sm_expect(&mk_conn_machine, "idle: head, dispatch, tls, http2, dead\n"
+                                "head: dispatch, http2, dead\n"
+                                "dispatch: send, dead\n"
+                                "send: idle, drain, linger, tunnel, dead\n"
+                                "drain: idle, linger, dead\n"
+                                "linger: dead\n"
+                                "tls: idle, linger, dead\n"
+                                "tunnel: linger, dead\n"
+                                "http2: linger, dead\n"
+                                "dead\n");
 }
 
 static void move_to_send(void *ctx)
@@ -88,7 +88,7 @@ static void conn_idle_cannot_become_send(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    assert_bug(move_to_send, c, "connection: idle may become send");
+    assert_aborts(move_to_send, c, "connection: idle may become send");
     close(client);
 }
 
@@ -100,8 +100,8 @@ static void conn_idle_holds_no_request(void **state)
     mk_conn_set_state(c, MK_CONN_DISPATCH);
     mk_conn_set_state(c, MK_CONN_SEND);
     c->h1 = (struct mk_h1 *)(void *)c;
-    assert_bug(move_to_idle, c,
-               "connection, idle: it has no request; its last moves: idle dispatch send idle");
+    assert_aborts(move_to_idle, c,
+                  "connection, idle: it has no request; its last moves: idle dispatch send idle");
     c->h1 = NULL;
     close(client);
 }
@@ -171,7 +171,7 @@ static void conn_close_happens_once(void **state)
     assert_int_equal(n_rooms, 1);
     assert_int_equal(last_ending, MK_OUTCOME_CLIENT_ABORTED);
     assert_int_equal(recv(client, room, sizeof room, 0), 0);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(n_advances, 0);
     close(client);
 }
@@ -186,7 +186,7 @@ static void conn_memory_is_reused_after_iteration(void **state)
     assert_int_equal(t.service.n_spare, 0);
     other = open_conn(&client);
     assert_ptr_not_equal(other, c); /* an event of this iteration may still be pending for it */
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(t.service.n_spare, 1);
     int another;
     assert_ptr_equal(open_conn(&another), c);
@@ -360,7 +360,7 @@ static void conn_serving_twice_asserts(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     mk_conn_begin_serving(c);
-    assert_bug(enter_again, c, "serving");
+    assert_aborts(enter_again, c, "serving");
     mk_conn_end_serving(c);
     close(client);
 }
@@ -373,20 +373,20 @@ static void conn_events_call_protocol(void **state)
     int client;
     struct mk_conn *c = open_conn(&client);
     c->ops->advance(c); /* watches the connection from now on */
-    talk_work(&t);
+    conn_run_server(&t);
     unsigned before = n_advances;
     c->stream.dry = true;
     assert_int_equal(send(client, "x", 1, 0), 1);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(n_advances, before + 1);
     assert_true(mk_stream_is_readable(&c->stream));
     assert_false(mk_conn_is_half_closed(c));
     shutdown(client, SHUT_WR);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_true(mk_conn_is_half_closed(c));
     assert_int_equal(n_closes, 0);
     close(client);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(n_closes, 1);
     assert_int_equal(last_ending, MK_OUTCOME_CLIENT_ABORTED);
 }
@@ -406,7 +406,7 @@ static void conn_each_timeout_has_its_duration(void **state)
                                                   MK_TIMEOUT_LINGER};
     for (size_t i = 0; i < MK_LEN(clocks); i++) {
         int client;
-        t.limits = talk_limits;
+        t.limits = conn_limits;
         uint32_t *spans[] = {&t.limits.idle_ms, &t.limits.head_ms, &t.limits.request.handler_ms,
                              &t.limits.linger_ms};
         *spans[i] = 40;

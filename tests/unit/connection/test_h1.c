@@ -4,13 +4,13 @@
 
 #include <netinet/in.h>
 
-#include "unit/connection/talk_case.h"
+#include "unit/connection/conn_case.h"
 
 /* Expects the next response, and whether it announces that the connection closes. */
 static void expect(unsigned status, const char *content, bool closes)
 {
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, status);
     if (content)
         assert_str(mk_buf_str(&r.content), content);
@@ -21,11 +21,11 @@ static void expect(unsigned status, const char *content, bool closes)
 static void h1_request_gets_response(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", false);
-    talk_expect_nothing(&t);
-    talk_expect_state(&t, MK_CONN_IDLE);
+    conn_expect_nothing(&t);
+    conn_expect_state(&t, MK_CONN_IDLE);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
     assert_int_equal(t.endings[0], MK_OUTCOME_OK);
@@ -33,15 +33,15 @@ static void h1_request_gets_response(void **state)
     assert_int_equal(t.counters.requests, 1);
     assert_int_equal(t.counters.by_class[2], 1);
     assert_int_equal(t.counters.by_ending[MK_OUTCOME_OK], 1);
-    assert_int_equal(t.counters.sent, t.heard.len);
+    assert_int_equal(t.counters.sent, t.received.len);
     assert_string_equal(t.counters.line, "GET /early");
 }
 
 static void h1_idle_connection_holds_no_memory(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early"));
+    conn_run(&t);
     assert_null(t.conn->h1);
     assert_null(t.conn->saved);
     assert_true(mk_send_queue_is_empty(&t.conn->out));
@@ -51,12 +51,12 @@ static void h1_idle_connection_holds_no_memory(void **state)
 static void h1_connection_is_reused(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", false);
     for (int i = 0; i < 5; i++) {
-        talk_say(&t, GET("/nothing"));
-        talk_on(&t);
+        conn_send(&t, GET("/nothing"));
+        conn_run(&t);
         expect(404, NULL, false);
     }
     assert_int_equal(t.n_records, 6);
@@ -84,7 +84,7 @@ static void connect_by_tcp(int ends[2])
 static void on_record_say_more(const struct mk_access_record *record, void *data)
 {
     (void)record;
-    talk_say(data, "\r\n");
+    conn_send(data, "\r\n");
 }
 
 /* The connection closes with unread bytes that arrived after the last read. */
@@ -95,9 +95,9 @@ static void last_answer(const char *request, size_t size)
     int ends[2];
     connect_by_tcp(ends);
     t.site.web.on_record = on_record_say_more;
-    talk_open_by(&t, &mk_h1_ops, &peer, ends, request);
-    talk_wait(&t, size);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    conn_open_by(&t, &mk_h1_ops, &peer, ends, request);
+    conn_run_until_received(&t, size);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, size);
     assert_true(r.closes);
     reply_fini(&r);
@@ -119,14 +119,14 @@ static void h1_requests_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     const char *text = "\r\n" GET("/early") GET("/nothing");
-    talk_open(&t, "");
+    conn_open(&t, "");
     for (const char *at = text; *at; at++) {
-        talk_say_bytes(&t, mk_str_of(at, 1));
-        talk_on(&t);
+        conn_send_bytes(&t, mk_str_of(at, 1));
+        conn_run(&t);
     }
     expect(200, "early\n", false);
     expect(404, NULL, false);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.n_records, 2);
 }
 
@@ -141,20 +141,20 @@ static void h1_pipelined_requests_are_served(void **state)
         mk_buf_add(&all, mk_str_of(head, (size_t)len));
     }
     t.site.web.on_record = NULL;
-    talk_open(&t, "");
+    conn_open(&t, "");
     assert_int_equal(fcntl(t.fd, F_SETFL, O_NONBLOCK), 0);
     for (mk_str rest = mk_buf_str(&all); rest.len;) {
         ssize_t n = send(t.fd, rest.p, rest.len, 0);
         rest = mk_str_skip(rest, n > 0 ? (size_t)n : 0);
-        talk_on(&t);
+        conn_run(&t);
     }
     for (int i = 0; i < N; i++) {
         struct reply r;
-        assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+        assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
         assert_int_equal(r.content.len, i % 50);
         reply_fini(&r);
     }
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.counters.requests, N);
     mk_buf_free(&all);
 }
@@ -162,24 +162,24 @@ static void h1_pipelined_requests_are_served(void **state)
 static void h1_pipelined_responses_keep_order(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early") GET("/slow?ms=60") GET("/nothing") GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early") GET("/slow?ms=60") GET("/nothing") GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", false);
-    talk_expect_nothing(&t);
-    talk_expect_state(&t, MK_CONN_DISPATCH);
-    talk_wait(&t, 1);
+    conn_expect_nothing(&t);
+    conn_expect_state(&t, MK_CONN_DISPATCH);
+    conn_run_until_received(&t, 1);
     expect(200, "slow\n", false);
     expect(404, NULL, false);
     expect(200, "early\n", false);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.n_records, 4);
 }
 
 static void h1_thread_may_resume_request(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/thread") GET("/early"));
-    talk_wait(&t, 1);
+    conn_open(&t, GET("/thread") GET("/early"));
+    conn_run_until_received(&t, 1);
     expect(200, "thread\n", false);
     expect(200, "early\n", false);
 }
@@ -187,24 +187,24 @@ static void h1_thread_may_resume_request(void **state)
 static void h1_client_may_disconnect_while_thread_works(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/thread"));
+    conn_open(&t, GET("/thread"));
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
-    talk_pass(&t, 50); /* the thread returns to a closed connection */
+    conn_run_for(&t, 50); /* the thread returns to a closed connection */
 }
 
 static void h1_head_response_has_no_body(void **state)
 {
     (void)state;
-    talk_open(&t, "HEAD /source?n=100 HTTP/1.1\r\nHost: a\r\n\r\n"
+    conn_open(&t, "HEAD /source?n=100 HTTP/1.1\r\nHost: a\r\n\r\n"
                   "HEAD /source?n=100&unknown=1 HTTP/1.1\r\nHost: a\r\n\r\n" GET("/early"));
-    talk_on(&t);
+    conn_run(&t);
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, true), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, true), REPLY_WHOLE);
     assert_str(reply_field(&r, MK_HEADER_CONTENT_LENGTH), "100");
-    assert_int_equal(talk_reply(&t, &r, true), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, true), REPLY_WHOLE);
     assert_str(reply_field(&r, MK_HEADER_TRANSFER_ENCODING), "chunked");
     expect(200, "early\n", false);
     assert_int_equal(t.content_sent[0], 0);
@@ -215,15 +215,15 @@ static void h1_head_response_has_no_body(void **state)
 static void h1_http10_closes_without_keep_alive(void **state)
 {
     (void)state;
-    talk_open(&t, "GET /early HTTP/1.0\r\n\r\n" GET("/early"));
-    talk_on(&t);
+    conn_open(&t, "GET /early HTTP/1.0\r\n\r\n" GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", true);
     assert_true(t.ended);
-    talk_expect_nothing(&t);
-    talk_open(&t, "GET /early HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    talk_on(&t);
+    conn_expect_nothing(&t);
+    conn_open(&t, "GET /early HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    conn_run(&t);
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_str(reply_field(&r, MK_HEADER_CONNECTION), "keep-alive");
     reply_fini(&r);
     assert_false(t.ended);
@@ -232,62 +232,62 @@ static void h1_http10_closes_without_keep_alive(void **state)
 static void h1_connection_close_is_honored(void **state)
 {
     (void)state;
-    talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
-    talk_on(&t);
+    conn_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void h1_keep_alive_off_closes_after_response(void **state)
 {
     (void)state;
     t.limits.keep_alive = false;
-    talk_open(&t, GET("/early") GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early") GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void h1_requests_max_closes_connection(void **state)
 {
     (void)state;
     t.limits.requests_max = 3;
-    talk_open(&t, GET("/early") GET("/early") GET("/early") GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early") GET("/early") GET("/early") GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", false);
     expect(200, "early\n", false);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 3, 200, MK_OUTCOME_OK);
+    conn_expect_end(&t, 3, 200, MK_OUTCOME_OK);
 }
 
 static void h1_draining_service_closes_after_response(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", false);
     t.service.draining = true;
-    talk_say(&t, GET("/early") GET("/early"));
-    talk_on(&t);
+    conn_send(&t, GET("/early") GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", true);
-    talk_expect_end(&t, 2, 200, MK_OUTCOME_OK);
+    conn_expect_end(&t, 2, 200, MK_OUTCOME_OK);
 }
 
 static void h1_lingering_close_discards_input(void **state)
 {
     (void)state;
-    talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
-    talk_on(&t);
+    conn_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", true);
     assert_true(t.ended && !t.reset);
-    talk_expect_state(&t, MK_CONN_LINGER);
+    conn_expect_state(&t, MK_CONN_LINGER);
     for (int i = 0; i < 10; i++) {
-        talk_say(&t, GET("/early"));
-        talk_work(&t);
+        conn_send(&t, GET("/early"));
+        conn_run_server(&t);
     }
-    talk_expect_state(&t, MK_CONN_LINGER);
+    conn_expect_state(&t, MK_CONN_LINGER);
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 1);
 }
@@ -297,14 +297,14 @@ static void h1_lingering_close_discards_input(void **state)
 static void h1_half_closed_client_gets_responses(void **state)
 {
     (void)state;
-    talk_open(&t, "");
-    talk_say(&t, GET("/early") GET("/slow?ms=30") GET("/early"));
+    conn_open(&t, "");
+    conn_send(&t, GET("/early") GET("/slow?ms=30") GET("/early"));
     shutdown(t.fd, SHUT_WR);
-    talk_wait(&t, 1000);
+    conn_run_until_received(&t, 1000);
     expect(200, "early\n", false);
     expect(200, "slow\n", false);
     expect(200, "early\n", false);
-    talk_expect_end(&t, 3, 200, MK_OUTCOME_OK);
+    conn_expect_end(&t, 3, 200, MK_OUTCOME_OK);
     assert_false(t.reset);
 }
 
@@ -322,18 +322,18 @@ static void h1_truncated_body_aborts_request(void **state)
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         t.n_records = 0;
-        talk_open(&t, "");
-        talk_say(&t, cases[i].text);
+        conn_open(&t, "");
+        conn_send(&t, cases[i].text);
         shutdown(t.fd, SHUT_WR);
-        talk_on(&t);
+        conn_run(&t);
         expect(cases[i].status, NULL, true);
-        talk_expect_end(&t, 1, cases[i].status, MK_OUTCOME_CLIENT_ABORTED);
+        conn_expect_end(&t, 1, cases[i].status, MK_OUTCOME_CLIENT_ABORTED);
     }
     t.n_records = 0;
-    talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
-    talk_on(&t); /* a part of the response has been sent */
+    conn_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
+    conn_run(&t); /* a part of the response has been sent */
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
+    conn_run(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
     assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
@@ -345,26 +345,26 @@ static void h1_complete_requests_before_eof_are_served(void **state)
     static const char *const tails[] = {"\r\n", "GE", "GET / HTTP/1.1\r\nHost"};
     for (size_t i = 0; i < MK_LEN(tails); i++) {
         t.n_records = 0;
-        talk_open(&t, GET("/early"));
-        talk_on(&t);
+        conn_open(&t, GET("/early"));
+        conn_run(&t);
         expect(200, "early\n", false);
-        talk_say(&t, GET("/nothing"));
-        talk_say(&t, tails[i]);
+        conn_send(&t, GET("/nothing"));
+        conn_send(&t, tails[i]);
         shutdown(t.fd, SHUT_WR);
-        talk_on(&t);
+        conn_run(&t);
         expect(404, NULL, false);
-        talk_expect_end(&t, 3, 0, MK_OUTCOME_CLIENT_ABORTED);
+        conn_expect_end(&t, 3, 0, MK_OUTCOME_CLIENT_ABORTED);
     }
 }
 
 static void h1_silent_client_leaves_no_record(void **state)
 {
     (void)state;
-    talk_open(&t, "");
+    conn_open(&t, "");
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
+    conn_run(&t);
     assert_true(t.ended);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.n_records, 0);
     assert_int_equal(t.service.n_conns, 0);
 }
@@ -399,30 +399,30 @@ static void h1_malformed_request_is_rejected_and_closed(void **state)
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         t.n_records = 0;
-        talk_open(&t, cases[i].text);
-        talk_say(&t, GET("/early")); /* the server cannot know where this request begins */
-        talk_on(&t);
+        conn_open(&t, cases[i].text);
+        conn_send(&t, GET("/early")); /* the server cannot know where this request begins */
+        conn_run(&t);
         expect(cases[i].status, NULL, true);
-        talk_expect_end(&t, 1, cases[i].status, MK_OUTCOME_REJECTED);
+        conn_expect_end(&t, 1, cases[i].status, MK_OUTCOME_REJECTED);
     }
 }
 
 static void h1_rejection_follows_earlier_responses(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early") GET("/early") "nonsense\r\n\r\n" GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/early") GET("/early") "nonsense\r\n\r\n" GET("/early"));
+    conn_run(&t);
     expect(200, "early\n", false);
     expect(200, "early\n", false);
     expect(400, NULL, true);
-    talk_expect_end(&t, 3, 400, MK_OUTCOME_REJECTED);
+    conn_expect_end(&t, 3, 400, MK_OUTCOME_REJECTED);
 }
 
 static void h1_absolute_target_sets_host(void **state)
 {
     (void)state;
-    talk_open(&t, "GET http://b/early HTTP/1.1\r\nHost: a\r\n\r\n");
-    talk_on(&t);
+    conn_open(&t, "GET http://b/early HTTP/1.1\r\nHost: a\r\n\r\n");
+    conn_run(&t);
     expect(200, "early\n", false);
 }
 

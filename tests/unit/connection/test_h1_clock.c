@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1 timeouts, and the fate of requests when their client disconnects or the server exits. */
-#include "unit/connection/talk_case.h"
-#include "unit/ticks.h"
+#include "unit/connection/conn_case.h"
+#include "unit/wrap_clock.h"
 
 enum { SHORT_MS = 60 };
 
@@ -13,12 +13,12 @@ static void h1_clock_new_connection_must_send_request(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS;
-    talk_open(&t, "");
-    talk_pass(&t, SHORT_MS / 2);
+    conn_open(&t, "");
+    conn_run_for(&t, SHORT_MS / 2);
     assert_false(t.ended);
-    talk_pass(&t, SHORT_MS * 2);
+    conn_run_for(&t, SHORT_MS * 2);
     assert_true(t.ended);
-    talk_expect_nothing(&t); /* a response now would be taken for one to the next request */
+    conn_expect_nothing(&t); /* a response now would be taken for one to the next request */
     assert_int_equal(t.n_records, 0);
 }
 
@@ -26,18 +26,18 @@ static void h1_clock_idle_connection_is_closed(void **state)
 {
     (void)state;
     t.limits.idle_ms = SHORT_MS;
-    talk_open(&t, GET("/early"));
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_pass(&t, SHORT_MS / 2);
-    talk_say(&t, GET("/early"));
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_pass(&t, SHORT_MS * 3 / 4); /* the idle timeout restarts with each pause */
+    conn_open(&t, GET("/early"));
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_run_for(&t, SHORT_MS / 2);
+    conn_send(&t, GET("/early"));
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_run_for(&t, SHORT_MS * 3 / 4); /* the idle timeout restarts with each pause */
     assert_false(t.ended);
-    talk_pass(&t, SHORT_MS * 2);
+    conn_run_for(&t, SHORT_MS * 2);
     assert_true(t.ended);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.n_records, 2);
 }
 
@@ -45,15 +45,15 @@ static void h1_clock_head_has_fixed_deadline(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS * 2;
-    talk_open(&t, "GET / HTTP/1.1\r\nHost: a\r\nX: ");
+    conn_open(&t, "GET / HTTP/1.1\r\nHost: a\r\nX: ");
     uint64_t began = mk_clock_ms();
     while (!t.ended && mk_clock_ms() - began < 3000) {
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
-        talk_pass(&t, 5);
+        conn_run_for(&t, 5);
     }
     assert_in_range(mk_clock_ms() - began, SHORT_MS, SHORT_MS * 20);
-    talk_expect(&t, 408, NULL);
-    talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
+    conn_expect(&t, 408, NULL);
+    conn_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_slow_upload_is_cut_off(void **state)
@@ -61,20 +61,20 @@ static void h1_clock_slow_upload_is_cut_off(void **state)
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
-    talk_open(&t, POST("/sink"));
+    conn_open(&t, POST("/sink"));
     for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, for any length of time */
         char piece[200] = "";
-        talk_say_bytes(&t, mk_str_of(piece, sizeof piece));
-        talk_pass(&t, SHORT_MS);
+        conn_send_bytes(&t, mk_str_of(piece, sizeof piece));
+        conn_run_for(&t, SHORT_MS);
     }
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     uint64_t began = mk_clock_ms();
     while (!t.ended && mk_clock_ms() - began < 3000) { /* a byte now and then is not enough */
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
-        talk_pass(&t, SHORT_MS / 4);
+        conn_run_for(&t, SHORT_MS / 4);
     }
-    talk_expect(&t, 408, NULL);
-    talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
+    conn_expect(&t, 408, NULL);
+    conn_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_slow_reader_is_cut_off(void **state)
@@ -82,14 +82,14 @@ static void h1_clock_slow_reader_is_cut_off(void **state)
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/source?n=1000000"));
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send(&t, GET("/source?n=1000000"));
     for (int i = 0; i < 1000 && t.service.n_conns; i++)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.n_conns, 0);
-    talk_on(&t);
-    assert_true(t.heard.len < 500000);
+    conn_run(&t);
+    assert_true(t.received.len < 500000);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
 }
@@ -99,48 +99,48 @@ static void h1_clock_steady_reader_gets_whole_response(void **state)
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/source?n=20000"));
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send(&t, GET("/source?n=20000"));
     while (t.n_records == 0) {
         char piece[1500];
         for (int i = 0; i < 3; i++)
             assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
         ssize_t n = recv(t.fd, piece, sizeof piece, MSG_DONTWAIT);
         if (n > 0)
-            mk_buf_add(&t.heard, mk_str_of(piece, (size_t)n));
+            mk_buf_add(&t.received, mk_str_of(piece, (size_t)n));
     }
     assert_int_equal(t.endings[0], MK_OUTCOME_OK);
-    talk_on(&t);
-    talk_expect(&t, 200, NULL);
+    conn_run(&t);
+    conn_expect(&t, 200, NULL);
 }
 
 static void h1_clock_stuck_handler_gets_504(void **state)
 {
     (void)state;
     t.limits.request.handler_ms = SHORT_MS;
-    talk_open(&t, GET("/never"));
-    talk_pass(&t, SHORT_MS / 2);
-    talk_expect_nothing(&t);
-    talk_pass(&t, SHORT_MS * 2);
-    talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
+    conn_open(&t, GET("/never"));
+    conn_run_for(&t, SHORT_MS / 2);
+    conn_expect_nothing(&t);
+    conn_run_for(&t, SHORT_MS * 2);
+    conn_expect(&t, 504, NULL);
+    conn_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_request_may_set_handler_timeout(void **state)
 {
     (void)state;
-    talk_open(&t, "GET /never?wait=60 HTTP/1.1\r\nHost: a\r\n\r\n");
-    talk_pass(&t, SHORT_MS * 3);
-    talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
+    conn_open(&t, "GET /never?wait=60 HTTP/1.1\r\nHost: a\r\n\r\n");
+    conn_run_for(&t, SHORT_MS * 3);
+    conn_expect(&t, 504, NULL);
+    conn_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
     t.limits.request.handler_ms = SHORT_MS;
-    talk_open(&t, GET("/slow?ms=200&wait=0") GET("/drip?n=2&ms=200&wait=0") GET("/never"));
+    conn_open(&t, GET("/slow?ms=200&wait=0") GET("/drip?n=2&ms=200&wait=0") GET("/never"));
     while (t.n_records < 4)
-        talk_pass(&t, 10);
-    talk_expect(&t, 200, "slow\n");
-    talk_expect(&t, 200, "ab");
-    talk_expect(&t, 504, NULL); /* other requests have the server's timeout */
+        conn_run_for(&t, 10);
+    conn_expect(&t, 200, "slow\n");
+    conn_expect(&t, 200, "ab");
+    conn_expect(&t, 504, NULL); /* other requests have the server's timeout */
 }
 
 static void h1_clock_unlimited_wait_ends_with_client(void **state)
@@ -149,24 +149,24 @@ static void h1_clock_unlimited_wait_ends_with_client(void **state)
     static const char *const requests[] = {GET("/never?wait=0"), GET("/drip?ms=60000&wait=0")};
     t.limits.request.handler_ms = SHORT_MS;
     for (unsigned i = 0; i < MK_LEN(requests); i++) {
-        talk_open(&t, requests[i]);
-        talk_pass(&t, SHORT_MS * 3);
+        conn_open(&t, requests[i]);
+        conn_run_for(&t, SHORT_MS * 3);
         assert_int_equal(t.n_records, i);
         shutdown(t.fd, SHUT_WR);
-        talk_on(&t);
+        conn_run(&t);
         assert_int_equal(t.n_records, i + 1);
         assert_int_equal(t.endings[i], MK_OUTCOME_CLIENT_ABORTED);
     }
     t.limits.request.handler_ms = 0; /* the same without a timeout in the configuration */
-    talk_open(&t, GET("/never"));
+    conn_open(&t, GET("/never"));
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
+    conn_run(&t);
     assert_int_equal(t.n_records, 3);
     t.limits.request.handler_ms = 60000;
-    talk_open(&t, GET("/slow?ms=100"));
+    conn_open(&t, GET("/slow?ms=100"));
     shutdown(t.fd, SHUT_WR);
-    talk_wait(&t, 1);
-    talk_expect(&t, 200, "slow\n");
+    conn_run_until_received(&t, 1);
+    conn_expect(&t, 200, "slow\n");
 }
 
 /* Sets these limits for paths that match the pattern. */
@@ -184,12 +184,12 @@ static void h1_clock_location_has_own_handler_timeout(void **state)
 {
     (void)state;
     set_location("/never", &(struct mk_request_limits){.content_max = 1, .handler_ms = SHORT_MS});
-    talk_open(&t, GET("/never"));
-    talk_pass(&t, SHORT_MS / 2);
-    talk_expect_nothing(&t);
-    talk_pass(&t, SHORT_MS * 2);
-    talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
+    conn_open(&t, GET("/never"));
+    conn_run_for(&t, SHORT_MS / 2);
+    conn_expect_nothing(&t);
+    conn_run_for(&t, SHORT_MS * 2);
+    conn_expect(&t, 504, NULL);
+    conn_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_vhost_has_own_handler_timeout(void **state)
@@ -197,10 +197,10 @@ static void h1_clock_vhost_has_own_handler_timeout(void **state)
     (void)state;
     const struct mk_request_limits limits = {.handler_ms = SHORT_MS};
     t.site.host.limits = &limits;
-    talk_open(&t, GET("/never"));
-    talk_pass(&t, SHORT_MS * 2);
-    talk_expect(&t, 504, NULL);
-    talk_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
+    conn_open(&t, GET("/never"));
+    conn_run_for(&t, SHORT_MS * 2);
+    conn_expect(&t, 504, NULL);
+    conn_expect_end(&t, 1, 504, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_location_has_own_upload_rate(void **state)
@@ -208,10 +208,10 @@ static void h1_clock_location_has_own_upload_rate(void **state)
     (void)state;
     set_location("/sink",
                  &(struct mk_request_limits){.content_max = 1000, .rate_ms = SHORT_MS, .rate_bytes = 1000});
-    talk_open(&t, POST("/sink"));
-    talk_pass(&t, SHORT_MS * 3);
-    talk_expect(&t, 408, NULL);
-    talk_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
+    conn_open(&t, POST("/sink"));
+    conn_run_for(&t, SHORT_MS * 3);
+    conn_expect(&t, 408, NULL);
+    conn_expect_end(&t, 1, 408, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_location_may_disable_download_rate(void **state)
@@ -220,17 +220,17 @@ static void h1_clock_location_may_disable_download_rate(void **state)
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
     set_location("/source", &(struct mk_request_limits){.content_max = 1});
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/source?n=20000"));
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send(&t, GET("/source?n=20000"));
     for (int i = 0; i < SHORT_MS; i++) /* many intervals */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.n_conns, 1);
     while (t.n_records == 0)
-        talk_pass(&t, 1);
+        conn_run_for(&t, 1);
     assert_int_equal(t.endings[0], MK_OUTCOME_OK);
-    talk_on(&t);
-    talk_expect(&t, 200, NULL);
+    conn_run(&t);
+    conn_expect(&t, 200, NULL);
 }
 
 static void h1_clock_handler_timeout_restarts_with_each_wait(void **state)
@@ -238,10 +238,10 @@ static void h1_clock_handler_timeout_restarts_with_each_wait(void **state)
     (void)state;
     struct reply r;
     t.limits.request.handler_ms = SHORT_MS * 2;
-    talk_open(&t, GET("/drip?n=10&ms=30"));
+    conn_open(&t, GET("/drip?n=10&ms=30"));
     for (int i = 0; i < 200 && t.n_records == 0; i++)
-        talk_pass(&t, 10);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+        conn_run_for(&t, 10);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, 10);
     reply_fini(&r);
     assert_int_equal(t.endings[0], MK_OUTCOME_OK);
@@ -251,8 +251,8 @@ static void h1_clock_stuck_body_source_closes_connection(void **state)
 {
     (void)state;
     t.limits.request.handler_ms = SHORT_MS;
-    talk_open(&t, GET("/drip?n=10&ms=3000"));
-    talk_pass(&t, SHORT_MS * 3);
+    conn_open(&t, GET("/drip?n=10&ms=3000"));
+    conn_run_for(&t, SHORT_MS * 3);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
     assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
@@ -263,10 +263,10 @@ static void h1_clock_lingering_close_times_out(void **state)
 {
     (void)state;
     t.limits.linger_ms = SHORT_MS;
-    talk_open(&t, "nonsense\r\n\r\n");
-    talk_on(&t);
-    talk_expect(&t, 400, NULL);
-    talk_expect_state(&t, MK_CONN_LINGER);
+    conn_open(&t, "nonsense\r\n\r\n");
+    conn_run(&t);
+    conn_expect(&t, 400, NULL);
+    conn_expect_state(&t, MK_CONN_LINGER);
     uint64_t began = mk_clock_ms();
     while (t.service.n_conns && mk_clock_ms() - began < 3000) {
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL); /* input does not extend the timeout */
@@ -281,13 +281,13 @@ static void h1_clock_slow_discarded_upload_is_cut_off(void **state)
     (void)state;
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
-    talk_open(&t, POST("/early"));
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_expect_state(&t, MK_CONN_DRAIN);
+    conn_open(&t, POST("/early"));
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_expect_state(&t, MK_CONN_DRAIN);
     /* the response that the client read counts as progress for a while */
     for (int i = 0; i < 50 && t.service.n_conns; i++)
-        talk_pass(&t, SHORT_MS);
+        conn_run_for(&t, SHORT_MS);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.n_records, 1);
 }
@@ -326,9 +326,9 @@ static void add_large_file(void)
 
 static void reach(size_t i)
 {
-    talk_open(&t, situations[i].said);
-    talk_work(&t);
-    talk_expect_state(&t, situations[i].state);
+    conn_open(&t, situations[i].said);
+    conn_run_server(&t);
+    conn_expect_state(&t, situations[i].state);
 }
 
 static void check_gone(size_t i, unsigned before, enum mk_outcome ending)
@@ -351,10 +351,10 @@ static void h1_clock_client_may_disconnect_in_every_state(void **state)
         unsigned before = t.n_records;
         reach(i);
         mk_fd_close(&t.fd);
-        talk_work(&t);
+        conn_run_server(&t);
         check_gone(i, before, MK_OUTCOME_CLIENT_ABORTED);
     }
-    talk_pass(&t, 50); /* for late timers and threads */
+    conn_run_for(&t, 50); /* for late timers and threads */
     assert_int_equal(t.service.n_spare, 1);
 }
 
@@ -368,7 +368,7 @@ static void h1_clock_server_may_exit_in_every_state(void **state)
         mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
         check_gone(i, before, MK_OUTCOME_SHUTDOWN);
     }
-    talk_pass(&t, 50);
+    conn_run_for(&t, 50);
 }
 
 static void h1_clock_client_may_half_close_in_every_state(void **state)
@@ -379,7 +379,7 @@ static void h1_clock_client_may_half_close_in_every_state(void **state)
         reach(i);
         shutdown(t.fd, SHUT_WR);
         for (int n = 0; n < 100 && !t.ended && !t.reset; n++)
-            talk_pass(&t, 5);
+            conn_run_for(&t, 5);
         bool waits_for_ever = strstr(situations[i].said, "/never");
         if ((t.ended || t.reset) == waits_for_ever)
             fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1 request bodies: read on demand, limited, and discarded if the handler does not read them. */
-#include "unit/connection/talk_case.h"
+#include "unit/connection/conn_case.h"
 
 enum { WINDOW = 64 * 1024 };
 
@@ -27,7 +27,7 @@ static void say_often(const char *text, size_t n, const char *rest)
     for (mk_str left = mk_buf_str(&all); left.len;) {
         ssize_t sent = send(t.fd, left.p, left.len, MSG_DONTWAIT | MSG_NOSIGNAL);
         left = mk_str_skip(left, sent > 0 ? (size_t)sent : 0);
-        talk_on(&t);
+        conn_run(&t);
         if (t.ended || t.reset)
             break;
     }
@@ -42,8 +42,8 @@ static void open_post(const char *target, const char *fields)
 {
     char head[512];
     snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n", target, fields);
-    talk_open(&t, head);
-    talk_on(&t);
+    conn_open(&t, head);
+    conn_run(&t);
 }
 
 /* ---- Reading ---- */
@@ -56,11 +56,11 @@ static void h1_body_with_content_length_is_read(void **state)
         char room[64], fields[64];
         snprintf(fields, sizeof fields, "Content-Length: %zu\r\n", sizes[i]);
         open_post("/sink", fields);
-        talk_expect_nothing(&t);
+        conn_expect_nothing(&t);
         say_often("x", sizes[i], GET_EARLY);
-        talk_expect(&t, 200, sum_of(sizes[i], room));
-        talk_expect(&t, 200, "early\n");
-        talk_expect_nothing(&t);
+        conn_expect(&t, 200, sum_of(sizes[i], room));
+        conn_expect(&t, 200, "early\n");
+        conn_expect_nothing(&t);
     }
 }
 
@@ -70,11 +70,11 @@ static void h1_body_may_arrive_byte_by_byte(void **state)
     char room[64];
     open_post("/sink", "Content-Length: 5\r\n");
     for (const char *at = "xxxxx" GET_EARLY; *at; at++) {
-        talk_say_bytes(&t, mk_str_of(at, 1));
-        talk_on(&t);
+        conn_send_bytes(&t, mk_str_of(at, 1));
+        conn_run(&t);
     }
-    talk_expect(&t, 200, sum_of(5, room));
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, sum_of(5, room));
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_may_be_chunked(void **state)
@@ -82,10 +82,10 @@ static void h1_body_may_be_chunked(void **state)
     (void)state;
     char room[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
-    talk_say(&t, "5\r\nxxxxx\r\n3;name=\"a value\"\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 200, sum_of(8, room));
-    talk_expect(&t, 200, "early\n");
+    conn_send(&t, "5\r\nxxxxx\r\n3;name=\"a value\"\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY);
+    conn_run(&t);
+    conn_expect(&t, 200, sum_of(8, room));
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_chunks_may_arrive_byte_by_byte(void **state)
@@ -94,11 +94,11 @@ static void h1_body_chunks_may_arrive_byte_by_byte(void **state)
     char room[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     for (const char *at = "5\r\nxxxxx\r\n3;e\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY; *at; at++) {
-        talk_say_bytes(&t, mk_str_of(at, 1));
-        talk_on(&t);
+        conn_send_bytes(&t, mk_str_of(at, 1));
+        conn_run(&t);
     }
-    talk_expect(&t, 200, sum_of(8, room));
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, sum_of(8, room));
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_many_small_chunks_and_a_large_one(void **state)
@@ -107,40 +107,41 @@ static void h1_body_many_small_chunks_and_a_large_one(void **state)
     char room[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     say_often("1\r\nx\r\n", 50000, "0\r\n\r\n" GET_EARLY);
-    talk_expect(&t, 200, sum_of(50000, room));
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, sum_of(50000, room));
+    conn_expect(&t, 200, "early\n");
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
-    talk_say(&t, "493e0\r\n");
+    conn_send(&t, "493e0\r\n");
     say_often("x", 300000, "\r\n0\r\n\r\n" GET_EARLY);
-    talk_expect(&t, 200, sum_of(300000, room));
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, sum_of(300000, room));
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_may_arrive_with_head(void **state)
 {
     (void)state;
     char room[64];
-    talk_open(
+    conn_open(
         &t,
         "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxx"
         "POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 200, sum_of(2, room));
-    talk_expect(&t, 200, sum_of(1, room));
-    talk_expect(&t, 200, "early\n");
+    conn_run(&t);
+    conn_expect(&t, 200, sum_of(2, room));
+    conn_expect(&t, 200, sum_of(1, room));
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_is_echoed_as_it_arrives(void **state)
 {
     (void)state;
     open_post("/echo", "Transfer-Encoding: chunked\r\n");
-    talk_say(&t, "3\r\none\r\n");
-    talk_on(&t);
-    assert_non_null(memmem(talk_heard(&t).p, talk_heard(&t).len, "one", 3)); /* before the rest has arrived */
-    talk_say(&t, "3\r\ntwo\r\n0\r\n\r\n" GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 200, "onetwo");
-    talk_expect(&t, 200, "early\n");
+    conn_send(&t, "3\r\none\r\n");
+    conn_run(&t);
+    assert_non_null(
+        memmem(conn_received(&t).p, conn_received(&t).len, "one", 3)); /* before the rest has arrived */
+    conn_send(&t, "3\r\ntwo\r\n0\r\n\r\n" GET_EARLY);
+    conn_run(&t);
+    conn_expect(&t, 200, "onetwo");
+    conn_expect(&t, 200, "early\n");
 }
 
 /* ---- 100 Continue ---- */
@@ -149,7 +150,7 @@ static void h1_body_is_echoed_as_it_arrives(void **state)
 
 static bool heard_continue(void)
 {
-    return mk_str_starts(talk_heard(&t), MK_STR(CONTINUE));
+    return mk_str_starts(conn_received(&t), MK_STR(CONTINUE));
 }
 
 static void h1_body_read_sends_100_continue(void **state)
@@ -160,10 +161,10 @@ static void h1_body_read_sends_100_continue(void **state)
     for (size_t i = 0; i < MK_LEN(targets); i++) {
         open_post(targets[i], "Content-Length: 3\r\nExpect: 100-continue\r\n");
         assert_true(heard_continue());
-        talk_say(&t, "xxx" GET_EARLY);
-        talk_on(&t);
-        talk_expect(&t, 200, i ? "xxx" : sum_of(3, room));
-        talk_expect(&t, 200, "early\n");
+        conn_send(&t, "xxx" GET_EARLY);
+        conn_run(&t);
+        conn_expect(&t, 200, i ? "xxx" : sum_of(3, room));
+        conn_expect(&t, 200, "early\n");
     }
 }
 
@@ -173,39 +174,39 @@ static void h1_body_unread_sends_no_100_continue(void **state)
     struct reply r;
     open_post("/early", "Content-Length: 3\r\nExpect: 100-continue\r\n");
     assert_false(heard_continue());
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
     assert_true(r.closes); /* the client may or may not send the body */
     reply_fini(&r);
     open_post("/nothing", "Content-Length: 3\r\nExpect: 100-continue\r\n");
     assert_false(heard_continue());
-    talk_expect(&t, 405, NULL);
+    conn_expect(&t, 405, NULL);
     open_post("/sink", "Content-Length: 99999999\r\nExpect: 100-continue\r\n");
     assert_false(heard_continue());
-    talk_expect(&t, 413, NULL);
+    conn_expect(&t, 413, NULL);
 }
 
 static void h1_body_sent_early_gets_no_100_continue(void **state)
 {
     (void)state;
     char room[64];
-    talk_open(&t, "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nxxx");
-    talk_on(&t);
+    conn_open(&t, "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nxxx");
+    conn_run(&t);
     assert_false(heard_continue());
-    talk_expect(&t, 200, sum_of(3, room));
+    conn_expect(&t, 200, sum_of(3, room));
 }
 
 static void h1_body_100_continue_follows_earlier_response(void **state)
 {
     (void)state;
-    talk_open(&t, GET_EARLY
+    conn_open(&t, GET_EARLY
               "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     assert_true(heard_continue());
-    talk_say(&t, "xxx");
-    talk_on(&t);
-    talk_expect(&t, 200, "xxx");
+    conn_send(&t, "xxx");
+    conn_run(&t);
+    conn_expect(&t, 200, "xxx");
 }
 
 /* ---- Limits and errors ---- */
@@ -215,24 +216,24 @@ static void h1_body_over_limit_gets_413(void **state)
     (void)state;
     t.limits.request.content_max = 1000;
     open_post("/sink", "Content-Length: 1001\r\n");
-    talk_expect(&t, 413, NULL);
-    talk_expect_end(&t, 1, 413, MK_OUTCOME_REJECTED);
+    conn_expect(&t, 413, NULL);
+    conn_expect_end(&t, 1, 413, MK_OUTCOME_REJECTED);
     t.n_records = 0;
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     say_often("64\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxx"
               "\r\n",
               11, "0\r\n\r\n");
-    talk_expect(&t, 413, NULL);
-    talk_expect_end(&t, 1, 413, MK_OUTCOME_OK);
+    conn_expect(&t, 413, NULL);
+    conn_expect_end(&t, 1, 413, MK_OUTCOME_OK);
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
-    talk_say(&t, "ffffffffffffffff0\r\n");
-    talk_on(&t);
-    talk_expect(&t, 413, NULL);
+    conn_send(&t, "ffffffffffffffff0\r\n");
+    conn_run(&t);
+    conn_expect(&t, 413, NULL);
     char room[64], fields[] = "Content-Length: 1000\r\n";
     open_post("/sink", fields);
     say_often("x", 1000, "");
-    talk_expect(&t, 200, sum_of(1000, room));
+    conn_expect(&t, 200, sum_of(1000, room));
 }
 
 static void h1_body_request_max_counts_head_and_body(void **state)
@@ -240,18 +241,18 @@ static void h1_body_request_max_counts_head_and_body(void **state)
     (void)state;
     const char *head = "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
     t.limits.request_max = strlen(head) + 5;
-    talk_open(&t, head);
-    talk_say(&t, "xxxxx");
-    talk_on(&t);
-    talk_expect(&t, 200, NULL);
+    conn_open(&t, head);
+    conn_send(&t, "xxxxx");
+    conn_run(&t);
+    conn_expect(&t, 200, NULL);
     t.limits.request_max--;
-    talk_open(&t, head);
-    talk_on(&t);
-    talk_expect(&t, 413, NULL);
+    conn_open(&t, head);
+    conn_run(&t);
+    conn_expect(&t, 413, NULL);
     t.limits.request_max = 1;
-    talk_open(&t, GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 413, NULL); /* even a head alone may exceed the limit */
+    conn_open(&t, GET_EARLY);
+    conn_run(&t);
+    conn_expect(&t, 413, NULL); /* even a head alone may exceed the limit */
 }
 
 static void h1_body_length_beyond_int64_gets_413(void **state)
@@ -259,11 +260,11 @@ static void h1_body_length_beyond_int64_gets_413(void **state)
     (void)state;
     t.limits.request.content_max = UINT64_MAX;
     open_post("/never", "Content-Length: 9223372036854775808\r\n");
-    talk_expect(&t, 413, NULL);
+    conn_expect(&t, 413, NULL);
     open_post("/never", "Content-Length: 18446744073709551615\r\n");
-    talk_expect(&t, 413, NULL);
+    conn_expect(&t, 413, NULL);
     open_post("/never", "Content-Length: 9223372036854775807\r\n");
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
 }
 
 static void h1_body_malformed_chunks_get_400(void **state)
@@ -274,13 +275,13 @@ static void h1_body_malformed_chunks_get_400(void **state)
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         t.n_records = 0;
         open_post("/sink", "Transfer-Encoding: chunked\r\n");
-        talk_say(&t, "2\r\nxx\r\n");
-        talk_on(&t);
-        talk_say(&t, bad[i]);
-        talk_say(&t, GET_EARLY);
-        talk_on(&t);
-        talk_expect(&t, 400, NULL);
-        talk_expect_end(&t, 1, 400, MK_OUTCOME_OK);
+        conn_send(&t, "2\r\nxx\r\n");
+        conn_run(&t);
+        conn_send(&t, bad[i]);
+        conn_send(&t, GET_EARLY);
+        conn_run(&t);
+        conn_expect(&t, 400, NULL);
+        conn_expect_end(&t, 1, 400, MK_OUTCOME_OK);
     }
 }
 
@@ -289,30 +290,30 @@ static void h1_body_echo_of_malformed_chunks_is_truncated(void **state)
     (void)state;
     struct reply r;
     open_post("/echo", "Transfer-Encoding: chunked\r\n");
-    talk_say(&t, "2\r\nxx\r\n");
-    talk_on(&t);
-    talk_say(&t, "nonsense\r\n");
-    talk_on(&t);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    conn_send(&t, "2\r\nxx\r\n");
+    conn_run(&t);
+    conn_send(&t, "nonsense\r\n");
+    conn_run(&t);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     assert_str(mk_buf_str(&r.content), "xx");
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
 static void h1_body_truncated_gets_400(void **state)
 {
     (void)state;
     open_post("/sink", "Content-Length: 10\r\n");
-    talk_say(&t, "xxx");
+    conn_send(&t, "xxx");
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect(&t, 400, NULL);
-    talk_expect_end(&t, 1, 400, MK_OUTCOME_CLIENT_ABORTED);
+    conn_run(&t);
+    conn_expect(&t, 400, NULL);
+    conn_expect_end(&t, 1, 400, MK_OUTCOME_CLIENT_ABORTED);
     t.n_records = 0;
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
-    talk_say(&t, "5\r\nxx");
+    conn_send(&t, "5\r\nxx");
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.service.n_conns, 0);
 }
@@ -323,18 +324,18 @@ static void h1_body_small_unread_rest_is_drained(void **state)
 {
     (void)state;
     open_post("/early", "Content-Length: 1000\r\n");
-    talk_expect(&t, 200, "early\n");
-    talk_expect_state(&t, MK_CONN_DRAIN);
+    conn_expect(&t, 200, "early\n");
+    conn_expect_state(&t, MK_CONN_DRAIN);
     assert_int_equal(t.n_records, 1); /* the request completes with the response */
     say_often("x", 999, "");
-    talk_expect_state(&t, MK_CONN_DRAIN);
-    talk_say(&t, "x" GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_expect_state(&t, MK_CONN_DRAIN);
+    conn_send(&t, "x" GET_EARLY);
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     open_post("/early", "Transfer-Encoding: chunked\r\n");
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     say_often("3\r\nxxx\r\n", 1000, "0\r\n\r\n" GET_EARLY);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_large_unread_rest_closes_connection(void **state)
@@ -342,21 +343,21 @@ static void h1_body_large_unread_rest_closes_connection(void **state)
     (void)state;
     struct reply r;
     open_post("/early", "Content-Length: 70000\r\n");
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_true(r.closes);
     reply_fini(&r);
-    talk_expect_state(&t, MK_CONN_LINGER);
+    conn_expect_state(&t, MK_CONN_LINGER);
     say_often("x", 70000, GET_EARLY);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
     open_post("/early", "Transfer-Encoding: chunked\r\n");
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     say_often("3e8\r\n" THOUSAND "\r\n", 1000, "0\r\n\r\n" GET_EARLY);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     open_post("/early", "Transfer-Encoding: chunked\r\n");
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     say_often("3e8\r\n" THOUSAND "\r\n", 1100, "0\r\n\r\n" GET_EARLY);
     assert_true(t.ended || t.reset); /* the unread rest turned out to be too large */
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
 }
 
 static void h1_body_partly_read_is_drained(void **state)
@@ -364,8 +365,8 @@ static void h1_body_partly_read_is_drained(void **state)
     (void)state;
     open_post("/sip?n=100000", "Transfer-Encoding: chunked\r\n");
     say_often("a\r\nxxxxxxxxxx\r\n", 10100, "0\r\n\r\n" GET_EARLY);
-    talk_expect(&t, 200, "sip\n");
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "sip\n");
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_read_by_source_is_not_drained(void **state)
@@ -373,36 +374,36 @@ static void h1_body_read_by_source_is_not_drained(void **state)
     (void)state;
     open_post("/echo", "Content-Length: 100000\r\n");
     say_often("x", 100000, GET_EARLY);
-    talk_expect(&t, 200, NULL);
-    talk_expect(&t, 200, "early\n");
-    talk_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
-    talk_on(&t);
-    talk_expect(&t, 200, NULL);
-    talk_expect_state(&t, MK_CONN_LINGER); /* the handler did not read the body */
-    talk_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789" GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 200, NULL);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, NULL);
+    conn_expect(&t, 200, "early\n");
+    conn_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    conn_run(&t);
+    conn_expect(&t, 200, NULL);
+    conn_expect_state(&t, MK_CONN_LINGER); /* the handler did not read the body */
+    conn_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789" GET_EARLY);
+    conn_run(&t);
+    conn_expect(&t, 200, NULL);
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_malformed_while_draining_closes_connection(void **state)
 {
     (void)state;
     open_post("/early", "Transfer-Encoding: chunked\r\n");
-    talk_expect(&t, 200, "early\n");
-    talk_say(&t, "nonsense\r\n" GET_EARLY);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+    conn_expect(&t, 200, "early\n");
+    conn_send(&t, "nonsense\r\n" GET_EARLY);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
 }
 
 static void h1_body_of_get_is_accepted(void **state)
 {
     (void)state;
-    talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxxx" GET_EARLY);
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_expect(&t, 200, "early\n");
-    talk_expect_nothing(&t);
+    conn_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxxx" GET_EARLY);
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
+    conn_expect_nothing(&t);
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Response bodies that plugins create or change: filters, raw responses, the plugin's own files. */
-#include "unit/cold.h"
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
+#include "unit/wrap_page_cache.h"
 #include "web/filter.h"
 
 enum { LARGE = 3000000 };
 
-static struct talk t;
+static struct conn_fixture t;
 static unsigned n_closed;
 
 #define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -72,7 +72,7 @@ static const struct mk_hook hook = {.plugin = &plugin};
 
 static void setup(void)
 {
-    talk_setup(&t);
+    conn_setup(&t);
     t.site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
     memset(&plan, 0, sizeof plan);
     plan.filters = 1;
@@ -94,7 +94,7 @@ static void add_file(const char *name, size_t n)
 static void expect_shifted(size_t n, int by, bool chunked)
 {
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
     assert_int_equal(r.content.len, n);
     for (size_t i = 0; i < n; i++)
@@ -117,12 +117,12 @@ static void filter_handles_every_kind_of_body(void **state)
         char name[32];
         snprintf(name, sizeof name, "f%zu.bin", i);
         add_file(name, sizes[i]);
-        talk_open(&t, requests);
-        talk_wait(&t, 3 * sizes[i]);
+        conn_open(&t, requests);
+        conn_run_until_received(&t, 3 * sizes[i]);
         expect_shifted(sizes[i], 1, true);
         expect_shifted(sizes[i], 1, true);
         expect_shifted(sizes[i], 1, true);
-        talk_expect_nothing(&t);
+        conn_expect_nothing(&t);
     }
     assert_int_equal(n_closed, 3 * MK_LEN(sizes));
 }
@@ -133,13 +133,13 @@ static void filter_stacks_and_may_keep_length(void **state)
     add_file("f.bin", 5000);
     plan.filters = 3;
     plan.keeps_length = true;
-    talk_open(&t, GET("/f.bin") GET("/source?n=5000") GET("/early"));
-    talk_on(&t);
+    conn_open(&t, GET("/f.bin") GET("/source?n=5000") GET("/early"));
+    conn_run(&t);
     expect_shifted(5000, 3, false);
     expect_shifted(5000, 3, false);
-    talk_expect(&t, 200, "hduo|\r"); /* "early\n" */
+    conn_expect(&t, 200, "hduo|\r"); /* "early\n" */
     assert_int_equal(n_closed, 9);
-    talk_expect_state(&t, MK_CONN_IDLE);
+    conn_expect_state(&t, MK_CONN_IDLE);
 }
 
 static void filter_may_wait(void **state)
@@ -147,8 +147,8 @@ static void filter_may_wait(void **state)
     (void)state;
     add_file("f.bin", 200000);
     plan.naps = 2;
-    talk_open(&t, GET("/f.bin") GET("/source?n=1000"));
-    talk_wait(&t, 201000);
+    conn_open(&t, GET("/f.bin") GET("/source?n=1000"));
+    conn_run_until_received(&t, 201000);
     expect_shifted(200000, 1, true);
     expect_shifted(1000, 1, true);
     assert_int_equal(t.service.helper.n_threads, 0); /* the wait was not for a disk */
@@ -157,9 +157,9 @@ static void filter_may_wait(void **state)
 static void filter_waits_for_source(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/drip?n=3&ms=10"));
+    conn_open(&t, GET("/drip?n=3&ms=10"));
     while (t.n_records < 1)
-        talk_pass(&t, 10);
+        conn_run_for(&t, 10);
     expect_shifted(3, 1, true);
 }
 
@@ -168,10 +168,10 @@ static void filter_http10_body_ends_with_connection(void **state)
     (void)state;
     struct reply r;
     add_file("f.bin", 5000);
-    talk_open(&t, "GET /f.bin HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    talk_on(&t);
+    conn_open(&t, "GET /f.bin HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    conn_run(&t);
     assert_true(t.ended && !t.reset);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, 5000);
     assert_true(r.closes);
     reply_fini(&r);
@@ -183,15 +183,15 @@ static void filter_without_body_is_not_pulled(void **state)
     add_file("f.bin", 5000);
     for (int always = 0; always < 2; always++) {
         plan.always = always;
-        talk_open(&t, "HEAD /f.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+        conn_open(&t, "HEAD /f.bin HTTP/1.1\r\nHost: a\r\n\r\n"
                       "GET /f.bin HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n");
-        talk_on(&t);
-        talk_expect_for(&t, true, 200, "");
-        talk_expect(&t, 304, "");
-        talk_expect_nothing(&t);
-        talk_expect_state(&t, MK_CONN_IDLE);
+        conn_run(&t);
+        conn_expect_for(&t, true, 200, "");
+        conn_expect(&t, 304, "");
+        conn_expect_nothing(&t);
+        conn_expect_state(&t, MK_CONN_IDLE);
         mk_fd_close(&t.fd);
-        talk_work(&t);
+        conn_run_server(&t);
     }
     assert_int_equal(n_closed, 2);
 }
@@ -204,10 +204,10 @@ static void filter_failing_at_once_gets_500(void **state)
     static const char *const requests[] = {GET("/f.bin"), GET("/source?n=1000"), GET("/early")};
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         t.n_records = 0;
-        talk_open(&t, requests[i]);
-        talk_on(&t);
-        talk_expect(&t, 500, ""); /* the error page fails in the same way */
-        talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
+        conn_open(&t, requests[i]);
+        conn_run(&t);
+        conn_expect(&t, 500, ""); /* the error page fails in the same way */
+        conn_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     }
     assert_int_equal(n_closed, 6);
 }
@@ -218,14 +218,14 @@ static void filter_failing_later_truncates_response(void **state)
     struct reply r;
     add_file("f.bin", LARGE);
     plan.fails_at = 200000;
-    talk_open(&t, GET("/f.bin"));
-    talk_wait(&t, LARGE);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    conn_open(&t, GET("/f.bin"));
+    conn_run_until_received(&t, LARGE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
     t.n_records = 0;
-    talk_open(&t, "GET /f.bin HTTP/1.0\r\n\r\n");
-    talk_wait(&t, LARGE);
+    conn_open(&t, "GET /f.bin HTTP/1.0\r\n\r\n");
+    conn_run_until_received(&t, LARGE);
     assert_true(t.ended || t.reset);
     assert_int_equal(t.endings[0], MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 2);
@@ -235,12 +235,12 @@ static void filter_source_error_is_passed_on(void **state)
 {
     (void)state;
     struct reply r;
-    talk_open(&t, GET("/liar?n=1000&has=600"));
-    talk_on(&t);
-    talk_expect(&t, 500, NULL);
-    talk_open(&t, GET("/broken?n=400000"));
-    talk_on(&t);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    conn_open(&t, GET("/liar?n=1000&has=600"));
+    conn_run(&t);
+    conn_expect(&t, 500, NULL);
+    conn_open(&t, GET("/broken?n=400000"));
+    conn_run(&t);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     reply_fini(&r);
     assert_int_equal(n_closed, 3); /* the first error page also has the filter */
 }
@@ -248,14 +248,14 @@ static void filter_source_error_is_passed_on(void **state)
 static void filter_is_closed_when_client_disconnects(void **state)
 {
     (void)state;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/source?n=3000000"));
-    talk_work(&t);
-    talk_expect_state(&t, MK_CONN_SEND);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send(&t, GET("/source?n=3000000"));
+    conn_run_server(&t);
+    conn_expect_state(&t, MK_CONN_SEND);
     assert_int_equal(n_closed, 0);
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(n_closed, 1);
     assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
 }
@@ -266,11 +266,11 @@ static void filter_cold_file_is_read_by_thread(void **state)
 {
     (void)state;
     add_file("cold.bin", LARGE);
-    cold_begin();
-    talk_open(&t, GET("/cold.bin") GET("/cold.bin"));
-    talk_wait(&t, LARGE);
+    page_cache_miss_next();
+    conn_open(&t, GET("/cold.bin") GET("/cold.bin"));
+    conn_run_until_received(&t, LARGE);
     while (t.n_records < 2)
-        talk_pass(&t, 5);
+        conn_run_for(&t, 5);
     expect_shifted(LARGE, 1, true);
     expect_shifted(LARGE, 1, true);
     assert_true(t.counters.cold_reads > 0);
@@ -280,11 +280,11 @@ static void filter_cold_file_without_thread_blocks(void **state)
 {
     (void)state;
     add_file("cold.bin", LARGE);
-    cold_begin();
+    page_cache_miss_next();
     struct mk_loop broken = {.epoll_fd = -1}; /* a thread cannot report that its work is done */
     t.service.helper.loop = &broken;
-    talk_open(&t, GET("/cold.bin"));
-    talk_wait(&t, LARGE);
+    conn_open(&t, GET("/cold.bin"));
+    conn_run_until_received(&t, LARGE);
     expect_shifted(LARGE, 1, true);
     assert_int_equal(t.counters.cold_reads, 0);
     t.service.helper.loop = &t.loop;
@@ -364,29 +364,29 @@ static void file_of_handler_is_sent(void **state)
 {
     (void)state;
     unsigned fds = mk_fd_count();
-    talk_open(&t, GET("/file?n=3000000") GET("/file?n=0") "HEAD /file?n=7 HTTP/1.1\r\nHost: a\r\n\r\n" GET(
+    conn_open(&t, GET("/file?n=3000000") GET("/file?n=0") "HEAD /file?n=7 HTTP/1.1\r\nHost: a\r\n\r\n" GET(
                       "/file?n=1000&from=23") GET("/early"));
-    talk_wait(&t, LARGE + 1000);
+    conn_run_until_received(&t, LARGE + 1000);
     expect_shifted(LARGE, 0, false);
-    talk_expect(&t, 200, "");
-    talk_expect_for(&t, true, 200, "");
+    conn_expect(&t, 200, "");
+    conn_expect_for(&t, true, 200, "");
     expect_shifted(1000, 0, false);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(mk_fd_count(), fds);
 }
 
 static void file_of_handler_may_be_cold(void **state)
 {
     (void)state;
-    cold_begin();
-    talk_open(&t, GET("/file?n=3000000") GET("/early"));
-    talk_wait(&t, LARGE);
+    page_cache_miss_next();
+    conn_open(&t, GET("/file?n=3000000") GET("/early"));
+    conn_run_until_received(&t, LARGE);
     while (t.n_records < 2)
-        talk_pass(&t, 5);
+        conn_run_for(&t, 5);
     expect_shifted(LARGE, 0, false);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     assert_true(t.counters.cold_reads > 0);
 }
 
@@ -394,14 +394,14 @@ static void file_of_handler_client_disconnects_during_cold_read(void **state)
 {
     (void)state;
     unsigned fds = mk_fd_count();
-    cold_begin();
-    talk_open(&t, GET("/file?n=3000000"));
+    page_cache_miss_next();
+    conn_open(&t, GET("/file?n=3000000"));
     mk_fd_close(&t.fd);
     while (t.n_records < 1)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     mk_offload_fini(&t.service.helper); /* the thread holds its own reference to the file */
     assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_true(mk_fd_count() <= fds + 1);
 }
 
@@ -409,20 +409,20 @@ static void file_of_handler_too_short_truncates_response(void **state)
 {
     (void)state;
     struct reply r;
-    talk_open(&t, GET("/file?n=3000001"));
-    talk_wait(&t, LARGE);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    conn_open(&t, GET("/file?n=3000001"));
+    conn_run_until_received(&t, LARGE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     assert_int_equal(r.content.len, LARGE);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
 static void file_of_handler_is_filtered(void **state)
 {
     (void)state;
     plan.filters = 2;
-    talk_open(&t, GET("/file?n=200000") GET("/file?n=200000"));
-    talk_wait(&t, 400000);
+    conn_open(&t, GET("/file?n=200000") GET("/file?n=200000"));
+    conn_run_until_received(&t, 400000);
     expect_shifted(200000, 2, true);
     expect_shifted(200000, 2, true);
     assert_int_equal(n_closed, 4);
@@ -439,9 +439,9 @@ static void raw_response_is_sent_unchanged(void **state)
     plan.filters = 1; /* the first filter learns that it gets no body */
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         t.n_records = 0;
-        talk_open(&t, requests[i]);
-        talk_on(&t);
-        assert_str(talk_heard(&t), raw_text);
+        conn_open(&t, requests[i]);
+        conn_run(&t);
+        assert_str(conn_received(&t), raw_text);
         assert_true(t.ended && !t.reset);
         assert_int_equal(t.n_records, 1);
         assert_int_equal(t.statuses[0], 203);
@@ -455,11 +455,11 @@ static void raw_response_follows_earlier_responses(void **state)
 {
     (void)state;
     raw_text = "raw";
-    talk_open(&t, GET("/early") GET("/early") GET("/raw"));
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_expect(&t, 200, "early\n");
-    assert_str(talk_heard(&t), "raw");
+    conn_open(&t, GET("/early") GET("/early") GET("/raw"));
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
+    assert_str(conn_received(&t), "raw");
     assert_true(t.ended);
 }
 
@@ -467,10 +467,10 @@ static void raw_response_source_error_gets_500(void **state)
 {
     (void)state;
     raw_text = "HTTP/1.1 200 OK\r\n\r\nhalf!";
-    talk_open(&t, GET("/raw"));
-    talk_on(&t);
-    talk_expect(&t, 500, NULL); /* nothing had been sent yet */
-    talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
+    conn_open(&t, GET("/raw"));
+    conn_run(&t);
+    conn_expect(&t, 500, NULL); /* nothing had been sent yet */
+    conn_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 1);
 }
 
@@ -478,9 +478,9 @@ static void raw_response_may_be_empty(void **state)
 {
     (void)state;
     raw_text = &"\n"[1];
-    talk_open(&t, GET("/raw"));
-    talk_on(&t);
-    talk_expect_end(&t, 1, 203, MK_OUTCOME_OK);
+    conn_open(&t, GET("/raw"));
+    conn_run(&t);
+    conn_expect_end(&t, 1, 203, MK_OUTCOME_OK);
 }
 
 /* ---- Local address ---- */
@@ -488,9 +488,9 @@ static void raw_response_may_be_empty(void **state)
 static void local_address_is_available(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/local"));
-    talk_on(&t);
-    talk_expect(&t, 200, "local");
+    conn_open(&t, GET("/local"));
+    conn_run(&t);
+    conn_expect(&t, 200, "local");
     assert_non_null(seen);
     assert_int_equal(local.is_unix, 1);
 }

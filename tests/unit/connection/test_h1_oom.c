@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1 connections when memory runs out: the output stays valid HTTP to the last byte, every request that
  * began leaves one record, and nothing leaks. */
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
 #include "unit/oom.h"
 
 enum { HEARD = 1 << 20 };
 
-static struct talk t;
+static struct conn_fixture t;
 static char heard[HEARD];
 
 /* The bytes that a client sends at once, and the number of responses without a failed allocation. */
@@ -45,8 +45,8 @@ static const struct dialogue {
 
 static void setup(void)
 {
-    talk_setup(&t);
-    t.heard = mk_buf_fixed(heard, sizeof heard);
+    conn_setup(&t);
+    t.received = mk_buf_fixed(heard, sizeof heard);
     site_add(&t.site, "page.html", MK_STR("page"));
     site_add(&t.site, "page.html.gz", MK_STR("gzip"));
     static char large[5000];
@@ -62,9 +62,9 @@ static bool open_talk(const struct dialogue *d)
     t.fd = ends[1];
     t.ended = t.reset = false;
     t.n_records = 0;
-    mk_buf_clear(&t.heard);
+    mk_buf_clear(&t.received);
     t.read = 0;
-    talk_say(&t, d->said);
+    conn_send(&t, d->said);
     if (d->manner == HALF_CLOSES)
         shutdown(t.fd, SHUT_WR);
     t.conn = mk_conn_open(&t.service, &mk_h1_ops, ends[0], &peer);
@@ -73,7 +73,7 @@ static bool open_talk(const struct dialogue *d)
         return false;
     }
     if (d->manner == IS_SLOW)
-        talk_set_room(&t, 1);
+        conn_set_send_buffer(&t, 1);
     t.conn->ops->advance(t.conn);
     return true;
 }
@@ -84,7 +84,7 @@ static unsigned count_answers(void)
     unsigned n = 0;
     for (;;) {
         struct reply r;
-        enum reply_result got = talk_reply(&t, &r, false);
+        enum reply_result got = conn_response(&t, &r, false);
         reply_fini(&r);
         if (got == REPLY_PART)
             assert_true(t.ended || t.reset);
@@ -92,7 +92,7 @@ static unsigned count_answers(void)
             return n;
         n++;
         if (r.status == 101)
-            t.read = t.heard.len; /* the rest belongs to the tunnel */
+            t.read = t.received.len; /* the rest belongs to the tunnel */
     }
 }
 
@@ -122,14 +122,14 @@ static bool run_dialogue(void)
 {
     bool opened = open_talk(current);
     if (opened && current->manner == IS_SLOW)
-        talk_work(&t);
+        conn_run_server(&t);
     for (int i = 0; opened && waits_for_thread() && i < 200; i++) {
-        talk_pass(&t, 1);
+        conn_run_for(&t, 1);
         if (t.n_records == current->n_answers || t.service.n_conns == 0 || t.ended)
             break;
     }
     if (opened)
-        talk_on(&t);
+        conn_run(&t);
     bool well = oom.n_failed == 0;
     size_t at = oom.fail_at;
     oom.fail_at = 0; /* allocations of the test itself succeed */
@@ -137,7 +137,7 @@ static bool run_dialogue(void)
     assert_true(t.n_records <= current->n_answers + 1);
     if (well && n != current->n_answers)
         fail_msg("%u answers to %s", n, current->said);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     oom.fail_at = at;
     forget_all();
     assert_int_equal(t.service.out.len, 0);

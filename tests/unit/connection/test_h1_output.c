@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1 responses: framing, failing sources, files, and slow clients. */
-#include "unit/connection/talk_case.h"
-#include "unit/death.h"
+#include "unit/child.h"
+#include "unit/connection/conn_case.h"
 
 enum { SCRATCH = MK_SEND_QUEUE_BUFFER };
 
@@ -9,14 +9,14 @@ static void request_source(const char *target, const char *version)
 {
     char head[256];
     snprintf(head, sizeof head, "GET %s HTTP/%s\r\nHost: a\r\n\r\n", target, version);
-    talk_open(&t, head);
+    conn_open(&t, head);
 }
 
 /* Expects a response of n bytes from a source. */
 static void expect_source(size_t n, bool chunked, bool closes)
 {
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
     assert_int_equal(r.content.len, n);
     for (size_t i = 0; i < n; i++)
@@ -38,11 +38,11 @@ static void h1_output_known_length_uses_content_length(void **state)
         char target[64];
         snprintf(target, sizeof target, "/source?n=%zu", sizes[i]);
         request_source(target, "1.1");
-        talk_on(&t);
+        conn_run(&t);
         expect_source(sizes[i], false, false);
-        talk_expect_state(&t, MK_CONN_IDLE);
+        conn_expect_state(&t, MK_CONN_IDLE);
         mk_fd_close(&t.fd);
-        talk_work(&t);
+        conn_run_server(&t);
     }
 }
 
@@ -53,11 +53,11 @@ static void h1_output_unknown_length_is_chunked(void **state)
         char target[64];
         snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
         request_source(target, "1.1");
-        talk_say(&t, GET("/early"));
-        talk_on(&t);
+        conn_send(&t, GET("/early"));
+        conn_run(&t);
         expect_source(sizes[i], true, false);
-        talk_expect(&t, 200, "early\n");
-        talk_expect_nothing(&t);
+        conn_expect(&t, 200, "early\n");
+        conn_expect_nothing(&t);
     }
 }
 
@@ -69,10 +69,10 @@ static void h1_output_http10_body_ends_with_connection(void **state)
         snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
         t.n_records = 0;
         request_source(target, "1.0");
-        talk_on(&t);
+        conn_run(&t);
         assert_true(t.ended && !t.reset);
         expect_source(sizes[i], false, true);
-        talk_expect_end(&t, 1, 200, MK_OUTCOME_OK);
+        conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
         assert_int_equal(t.content_sent[0], sizes[i]);
     }
 }
@@ -81,11 +81,11 @@ static void h1_output_source_may_wait(void **state)
 {
     (void)state;
     request_source("/drip?n=5&ms=10", "1.1");
-    talk_say(&t, GET("/early"));
+    conn_send(&t, GET("/early"));
     while (t.n_records < 2)
-        talk_pass(&t, 10);
+        conn_run_for(&t, 10);
     expect_source(5, true, false);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
 }
 
 /* ---- Sources that break their promises ---- */
@@ -94,12 +94,12 @@ static void h1_output_short_source_truncates_response(void **state)
 {
     (void)state;
     struct reply r;
-    talk_open(&t, GET("/liar?n=200000&has=100000") GET("/early"));
-    talk_on(&t);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    conn_open(&t, GET("/liar?n=200000&has=100000") GET("/early"));
+    conn_run(&t);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     assert_true(r.content.len <= 100000);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
 }
 
 /* Expects the error page of this status. Returns whether its connection closes. */
@@ -108,7 +108,7 @@ static bool expect_page(unsigned status)
     struct reply r;
     char number[16];
     snprintf(number, sizeof number, "<h1>%u", status);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, status);
     assert_non_null(memmem(r.content.p, r.content.len, number, strlen(number)));
     bool closes = r.closes;
@@ -127,10 +127,10 @@ static void h1_output_source_failing_early_gets_500(void **state)
     };
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         t.n_records = 0;
-        talk_open(&t, requests[i]);
-        talk_on(&t);
+        conn_open(&t, requests[i]);
+        conn_run(&t);
         assert_true(expect_page(500));
-        talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
+        conn_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     }
 }
 
@@ -144,15 +144,15 @@ static void h1_output_source_failing_early_gets_status_of_handler(void **state)
                  statuses[i]);
         t.n_records = 0;
         request_source(target, "1.1");
-        talk_say(&t, GET("/early"));
-        talk_on(&t);
+        conn_send(&t, GET("/early"));
+        conn_run(&t);
         assert_false(expect_page(statuses[i]));
-        talk_expect(&t, 200, "early\n");
+        conn_expect(&t, 200, "early\n");
         assert_int_equal(t.statuses[0], statuses[i]);
         assert_int_equal(t.endings[0], MK_OUTCOME_OK);
     }
     request_source("/broken?status=502", "1.0");
-    talk_on(&t);
+    conn_run(&t);
     assert_true(expect_page(502));
 }
 
@@ -161,21 +161,21 @@ static void h1_output_source_failing_late_keeps_status(void **state)
     (void)state;
     struct reply r;
     request_source("/broken?n=200000&status=502", "1.1");
-    talk_on(&t);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    conn_run(&t);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
 static void h1_output_unread_body_closes_connection_after_error(void **state)
 {
     (void)state;
-    talk_open(&t, "POST /broken?status=502 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
-    talk_on(&t);
+    conn_open(&t, "POST /broken?status=502 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    conn_run(&t);
     assert_true(expect_page(502));
-    talk_say(&t, "hello");
-    talk_on(&t);
-    talk_expect_end(&t, 1, 502, MK_OUTCOME_OK);
+    conn_send(&t, "hello");
+    conn_run(&t);
+    conn_expect_end(&t, 1, 502, MK_OUTCOME_OK);
 }
 
 static void h1_output_failure_keeps_earlier_responses(void **state)
@@ -186,10 +186,10 @@ static void h1_output_failure_keeps_earlier_responses(void **state)
         GET("/early") GET("/early") GET("/broken?n=200000&unknown=1"),
     };
     for (size_t i = 0; i < MK_LEN(requests); i++) {
-        talk_open(&t, requests[i]);
-        talk_on(&t);
-        talk_expect(&t, 200, "early\n");
-        talk_expect(&t, 200, "early\n");
+        conn_open(&t, requests[i]);
+        conn_run(&t);
+        conn_expect(&t, 200, "early\n");
+        conn_expect(&t, 200, "early\n");
         assert_true(t.ended || t.reset);
     }
 }
@@ -198,12 +198,12 @@ static void h1_output_long_source_is_cut(void **state)
 {
     (void)state;
     request_source("/liar?n=1000&has=2000", "1.1");
-    talk_say(&t, GET("/early"));
-    talk_on(&t);
+    conn_send(&t, GET("/early"));
+    conn_run(&t);
     expect_source(1000, false, false);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
     request_source("/liar?n=100000&has=200000", "1.1");
-    talk_on(&t);
+    conn_run(&t);
     expect_source(100000, false, false);
 }
 
@@ -215,12 +215,12 @@ static void h1_output_source_failing_late_truncates_response(void **state)
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         struct reply r;
         t.n_records = 0;
-        talk_open(&t, requests[i]);
-        talk_on(&t);
-        assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+        conn_open(&t, requests[i]);
+        conn_run(&t);
+        assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
         assert_true(r.content.len < 100001);
         reply_fini(&r);
-        talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+        conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
         assert_true(t.content_sent[0] <= 100000);
     }
 }
@@ -231,35 +231,35 @@ static void h1_output_oversized_head_becomes_500(void **state)
 {
     (void)state;
     request_source("/mad?n=100000", "1.1");
-    talk_say(&t, GET("/early"));
-    talk_on(&t);
+    conn_send(&t, GET("/early"));
+    conn_run(&t);
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 500);
     assert_true(r.closes);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
 }
 
 static void h1_output_large_head_is_sent(void **state)
 {
     (void)state;
     request_source("/mad?n=50000", "1.1");
-    talk_on(&t);
-    talk_expect(&t, 200, "mad\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "mad\n");
 }
 
 static void h1_output_large_head_is_sent_after_others(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/source?n=30000") GET("/mad?n=50000") GET("/source?n=30000") GET("/mad?n=100000")
+    conn_open(&t, GET("/source?n=30000") GET("/mad?n=50000") GET("/source?n=30000") GET("/mad?n=100000")
                       GET("/early"));
-    talk_on(&t);
+    conn_run(&t);
     expect_source(30000, false, false);
-    talk_expect(&t, 200, "mad\n");
+    conn_expect(&t, 200, "mad\n");
     expect_source(30000, false, false);
     assert_true(expect_page(500));
-    talk_expect_end(&t, 4, 500, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 4, 500, MK_OUTCOME_FAILED);
 }
 
 static enum mk_verdict answer_with(struct mk_request *request, struct mk_response *response, void *data)
@@ -281,16 +281,16 @@ static void h1_output_some_statuses_have_no_body(void **state)
     for (size_t i = 0; i < MK_LEN(statuses); i++) {
         struct reply r;
         route.data = &statuses[i];
-        talk_open(&t, GET("/") GET("/"));
-        talk_on(&t);
+        conn_open(&t, GET("/") GET("/"));
+        conn_run(&t);
         for (int twice = 0; twice < 2; twice++) {
-            assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+            assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
             assert_int_equal(r.status, statuses[i]);
             assert_int_equal(r.content.len, i < 2 ? 0 : 4);
             assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_CONTENT_LENGTH), i >= 2);
             reply_fini(&r);
         }
-        talk_expect_nothing(&t);
+        conn_expect_nothing(&t);
     }
 }
 
@@ -302,8 +302,8 @@ static void h1_output_some_statuses_have_no_body(void **state)
 static unsigned take_hints(size_t size)
 {
     unsigned n = 0;
-    for (; mk_str_starts(talk_heard(&t), MK_STR(HINT)); n++) {
-        mk_str rest = mk_str_skip(talk_heard(&t), sizeof HINT - 1 + size);
+    for (; mk_str_starts(conn_received(&t), MK_STR(HINT)); n++) {
+        mk_str rest = mk_str_skip(conn_received(&t), sizeof HINT - 1 + size);
         assert_true(mk_str_starts(rest, MK_STR("\r\n\r\n")));
         t.read += sizeof HINT - 1 + size + 4;
     }
@@ -313,21 +313,21 @@ static unsigned take_hints(size_t size)
 static void h1_output_interim_responses_precede_head(void **state)
 {
     (void)state;
-    talk_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
+    conn_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
     assert_int_equal(take_hints(10), 3); /* while the handler waits */
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     while (t.n_records < 4)
-        talk_pass(&t, 10);
-    talk_expect(&t, 200, "3\n");
-    talk_expect(&t, 200, "0\n");
-    talk_expect(&t, 200, "early\n");
-    talk_open(&t, "HEAD /hint?n=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+        conn_run_for(&t, 10);
+    conn_expect(&t, 200, "3\n");
+    conn_expect(&t, 200, "0\n");
+    conn_expect(&t, 200, "early\n");
+    conn_open(&t, "HEAD /hint?n=1 HTTP/1.1\r\nHost: a\r\n\r\n");
     while (t.n_records < 5)
-        talk_pass(&t, 10);
+        conn_run_for(&t, 10);
     assert_int_equal(take_hints(10), 1);
-    talk_expect_for(&t, true, 200, "");
+    conn_expect_for(&t, true, 200, "");
 }
 
 static void h1_output_http10_gets_no_interim_responses(void **state)
@@ -335,8 +335,8 @@ static void h1_output_http10_gets_no_interim_responses(void **state)
     (void)state;
     request_source("/hint?n=3", "1.0");
     while (t.n_records < 1)
-        talk_pass(&t, 10);
-    talk_expect(&t, 200, "0\n");
+        conn_run_for(&t, 10);
+    conn_expect(&t, 200, "0\n");
 }
 
 static void h1_output_interim_responses_are_bounded(void **state)
@@ -344,15 +344,15 @@ static void h1_output_interim_responses_are_bounded(void **state)
     (void)state;
     char text[16];
     unsigned n = 0;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/hint?n=100&size=8000&ms=1"));
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send(&t, GET("/hint?n=100&size=8000&ms=1"));
     while (t.n_records < 1)
-        talk_pass(&t, 10);
+        conn_run_for(&t, 10);
     n = take_hints(8000);
     assert_true(n > 1 && n < 10);
     snprintf(text, sizeof text, "%u\n", n);
-    talk_expect(&t, 200, text);
+    conn_expect(&t, 200, text);
 }
 
 /* ---- Files ---- */
@@ -378,13 +378,13 @@ static void h1_output_files_are_sent_from_memory_and_disk(void **state)
         snprintf(target, sizeof target, "/%s", name);
         for (int twice = 0; twice < 2; twice++) {
             request_source(target, "1.1");
-            talk_say(&t, GET("/early"));
-            talk_wait(&t, lengths[i]);
+            conn_send(&t, GET("/early"));
+            conn_run_until_received(&t, lengths[i]);
             expect_source(lengths[i], false, false);
-            talk_expect(&t, 200, "early\n");
+            conn_expect(&t, 200, "early\n");
         }
         request_source(target, "1.0");
-        talk_wait(&t, lengths[i]);
+        conn_run_until_received(&t, lengths[i]);
         expect_source(lengths[i], false, true);
     }
 }
@@ -394,10 +394,10 @@ static void h1_output_cached_response_equals_uncached(void **state)
     (void)state;
     struct reply ready, other;
     add_file("f.html", 100);
-    talk_open(&t, GET("/f.html") "GET /f.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    talk_on(&t);
-    assert_int_equal(talk_reply(&t, &ready, false), REPLY_WHOLE);
-    assert_int_equal(talk_reply(&t, &other, false), REPLY_WHOLE);
+    conn_open(&t, GET("/f.html") "GET /f.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    conn_run(&t);
+    assert_int_equal(conn_response(&t, &ready, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &other, false), REPLY_WHOLE);
     assert_int_equal(ready.fields.n + 1, other.fields.n);
     for (unsigned i = 0; i < ready.fields.n; i++)
         assert_true(
@@ -412,16 +412,16 @@ static void h1_output_ranges_of_file_are_sent(void **state)
     (void)state;
     struct reply r;
     add_file("f.bin", 100000);
-    talk_open(&t, "GET /f.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=10-19,50000-50009\r\n\r\n" GET("/early"));
-    talk_wait(&t, 300);
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    conn_open(&t, "GET /f.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=10-19,50000-50009\r\n\r\n" GET("/early"));
+    conn_run_until_received(&t, 300);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 206);
     char part[10];
     for (size_t i = 0; i < sizeof part; i++)
         part[i] = handlers_byte(50000 + i);
     assert_non_null(memmem(r.content.p, r.content.len, part, sizeof part));
     reply_fini(&r);
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "early\n");
 }
 
 static void h1_output_shrinking_file_truncates_response(void **state)
@@ -430,18 +430,18 @@ static void h1_output_shrinking_file_truncates_response(void **state)
     char room[PATH_MAX];
     add_file("f.bin", 3000000);
     request_source("/f.bin", "1.1");
-    talk_work(&t);
-    talk_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
+    conn_run_server(&t);
+    conn_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
     assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", room), 1000), 0);
-    talk_wait(&t, 4000000);
+    conn_run_until_received(&t, 4000000);
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     assert_int_equal(r.content.len, t.content_sent[0]);
     assert_true(t.content_sent[0] < 3000000);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
     request_source("/f.bin", "1.1"); /* a new request gets the current file */
-    talk_on(&t);
+    conn_run(&t);
     expect_source(1000, false, false);
 }
 
@@ -450,17 +450,17 @@ static void h1_output_shrinking_file_truncates_response(void **state)
 static void h1_output_source_is_pulled_at_client_speed(void **state)
 {
     (void)state;
-    talk_open(&t, "");
-    talk_set_room(&t, 10000);
-    talk_say(&t, GET("/source?n=3000000&unknown=1"));
-    talk_work(&t);
-    talk_expect_state(&t, MK_CONN_SEND);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 10000);
+    conn_send(&t, GET("/source?n=3000000&unknown=1"));
+    conn_run_server(&t);
+    conn_expect_state(&t, MK_CONN_SEND);
     const struct handlers_source *s = t.conn->h1->d.x->response.content.source_ctx;
     uint64_t pulled = s->at;
     assert_in_range(pulled, 1, 300000);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_true(s->at == pulled); /* the source is not pulled */
-    talk_wait(&t, 3000000);
+    conn_run_until_received(&t, 3000000);
     expect_source(3000000, true, false);
     assert_int_equal(t.n_records, 1);
 }
@@ -469,8 +469,8 @@ static void h1_output_echo_stops_reading_when_client_does(void **state)
 {
     (void)state;
     static char piece[4096];
-    talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
-    talk_set_room(&t, 10000);
+    conn_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    conn_set_send_buffer(&t, 10000);
     size_t said = 0;
     for (int i = 0; i < 2000 && said < 1000000; i++) {
         ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
@@ -481,12 +481,12 @@ static void h1_output_echo_stops_reading_when_client_does(void **state)
     while (said < 1000000) {
         ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
         said += n > 0 ? (size_t)n : 0;
-        talk_on(&t);
+        conn_run(&t);
     }
     while (t.n_records == 0)
-        talk_pass(&t, 5);
+        conn_run_for(&t, 5);
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, 1000000);
     reply_fini(&r);
 }
@@ -496,14 +496,14 @@ static void h1_output_any_socket_buffer_size_works(void **state)
     (void)state;
     static const int rooms[] = {1, 5000, 20000, 100000};
     for (size_t i = 0; i < MK_LEN(rooms); i++) {
-        talk_open(&t, "");
-        talk_set_room(&t, rooms[i]);
-        talk_say(&t, GET("/source?n=200000") GET("/source?n=100000&unknown=1") GET("/early"));
-        talk_wait(&t, 300000);
+        conn_open(&t, "");
+        conn_set_send_buffer(&t, rooms[i]);
+        conn_send(&t, GET("/source?n=200000") GET("/source?n=100000&unknown=1") GET("/early"));
+        conn_run_until_received(&t, 300000);
         expect_source(200000, false, false);
         expect_source(100000, true, false);
-        talk_expect(&t, 200, "early\n");
-        talk_expect_nothing(&t);
+        conn_expect(&t, 200, "early\n");
+        conn_expect_nothing(&t);
     }
 }
 
@@ -512,20 +512,20 @@ static void h1_output_any_socket_buffer_size_works(void **state)
 static void fill_up(void)
 {
     add_file("small.bin", 900);
-    talk_open(&t, "G");
-    talk_set_room(&t, 1);
+    conn_open(&t, "G");
+    conn_set_send_buffer(&t, 1);
     for (int i = 0; i < 100 && mk_send_queue_is_empty(&t.conn->out); i++) {
-        talk_say(&t, "ET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n" GET("/small.bin") "G");
-        talk_work(&t);
+        conn_send(&t, "ET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n" GET("/small.bin") "G");
+        conn_run_server(&t);
     }
     assert_false(mk_send_queue_is_empty(&t.conn->out));
-    talk_expect_state(&t, MK_CONN_HEAD);
+    conn_expect_state(&t, MK_CONN_HEAD);
 }
 
 static unsigned count_answers(void)
 {
     unsigned n = 0;
-    for (struct reply r; talk_reply(&t, &r, false) == REPLY_WHOLE; n++)
+    for (struct reply r; conn_response(&t, &r, false) == REPLY_WHOLE; n++)
         reply_fini(&r);
     return n;
 }
@@ -540,21 +540,21 @@ static void h1_output_response_waits_for_queued_ones(void **state)
     for (int i = 0; i < 25; i++)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/slow?ms=40") GET("/early")));
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say_bytes(&t, mk_buf_str(&all));
-    talk_work(&t);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send_bytes(&t, mk_buf_str(&all));
+    conn_run_server(&t);
     assert_false(mk_send_queue_is_empty(&t.conn->out));
-    talk_expect_state(&t, MK_CONN_DISPATCH);
+    conn_expect_state(&t, MK_CONN_DISPATCH);
     uint64_t until = mk_clock_ms() + 100;
     while (mk_clock_ms() < until)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
-    talk_expect_state(&t, MK_CONN_SEND);
-    talk_wait(&t, 25 * 900);
+    conn_expect_state(&t, MK_CONN_SEND);
+    conn_run_until_received(&t, 25 * 900);
     for (int i = 0; i < 25; i++)
         expect_source(900, false, false);
-    talk_expect(&t, 200, "slow\n");
-    talk_expect(&t, 200, "early\n");
+    conn_expect(&t, 200, "slow\n");
+    conn_expect(&t, 200, "early\n");
     mk_buf_free(&all);
 }
 
@@ -567,15 +567,15 @@ static void h1_output_queued_responses_do_not_wait_for_handler(void **state)
     for (int i = 0; i < 25; i++)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/never")));
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say_bytes(&t, mk_buf_str(&all));
-    talk_work(&t);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send_bytes(&t, mk_buf_str(&all));
+    conn_run_server(&t);
     assert_false(mk_send_queue_is_empty(&t.conn->out));
-    talk_on(&t);
+    conn_run(&t);
     for (int i = 0; i < 25; i++)
         expect_source(900, false, false);
-    talk_expect_state(&t, MK_CONN_DISPATCH);
+    conn_expect_state(&t, MK_CONN_DISPATCH);
     mk_buf_free(&all);
 }
 
@@ -589,10 +589,10 @@ static void h1_output_queued_response_never_reaches_other_client(void **state)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/never")));
     t.limits.request.handler_ms = 40;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say_bytes(&t, mk_buf_str(&all));
-    talk_work(&t);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send_bytes(&t, mk_buf_str(&all));
+    conn_run_server(&t);
     assert_false(mk_send_queue_is_empty(&t.conn->out));
     int slow = t.fd;
     t.fd = -1;
@@ -600,20 +600,20 @@ static void h1_output_queued_response_never_reaches_other_client(void **state)
     while (mk_clock_ms() < until) /* the handler times out; its 504 has to wait */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.out.len, 0);
-    talk_open(&t, GET("/early"));
-    talk_on(&t);
-    talk_expect(&t, 200, "early\n");
-    talk_expect_nothing(&t);
+    conn_open(&t, GET("/early"));
+    conn_run(&t);
+    conn_expect(&t, 200, "early\n");
+    conn_expect_nothing(&t);
     mk_fd_close(&t.fd);
-    talk_work(&t);
+    conn_run_server(&t);
     t.fd = slow;
-    mk_buf_clear(&t.heard);
+    mk_buf_clear(&t.received);
     t.read = 0;
-    talk_wait(&t, 25 * 900);
+    conn_run_until_received(&t, 25 * 900);
     for (int i = 0; i < 25; i++)
         expect_source(900, false, false);
-    talk_expect(&t, 504, NULL);
-    talk_expect_nothing(&t);
+    conn_expect(&t, 504, NULL);
+    conn_expect_nothing(&t);
     mk_buf_free(&all);
 }
 
@@ -624,11 +624,11 @@ static void h1_output_full_queue_delays_next_request(void **state)
     unsigned before = t.n_records;
     t.site.web.on_record = NULL;
     uint64_t requests = t.counters.requests;
-    talk_say(&t, "ET /early HTTP/1.1\r\nHost: a\r\n\r\n");
-    talk_work(&t);
+    conn_send(&t, "ET /early HTTP/1.1\r\nHost: a\r\n\r\n");
+    conn_run_server(&t);
     assert_int_equal(t.counters.requests, requests);
     assert_null(t.conn->h1);
-    talk_wait(&t, 1);
+    conn_run_until_received(&t, 1);
     assert_int_equal(count_answers(), before + (unsigned)(t.counters.requests - requests));
     assert_true(t.counters.requests > requests);
 }

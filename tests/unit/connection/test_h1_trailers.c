@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1 trailers: the trailers of the request are sent back with the response. */
-#include "unit/connection/talk_case.h"
+#include "unit/connection/conn_case.h"
 
 #define POST                                                                                                 \
     "POST /trailers HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nTransfer-Encoding: "                              \
@@ -9,7 +9,7 @@
 static void expect(const char *trailers)
 {
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
     assert_str(mk_buf_str(&r.content), "abc");
     assert_str(mk_buf_str(&r.trailers), trailers);
@@ -20,23 +20,23 @@ static void expect(const char *trailers)
 static void h1_trailers_are_received_and_sent(void **state)
 {
     (void)state;
-    talk_open(&t, POST "A: 1\r\nHost: b\r\nb:  two \r\n\r\n" POST "\r\n");
-    talk_on(&t);
+    conn_open(&t, POST "A: 1\r\nHost: b\r\nb:  two \r\n\r\n" POST "\r\n");
+    conn_run(&t);
     expect("X-First: known\r\nA: 1\r\nb: two\r\n");
     expect("X-First: known\r\n");
-    talk_expect_state(&t, MK_CONN_IDLE);
+    conn_expect_state(&t, MK_CONN_IDLE);
 }
 
 static void h1_trailers_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
     const char *text = POST "A: 1\r\nB: 2\r\n\r\n";
-    talk_open(&t, "");
+    conn_open(&t, "");
     for (const char *p = text; *p; p++) {
-        talk_say_bytes(&t, mk_str_of(p, 1));
-        talk_work(&t);
+        conn_send_bytes(&t, mk_str_of(p, 1));
+        conn_run_server(&t);
     }
-    talk_on(&t);
+    conn_run(&t);
     expect("X-First: known\r\nA: 1\r\nB: 2\r\n");
 }
 
@@ -55,25 +55,25 @@ static void h1_trailers_over_limit_get_error(void **state)
     mk_buf_add(&out, MK_STR("\r\n"));
     mk_buf_add_char(&in, '\0');
     assert_false(in.failed);
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say_bytes(&t, mk_buf_str(&out));
-    talk_on(&t);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send_bytes(&t, mk_buf_str(&out));
+    conn_run(&t);
     expect(expected);
     t.limits.head.fields_max = 99;
-    talk_say_bytes(&t, mk_buf_str(&out));
-    talk_on(&t);
-    talk_expect(&t, 500, NULL); /* chosen by the handler for -EBADMSG */
+    conn_send_bytes(&t, mk_buf_str(&out));
+    conn_run(&t);
+    conn_expect(&t, 500, NULL); /* chosen by the handler for -EBADMSG */
     assert_true(t.ended);
 }
 
 static void h1_trailers_are_sent_only_if_accepted(void **state)
 {
     (void)state;
-    talk_open(&t, "POST /trailers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+    conn_open(&t, "POST /trailers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
                   "chunked\r\n\r\n3\r\nabc\r\n0\r\nA: 1\r\n\r\n"
                   "POST /trailers HTTP/1.0\r\nHost: a\r\nTE: trailers\r\nContent-Length: 3\r\n\r\nabc");
-    talk_on(&t);
+    conn_run(&t);
     expect("");
     expect("");
     assert_true(t.ended);

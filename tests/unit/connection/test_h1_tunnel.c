@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tunnels over HTTP/1.1: two independent directions. */
-#include "unit/connection/talk_case.h"
+#include "unit/connection/conn_case.h"
 
 enum { MANY = 3000000, SHORT_MS = 40 };
 
@@ -8,17 +8,17 @@ enum { MANY = 3000000, SHORT_MS = 40 };
 
 static void open_tunnel(const char *wish)
 {
-    talk_open(&t, wish);
-    talk_on(&t);
-    talk_expect(&t, 101, NULL);
-    talk_expect_state(&t, MK_CONN_TUNNEL);
+    conn_open(&t, wish);
+    conn_run(&t);
+    conn_expect(&t, 101, NULL);
+    conn_expect_state(&t, MK_CONN_TUNNEL);
 }
 
 static void expect_heard(const char *text)
 {
-    talk_on(&t);
-    assert_str(talk_heard(&t), text);
-    t.read = t.heard.len;
+    conn_run(&t);
+    assert_str(conn_received(&t), text);
+    t.read = t.received.len;
 }
 
 static void h1_tunnel_echoes_bytes(void **state)
@@ -26,13 +26,13 @@ static void h1_tunnel_echoes_bytes(void **state)
     (void)state;
     open_tunnel(WISH("/tunnel") "behind the head");
     expect_heard("behind the head");
-    talk_say(&t, "a");
+    conn_send(&t, "a");
     expect_heard("a");
-    talk_say(&t, WISH("/early"));
+    conn_send(&t, WISH("/early"));
     expect_heard(WISH("/early"));
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
     assert_int_equal(t.content_sent[0], 16 + sizeof WISH("/early") - 1);
     assert_int_equal(t.counters.by_class[1], 1);
 }
@@ -42,7 +42,7 @@ static void h1_tunnel_server_may_send_first(void **state)
     (void)state;
     open_tunnel(WISH("/tunnel?n=4"));
     expect_heard("tttt");
-    talk_say(&t, "x");
+    conn_send(&t, "x");
     expect_heard("x");
 }
 
@@ -52,32 +52,32 @@ static void h1_tunnel_output_alone_is_no_input(void **state)
     (void)state;
     open_tunnel(WISH("/tunnel?n=3000000&stops=1000"));
     memset(handlers_hear_calls, 0, sizeof handlers_hear_calls);
-    talk_on(&t);
+    conn_run(&t);
     assert_true(t.ended);
-    t.read = t.heard.len;
+    t.read = t.received.len;
     assert_int_equal(handlers_hear_calls[true], 0);
-    talk_say(&t, "more"); /* is noticed although the handler has read nothing before */
-    talk_work(&t);
+    conn_send(&t, "more"); /* is noticed although the handler has read nothing before */
+    conn_run_server(&t);
     assert_int_equal(handlers_hear_calls[true], 1);
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
 }
 
 /* The head is sent first even if the socket buffer is full. */
 static void h1_tunnel_follows_unread_responses(void **state)
 {
     (void)state;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, "GET /source?n=20000 HTTP/1.1\r\nHost: a\r\n\r\n" WISH("/tunnel?n=20000"));
-    talk_work(&t);
-    talk_on(&t);
-    talk_expect(&t, 200, NULL);
-    talk_expect(&t, 101, NULL);
-    assert_int_equal(talk_heard(&t).len, 20000);
-    t.read = t.heard.len;
-    talk_say(&t, "x");
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, 1);
+    conn_send(&t, "GET /source?n=20000 HTTP/1.1\r\nHost: a\r\n\r\n" WISH("/tunnel?n=20000"));
+    conn_run_server(&t);
+    conn_run(&t);
+    conn_expect(&t, 200, NULL);
+    conn_expect(&t, 101, NULL);
+    assert_int_equal(conn_received(&t).len, 20000);
+    t.read = t.received.len;
+    conn_send(&t, "x");
     expect_heard("x");
 }
 
@@ -88,12 +88,12 @@ static void h1_tunnel_server_may_half_close(void **state)
     open_tunnel(WISH("/tunnel?n=3&stops=1000"));
     expect_heard("ttt");
     assert_true(t.ended);
-    talk_say(&t, "more");
-    talk_work(&t);
-    talk_expect_state(&t, MK_CONN_TUNNEL);
+    conn_send(&t, "more");
+    conn_run_server(&t);
+    conn_expect_state(&t, MK_CONN_TUNNEL);
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -103,15 +103,15 @@ static void h1_tunnel_unread_input_is_discarded(void **state)
     static char much[100000];
     open_tunnel(WISH("/tunnel?n=3&stops=5"));
     expect_heard("ttt");
-    talk_say(&t, "12345");
-    talk_work(&t);
-    talk_expect_state(&t, MK_CONN_LINGER);
+    conn_send(&t, "12345");
+    conn_run_server(&t);
+    conn_expect_state(&t, MK_CONN_LINGER);
     assert_int_equal(t.n_records, 1);
-    talk_say_bytes(&t, mk_str_of(much, sizeof much)); /* without a reset */
-    talk_work(&t);
+    conn_send_bytes(&t, mk_str_of(much, sizeof much)); /* without a reset */
+    conn_run_server(&t);
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
 }
 
 /* The server keeps receiving from a client that does not read. */
@@ -120,16 +120,16 @@ static void h1_tunnel_directions_are_independent(void **state)
     (void)state;
     static char piece[10000];
     open_tunnel(WISH("/tunnel?n=3000000&stops=1000000000"));
-    t.read = t.heard.len;
+    t.read = t.received.len;
     for (int i = 0; i < 100; i++) {
-        talk_say_bytes(&t, mk_str_of(piece, sizeof piece)); /* blocks forever if the server does not read */
-        talk_work(&t);
+        conn_send_bytes(&t, mk_str_of(piece, sizeof piece)); /* blocks forever if the server does not read */
+        conn_run_server(&t);
     }
-    talk_on(&t);
+    conn_run(&t);
     assert_true(t.ended);
     shutdown(t.fd, SHUT_WR);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_OK);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
     assert_int_equal(t.content_sent[0], MANY);
 }
 
@@ -140,26 +140,26 @@ static void h1_tunnel_client_not_reading_is_not_read(void **state)
     char piece[4096];
     memset(piece, 'p', sizeof piece);
     open_tunnel(WISH("/tunnel"));
-    talk_set_room(&t, 1);
+    conn_set_send_buffer(&t, 1);
     size_t said = 0;
     for (int quiet = 0; quiet < 10 && said < MANY;) {
         ssize_t n = send(t.fd, piece, sizeof piece, MSG_DONTWAIT | MSG_NOSIGNAL);
         said += n > 0 ? (size_t)n : 0;
         quiet = n > 0 ? 0 : quiet + 1;
-        talk_work(&t);
+        conn_run_server(&t);
     }
     assert_true(said < MANY / 2);
-    size_t before = t.heard.len;
-    talk_on(&t);
-    assert_int_equal(t.heard.len - before, said);
+    size_t before = t.received.len;
+    conn_run(&t);
+    assert_int_equal(t.received.len - before, said);
 }
 
 static void h1_tunnel_failure_closes_connection(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?fails=3"));
-    talk_say(&t, "abc");
-    talk_on(&t);
+    conn_send(&t, "abc");
+    conn_run(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.endings[0], MK_OUTCOME_FAILED);
     assert_int_equal(t.service.n_conns, 0);
@@ -171,7 +171,7 @@ static void h1_tunnel_client_disconnect_closes_tunnel(void **state)
     open_tunnel(WISH("/tunnel?n=3000000"));
     mk_fd_close(&t.fd);
     for (int i = 0; i < 10 && !t.n_records; i++)
-        talk_work(&t);
+        conn_run_server(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.service.n_conns, 0);
 }
@@ -184,14 +184,14 @@ static void h1_tunnel_uses_only_tunnel_timeout(void **state)
     t.limits.request.handler_ms = t.limits.request.rate_ms = t.limits.idle_ms = t.limits.head_ms = SHORT_MS;
     t.limits.request.rate_bytes = 1 << 20;
     t.limits.request.content_max = t.limits.request_max = 1;
-    talk_open(&t, WISH("/tunnel"));
-    talk_pass(&t, SHORT_MS * 5);
+    conn_open(&t, WISH("/tunnel"));
+    conn_run_for(&t, SHORT_MS * 5);
     /* The request itself exceeds request_max. */
-    talk_expect(&t, 413, NULL);
+    conn_expect(&t, 413, NULL);
     t.limits.request_max = 0;
     open_tunnel(WISH("/tunnel"));
-    talk_pass(&t, SHORT_MS * 5);
-    talk_say(&t, "x");
+    conn_run_for(&t, SHORT_MS * 5);
+    conn_send(&t, "x");
     expect_heard("x");
 }
 
@@ -200,8 +200,8 @@ static void h1_tunnel_idle_times_out(void **state)
     (void)state;
     t.limits.request.tunnel_ms = SHORT_MS;
     open_tunnel(WISH("/tunnel"));
-    talk_pass(&t, SHORT_MS * 3);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
+    conn_run_for(&t, SHORT_MS * 3);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_tunnel_each_byte_restarts_timeout(void **state)
@@ -210,14 +210,14 @@ static void h1_tunnel_each_byte_restarts_timeout(void **state)
     t.limits.request.tunnel_ms = SHORT_MS * 2;
     open_tunnel(WISH("/tunnel"));
     for (int i = 0; i < 8; i++) {
-        talk_say(&t, "x");
-        talk_pass(&t, SHORT_MS);
+        conn_send(&t, "x");
+        conn_run_for(&t, SHORT_MS);
         assert_false(t.ended || t.reset);
     }
-    assert_int_equal(talk_heard(&t).len, 8);
-    t.read = t.heard.len;
-    talk_pass(&t, SHORT_MS * 6);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
+    assert_int_equal(conn_received(&t).len, 8);
+    t.read = t.received.len;
+    conn_run_for(&t, SHORT_MS * 6);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_tunnel_zero_timeout_is_unlimited(void **state)
@@ -225,8 +225,8 @@ static void h1_tunnel_zero_timeout_is_unlimited(void **state)
     (void)state;
     t.limits.request.tunnel_ms = 0;
     open_tunnel(WISH("/tunnel"));
-    talk_pass(&t, SHORT_MS);
-    talk_say(&t, "x");
+    conn_run_for(&t, SHORT_MS);
+    conn_send(&t, "x");
     expect_heard("x");
 }
 
@@ -235,9 +235,9 @@ static void h1_tunnel_client_not_reading_times_out(void **state)
     (void)state;
     t.limits.request.tunnel_ms = SHORT_MS;
     open_tunnel(WISH("/tunnel"));
-    talk_set_room(&t, 1);
+    conn_set_send_buffer(&t, 1);
     static char piece[200000];
-    talk_say_bytes(&t, mk_str_of(piece, 50000));
+    conn_send_bytes(&t, mk_str_of(piece, 50000));
     uint64_t until = mk_clock_ms() + 5000;
     while (!t.n_records && mk_clock_ms() < until)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
@@ -250,8 +250,8 @@ static void h1_tunnel_closes_when_server_stops(void **state)
     (void)state;
     open_tunnel(WISH("/tunnel"));
     mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
-    talk_on(&t);
-    talk_expect_end(&t, 1, 101, MK_OUTCOME_SHUTDOWN);
+    conn_run(&t);
+    conn_expect_end(&t, 1, 101, MK_OUTCOME_SHUTDOWN);
 }
 
 /* ---- Rejected upgrades ---- */
@@ -259,17 +259,17 @@ static void h1_tunnel_closes_when_server_stops(void **state)
 static void h1_tunnel_wrong_websocket_version_gets_426(void **state)
 {
     (void)state;
-    talk_open(&t, "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+    conn_open(&t, "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
                   "Sec-WebSocket-Version: 9\r\n\r\n");
-    talk_on(&t);
+    conn_run(&t);
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 426);
     assert_str(reply_field(&r, MK_HEADER_UPGRADE), "websocket");
     assert_str(reply_field(&r, MK_HEADER_SEC_WEBSOCKET_VERSION), "13");
     assert_str(reply_field(&r, MK_HEADER_CONNECTION), "upgrade");
     reply_fini(&r);
-    talk_expect_state(&t, MK_CONN_IDLE);
+    conn_expect_state(&t, MK_CONN_IDLE);
 }
 
 static void h1_tunnel_needs_upgrade(void **state)
@@ -281,14 +281,14 @@ static void h1_tunnel_needs_upgrade(void **state)
         "GET /tunnel HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\n",
     };
     for (size_t i = 0; i < MK_LEN(heads); i++) {
-        talk_open(&t, heads[i]);
-        talk_on(&t);
-        talk_expect(&t, 404, NULL);
+        conn_open(&t, heads[i]);
+        conn_run(&t);
+        conn_expect(&t, 404, NULL);
     }
-    talk_open(&t, "POST /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n"
+    conn_open(&t, "POST /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n"
                   "Content-Length: 0\r\n\r\n");
-    talk_on(&t);
-    talk_expect(&t, 405, NULL);
+    conn_run(&t);
+    conn_expect(&t, 405, NULL);
 }
 
 int main(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much of a large body is pulled at once. */
-#include "unit/connection/talk_case.h"
+#include "unit/connection/conn_case.h"
 
 static void expect_source(size_t n)
 {
     struct reply r;
-    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, n);
     for (size_t i = 0; i < n; i++)
         if (r.content.p[i] != handlers_byte(i))
@@ -17,12 +17,12 @@ static void expect_source(size_t n)
 static void request_with_space(int bytes, size_t must_be, const char *text)
 {
     handlers_most = 0;
-    talk_open(&t, "");
-    talk_set_room(&t, bytes);
+    conn_open(&t, "");
+    conn_set_send_buffer(&t, bytes);
     if (t.conn->stream.ops->room(&t.conn->stream) < must_be)
         skip(); /* net.core.wmem_max is too small */
-    talk_say(&t, text);
-    talk_work(&t);
+    conn_send(&t, text);
+    conn_run_server(&t);
 }
 
 static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
@@ -31,10 +31,10 @@ static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
     request_with_space(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
     assert_in_range(handlers_most, 190000, MK_SEND_QUEUE_WIDE_BUFFER);
     assert_int_equal(t.service.out.cap, MK_SEND_QUEUE_BUFFER);
-    talk_on(&t);
+    conn_run(&t);
     expect_source(200000);
     expect_source(100);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
 }
 
 static void h1_width_slow_client_holds_one_buffer(void **state)
@@ -43,7 +43,7 @@ static void h1_width_slow_client_holds_one_buffer(void **state)
     request_with_space(10000, 1, GET("/source?n=1000000"));
     assert_in_range(handlers_most, 1, MK_SEND_QUEUE_BUFFER);
     assert_in_range(mk_send_queue_len(&t.conn->out), 1, MK_SEND_QUEUE_BUFFER);
-    talk_on(&t);
+    conn_run(&t);
     expect_source(1000000);
 }
 

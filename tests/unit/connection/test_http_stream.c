@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/http_stream.h"
 
-#include "unit/death.h"
-#include "unit/machine.h"
+#include "unit/child.h"
+#include "unit/state_machine.h"
 
 static void http_stream_has_two_directions(void **state)
 {
     (void)state;
-    machine_expect(&mk_http_stream_machine, "open: remote closed, local closed, closed\n"
-                                            "remote closed: open, remote closed, closed\n"
-                                            "local closed: local closed, closed\n"
-                                            "closed: closed\n");
+    sm_expect(&mk_http_stream_machine, "open: remote closed, local closed, closed\n"
+                                       "remote closed: open, remote closed, closed\n"
+                                       "local closed: local closed, closed\n"
+                                       "closed: closed\n");
 }
 
 static void http_stream_unwanted_body_stays_unwanted(void **state)
 {
     (void)state;
-    machine_expect(&mk_http_stream_input_machine, "wanted: held, unwanted\n"
-                                                  "held: wanted, unwanted\n"
-                                                  "unwanted\n");
+    sm_expect(&mk_http_stream_input_machine, "wanted: held, unwanted\n"
+                                             "held: wanted, unwanted\n"
+                                             "unwanted\n");
 }
 
 static void http_stream_response_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&mk_http_stream_response_machine, "pending: pending, buffered, content, recorded\n"
-                                                     "buffered: pending, content, recorded\n"
-                                                     "content: pending, spent, recorded\n"
-                                                     "spent: recorded\n"
-                                                     "recorded\n");
+    sm_expect(&mk_http_stream_response_machine, "pending: pending, buffered, content, recorded\n"
+                                                "buffered: pending, content, recorded\n"
+                                                "content: pending, spent, recorded\n"
+                                                "spent: recorded\n"
+                                                "recorded\n");
 }
 
 static void http_stream_closes_each_direction_once(void **state)
@@ -64,7 +64,7 @@ static void http_stream_local_close_needs_response(void **state)
 {
     (void)state;
     struct mk_http_stream d = {0};
-    assert_bug(close_local, &d, "exchange, local closed: its response is begun");
+    assert_aborts(close_local, &d, "exchange, local closed: its response is begun");
 }
 
 static void replace(void *ctx)
@@ -77,7 +77,7 @@ static void http_stream_partly_sent_response_is_not_replaced(void **state)
     (void)state;
     struct mk_http_stream d = {.sent = 1};
     mk_sm_init(&d.reply, &mk_http_stream_response_machine, MK_RESPONSE_BUFFERED);
-    assert_bug(replace, &d, "response, pending: no content is sent");
+    assert_aborts(replace, &d, "response, pending: no content is sent");
 }
 
 int main(void)

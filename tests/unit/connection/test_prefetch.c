@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/prefetch.h"
 
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
 
-static struct talk t;
+static struct conn_fixture t;
 static struct mk_open_file *file;
 static unsigned n_read;
 
 static void setup(void)
 {
     static char content[10000];
-    talk_setup(&t);
+    conn_setup(&t);
     site_add(&t.site, "f.bin", mk_str_of(content, sizeof content));
     n_read = 0;
     assert_int_equal(
@@ -45,7 +45,7 @@ static void prefetch_calls_waiting_caller_once(void **state)
         assert_int_equal(mk_loop_run_once(&t.loop, 10), 0);
     assert_int_equal(n_read, 1);
     assert_int_equal(file->refs, refs);
-    talk_work(&t);
+    conn_run_server(&t);
     assert_int_equal(n_read, 1);
     mk_open_file_release(file);
 }

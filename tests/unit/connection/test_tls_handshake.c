@@ -2,11 +2,11 @@
 /* The start of a connection with TLS before HTTP; the TLS layer is faked by the test. */
 #include "connection/tls_handshake.h"
 
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
 
 #define HELLO "\x16\x03\x01\x00\x05hello"
 
-static struct talk t;
+static struct conn_fixture t;
 static struct {
     mk_err opens, answers;
     const char *protocol;
@@ -46,7 +46,7 @@ static const struct mk_tls_module fake = {
 static void setup(void)
 {
     memset(&tls, 0, sizeof tls);
-    talk_setup(&t);
+    conn_setup(&t);
     t.service.tls = &fake;
     site_add(&t.site, "page", MK_STR("content"));
 }
@@ -54,9 +54,9 @@ static void setup(void)
 static void open_with(mk_str said)
 {
     const struct mk_addr peer = {.is_unix = 1};
-    talk_open_as(&t, &mk_tls_handshake_ops, &peer, "");
-    talk_say_bytes(&t, said);
-    talk_on(&t);
+    conn_open_as(&t, &mk_tls_handshake_ops, &peer, "");
+    conn_send_bytes(&t, said);
+    conn_run(&t);
 }
 
 static void tls_handshake_is_followed_by_http(void **state)
@@ -65,21 +65,21 @@ static void tls_handshake_is_followed_by_http(void **state)
     open_with(MK_STR(HELLO));
     assert_string_equal(tls.early, "hello");
     assert_int_equal(t.counters.secured, 1);
-    talk_say(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
-    talk_on(&t);
-    talk_expect(&t, 200, "content");
+    conn_send(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "content");
 }
 
 static void tls_handshake_starts_after_first_complete_record(void **state)
 {
     (void)state;
     open_with(MK_STR("\x16\x03"));
-    talk_expect_state(&t, MK_CONN_TLS);
-    talk_say_bytes(&t, MK_STR("\x01\x00\x05hel"));
-    talk_on(&t);
+    conn_expect_state(&t, MK_CONN_TLS);
+    conn_send_bytes(&t, MK_STR("\x01\x00\x05hel"));
+    conn_run(&t);
     assert_int_equal(tls.n_opened, 0);
-    talk_say(&t, "lo");
-    talk_on(&t);
+    conn_send(&t, "lo");
+    conn_run(&t);
     assert_int_equal(tls.n_opened, 1);
     assert_string_equal(tls.early, "hello");
 }
@@ -89,12 +89,12 @@ static void tls_handshake_may_wait(void **state)
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    talk_expect_state(&t, MK_CONN_TLS);
+    conn_expect_state(&t, MK_CONN_TLS);
     assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
     tls.answers = 0;
-    talk_say(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
-    talk_on(&t);
-    talk_expect(&t, 200, "content");
+    conn_send(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
+    conn_run(&t);
+    conn_expect(&t, 200, "content");
 }
 
 static void tls_handshake_times_out(void **state)
@@ -103,7 +103,7 @@ static void tls_handshake_times_out(void **state)
     t.limits.head_ms = 50;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    talk_pass(&t, 200);
+    conn_run_for(&t, 200);
     assert_true(t.ended || t.reset);
     assert_int_equal(t.counters.unsecured, 1);
 }
@@ -114,7 +114,7 @@ static void tls_handshake_failure_closes_connection(void **state)
     tls.answers = -EPROTO;
     open_with(MK_STR(HELLO));
     assert_true(t.ended || t.reset);
-    talk_expect_nothing(&t);
+    conn_expect_nothing(&t);
     assert_int_equal(t.counters.unsecured, 1);
     assert_int_equal(t.n_records, 0);
 }
@@ -134,9 +134,9 @@ static void tls_handshake_plain_http_gets_400(void **state)
 {
     (void)state;
     open_with(MK_STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-    assert_contains(talk_heard(&t), "HTTP/1.1 400 Bad Request\r\n");
-    assert_contains(talk_heard(&t), "HTTPS");
-    talk_expect_state(&t, MK_CONN_LINGER);
+    assert_contains(conn_received(&t), "HTTP/1.1 400 Bad Request\r\n");
+    assert_contains(conn_received(&t), "HTTPS");
+    conn_expect_state(&t, MK_CONN_LINGER);
     assert_int_equal(tls.n_opened, 0);
 }
 
@@ -148,7 +148,7 @@ static void tls_handshake_other_input_is_closed(void **state)
     for (unsigned i = 0; i < MK_LEN(others); i++) {
         open_with(others[i]);
         assert_true(t.ended || t.reset);
-        talk_expect_nothing(&t);
+        conn_expect_nothing(&t);
         assert_int_equal(t.counters.unsecured, i + 1);
     }
     assert_int_equal(tls.n_opened, 0);
@@ -159,7 +159,7 @@ static void tls_handshake_acme_challenge_closes_connection(void **state)
     (void)state;
     tls.protocol = "acme-tls/1";
     open_with(MK_STR(HELLO));
-    talk_expect_state(&t, MK_CONN_LINGER);
+    conn_expect_state(&t, MK_CONN_LINGER);
     assert_true(t.ended);
 }
 
@@ -176,7 +176,7 @@ static void tls_handshake_quota_delays_handshake(void **state)
     assert_int_equal(tls.n_steps, before);
     assert_true(t.conn->task_set);
     tls.answers = 0;
-    talk_on(&t);
+    conn_run(&t);
     assert_int_equal(tls.n_steps, before + 1);
     assert_int_equal(t.counters.secured, 1);
 }
@@ -191,7 +191,7 @@ static void tls_handshake_queued_connection_may_close(void **state)
     t.conn->ops->advance(t.conn);
     assert_true(t.conn->task_set);
     mk_conn_close(t.conn, MK_OUTCOME_CLIENT_ABORTED);
-    talk_on(&t);
+    conn_run(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_null(t.service.handshakes.first);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fakes of the server and of the Duda files that handlers call, for the test of duda/service/scheduler.c;
  * `fake` records the calls. */
-#ifndef UNIT_DUDA_RUNNING_H
-#define UNIT_DUDA_RUNNING_H
+#ifndef MK_UNIT_DUDA_RUNNING_H
+#define MK_UNIT_DUDA_RUNNING_H
 
 #include <errno.h>
 #include <monkey/route_stats.h>

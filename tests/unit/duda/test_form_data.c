@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "unit/duda/person.h"
-#include "unit/duda/pool.h"
+#include "unit/duda/test_allocator.h"
 #include "unit/test.h"
 
 static struct duda_form_data fields;

@@ -3,10 +3,39 @@
 #include "service/session_shm.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "base/hash.h"
 #include "unit/fixtures.h"
-#include "unit/meanwhile.h"
 #include "unit/test.h"
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+uint64_t __real_mk_hash(const struct mk_hash_key *key, mk_str s);
+uint64_t __wrap_mk_hash(const struct mk_hash_key *key, mk_str s);
+
+/* Called once, at the next clock read and at the next hash, as another process might run there. */
+static void (*at_clock_read)(void), (*at_hash)(void);
+
+static void call_once(void (**fn)(void))
+{
+    void (*now)(void) = *fn;
+    *fn = NULL;
+    if (now)
+        now();
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    call_once(&at_clock_read);
+    return __real_clock_gettime(clock, out);
+}
+
+uint64_t __wrap_mk_hash(const struct mk_hash_key *key, mk_str s)
+{
+    call_once(&at_hash);
+    return __real_mk_hash(key, s);
+}
 
 enum { N = 64, NOW = 1000 };
 
@@ -198,7 +227,7 @@ static void save_another(void)
 static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
 {
     (void)state;
-    meanwhile_clock = save_another;
+    at_clock_read = save_another;
     assert_true(duda_session_shm_insert(&vault, id_of(N), MK_STR("one"), &anybody, NOW, 10));
     assert_true(load(N, NOW, 10));
     assert_true(load(2 * N, NOW, 10));
@@ -227,7 +256,7 @@ static void session_shm_lock_is_released_only_by_its_holder(void **state)
     (void)state;
     assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_int_equal(*lock_of(id_of(1)), 0);
-    meanwhile_hash = take_the_lock;
+    at_hash = take_the_lock;
     assert_true(load(1, NOW, 10));
     assert_int_equal(*lock_of(id_of(1)), LOCKED_BY_ANOTHER);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/send_queue.h"
 
-#include "unit/stream.h"
+#include "unit/fake_stream.h"
 #include "unit/test.h"
 
 static struct fake_stream stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A slow connection when memory runs out: pushing fails, and data queued before stays in order. */
+#include "unit/fake_stream.h"
 #include "unit/oom.h"
-#include "unit/stream.h"
 
 #include "event/send_queue.h"
 

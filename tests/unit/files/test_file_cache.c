@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unit/opened.h"
+#include "unit/files/fixture.h"
 
-#include "unit/death.h"
+#include "unit/child.h"
 
 static void file_cache_keeps_small_files_in_memory(void **state)
 {
@@ -415,7 +415,7 @@ static void file_cache_release_without_reference_aborts(void **state)
 {
     (void)state;
     struct mk_open_file f = {.refs = 0};
-    assert_bug(drop, &f, "refs > 0");
+    assert_aborts(drop, &f, "refs > 0");
 }
 
 /* ---- Invalidating and evicting ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attachments of cached files, and the limit of entries. */
-#include "unit/opened.h"
+#include "unit/files/fixture.h"
 
 static unsigned n_freed;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unit/pieces.h"
+#include "unit/http/response_pieces.h"
 
 #include "unit/test.h"
 

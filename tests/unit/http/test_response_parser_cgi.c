@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Responses in CGI format. */
-#include "unit/pieces.h"
+#include "unit/http/response_pieces.h"
 
 static void expect(const char *text, unsigned status, const char *body)
 {

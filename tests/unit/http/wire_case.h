@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the test cases of tests/wire; its README describes the format. */
-#ifndef MK_UNIT_WIRE_CASE_H
-#define MK_UNIT_WIRE_CASE_H
+#ifndef MK_UNIT_HTTP_WIRE_CASE_H
+#define MK_UNIT_HTTP_WIRE_CASE_H
 
 #include <stdio.h>
 #include <stdlib.h>

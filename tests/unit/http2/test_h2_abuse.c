@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Floods of useless frames close the connection, and the reason is counted; normal use does not. */
-#include "unit/http2/h2case.h"
+#include "unit/http2/h2_conn_case.h"
 
 enum { ROUNDS = 2000 };
 
 /* Continues until the connection closes. */
 static void flood(void (*once)(unsigned i))
 {
-    for (unsigned i = 0; i < ROUNDS && !h.talk.ended && !h.talk.reset; i += 50) {
+    for (unsigned i = 0; i < ROUNDS && !h.conn.ended && !h.conn.reset; i += 50) {
         for (unsigned j = 0; j < 50; j++)
             once(i + j);
-        h2talk_on(&h);
+        h2_conn_run(&h);
     }
-    assert_true(h.talk.ended || h.talk.reset);
+    assert_true(h.conn.ended || h.conn.reset);
 }
 
 static void expect_calm(enum mk_h2_reason why)
 {
-    h2talk_expect_failed(&h, MK_H2_ENHANCE_YOUR_CALM, why);
-    for (unsigned i = 0; i < h.talk.n_records; i++)
-        assert_true(h.talk.endings[i] != MK_OUTCOME_OK || h.talk.statuses[i] == 200);
+    h2_conn_expect_failed(&h, MK_H2_ENHANCE_YOUR_CALM, why);
+    for (unsigned i = 0; i < h.conn.n_records; i++)
+        assert_true(h.conn.endings[i] != MK_OUTCOME_OK || h.conn.statuses[i] == 200);
 }
 
 static void ping(unsigned i)
@@ -33,7 +33,7 @@ static void h2_abuse_ping_flood_closes_connection(void **state)
     (void)state;
     flood(ping);
     expect_calm(MK_H2_MANY_PINGS);
-    assert_true(h.client.n_pongs <= H2TALK_PATIENCE);
+    assert_true(h.client.n_pongs <= H2_CONN_PATIENCE);
 }
 
 static void set(unsigned i)
@@ -64,7 +64,7 @@ static void h2_abuse_unsolicited_settings_acks_close_connection(void **state)
 
 static void set_all(unsigned i)
 {
-    if (h.talk.ended || h.client.n_pending + 1 >= H2_PENDING)
+    if (h.conn.ended || h.client.n_pending + 1 >= H2_PENDING)
         return;
     mk_h2_frame_emit_head(&h.say, 16380, MK_H2_SETTINGS, 0, 0);
     for (int n = 0; n < 16380 / 6; n++)
@@ -76,7 +76,7 @@ static void h2_abuse_long_settings_cost_more(void **state)
 {
     (void)state;
     set_all(0);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     expect_calm(MK_H2_MANY_SETTINGS);
 }
 
@@ -84,7 +84,7 @@ static void take_back(unsigned i)
 {
     if (h.client.n >= H2_STREAMS - 1)
         return;
-    h2talk_get(&h, 1 + 2 * i, "/never");
+    h2_conn_get(&h, 1 + 2 * i, "/never");
     h2_say_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
 }
 
@@ -93,9 +93,9 @@ static void h2_abuse_rapid_resets_close_connection(void **state)
     (void)state;
     flood(take_back);
     expect_calm(MK_H2_MANY_RESETS);
-    assert_true(h.talk.n_records <= H2TALK_PATIENCE / 5 + 1);
-    for (unsigned i = 0; i + 1 < h.talk.n_records; i++)
-        assert_int_equal(h.talk.endings[i], MK_OUTCOME_CLIENT_ABORTED);
+    assert_true(h.conn.n_records <= H2_CONN_PATIENCE / 5 + 1);
+    for (unsigned i = 0; i + 1 < h.conn.n_records; i++)
+        assert_int_equal(h.conn.endings[i], MK_OUTCOME_CLIENT_ABORTED);
 }
 
 /* Clients that provoke resets by the server have the same effect (CVE-2025-8671). */
@@ -105,18 +105,18 @@ static void send_failing_request(unsigned i)
 {
     if (h.client.n >= H2_STREAMS - 1)
         return;
-    h2talk_post(&h, 1 + 2 * i, "/never", "content-length: 3\n");
+    h2_conn_post(&h, 1 + 2 * i, "/never", "content-length: 3\n");
     mistake(1 + 2 * i);
 }
 
 static void too_long(uint32_t id)
 {
-    h2talk_data(&h, id, "xxxx", false);
+    h2_conn_data(&h, id, "xxxx", false);
 }
 
 static void too_short(uint32_t id)
 {
-    h2talk_data(&h, id, "xx", true);
+    h2_conn_data(&h, id, "xx", true);
 }
 
 static void no_window(uint32_t id)
@@ -141,8 +141,8 @@ static void worse_trailers(uint32_t id)
 
 static void one_more(uint32_t id)
 {
-    h2talk_data(&h, id, "xxx", true);
-    h2talk_data(&h, id, "x", false);
+    h2_conn_data(&h, id, "xxx", true);
+    h2_conn_data(&h, id, "x", false);
 }
 
 static void h2_abuse_provoked_resets_close_connection(void **state)
@@ -151,13 +151,13 @@ static void h2_abuse_provoked_resets_close_connection(void **state)
     static void (*const mistakes[])(uint32_t) = {too_long,     too_short,      no_window, wide_window,
                                                  bad_trailers, worse_trailers, one_more};
     for (size_t i = 0; i < MK_LEN(mistakes); i++) {
-        memset(&h.talk.counters, 0, sizeof h.talk.counters);
-        h.talk.n_records = 0;
-        h2talk_open(&h);
+        memset(&h.conn.counters, 0, sizeof h.conn.counters);
+        h.conn.n_records = 0;
+        h2_conn_open(&h);
         mistake = mistakes[i];
         flood(send_failing_request);
         expect_calm(MK_H2_MANY_RESETS);
-        assert_true(h.talk.n_records <= H2TALK_PATIENCE / 5 + 1);
+        assert_true(h.conn.n_records <= H2_CONN_PATIENCE / 5 + 1);
     }
 }
 
@@ -177,8 +177,8 @@ static void h2_abuse_malformed_requests_close_connection(void **state)
 static void say_nothing(unsigned i)
 {
     if (i == 0)
-        h2talk_post(&h, 1, "/sink", "");
-    h2talk_data(&h, 1, "", false);
+        h2_conn_post(&h, 1, "/sink", "");
+    h2_conn_data(&h, 1, "", false);
 }
 
 static void h2_abuse_empty_frames_close_connection(void **state)
@@ -192,7 +192,7 @@ static void pad(unsigned i)
 {
     static const char padding[256] = {(char)255};
     if (i == 0)
-        h2talk_post(&h, 1, "/sink", "");
+        h2_conn_post(&h, 1, "/sink", "");
     h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padding, 256));
 }
 
@@ -206,7 +206,7 @@ static void h2_abuse_padding_only_closes_connection(void **state)
 static void open_stream(unsigned i)
 {
     if (h.client.n < H2_STREAMS - 1)
-        h2talk_get(&h, 1 + 2 * i, "/never");
+        h2_conn_get(&h, 1 + 2 * i, "/never");
 }
 
 static void h2_abuse_streams_over_limit_close_connection(void **state)
@@ -214,7 +214,7 @@ static void h2_abuse_streams_over_limit_close_connection(void **state)
     (void)state;
     flood(open_stream);
     expect_calm(MK_H2_MANY_STREAMS);
-    assert_int_equal(h.talk.n_records, H2TALK_STREAMS);
+    assert_int_equal(h.conn.n_records, H2_CONN_STREAMS);
 }
 
 static void prefer(unsigned i)
@@ -259,7 +259,7 @@ static void open_a_little(unsigned i)
 {
     if (i == 0) {
         h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
-        h2talk_get(&h, 1, "/source?n=100000");
+        h2_conn_get(&h, 1, "/source?n=100000");
     }
     h2_say_window(&h.client, &h.say, 1, 1);
 }
@@ -275,18 +275,18 @@ static void h2_abuse_tiny_window_updates_close_connection(void **state)
 static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
 {
     (void)state;
-    h.talk.limits.h2.patience = 1000;
-    h2talk_open(&h);
+    h.conn.limits.h2.patience = 1000;
+    h2_conn_open(&h);
     uint32_t size = 0;
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
-    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
-        h2talk_get(&h, id, "/source?n=100000");
-    for (int i = 0; i < 1000 && !h.talk.ended; i++) {
+    for (uint32_t id = 1; id < 2 * H2_CONN_STREAMS; id += 2)
+        h2_conn_get(&h, id, "/source?n=100000");
+    for (int i = 0; i < 1000 && !h.conn.ended; i++) {
         h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
-        h2talk_on(&h);
+        h2_conn_run(&h);
     }
     /* SETTINGS frames also consume the abuse budget: the reason depends on which frame exhausts it. */
-    expect_calm(h.talk.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
+    expect_calm(h.conn.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
     /* Part of the budget is restored in the meantime, and more of it on a slower machine. */
     assert_true(size < 500);
 }
@@ -298,9 +298,9 @@ static void h2_abuse_endless_continuations_close_connection(void **state)
     h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR(""));
     for (int i = 0; i < 100; i++)
         h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 1, MK_STR(""));
-    h2talk_on(&h);
+    h2_conn_run(&h);
     expect_calm(MK_H2_LONG_HEAD);
-    assert_int_equal(h.talk.n_records, 0);
+    assert_int_equal(h.conn.n_records, 0);
 }
 
 static void h2_abuse_oversized_head_closes_connection(void **state)
@@ -310,7 +310,7 @@ static void h2_abuse_oversized_head_closes_connection(void **state)
     h2_expect(&h.client, 1);
     for (unsigned i = 0; i < 8; i++)
         h2_say_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS, 0, 1, mk_str_of(piece, sizeof piece));
-    h2talk_on(&h);
+    h2_conn_run(&h);
     expect_calm(MK_H2_LONG_HEAD);
 }
 
@@ -329,10 +329,10 @@ static void h2_abuse_header_bomb_is_refused(void **state)
         mk_buf_add(&block, MK_STR("\xbe"));
     h2_expect(&h.client, 1);
     h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM | MK_H2_END_HEADERS, 1, mk_buf_str(&block));
-    h2talk_get(&h, 3, "/early");
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 431, NULL);
-    h2talk_expect(&h, 3, 200, "early\n");
+    h2_conn_get(&h, 3, "/early");
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 431, NULL);
+    h2_conn_expect(&h, 3, 200, "early\n");
     mk_buf_free(&block);
 }
 
@@ -341,42 +341,42 @@ static void h2_abuse_header_bomb_is_refused(void **state)
 static void h2_abuse_budget_is_restored_over_time(void **state)
 {
     (void)state;
-    h.talk.limits.h2.patience = 10;
-    h2talk_open(&h);
+    h.conn.limits.h2.patience = 10;
+    h2_conn_open(&h);
     for (int i = 0; i < 20; i++) {
-        h.talk.loop.now_ms += 1000; /* restores a tenth of the budget */
+        h.conn.loop.now_ms += 1000; /* restores a tenth of the budget */
         ping(0);
-        h2talk_send(&h);
-        mk_stream_on_input(&h.talk.conn->stream, false);
-        h.talk.conn->ops->advance(h.talk.conn);
-        h.talk.conn->h2->patience_ms -= 1000; /* the loop sets its time itself */
-        h2talk_on(&h);
+        h2_conn_send(&h);
+        mk_stream_on_input(&h.conn.conn->stream, false);
+        h.conn.conn->ops->advance(h.conn.conn);
+        h.conn.conn->h2->patience_ms -= 1000; /* the loop sets its time itself */
+        h2_conn_run(&h);
     }
     assert_int_equal(h.client.n_pongs, 20);
-    h2talk_expect_idle(&h);
+    h2_conn_expect_idle(&h);
 }
 
 static void h2_abuse_useful_frames_cost_nothing(void **state)
 {
     (void)state;
-    h.talk.limits.h2.patience = 10;
-    h.talk.limits.request.content_max = UINT64_MAX;
-    h2talk_open(&h);
+    h.conn.limits.h2.patience = 10;
+    h.conn.limits.request.content_max = UINT64_MAX;
+    h2_conn_open(&h);
     uint32_t id = 1;
     for (; id < 400; id += 2) {
-        h2talk_get(&h, id, "/source?n=2000");
+        h2_conn_get(&h, id, "/source?n=2000");
         if (id % 20 == 1)
             h2_say_window(&h.client, &h.say, 0, 20000);
-        h2talk_on(&h);
-        h2talk_expect(&h, id, 200, NULL);
+        h2_conn_run(&h);
+        h2_conn_expect(&h, id, 200, NULL);
     }
-    h2talk_post(&h, id, "/sink", "");
+    h2_conn_post(&h, id, "/sink", "");
     for (int i = 0; i < 500; i++)
-        h2talk_data(&h, id, "x", false);
-    h2talk_data(&h, id, "", true);
-    h2talk_on(&h);
-    h2talk_expect(&h, id, 200, NULL);
-    h2talk_expect_idle(&h);
+        h2_conn_data(&h, id, "x", false);
+    h2_conn_data(&h, id, "", true);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, id, 200, NULL);
+    h2_conn_expect_idle(&h);
 }
 
 int main(void)

@@ -3,12 +3,12 @@
  * other requests on the connection are served or the connection closes, and nothing leaks. */
 #include <sys/wait.h>
 
-#include "unit/http2/h2talk.h"
+#include "unit/http2/fixture.h"
 #include "unit/oom.h"
 
 enum { HEARD = 1 << 20 };
 
-static struct h2talk h;
+static struct h2_conn h;
 static char heard[HEARD];
 
 static struct mk_buf *say;
@@ -95,20 +95,20 @@ static void look_at(const struct mk_access_record *record, void *data)
         mk_str value = mk_request_header(record->request, mk_str_from_c(names[i]));
         assert_true(value.len == 0 || value.p[0]);
     }
-    talk_on_done(record, data);
+    conn_on_done(record, data);
 }
 
 static void setup(void)
 {
-    h2talk_init(&h);
-    h.talk.site.web.on_record = look_at;
-    h.talk.limits.request.tunnel_ms = 10000;
-    h.talk.heard = mk_buf_fixed(heard, sizeof heard);
+    h2_conn_init(&h);
+    h.conn.site.web.on_record = look_at;
+    h.conn.limits.request.tunnel_ms = 10000;
+    h.conn.received = mk_buf_fixed(heard, sizeof heard);
     say = &h.say;
     client = &h.client;
-    site_add(&h.talk.site, "page.html", MK_STR("page"));
+    site_add(&h.conn.site, "page.html", MK_STR("page"));
     static char large[5000];
-    site_add(&h.talk.site, "large", mk_str_of(large, sizeof large));
+    site_add(&h.conn.site, "large", mk_str_of(large, sizeof large));
 }
 
 /* ---- Running a dialogue ---- */
@@ -116,16 +116,16 @@ static void setup(void)
 static bool connect_it(void)
 {
     int ends[2];
-    struct talk *t = &h.talk;
+    struct conn_fixture *t = &h.conn;
     const struct mk_addr peer = {.is_unix = 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     t->fd = ends[1];
     t->ended = t->reset = false;
     t->n_records = 0;
-    mk_buf_clear(&t->heard);
+    mk_buf_clear(&t->received);
     t->read = 0;
-    h2talk_send(&h);
+    h2_conn_send(&h);
     mk_buf_free(&h.say);
     t->conn = mk_conn_open(&t->service, &mk_h1_ops, ends[0], &peer);
     if (!t->conn) {
@@ -133,7 +133,7 @@ static bool connect_it(void)
         return false;
     }
     if (current->is_slow)
-        talk_set_room(t, 1);
+        conn_set_send_buffer(t, 1);
     t->conn->ops->advance(t->conn);
     return true;
 }
@@ -155,7 +155,7 @@ static bool has_heard_all(void)
 {
     size_t fail_at = oom.fail_at, n_allocs = oom.n_allocs;
     oom.fail_at = 0;
-    h2talk_hear(&h);
+    h2_conn_receive(&h);
     oom.fail_at = fail_at;
     oom.n_allocs = n_allocs;
     for (unsigned i = 0; i < h.client.n; i++) {
@@ -167,7 +167,7 @@ static bool has_heard_all(void)
 
 static bool is_done(void)
 {
-    struct talk *t = &h.talk;
+    struct conn_fixture *t = &h.conn;
     return t->n_records == current->n_streams || t->service.n_conns == 0 || t->ended || t->reset ||
            has_heard_all();
 }
@@ -175,9 +175,9 @@ static bool is_done(void)
 /* Every stream has a response or an error, or the connection has closed. */
 static void check(bool well)
 {
-    h2talk_hear(&h);
-    bool over = h.talk.ended || h.talk.reset;
-    assert_true(h.talk.n_records <= current->n_streams);
+    h2_conn_receive(&h);
+    bool over = h.conn.ended || h.conn.reset;
+    assert_true(h.conn.n_records <= current->n_streams);
     for (unsigned i = 0; i < h.client.n; i++) {
         const struct h2_stream *s = &h.client.at[i];
         if (!s->ended && !s->reset && !over)
@@ -185,12 +185,12 @@ static void check(bool well)
         if (well && !current->ends && !s->ended)
             fail_msg("no response on stream %u", s->id);
     }
-    assert_true(over || !well || h.talk.n_records == current->n_streams);
+    assert_true(over || !well || h.conn.n_records == current->n_streams);
 }
 
 static void forget_all(void)
 {
-    struct talk *t = &h.talk;
+    struct conn_fixture *t = &h.conn;
     mk_fd_close(&t->fd);
     mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
     mk_offload_fini(&t->service.helper); /* a thread may still be running */
@@ -207,16 +207,16 @@ static void forget_all(void)
 
 static bool run_dialogue(void)
 {
-    struct talk *t = &h.talk;
+    struct conn_fixture *t = &h.conn;
     size_t fail_at = oom.fail_at;
     prepare(fail_at);
     bool opened = connect_it();
     if (opened && current->is_slow)
-        talk_work(t);
+        conn_run_server(t);
     for (int i = 0; opened && i < 100 && !is_done(); i++)
-        talk_pass(t, 1);
+        conn_run_for(t, 1);
     if (opened)
-        talk_on(t);
+        conn_run(t);
     bool well = oom.n_failed == 0;
     oom.fail_at = 0;
     if (opened)
@@ -239,7 +239,7 @@ static pid_t start_dialogue(const struct dialogue *dialogue)
     current = dialogue;
     setup();
     oom_at_each_allocation(run_dialogue);
-    h2talk_fini(&h);
+    h2_conn_fini(&h);
     exit(0);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 responses: flow control by windows and socket, priorities, and failed responses. */
 
-#include "unit/cold.h"
-#include "unit/http2/h2case.h"
+#include "unit/http2/h2_conn_case.h"
+#include "unit/wrap_page_cache.h"
 
 /* Asserts that the body is the source's data from its beginning. */
 static void expect_source(uint32_t id, size_t n)
@@ -35,40 +35,40 @@ static unsigned data_order(unsigned from, uint32_t order[], unsigned max)
 static void h2_output_stream_waits_for_its_window(void **state)
 {
     (void)state;
-    h2talk_open(&h);
+    h2_conn_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
-    struct h2_stream *s = h2talk_get(&h, 1, "/source?n=300000");
-    h2talk_get(&h, 3, "/early");
-    h2talk_on(&h);
+    struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=300000");
+    h2_conn_get(&h, 3, "/early");
+    h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    h2talk_expect(&h, 3, 200, "early\n"); /* a closed stream window blocks no other stream */
+    h2_conn_expect(&h, 3, 200, "early\n"); /* a closed stream window blocks no other stream */
     h2_say_window(&h.client, &h.say, 1, 1);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW + 1);
     h2_say_window(&h.client, &h.say, 1, 300000);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
     expect_source(1, 300000);
-    h2talk_expect_idle(&h);
-    h2talk_expect_records(&h, 2, 200, MK_OUTCOME_OK);
-    assert_int_equal(h.talk.content_sent[1], 300000);
+    h2_conn_expect_idle(&h);
+    h2_conn_expect_records(&h, 2, 200, MK_OUTCOME_OK);
+    assert_int_equal(h.conn.content_sent[1], 300000);
 }
 
 static void h2_output_all_streams_wait_for_connection_window(void **state)
 {
     (void)state;
-    h2talk_open(&h);
-    struct h2_stream *s = h2talk_get(&h, 1, "/source?n=70000"), *last = h2talk_get(&h, 3, "/early");
+    h2_conn_open(&h);
+    struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=70000"), *last = h2_conn_get(&h, 3, "/early");
     h2_say_window(&h.client, &h.say, 1, 100000);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
     assert_int_equal(last->status, 200); /* heads need no window */
-    h2talk_expect_open(&h, 3);
+    h2_conn_expect_open(&h, 3);
     h2_say_window(&h.client, &h.say, 0, 10000);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
-    h2talk_expect(&h, 3, 200, "early\n");
-    h2talk_expect_idle(&h);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
+    h2_conn_expect(&h, 3, 200, "early\n");
+    h2_conn_expect_idle(&h);
 }
 
 /* The client has closed its side and can open no windows: streams that wait for one end, everything else is
@@ -79,94 +79,94 @@ static void h2_output_half_closed_client_ends_blocked_streams(void **state)
         0, 1}; /* widens the connection's window, so that the stream's is closed, or vice versa */
     (void)state;
     for (size_t i = 0; i < MK_LEN(widened); i++) {
-        h.talk.n_records = 0;
-        h2talk_open(&h);
-        struct h2_stream *s = h2talk_get(&h, 1, "/source?n=300000");
+        h.conn.n_records = 0;
+        h2_conn_open(&h);
+        struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=300000");
         h2_say_window(&h.client, &h.say, widened[i], 10000);
-        h2talk_on(&h);
+        h2_conn_run(&h);
         assert_int_equal(s->content.len, MK_H2_WINDOW);
-        h2talk_get(&h, 3, "/slow");
-        h2talk_on(&h);
-        shutdown(h.talk.fd, SHUT_WR);
-        talk_on(&h.talk);
-        h2talk_expect_records(&h, 1, 200, MK_OUTCOME_CLIENT_ABORTED);
-        for (int n = 0; n < 4000 && !h.talk.ended && !h.talk.reset; n++)
-            h2talk_pass(&h, 5);
-        assert_true(h.talk.ended);
-        assert_int_equal(h.talk.n_records, 2);
+        h2_conn_get(&h, 3, "/slow");
+        h2_conn_run(&h);
+        shutdown(h.conn.fd, SHUT_WR);
+        conn_run(&h.conn);
+        h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_CLIENT_ABORTED);
+        for (int n = 0; n < 4000 && !h.conn.ended && !h.conn.reset; n++)
+            h2_conn_run_for(&h, 5);
+        assert_true(h.conn.ended);
+        assert_int_equal(h.conn.n_records, 2);
     }
 }
 
 static void h2_output_initial_window_may_be_zero(void **state)
 {
     (void)state;
-    h2talk_open(&h);
+    h2_conn_open(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
-    struct h2_stream *s = h2talk_get(&h, 1, "/early");
+    struct h2_stream *s = h2_conn_get(&h, 1, "/early");
     h2_ask(&h.client, &h.say, 3, "HEAD", "/early", true, "");
-    h2talk_get(&h, 5, "/source?n=0"); /* an empty body needs no window */
-    h2talk_on(&h);
+    h2_conn_get(&h, 5, "/source?n=0"); /* an empty body needs no window */
+    h2_conn_run(&h);
     assert_int_equal(s->status, 200);
-    h2talk_expect_open(&h, 1);
-    h2talk_expect(&h, 3, 200, "");
-    h2talk_expect(&h, 5, 200, "");
+    h2_conn_expect_open(&h, 1);
+    h2_conn_expect(&h, 3, 200, "");
+    h2_conn_expect(&h, 5, 200, "");
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 3);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_str(mk_buf_str(&s->content), "ear");
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, "early\n");
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, "early\n");
 }
 
 static void h2_output_window_may_become_negative(void **state)
 {
     (void)state;
-    h2talk_open(&h);
-    struct h2_stream *s = h2talk_get(&h, 1, "/source?n=100000");
+    h2_conn_open(&h);
+    struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=100000");
     h2_say_window(&h.client, &h.say, 0, 1000000);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000);
     h2_say_window(&h.client, &h.say, 1, MK_H2_WINDOW - 1000);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_int_equal(s->window, 0);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
     h2_say_window(&h.client, &h.say, 1, 5);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW + 5);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_int_equal(s->window, -1000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100000);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
     expect_source(1, 100000);
 }
 
 static void h2_output_window_overflow_is_an_error(void **state)
 {
     (void)state;
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/never");
-    h2talk_get(&h, 3, "/never");
+    h2_conn_open(&h);
+    h2_conn_get(&h, 1, "/never");
+    h2_conn_get(&h, 3, "/never");
     mk_h2_frame_emit_window_update(&h.say, 1, MK_H2_WINDOW_MAX);
     h2_say_window(&h.client, &h.say, 3, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
-    h2talk_on(&h);
-    h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
-    h2talk_expect_open(&h, 3);
+    h2_conn_run(&h);
+    h2_conn_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
+    h2_conn_expect_open(&h, 3);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW + 1);
-    h2talk_on(&h);
-    h2talk_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
+    h2_conn_run(&h);
+    h2_conn_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
 }
 
 static void h2_output_zero_window_update_resets_stream(void **state)
 {
     (void)state;
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/never");
+    h2_conn_open(&h);
+    h2_conn_get(&h, 1, "/never");
     mk_h2_frame_emit_window_update(&h.say, 1, 0);
-    h2talk_on(&h);
-    h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
-    h2talk_expect_idle(&h);
+    h2_conn_run(&h);
+    h2_conn_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
+    h2_conn_expect_idle(&h);
 }
 
 /* ---- Failed responses ---- */
@@ -174,28 +174,28 @@ static void h2_output_zero_window_update_resets_stream(void **state)
 static void h2_output_failed_body_resets_stream(void **state)
 {
     (void)state;
-    h2talk_open(&h);
+    h2_conn_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
-    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* fails at once */
-    h2talk_get(&h, 3, "/broken?n=200000");      /* fails after part of the body was sent */
-    h2talk_get(&h, 5, "/liar?n=1000&has=600");
-    h2talk_get(&h, 7, "/liar?n=1000&has=2000");
-    h2talk_get(&h, 9, "/broken?n=100&unknown=1");
-    h2talk_get(&h, 11, "/broken?n=1&status=502"); /* status chosen by the handler */
-    h2talk_get(&h, 13, "/broken?n=100&unknown=1&status=413");
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 500, NULL);
-    h2talk_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
-    h2talk_expect(&h, 5, 500, NULL); /* nothing had been sent yet */
-    h2talk_expect(&h, 7, 200, NULL);
+    h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* fails at once */
+    h2_conn_get(&h, 3, "/broken?n=200000");      /* fails after part of the body was sent */
+    h2_conn_get(&h, 5, "/liar?n=1000&has=600");
+    h2_conn_get(&h, 7, "/liar?n=1000&has=2000");
+    h2_conn_get(&h, 9, "/broken?n=100&unknown=1");
+    h2_conn_get(&h, 11, "/broken?n=1&status=502"); /* status chosen by the handler */
+    h2_conn_get(&h, 13, "/broken?n=100&unknown=1&status=413");
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 500, NULL);
+    h2_conn_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
+    h2_conn_expect(&h, 5, 500, NULL); /* nothing had been sent yet */
+    h2_conn_expect(&h, 7, 200, NULL);
     expect_source(7, 1000);
-    h2talk_expect(&h, 9, 500, NULL);
-    h2talk_expect(&h, 11, 502, NULL);
-    h2talk_expect(&h, 13, 413, NULL);
+    h2_conn_expect(&h, 9, 500, NULL);
+    h2_conn_expect(&h, 11, 502, NULL);
+    h2_conn_expect(&h, 13, 413, NULL);
     assert_true(h2_find(&h.client, 13)->content.len > 200);
-    h2talk_expect_idle(&h);
-    h2talk_expect_records(&h, 7, 413, MK_OUTCOME_OK);
+    h2_conn_expect_idle(&h);
+    h2_conn_expect_records(&h, 7, 413, MK_OUTCOME_OK);
 }
 
 /* A retracted response does not use up the windows. */
@@ -204,18 +204,18 @@ static void h2_output_retracted_response_restores_windows(void **state)
     (void)state;
     char target[64];
     size_t pages = 0;
-    h2talk_open(&h);
+    h2_conn_open(&h);
     for (uint32_t id = 1; id < 41; id += 2) {
-        h2talk_get(&h, id, "/liar?n=20000&has=16000");
-        h2talk_on(&h);
-        h2talk_expect(&h, id, 500, NULL);
+        h2_conn_get(&h, id, "/liar?n=20000&has=16000");
+        h2_conn_run(&h);
+        h2_conn_expect(&h, id, 500, NULL);
         pages += h2_find(&h.client, id)->content.len;
     }
     snprintf(target, sizeof target, "/source?n=%zu", 65535 - pages);
-    h2talk_get(&h, 41, target);
-    h2talk_on(&h);
-    h2talk_expect(&h, 41, 200, NULL);
-    h2talk_expect_idle(&h);
+    h2_conn_get(&h, 41, target);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 41, 200, NULL);
+    h2_conn_expect_idle(&h);
 }
 
 /* ---- Priorities ---- */
@@ -232,13 +232,13 @@ static void h2_output_most_urgent_stream_is_sent_first(void **state)
     (void)state;
     static const uint32_t expected[] = {7, 5, 1, 9, 3};
     uint32_t order[16];
-    h2talk_open(&h);
+    h2_conn_open(&h);
     request_with_priority(1, "/source?n=10000", "u=3");
     request_with_priority(3, "/source?n=10000", "u=7");
     request_with_priority(5, "/source?n=10000", "u=1");
     request_with_priority(7, "/source?n=10000", "u=0");
     request_with_priority(9, "/source?n=10000", "u=nonsense");
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_int_equal(data_order(0, order, 16), 5);
     assert_memory_equal(order, expected, sizeof expected);
 }
@@ -248,13 +248,13 @@ static void h2_output_incremental_streams_alternate(void **state)
     (void)state;
     static const uint32_t expected[] = {1, 1, 1, 3, 3, 3, 5, 7, 5, 7, 5, 7};
     uint32_t order[32];
-    h2talk_open(&h);
+    h2_conn_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
     request_with_priority(1, "/source?n=40000", "u=3");
     request_with_priority(3, "/source?n=40000", "u=3");
     request_with_priority(5, "/source?n=40000", "u=4, i");
     request_with_priority(7, "/source?n=40000", "u=4, i");
-    h2talk_on(&h);
+    h2_conn_run(&h);
     unsigned n = 0, seen = 0;
     uint32_t turns[32];
     n = data_order(0, order, 32);
@@ -281,23 +281,23 @@ static void h2_output_priority_update_reorders_streams(void **state)
 {
     (void)state;
     uint32_t order[16];
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/source?n=100000");
-    h2talk_get(&h, 3, "/source?n=20000");
+    h2_conn_open(&h);
+    h2_conn_get(&h, 1, "/source?n=100000");
+    h2_conn_get(&h, 3, "/source?n=20000");
     h2_say_window(&h.client, &h.say, 1, 100000);
     h2_say_window(&h.client, &h.say, 3, 100000);
-    h2talk_get(&h, 5, "/never");
-    h2talk_on(&h);
+    h2_conn_get(&h, 5, "/never");
+    h2_conn_run(&h);
     unsigned from = h.client.n_log;
     say_priority(3, "u=1");
     say_priority(5, "u=0");
     say_priority(99, "u=0"); /* an unknown stream */
     h2_say_window(&h.client, &h.say, 0, 20000);
-    h2talk_on(&h);
+    h2_conn_run(&h);
     assert_true(data_order(from, order, 16) > 0);
     assert_int_equal(order[0], 3);
-    h2talk_expect(&h, 3, 200, NULL);
-    h2talk_expect_open(&h, 5);
+    h2_conn_expect(&h, 3, 200, NULL);
+    h2_conn_expect_open(&h, 5);
 }
 
 struct worker {
@@ -334,23 +334,23 @@ static void h2_output_busy_stream_does_not_block_others(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "work", .handle = work};
-    h2talk_route(&h, &handler);
-    h2talk_open(&h);
+    h2_conn_route(&h, &handler);
+    h2_conn_open(&h);
     request_with_priority(1, "/?turns=4000", "u=0");
     request_with_priority(3, "/?turns=0", "u=7");
     request_with_priority(5, "/?turns=4", "u=7");
-    h2talk_send(&h);
+    h2_conn_send(&h);
     for (int i = 0; i < 30; i++)
-        assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
-    while (talk_listen(&h.talk))
+        assert_int_equal(mk_loop_run_once(&h.conn.loop, 0), 0);
+    while (conn_receive(&h.conn))
         continue;
-    h2talk_hear(&h);
-    h2talk_expect_open(&h, 1);
-    h2talk_expect(&h, 3, 200, "");
-    h2talk_expect(&h, 5, 200, "ww");
-    for (int i = 0; i < 5000 && h.talk.n_records < 3; i++)
-        h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
+    h2_conn_receive(&h);
+    h2_conn_expect_open(&h, 1);
+    h2_conn_expect(&h, 3, 200, "");
+    h2_conn_expect(&h, 5, 200, "ww");
+    for (int i = 0; i < 5000 && h.conn.n_records < 3; i++)
+        h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
     assert_int_equal(h2_find(&h.client, 1)->content.len, 2000);
 }
 
@@ -359,59 +359,59 @@ static void h2_output_busy_stream_does_not_block_others(void **state)
 static void h2_output_slow_socket_gets_everything(void **state)
 {
     (void)state;
-    h2talk_open(&h);
-    talk_set_room(&h.talk, 1);
-    h2talk_get(&h, 1, "/source?n=200000");
+    h2_conn_open(&h);
+    conn_set_send_buffer(&h.conn, 1);
+    h2_conn_get(&h, 1, "/source?n=200000");
     open_windows(1, 1000000);
-    h2talk_get(&h, 3, "/mad?n=20000");
-    h2talk_get(&h, 5, "/early");
-    h2talk_get(&h, 7, "/source?n=60000&unknown=1");
-    h2talk_send(&h);
-    for (int i = 0; i < 3000 && h.talk.n_records < 4; i++) {
+    h2_conn_get(&h, 3, "/mad?n=20000");
+    h2_conn_get(&h, 5, "/early");
+    h2_conn_get(&h, 7, "/source?n=60000&unknown=1");
+    h2_conn_send(&h);
+    for (int i = 0; i < 3000 && h.conn.n_records < 4; i++) {
         char piece[700];
-        assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
-        ssize_t n = recv(h.talk.fd, piece, sizeof piece, MSG_DONTWAIT);
+        assert_int_equal(mk_loop_run_once(&h.conn.loop, 0), 0);
+        ssize_t n = recv(h.conn.fd, piece, sizeof piece, MSG_DONTWAIT);
         if (n > 0)
-            mk_buf_add(&h.talk.heard, mk_str_of(piece, (size_t)n));
-        h2talk_hear(&h);
+            mk_buf_add(&h.conn.received, mk_str_of(piece, (size_t)n));
+        h2_conn_receive(&h);
     }
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
     expect_source(1, 200000);
-    h2talk_expect(&h, 3, 200, "mad\n");
-    h2talk_expect(&h, 5, 200, "early\n");
-    h2talk_expect(&h, 7, 200, NULL);
-    h2talk_expect_idle(&h);
+    h2_conn_expect(&h, 3, 200, "mad\n");
+    h2_conn_expect(&h, 5, 200, "early\n");
+    h2_conn_expect(&h, 7, 200, NULL);
+    h2_conn_expect_idle(&h);
 }
 
 /* The server stops reading from a client that does not read: output does not pile up. */
 static void h2_output_client_not_reading_is_not_read(void **state)
 {
     (void)state;
-    h.talk.limits.h2.patience = 1000000;
-    h2talk_open(&h);
-    talk_set_room(&h.talk, 1);
-    h2talk_get(&h, 1, "/source?n=60000");
-    h2talk_send(&h);
-    talk_work(&h.talk);
+    h.conn.limits.h2.patience = 1000000;
+    h2_conn_open(&h);
+    conn_set_send_buffer(&h.conn, 1);
+    h2_conn_get(&h, 1, "/source?n=60000");
+    h2_conn_send(&h);
+    conn_run_server(&h.conn);
     size_t said = 0;
     for (int quiet = 0; quiet < 10;) {
         for (int i = 0; i < 500; i++)
             mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
-        ssize_t n = send(h.talk.fd, h.say.p, h.say.len - h.say.len % 17, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n = send(h.conn.fd, h.say.p, h.say.len - h.say.len % 17, MSG_DONTWAIT | MSG_NOSIGNAL);
         mk_buf_clear(&h.say);
         said += n > 0 ? (size_t)n : 0;
         quiet = n > 0 ? 0 : quiet + 1;
         assert_true(n <= 0 || n % 17 == 0);
-        talk_work(&h.talk);
+        conn_run_server(&h.conn);
         if (said > 30000000)
             fail_msg("the stream accepts everything");
     }
-    assert_true(h.talk.conn->clock == MK_TIMEOUT_RATE);
-    h2talk_on(&h);
+    assert_true(h.conn.conn->clock == MK_TIMEOUT_RATE);
+    h2_conn_run(&h);
     assert_int_equal(h.client.n_pongs, said / 17);
-    h2talk_expect(&h, 1, 200, NULL);
-    h2talk_expect_idle(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
+    h2_conn_expect_idle(&h);
 }
 
 static struct {
@@ -432,8 +432,8 @@ static void h2_output_long_response_yields_to_other_connections(void **state)
 {
     (void)state;
     enum { MUCH = 100000000, TURN = 8 * 1024 * 1024 };
-    h2talk_open(&h);
-    struct mk_conn *c = h.talk.conn;
+    h2_conn_open(&h);
+    struct mk_conn *c = h.conn.conn;
     hole.n = 0;
     hole.plain = c->stream.ops;
     hole.ops = *hole.plain;
@@ -441,11 +441,11 @@ static void h2_output_long_response_yields_to_other_connections(void **state)
     c->stream.ops = &hole.ops;
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
     h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
-    h2talk_get(&h, 1, "/source?n=100000000");
-    h2talk_send(&h);
-    for (size_t turns = 0; h.talk.n_records == 0; turns++) {
+    h2_conn_get(&h, 1, "/source?n=100000000");
+    h2_conn_send(&h);
+    for (size_t turns = 0; h.conn.n_records == 0; turns++) {
         size_t before = hole.n;
-        assert_int_equal(mk_loop_run_once(&h.talk.loop, 0), 0);
+        assert_int_equal(mk_loop_run_once(&h.conn.loop, 0), 0);
         assert_in_range(hole.n - before, 1, TURN * 2);
         assert_true(turns < MUCH / TURN + 2);
     }
@@ -456,21 +456,21 @@ static void h2_output_long_response_yields_to_other_connections(void **state)
 static void h2_output_large_response_yields(void **state)
 {
     (void)state;
-    struct talk *t = &h.talk;
-    h2talk_open(&h);
+    struct conn_fixture *t = &h.conn;
+    h2_conn_open(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
     h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
     int bytes = 64 << 20;
     (void)setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    h2talk_get(&h, 1, "/source?n=12000000");
-    h2talk_send(&h);
-    for (int i = 0; i < 1000 && h.talk.n_records < 1; i++) {
+    h2_conn_get(&h, 1, "/source?n=12000000");
+    h2_conn_send(&h);
+    for (int i = 0; i < 1000 && h.conn.n_records < 1; i++) {
         assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
-        while (talk_listen(t))
+        while (conn_receive(t))
             continue;
-        h2talk_hear(&h);
+        h2_conn_receive(&h);
     }
-    h2talk_expect(&h, 1, 200, NULL);
+    h2_conn_expect(&h, 1, 200, NULL);
     assert_int_equal(h2_find(&h.client, 1)->content.len, 12000000);
 }
 
@@ -482,47 +482,47 @@ static void h2_output_files_are_sent(void **state)
     static char large[300000];
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = handlers_byte(i);
-    site_add(&h.talk.site, "large.bin", mk_str_of(large, sizeof large));
-    site_add(&h.talk.site, "small.txt", MK_STR("small"));
-    h2talk_open(&h);
+    site_add(&h.conn.site, "large.bin", mk_str_of(large, sizeof large));
+    site_add(&h.conn.site, "small.txt", MK_STR("small"));
+    h2_conn_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
-    h2talk_get(&h, 1, "/large.bin");
-    h2talk_get(&h, 3, "/small.txt");
+    h2_conn_get(&h, 1, "/large.bin");
+    h2_conn_get(&h, 3, "/small.txt");
     h2_ask(&h.client, &h.say, 5, "GET", "/large.bin", true, "range: bytes=10-19,30-39\n");
     h2_ask(&h.client, &h.say, 7, "GET", "/large.bin", true, "range: bytes=23-45\n");
-    for (int i = 0; i < 100 && h.talk.n_records < 4; i++)
-        h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
+    for (int i = 0; i < 100 && h.conn.n_records < 4; i++)
+        h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
     expect_source(1, sizeof large);
-    h2talk_expect(&h, 3, 200, "small");
-    h2talk_expect(&h, 5, 206, NULL);
-    h2talk_expect(&h, 7, 206, "abcdefghijklmnopqrstuvw");
-    h2talk_expect_idle(&h);
+    h2_conn_expect(&h, 3, 200, "small");
+    h2_conn_expect(&h, 5, 206, NULL);
+    h2_conn_expect(&h, 7, 206, "abcdefghijklmnopqrstuvw");
+    h2_conn_expect_idle(&h);
 }
 
 static void h2_output_cold_file_does_not_block_others(void **state)
 {
     (void)state;
     static char large[3000000];
-    site_add(&h.talk.site, "cold.bin", mk_str_of(large, sizeof large));
-    cold_begin();
-    h2talk_open(&h);
+    site_add(&h.conn.site, "cold.bin", mk_str_of(large, sizeof large));
+    page_cache_miss_next();
+    h2_conn_open(&h);
     h2_say_window(&h.client, &h.say, 0, 10000000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 10000000);
-    h2talk_get(&h, 1, "/cold.bin");
-    h2talk_get(&h, 3, "/early");
-    h2talk_get(&h, 5, "/cold.bin");
-    h2talk_on(&h);
-    h2talk_expect(&h, 3, 200, "early\n");
+    h2_conn_get(&h, 1, "/cold.bin");
+    h2_conn_get(&h, 3, "/early");
+    h2_conn_get(&h, 5, "/cold.bin");
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 3, 200, "early\n");
     h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL); /* perhaps while a thread reads for it */
-    for (int i = 0; i < 1000 && h.talk.n_records < 3; i++)
-        h2talk_pass(&h, 2);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
+    for (int i = 0; i < 1000 && h.conn.n_records < 3; i++)
+        h2_conn_run_for(&h, 2);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, NULL);
     assert_int_equal(h2_find(&h.client, 1)->content.len, sizeof large);
-    assert_true(h.talk.counters.cold_reads > 0);
-    h2talk_expect_idle(&h);
+    assert_true(h.conn.counters.cold_reads > 0);
+    h2_conn_expect_idle(&h);
 }
 
 /* ---- Re-entrance ---- */
@@ -545,23 +545,23 @@ static void h2_output_resume_at_request_end_is_harmless(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "cling", .handle = keep_until_end};
-    h2talk_route(&h, &handler);
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/");
-    h2talk_get(&h, 3, "/?wait=1");
-    h2talk_get(&h, 5, "/?wait=1");
-    h2talk_post(&h, 7, "/", "");
-    h2talk_on(&h);
+    h2_conn_route(&h, &handler);
+    h2_conn_open(&h);
+    h2_conn_get(&h, 1, "/");
+    h2_conn_get(&h, 3, "/?wait=1");
+    h2_conn_get(&h, 5, "/?wait=1");
+    h2_conn_post(&h, 7, "/", "");
+    h2_conn_run(&h);
     h2_say_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
-    h2talk_data(&h, 7, "", true);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, "end\n");
-    h2talk_expect(&h, 7, 200, "end\n");
-    assert_int_equal(h.talk.conn->h2->n_streams, 1);
-    mk_fd_close(&h.talk.fd);
-    talk_work(&h.talk);
-    assert_int_equal(h.talk.n_records, 4);
-    assert_int_equal(h.talk.service.n_conns, 0);
+    h2_conn_data(&h, 7, "", true);
+    h2_conn_run(&h);
+    h2_conn_expect(&h, 1, 200, "end\n");
+    h2_conn_expect(&h, 7, 200, "end\n");
+    assert_int_equal(h.conn.conn->h2->n_streams, 1);
+    mk_fd_close(&h.conn.fd);
+    conn_run_server(&h.conn);
+    assert_int_equal(h.conn.n_records, 4);
+    assert_int_equal(h.conn.service.n_conns, 0);
 }
 
 int main(void)

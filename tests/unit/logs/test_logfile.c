@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "logs/logfile.h"
 
-#include "unit/logs/logcase.h"
+#include "unit/logs/log_case.h"
 
 static void teardown(void)
 {

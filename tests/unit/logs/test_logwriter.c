@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "unit/logs/logcase.h"
+#include "unit/logs/log_case.h"
 
 static struct mk_logwriter w;
 

@@ -32,9 +32,9 @@ static int be_dying_daemon(void)
 static void daemon_start_result_reaches_parent(void **state)
 {
     (void)state;
-    assert_int_equal(in_child(be_fine_daemon), 0);
-    assert_int_equal(in_child(be_failing_daemon), 7);
-    assert_int_equal(in_child(be_dying_daemon), 1);
+    assert_int_equal(run_in_child(be_fine_daemon), 0);
+    assert_int_equal(run_in_child(be_failing_daemon), 7);
+    assert_int_equal(run_in_child(be_dying_daemon), 1);
 }
 
 int main(void)

@@ -64,8 +64,8 @@ static void identity_change_is_permanent(void **state)
     (void)state;
     if (geteuid() != 0)
         skip();
-    assert_int_equal(in_child(become_daemon_user), 0);
-    assert_int_equal(in_child(become_root_again), 0);
+    assert_int_equal(run_in_child(become_daemon_user), 0);
+    assert_int_equal(run_in_child(become_root_again), 0);
 }
 
 static void identity_change_keeps_memory_hidden(void **state)
@@ -73,7 +73,7 @@ static void identity_change_keeps_memory_hidden(void **state)
     (void)state;
     if (geteuid() != 0)
         skip();
-    assert_int_equal(in_child(become_daemon_user_hidden), 0);
+    assert_int_equal(run_in_child(become_daemon_user_hidden), 0);
 }
 
 /* ---- Borrowed rights ---- */
@@ -151,7 +151,7 @@ static void identity_file_rights_are_borrowed_and_returned(void **state)
     assert_int_equal(chmod(own_path, 0600), 0);
     assert_int_equal(chmod(secret_path, 0600), 0);
     assert_int_equal(chmod(f.path, 0711), 0);
-    assert_int_equal(in_child(borrow_and_return), 0);
+    assert_int_equal(run_in_child(borrow_and_return), 0);
 }
 
 static void identity_failed_borrowing_changes_nothing(void **state)
@@ -160,7 +160,7 @@ static void identity_failed_borrowing_changes_nothing(void **state)
     if (geteuid() != 0)
         skip();
     assert_int_equal(chmod(secret_path, 0600), 0);
-    assert_int_equal(in_child(borrow_what_may_not_be), 0);
+    assert_int_equal(run_in_child(borrow_what_may_not_be), 0);
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static int stay_on_one_processor(void)
 static void proc_cpu_count_follows_affinity(void **state)
 {
     (void)state;
-    assert_int_equal(in_child(stay_on_one_processor), 0);
+    assert_int_equal(run_in_child(stay_on_one_processor), 0);
 }
 
 static void proc_name_is_set(void **state)
@@ -50,7 +50,7 @@ static int notice_a_lost_parent(void)
 static void proc_lost_parent_is_noticed(void **state)
 {
     (void)state;
-    assert_int_equal(in_child(notice_a_lost_parent), 0);
+    assert_int_equal(run_in_child(notice_a_lost_parent), 0);
 }
 
 static void stop_until_killed(void)

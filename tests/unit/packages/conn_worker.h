@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fakes for connections: the worker's clock, timer, log and end of iteration, and the random numbers. */
-#ifndef MK_UNIT_PACKS_LINK_WORKER_H
-#define MK_UNIT_PACKS_LINK_WORKER_H
+#ifndef MK_UNIT_PACKAGES_CONN_WORKER_H
+#define MK_UNIT_PACKAGES_CONN_WORKER_H
 
 #include <common/package_conn.h>
 #include <monkey/text.h>

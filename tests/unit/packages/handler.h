@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handler memory in place of Duda's: each allocation is a separate heap block. */
-#ifndef MK_UNIT_PACKS_HANDLER_H
-#define MK_UNIT_PACKS_HANDLER_H
+#ifndef MK_UNIT_PACKAGES_HANDLER_H
+#define MK_UNIT_PACKAGES_HANDLER_H
 
 #include <duda/memory.h>
 
-#include "unit/duda/pool.h"
+#include "unit/duda/test_allocator.h"
 
 static char handler_room;
 #define HANDLER ((struct duda_ctx *)(void *)&handler_room)

@@ -3,8 +3,8 @@
 
 #include <signal.h>
 
-#include "unit/death.h"
-#include "unit/machine.h"
+#include "unit/child.h"
+#include "unit/state_machine.h"
 
 enum { NOW = 1000000 };
 
@@ -26,16 +26,16 @@ static void expect(enum isolate_state state, enum isolate_pending pending)
 static void lifecycle_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&isolate_lifecycle_machine, "down: starting, ended\n"
-                                               "starting: down, serving, restarting, draining\n"
-                                               "serving: down, draining\n"
-                                               "restarting: down, draining\n"
-                                               "draining: ended\n"
-                                               "ended\n");
-    machine_expect(&isolate_lifecycle_pending_machine, "start: reload, reload begun, none\n"
-                                                       "reload: reload, reload begun, none\n"
-                                                       "reload begun: reload, reload begun, none\n"
-                                                       "none: reload, reload begun\n");
+    sm_expect(&isolate_lifecycle_machine, "down: starting, ended\n"
+                                          "starting: down, serving, restarting, draining\n"
+                                          "serving: down, draining\n"
+                                          "restarting: down, draining\n"
+                                          "draining: ended\n"
+                                          "ended\n");
+    sm_expect(&isolate_lifecycle_pending_machine, "start: reload, reload begun, none\n"
+                                                  "reload: reload, reload begun, none\n"
+                                                  "reload begun: reload, reload begun, none\n"
+                                                  "none: reload, reload begun\n");
 }
 
 /* ---- Helpers that enter each state ---- */
@@ -253,10 +253,10 @@ static void move_to_serving(void *ctx)
 static void lifecycle_down_cannot_become_serving(void **state)
 {
     (void)state;
-    assert_bug(move_to_serving, &life, "isolated group: down may become serving");
+    assert_aborts(move_to_serving, &life, "isolated group: down may become serving");
     enter(ISOLATE_DRAINING);
     life.end_ms = 0;
-    assert_bug(move_to_serving, &life, "isolated group, draining: it has a time to end");
+    assert_aborts(move_to_serving, &life, "isolated group, draining: it has a time to end");
 }
 
 int main(void)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/explain.h"
 
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
-static struct configured c;
+static struct config_fixture c;
 static char said[65536];
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
     folder_add_folder(&c.folder, "site/dir");
     folder_add_link(&c.folder, "site/link", "index.html");
-    configured_expect(
+    config_expect(
         &c, "[SERVER]\n    Listen 127.0.0.1:8080\n    Listen [::1]:81\n"
             "[HOST]\n    ServerName one.example\n    DocumentRoot site\n"
             "[ROUTES]\n    /old/* redirect 302 https://example.org\n    *.php status 403\n    /* static\n"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `explain` when memory runs out: it fails with an error. */
 #include "unit/oom.h"
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
 #include "server/explain.h"
 
-static struct configured c;
+static struct config_fixture c;
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
     folder_add(&c.folder, "monkey.conf",
                MK_STR("[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n"
                       "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n"
@@ -26,7 +26,7 @@ static bool explain(void)
 static void explain_oom_fails_cleanly(void **state)
 {
     (void)state;
-    assert_true(configured_load_file(&c, "monkey.conf"));
+    assert_true(config_load_file(&c, "monkey.conf"));
     oom_at_each_allocation(explain);
 }
 

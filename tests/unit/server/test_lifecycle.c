@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/lifecycle.h"
 
-#include "unit/death.h"
-#include "unit/machine.h"
+#include "unit/child.h"
+#include "unit/state_machine.h"
 
 static struct mk_lifecycle life;
 static struct mk_lifecycle_workers workers;
@@ -460,14 +460,14 @@ static void lifecycle_restart_after_long_life_is_immediate(void **state)
 static void lifecycle_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&mk_lifecycle_machine, "prepare first: starting, ending\n"
-                                          "starting: serving, ending\n"
-                                          "serving: trying, ending\n"
-                                          "trying: serving, preparing, ending\n"
-                                          "preparing: serving, reloading, ending\n"
-                                          "reloading: serving, handing over, ending\n"
-                                          "handing over: serving, ending\n"
-                                          "ending\n");
+    sm_expect(&mk_lifecycle_machine, "prepare first: starting, ending\n"
+                                     "starting: serving, ending\n"
+                                     "serving: trying, ending\n"
+                                     "trying: serving, preparing, ending\n"
+                                     "preparing: serving, reloading, ending\n"
+                                     "reloading: serving, handing over, ending\n"
+                                     "handing over: serving, ending\n"
+                                     "ending\n");
 }
 
 enum event {
@@ -715,10 +715,10 @@ static void lifecycle_handover_needs_no_due_step(void **state)
     (void)state;
     start_reload();
     life.due = MK_STEP_ABANDON;
-    assert_bug(move_to_handing_over, &life, "master, handing over: this step may be due");
+    assert_aborts(move_to_handing_over, &life, "master, handing over: this step may be due");
     life.due = MK_STEP_WAIT;
     life.slow = true;
-    assert_bug(move_to_handing_over, &life, "master, handing over: a reload is slow");
+    assert_aborts(move_to_handing_over, &life, "master, handing over: a reload is slow");
 }
 
 static void lifecycle_slow_reload_stays_slow_in_later_phases(void **state)

@@ -2,16 +2,16 @@
 #include "setup/config_generation.h"
 #include "setup/config_print.h"
 
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 #include "web/redirect.h"
 #include "web/static.h"
 #include "web/status_handler.h"
 
-static struct configured c;
+static struct config_fixture c;
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
 }
 
 #define HOST "[HOST]\n    DocumentRoot site\n"
@@ -34,7 +34,7 @@ static const struct mk_vhost *host(const char *name)
 static void config_host_with_a_folder_is_enough(void **state)
 {
     (void)state;
-    configured_expect(&c, HOST);
+    config_expect(&c, HOST);
     assert_int_equal(c.report.n_warnings, 0);
     assert_int_equal(c.g->n_sites, 1);
     assert_int_equal(c.g->listens.n, 1);
@@ -55,10 +55,10 @@ static void config_host_with_a_folder_is_enough(void **state)
 static void config_hosts_inherit_and_override_settings(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    Ranges off\n    Index a b c\n    FollowSymlinks on\n"
-                          "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                          "[HOST]\n    ServerName two *.two\n    DocumentRoot site\n    Ranges on\n"
-                          "    Index x\n    FollowSymlinks owner\n    Fallback /index.html\n");
+    config_expect(&c, "[SERVER]\n    Ranges off\n    Index a b c\n    FollowSymlinks on\n"
+                      "[HOST]\n    ServerName one\n    DocumentRoot site\n"
+                      "[HOST]\n    ServerName two *.two\n    DocumentRoot site\n    Ranges on\n"
+                      "    Index x\n    FollowSymlinks owner\n    Fallback /index.html\n");
     assert_false(host("one")->ranges);
     assert_int_equal(host("one")->n_index, 3);
     assert_int_equal(host("one")->root.how.symlink, MK_SYMLINK_ON);
@@ -75,8 +75,8 @@ static void config_hosts_inherit_and_override_settings(void **state)
 static void config_default_host_can_be_selected(void **state)
 {
     (void)state;
-    configured_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                          "[HOST]\n    ServerName two\n    DocumentRoot site\n    Default on\n");
+    config_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n"
+                      "[HOST]\n    ServerName two\n    DocumentRoot site\n    Default on\n");
     assert_ptr_equal(host("nobody"), host("two"));
 }
 
@@ -84,11 +84,11 @@ static void config_hosts_with_the_same_name_have_distinct_ids(void **state)
 {
     (void)state;
     static const char *const ids[] = {"one@8001", "one@8002", "ONE@8001#1", "one@8001#2", "other"};
-    configured_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.1:8001\n"
-                          "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.1:8002\n"
-                          "[HOST]\n    ServerName ONE\n    DocumentRoot site\n    Listen 127.0.0.2:8001\n"
-                          "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.3:8001\n"
-                          "[HOST]\n    ServerName other\n    DocumentRoot site\n    Listen 127.0.0.1:8001\n");
+    config_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.1:8001\n"
+                      "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.1:8002\n"
+                      "[HOST]\n    ServerName ONE\n    DocumentRoot site\n    Listen 127.0.0.2:8001\n"
+                      "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.3:8001\n"
+                      "[HOST]\n    ServerName other\n    DocumentRoot site\n    Listen 127.0.0.1:8001\n");
     const struct mk_vhost_config *s = c.g->sites;
     for (size_t i = 0; i < MK_LEN(ids); i++, s = s->next)
         assert_str(s->host.id, ids[i]);
@@ -97,8 +97,7 @@ static void config_hosts_with_the_same_name_have_distinct_ids(void **state)
 static void config_routes_keep_their_order(void **state)
 {
     (void)state;
-    configured_expect(&c,
-                      HOST "    Redirect /elsewhere\n[ROUTES]\n    /old/* redirect 302 https://example.org\n"
+    config_expect(&c, HOST "    Redirect /elsewhere\n[ROUTES]\n    /old/* redirect 302 https://example.org\n"
                            "    *.php status 403\n    /* static\n");
     const struct mk_vhost *h = host("a");
     assert_int_equal(h->n_routes, 4);
@@ -116,10 +115,10 @@ static void config_routes_keep_their_order(void **state)
 static void config_sections_belong_to_the_preceding_host(void **state)
 {
     (void)state;
-    configured_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                          "[ERROR_PAGES]\n    404 /index.html\n"
-                          "[CACHE_CONTROL]\n    *.css max-age=9\n"
-                          "[HOST]\n    ServerName two\n    DocumentRoot site\n[ROUTES]\n    /* status 503\n");
+    config_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n"
+                      "[ERROR_PAGES]\n    404 /index.html\n"
+                      "[CACHE_CONTROL]\n    *.css max-age=9\n"
+                      "[HOST]\n    ServerName two\n    DocumentRoot site\n[ROUTES]\n    /* status 503\n");
     assert_int_equal(host("one")->n_error_pages, 1);
     assert_int_equal(host("one")->error_pages[0].status, 404);
     assert_str(host("one")->error_pages[0].path, "index.html");
@@ -133,7 +132,7 @@ static void config_sections_belong_to_the_preceding_host(void **state)
 static void config_media_types_are_added(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    DefaultMimeType x/y\n" HOST "[MIMETYPES]\n    foo text/foo\n");
+    config_expect(&c, "[SERVER]\n    DefaultMimeType x/y\n" HOST "[MIMETYPES]\n    foo text/foo\n");
     assert_str(mk_mime_find(&c.g->mime, MK_STR("a.foo")), "text/foo");
     assert_str(mk_mime_find(&c.g->mime, MK_STR("a.bar")), "x/y");
 }
@@ -141,8 +140,8 @@ static void config_media_types_are_added(void **state)
 static void config_logs_are_opened_once(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
-                          "[HOST]\n    ServerName one\n    DocumentRoot site\n");
+    config_expect(&c, "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
+                      "[HOST]\n    ServerName one\n    DocumentRoot site\n");
     assert_int_equal(c.g->logs.n, 2);
     assert_true(c.g->access_log != c.g->error_log);
     assert_true(mk_str_ends(c.g->access_log->where, MK_STR("/access.log")));
@@ -154,11 +153,11 @@ static void config_logs_are_opened_once(void **state)
 static void config_limits_are_those_of_the_nearest_section(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    MaxBodySize 1K\n    HandlerTimeout 9\n    MinRate 100\n"
-                          "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                          "[HOST]\n    ServerName two\n    DocumentRoot site\n    TunnelTimeout 7\n"
-                          "[LOCATION]\n    Path /up/* *.iso\n    MaxBodySize unlimited\n    MinRate off\n"
-                          "[LOCATION]\n    Path /*\n    MinRateInterval 2\n");
+    config_expect(&c, "[SERVER]\n    MaxBodySize 1K\n    HandlerTimeout 9\n    MinRate 100\n"
+                      "[HOST]\n    ServerName one\n    DocumentRoot site\n"
+                      "[HOST]\n    ServerName two\n    DocumentRoot site\n    TunnelTimeout 7\n"
+                      "[LOCATION]\n    Path /up/* *.iso\n    MaxBodySize unlimited\n    MinRate off\n"
+                      "[LOCATION]\n    Path /*\n    MinRateInterval 2\n");
     assert_null(host("one")->limits);
     assert_int_equal(host("one")->n_locations, 0);
     const struct mk_vhost *two = host("two");
@@ -181,12 +180,12 @@ static void config_limits_are_those_of_the_nearest_section(void **state)
 static void config_hosts_and_locations_have_own_logs(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    AccessLog all.log\n"
-                          "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                          "[LOCATION]\n    Path /quiet\n    AccessLog off\n"
-                          "[HOST]\n    ServerName two\n    DocumentRoot site\n    AccessLog two.log\n"
-                          "[LOCATION]\n    Path /all\n    AccessLog all.log\n    AccessLogFormat json\n"
-                          "[LOCATION]\n    Path /two\n    MaxBodySize 1\n");
+    config_expect(&c, "[SERVER]\n    AccessLog all.log\n"
+                      "[HOST]\n    ServerName one\n    DocumentRoot site\n"
+                      "[LOCATION]\n    Path /quiet\n    AccessLog off\n"
+                      "[HOST]\n    ServerName two\n    DocumentRoot site\n    AccessLog two.log\n"
+                      "[LOCATION]\n    Path /all\n    AccessLog all.log\n    AccessLogFormat json\n"
+                      "[LOCATION]\n    Path /two\n    MaxBodySize 1\n");
     const struct mk_vhost *one = host("one"), *two = host("two");
     assert_null(one->limits);
     assert_int_equal(one->locations[0].limits.log->kind, MK_LOGFILE_OFF);
@@ -203,8 +202,8 @@ static void config_command_line_overrides_it(void **state)
     static const char *const listens[] = {"8080", "[::1]:81", NULL};
     c.overrides = (struct mk_config_overrides){
         .listens = listens, .listen_host = MK_STR("127.0.0.1"), .workers = 7, .pid_file = "/run/x.pid"};
-    configured_expect(
-        &c, "[SERVER]\n    Listen 1\n    Listen 2\n    Listen 3\n    Workers 2\n    PidFile y\n" HOST);
+    config_expect(&c,
+                  "[SERVER]\n    Listen 1\n    Listen 2\n    Listen 3\n    Workers 2\n    PidFile y\n" HOST);
     char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     assert_int_equal(c.g->listens.n, 2);
@@ -223,7 +222,7 @@ static void config_can_be_a_folder(void **state)
     folder_add(&c.folder, "sites/a", MK_STR("[HOST]\n    ServerName a\n    DocumentRoot ../site\n"));
     folder_add(&c.folder, "sites/default", MK_STR("[HOST]\n    ServerName d\n    DocumentRoot ../site\n"));
     folder_add(&c.folder, "monkey.mime", MK_STR("[MIMETYPES]\n    foo text/foo\n"));
-    assert_true(configured_load_file(&c, ""));
+    assert_true(config_load_file(&c, ""));
     assert_int_equal(c.g->n_sites, 2);
     assert_int_equal(c.g->server.workers, 3);
     assert_ptr_equal(host("nobody"), host("d"));
@@ -245,8 +244,7 @@ static void config_printed_can_be_loaded(void **state)
 {
     (void)state;
     struct mk_buf once = mk_buf_growing(1 << 18), again = mk_buf_growing(1 << 18);
-    configured_expect(&c,
-                      "[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n    HeaderTimeout 3\n"
+    config_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n    HeaderTimeout 3\n"
                       "    MaxBodySize 5M\n"
                       "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n    UserDir off\n"
                       "[ROUTES]\n    /x redirect 301 https://example.org\n    /* static\n"
@@ -255,9 +253,9 @@ static void config_printed_can_be_loaded(void **state)
                       "[MIMETYPES]\n    foo text/foo\n");
     mk_config_print_effective(c.g, &once);
     folder_add(&c.folder, "printed.conf", mk_buf_str(&once));
-    if (!configured_load_file(&c, "printed.conf")) {
+    if (!config_load_file(&c, "printed.conf")) {
         char room[512];
-        fail_msg("%.*s", MK_STR_ARG(configured_problem(&c, 0, room)));
+        fail_msg("%.*s", MK_STR_ARG(config_problem(&c, 0, room)));
     }
     mk_config_print_effective(c.g, &again);
     assert_true(mk_str_eq(mk_buf_str(&once), mk_buf_str(&again)));
@@ -322,28 +320,28 @@ static void config_mistakes_are_reported_with_their_line(void **state)
         {HOST "[HANDLERS]\n    Mach /x static\n", "monkey.conf:4: expected `Match REGEX HANDLER"},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
-        configured_expect_rejected(&c, cases[i].text, cases[i].problem);
+        config_expect_rejected(&c, cases[i].text, cases[i].problem);
 }
 
 static void config_all_mistakes_are_reported_at_once(void **state)
 {
     (void)state;
     char room[512];
-    assert_false(
-        configured_load(&c, "[SERVER]\n    Workerz 1\n    HeaderTimeout 1O\n"
-                            "[HOST]\n    DocumentRoot nothing\n[ROUTES]\n    x static\n    /y unknown\n"));
+    assert_false(config_load(&c,
+                             "[SERVER]\n    Workerz 1\n    HeaderTimeout 1O\n"
+                             "[HOST]\n    DocumentRoot nothing\n[ROUTES]\n    x static\n    /y unknown\n"));
     assert_int_equal(c.report.n_errors, 5);
     static const unsigned lines[] = {2, 3, 5, 7, 8};
     const struct mk_conf_problem *p = c.report.first;
     for (size_t i = 0; i < MK_LEN(lines); i++, p = p->next)
         if (p->at.line != lines[i])
-            fail_msg("%.*s", MK_STR_ARG(configured_problem(&c, i, room)));
+            fail_msg("%.*s", MK_STR_ARG(config_problem(&c, i, room)));
 }
 
 static void config_missing_file_is_reported(void **state)
 {
     (void)state;
-    assert_false(configured_load_file(&c, "nothing.conf"));
+    assert_false(config_load_file(&c, "nothing.conf"));
     assert_true(c.report.n_errors > 0);
 }
 
@@ -351,7 +349,7 @@ static void config_report_outlives_the_configuration(void **state)
 {
     (void)state;
     struct mk_buf out = mk_buf_growing(1 << 16);
-    assert_false(configured_load(&c, "[SERVER]\n    HeaderTimeout 1O\n" HOST));
+    assert_false(config_load(&c, "[SERVER]\n    HeaderTimeout 1O\n" HOST));
     folder_add(&c.folder, "monkey.conf", MK_STR("other"));
     mk_conf_report_print(&c.report, &out);
     assert_contains(mk_buf_str(&out), "HeaderTimeout 1O");
@@ -364,8 +362,8 @@ static void config_load_leaks_no_descriptor(void **state)
     int before = dup(0);
     close(before);
     for (int i = 0; i < 3; i++) {
-        configured_expect(&c, "[SERVER]\n    AccessLog access.log\n" HOST);
-        assert_false(configured_load(&c, "[SERVER]\n    AccessLog access.log\n" HOST "[ROUTES]\n    x y\n"));
+        config_expect(&c, "[SERVER]\n    AccessLog access.log\n" HOST);
+        assert_false(config_load(&c, "[SERVER]\n    AccessLog access.log\n" HOST "[ROUTES]\n    x y\n"));
     }
     int after = dup(0);
     close(after);
@@ -377,8 +375,8 @@ static void config_load_leaks_no_descriptor(void **state)
 static void config_unavailable_handlers_answer_501(void **state)
 {
     (void)state;
-    configured_expect(&c, HOST "[HANDLERS]\n    Match /.*\\.php fastcgi\n    Match /l/ dirlisting\n"
-                               "    Match /s/ static\n");
+    config_expect(&c, HOST "[HANDLERS]\n    Match /.*\\.php fastcgi\n    Match /l/ dirlisting\n"
+                           "    Match /s/ static\n");
     const struct mk_vhost *h = host("a");
     assert_int_equal(c.report.n_warnings, 2);
     assert_ptr_equal(h->routes[0].handler, &mk_status_handler);

@@ -4,7 +4,7 @@
 
 #include "os/regex.h"
 #include "unit/oom.h"
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
 /* Replaces PCRE2. */
 static void drop(struct mk_regex *r)
@@ -25,12 +25,12 @@ struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_r
     return r;
 }
 
-static struct configured c;
+static struct config_fixture c;
 static const char *file;
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
     folder_add_folder(&c.folder, "sites");
     folder_add(
         &c.folder, "monkey.conf",
@@ -72,7 +72,7 @@ static void check_whole(void)
 
 static bool load(void)
 {
-    bool ok = configured_load_file(&c, file);
+    bool ok = config_load_file(&c, file);
     bool told = c.report.n_errors > 0 || mk_conf_report_out_of_memory(&c.report);
     size_t at = oom.fail_at;
     oom.fail_at = 0;
@@ -80,7 +80,7 @@ static bool load(void)
         check_whole();
     else
         assert_true(told);
-    configured_unload(&c);
+    config_unload(&c);
     oom.fail_at = at;
     return ok;
 }
@@ -94,13 +94,13 @@ static void config_oom_is_complete_or_rejected(void **state)
 
 static bool refuse(void)
 {
-    assert_false(configured_load_file(&c, file));
+    assert_false(config_load_file(&c, file));
     bool whole = c.report.n_errors == 2 && !mk_conf_report_out_of_memory(&c.report);
     struct mk_buf out = mk_buf_growing(1 << 16);
     mk_conf_report_print(&c.report, &out);
     whole &= !out.failed;
     mk_buf_free(&out);
-    configured_unload(&c);
+    config_unload(&c);
     return whole && oom.n_failed == 0;
 }
 

@@ -3,13 +3,13 @@
 #include "setup/http2_enable.h"
 
 #include "connection/http2.h"
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
-static struct configured c;
+static struct config_fixture c;
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
 }
 
 static void http2_module_is_absent(void **state)
@@ -21,7 +21,7 @@ static void http2_module_is_absent(void **state)
 static void http2_only_address_is_an_error(void **state)
 {
     (void)state;
-    configured_expect_rejected(
+    config_expect_rejected(
         &c, "[SERVER]\n    Listen 127.0.0.1:8080 http2\n[HOST]\n    DocumentRoot site\n",
         "monkey.conf:2: `Listen 127.0.0.1:8080 http2`: this server does not support HTTP/2: "
         "Monkey was built without nghttp2");
@@ -30,7 +30,7 @@ static void http2_only_address_is_an_error(void **state)
 static void http2_absent_other_addresses_serve_http1(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n[HOST]\n    DocumentRoot site\n");
+    config_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n[HOST]\n    DocumentRoot site\n");
     assert_null(c.g->http2);
     assert_null(c.g->sites->host.pack_head);
     assert_int_equal(c.report.n_warnings, 0);

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "unit/tls/callcase.h"
+#include "unit/tls/client_case.h"
 
 static void expect_wrong(const char *file, const char *part)
 {
@@ -25,7 +25,7 @@ static void tls_client_missing_authorities_are_reported(void **state)
     c.rules.authority = NULL;
     expect_wrong(NULL, "the system trusts no authorities");
     c.rules.verifies = false; /* needs no authorities */
-    calls_load(&c);
+    tls_client_load(&c);
 }
 
 static void tls_client_uses_system_authorities(void **state)
@@ -34,34 +34,37 @@ static void tls_client_uses_system_authorities(void **state)
     setenv("SSL_CERT_FILE", c.authority.file, 1);
     setenv("SSL_CERT_DIR", "/nowhere", 1);
     c.rules.authority = NULL;
-    calls_load(&c);
-    calls_connect(&c, "a.example");
+    tls_client_load(&c);
+    tls_client_connect(&c, "a.example");
 }
 
 /* An intermediate authority alone: certificates that it has signed are trusted. */
 static void tls_client_trusts_intermediate_authority(void **state)
 {
     (void)state;
-    struct issuer between = calls_issuer(&c.w, "between", &c.authority, (struct subject){0});
-    calls_serve(&c, calls_pair(&c.w, "below", &between, (struct subject){.names = "DNS:a.example"}));
+    struct issuer between = tls_client_issuer(&c.w, "between", &c.authority, (struct subject){0});
+    tls_client_serve(&c,
+                     tls_client_keypair(&c.w, "below", &between, (struct subject){.names = "DNS:a.example"}));
     c.rules.authority = between.file;
-    calls_load(&c);
-    calls_connect(&c, "a.example");
-    calls_issuer_free(&between);
+    tls_client_load(&c);
+    tls_client_connect(&c, "a.example");
+    tls_client_issuer_free(&between);
 }
 
 static void tls_client_certificate_is_validated(void **state)
 {
     (void)state;
-    struct mk_tls_keypair old = calls_pair(&c.w, "old", NULL, (struct subject){.from = -20, .days = -10});
-    struct mk_tls_keypair fine = calls_pair(&c.w, "fine", NULL, (struct subject){.usage = "clientAuth"});
+    struct mk_tls_keypair old =
+        tls_client_keypair(&c.w, "old", NULL, (struct subject){.from = -20, .days = -10});
+    struct mk_tls_keypair fine =
+        tls_client_keypair(&c.w, "fine", NULL, (struct subject){.usage = "clientAuth"});
     c.rules.certificate = "/nowhere";
     expect_wrong(c.rules.certificate, "cannot read the certificate");
     c.rules.certificate = c.authority.file;
     expect_wrong(c.rules.certificate, "it contains no private key");
     c.rules.certificate = old.certificate;
     c.rules.key = old.key;
-    calls_load(&c);
+    tls_client_load(&c);
     assert_contains(mk_str_from_c(c.w.problem.text), "the certificate has expired");
     c.rules.key = NULL;
     c.rules.certificate = fine.certificate;
@@ -75,9 +78,9 @@ static void tls_client_readable_key_is_reported(void **state)
 {
     (void)state;
     c.rules.certificate =
-        calls_pair(&c.w, "open", &c.authority, (struct subject){.usage = "clientAuth"}).certificate;
+        tls_client_keypair(&c.w, "open", &c.authority, (struct subject){.usage = "clientAuth"}).certificate;
     assert_int_equal(chmod(c.rules.certificate, 0644), 0);
-    calls_load(&c);
+    tls_client_load(&c);
     assert_string_equal(c.w.problem.file, c.rules.certificate);
     assert_contains(mk_str_from_c(c.w.problem.text), "others can read the key");
 }
@@ -87,12 +90,12 @@ static void tls_client_streams_may_outlive_client(void **state)
 {
     (void)state;
     char room[16];
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     mk_tls_client_free(c.client);
     c.client = NULL;
     assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("more"), false), 4);
-    calls_relay_all(&c);
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), 4);
+    tls_client_relay_all(&c);
+    assert_int_equal(tls_client_read(&c.s, room, sizeof room), 4);
 }
 
 int main(void)

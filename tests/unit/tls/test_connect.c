@@ -2,7 +2,7 @@
 #include "tls/connect.h"
 
 #include "base/mem.h"
-#include "unit/tls/callcase.h"
+#include "unit/tls/client_case.h"
 
 enum { MUCH = 2 << 20, ROOM = 1 << 16 };
 
@@ -16,13 +16,13 @@ static void use_12_or_13(unsigned version)
 static ssize_t write_text(struct mk_stream *s, const char *text)
 {
     ssize_t n = s->ops->write(s, mk_str_from_c(text), false);
-    calls_relay_all(&c);
+    tls_client_relay_all(&c);
     return n;
 }
 
 static void expect(struct mk_stream *s, const char *text)
 {
-    ssize_t n = calls_hear(s, room, sizeof room);
+    ssize_t n = tls_client_read(s, room, sizeof room);
     assert_int_equal(n, strlen(text));
     assert_memory_equal(room, text, strlen(text));
 }
@@ -35,7 +35,7 @@ static void connect_supports_tls_1_2_and_1_3(void **state)
     struct mk_tls_conn_info facts;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         mk_tls_conn_info_get(&c.s, &facts);
         assert_str(facts.version, version == 12 ? "TLSv1.2" : "TLSv1.3");
         assert_str(facts.protocol, "http/1.1");
@@ -43,7 +43,7 @@ static void connect_supports_tls_1_2_and_1_3(void **state)
         mk_tls_conn_info_get(&c.w.s, &facts);
         assert_str(facts.protocol, "http/1.1");
         assert_string_equal(c.w.asked, "a.example");
-        calls_end(&c);
+        tls_client_close(&c);
     }
 }
 
@@ -56,10 +56,10 @@ static void connect_rejects_older_versions(void **state)
 static void connect_verifies_name_and_sends_sni(void **state)
 {
     (void)state;
-    calls_connect(&c, "x.b.example");
+    tls_client_connect(&c, "x.b.example");
     assert_string_equal(c.w.asked, "x.b.example");
-    calls_end(&c);
-    calls_connect(&c, "A.Example.");
+    tls_client_close(&c);
+    tls_client_connect(&c, "A.Example.");
     assert_string_equal(c.w.asked, "a.example");
 }
 
@@ -68,11 +68,11 @@ static void connect_verifies_address_without_sni(void **state)
     (void)state;
     static const char *const addresses[] = {"192.0.2.1", "2001:db8::1", "2001:DB8:0::1"};
     for (unsigned i = 0; i < 3; i++) {
-        calls_connect(&c, addresses[i]);
+        tls_client_connect(&c, addresses[i]);
         assert_string_equal(c.w.asked, "");
-        calls_end(&c);
+        tls_client_close(&c);
     }
-    assert_int_equal(calls_try(&c, "192.0.2.2"), -EPROTO);
+    assert_int_equal(tls_client_try_connect(&c, "192.0.2.2"), -EPROTO);
 }
 
 static void connect_invalid_name_keeps_descriptor_open(void **state)
@@ -91,8 +91,8 @@ static void connect_handshake_may_be_split_anywhere(void **state)
     for (unsigned version = 12; version <= 13; version++)
         for (c.piece = 1; c.piece < 2000; c.piece = c.piece * 3 + 1) {
             use_12_or_13(version);
-            calls_connect(&c, "a.example");
-            calls_end(&c);
+            tls_client_connect(&c, "a.example");
+            tls_client_close(&c);
         }
 }
 
@@ -100,10 +100,10 @@ static void connect_last_flight_is_sent_with_first_data(void **state)
 {
     (void)state;
     const char *why;
-    assert_int_equal(calls_try(&c, "a.example"), 0);
+    assert_int_equal(tls_client_try_connect(&c, "a.example"), 0);
     assert_int_equal(c.its, -EAGAIN);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
-    calls_relay_all(&c);
+    tls_client_relay_all(&c);
     c.w.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
     expect(&c.w.s, "hello");
@@ -115,15 +115,15 @@ static void connect_last_flight_is_sent_before_waiting(void **state)
     const char *why;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        assert_int_equal(calls_try(&c, "a.example"), 0);
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), -EAGAIN);
-        calls_relay_all(&c);
+        assert_int_equal(tls_client_try_connect(&c, "a.example"), 0);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EAGAIN);
+        tls_client_relay_all(&c);
         c.w.s.dry = false;
         if (version == 13)
             assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
         write_text(&c.w.s, "I begin");
         expect(&c.s, "I begin");
-        calls_end(&c);
+        tls_client_close(&c);
     }
 }
 
@@ -131,12 +131,12 @@ static void connect_last_flight_is_sent_at_close(void **state)
 {
     (void)state;
     const char *why;
-    assert_int_equal(calls_try(&c, "a.example"), 0);
+    assert_int_equal(tls_client_try_connect(&c, "a.example"), 0);
     c.s.ops->close(&c.s);
-    calls_relay_all(&c);
+    tls_client_relay_all(&c);
     c.w.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
-    assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
+    assert_int_equal(tls_client_read(&c.w.s, room, sizeof room), 0);
 }
 
 static void connect_data_with_handshake_is_buffered(void **state)
@@ -144,17 +144,17 @@ static void connect_data_with_handshake_is_buffered(void **state)
     (void)state;
     const char *why;
     use_12_or_13(12);
-    assert_int_equal(calls_dial(&c, "a.example"), 0);
-    assert_int_equal(calls_accept(&c), 0);
+    assert_int_equal(tls_client_open(&c, "a.example"), 0);
+    assert_int_equal(tls_client_accept(&c), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
     mk_err e = -EAGAIN;
     for (int i = 0; i < 10 && e; i++) {
         c.w.s.dry = false;
-        (void)calls_carry(c.at_client, c.at_server, c.piece);
+        (void)tls_client_relay_piece(c.at_client, c.at_server, c.piece);
         e = mk_tls_stream_handshake(&c.w.s, &why);
         if (!e)
             assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("I begin"), false), 7);
-        (void)calls_carry(c.at_server, c.at_client, c.piece);
+        (void)tls_client_relay_piece(c.at_server, c.at_client, c.piece);
         c.s.dry = false;
         (void)mk_tls_stream_handshake(&c.s, &c.why);
     }
@@ -187,7 +187,7 @@ static void push(struct way *way, size_t size)
 
 static void pull(struct way *way, size_t cap)
 {
-    ssize_t n = calls_hear(way->to, room, mk_min(cap, sizeof room));
+    ssize_t n = tls_client_read(way->to, room, mk_min(cap, sizeof room));
     assert_true(n > 0 || n == -EAGAIN);
     for (ssize_t i = 0; i < n; i++)
         assert_int_equal(room[i], pattern(way->heard + (size_t)i));
@@ -213,7 +213,7 @@ static void exchange_random_data(unsigned seed)
             break;
         default:
             c.piece = 1 + size / 2;
-            (void)calls_relay(&c);
+            (void)tls_client_relay(&c);
         }
     }
 }
@@ -223,10 +223,10 @@ static void connect_data_arrives_exactly_once(void **state)
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         exchange_random_data(version);
-        c.piece = CALLS_PIECE;
-        calls_end(&c);
+        c.piece = TLS_CLIENT_PIECE;
+        tls_client_close(&c);
     }
 }
 
@@ -234,10 +234,10 @@ static void connect_tiny_records_yield(void **state)
 {
     (void)state;
     unsigned n = 0, turns = 0;
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     for (unsigned i = 0; i < 200; i++)
         assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("x"), false), 1);
-    calls_relay_all(&c);
+    tls_client_relay_all(&c);
     c.s.dry = false;
     do {
         ssize_t got = c.s.ops->read(&c.s, room, sizeof room);
@@ -256,14 +256,14 @@ static void connect_close_notify_reads_as_eof(void **state)
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("last"), true), 4);
         c.w.s.ops->close(&c.w.s);
-        calls_relay_all(&c);
+        tls_client_relay_all(&c);
         expect(&c.s, "last");
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
-        calls_end(&c);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+        tls_client_close(&c);
     }
 }
 
@@ -272,16 +272,16 @@ static void connect_eof_without_close_notify_is_an_error(void **state)
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         write_text(&c.w.s, "half of it");
         assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
         expect(&c.s, "half of it");
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
         assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), -ECONNRESET);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -ECONNRESET);
         assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
         assert_contains(mk_str_from_c(c.why), "without close_notify");
-        calls_end(&c);
+        tls_client_close(&c);
     }
 }
 
@@ -289,14 +289,14 @@ static void connect_eof_within_record_is_an_error(void **state)
 {
     (void)state;
     char sealed[256];
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("all of it"), false), 9);
     c.w.s.ops->close(&c.w.s);
     ssize_t n = recv(c.at_server, sealed, sizeof sealed, 0);
     assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1); /* one byte short of close_notify */
     assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
     expect(&c.s, "all of it");
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
+    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
 }
 
 static void connect_server_may_send_after_our_shutdown(void **state)
@@ -304,29 +304,29 @@ static void connect_server_may_send_after_our_shutdown(void **state)
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("last "), true), 5);
         c.s.ops->shutdown(&c.s);
         assert_false(c.s.shutdown_pending);
-        calls_relay_all(&c);
+        tls_client_relay_all(&c);
         expect(&c.w.s, "last ");
-        assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.w.s, room, sizeof room), 0);
         write_text(&c.w.s, "heard");
         expect(&c.s, "heard");
         c.w.s.ops->shutdown(&c.w.s);
-        calls_relay_all(&c);
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
-        calls_end(&c);
+        tls_client_relay_all(&c);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+        tls_client_close(&c);
     }
 }
 
 static void connect_client_may_send_after_server_shutdown(void **state)
 {
     (void)state;
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     c.w.s.ops->shutdown(&c.w.s);
-    calls_relay_all(&c);
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+    tls_client_relay_all(&c);
+    assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
     assert_int_equal(write_text(&c.s, "still heard"), 11);
     expect(&c.w.s, "still heard");
 }
@@ -335,17 +335,17 @@ static void connect_shutdown_waits_for_buffer_space(void **state)
 {
     (void)state;
     char none[16];
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     while (c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false) > 0)
         ;
     c.s.ops->shutdown(&c.s);
     assert_true(c.s.shutdown_pending);
-    assert_int_equal(calls_hear(&c.s, none, sizeof none), -EAGAIN);
+    assert_int_equal(tls_client_read(&c.s, none, sizeof none), -EAGAIN);
     ssize_t n;
     do {
-        calls_relay(&c);
-        n = calls_hear(&c.w.s, room, sizeof room);
-        (void)calls_hear(&c.s, none, sizeof none);
+        tls_client_relay(&c);
+        n = tls_client_read(&c.w.s, room, sizeof room);
+        (void)tls_client_read(&c.s, none, sizeof none);
     } while (n > 0 || n == -EAGAIN);
     assert_int_equal(n, 0);
     assert_false(c.s.shutdown_pending);
@@ -354,11 +354,11 @@ static void connect_shutdown_waits_for_buffer_space(void **state)
 static void connect_closed_server_is_an_error_without_sigpipe(void **state)
 {
     (void)state;
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     mk_fd_close(&c.at_client);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
+    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
 }
 
 /* For example a 413 before the whole body has been sent. */
@@ -367,27 +367,27 @@ static void connect_early_response_is_read_after_close(void **state)
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("too much"), true), 8);
         c.w.s.ops->close(&c.w.s);
-        calls_relay_all(&c);
+        tls_client_relay_all(&c);
         mk_fd_close(&c.at_client);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
         expect(&c.s, "too much");
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
         c.s.ops->shutdown(&c.s);
         assert_false(c.s.shutdown_pending);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
-        calls_end(&c);
+        tls_client_close(&c);
     }
 }
 
 static void connect_tampered_record_fails_connection(void **state)
 {
     (void)state;
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     assert_int_equal(send(c.at_client, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), -EPROTO);
+    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EPROTO);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPROTO);
 }
 
@@ -400,7 +400,7 @@ static SSL *make_server(SSL_CTX **ctx, int version)
     assert_true(SSL_CTX_use_certificate_file(*ctx, c.w.pair.certificate, SSL_FILETYPE_PEM));
     assert_true(SSL_CTX_use_PrivateKey_file(*ctx, c.w.pair.certificate, SSL_FILETYPE_PEM));
     SSL_CTX_set_max_proto_version(*ctx, version);
-    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(tls_client_open(&c, "a.example"), 0);
     SSL *ssl = SSL_new(*ctx);
     SSL_set_fd(ssl, c.at_client);
     SSL_set_accept_state(ssl);
@@ -447,7 +447,7 @@ static void connect_endless_key_updates_fail_connection(void **state)
     for (unsigned i = 0; i < 1000 && n == -EAGAIN; i++) {
         assert_int_equal(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
         assert_int_equal(SSL_do_handshake(ssl), 1);
-        n = calls_hear(&c.s, room, sizeof room);
+        n = tls_client_read(&c.s, room, sizeof room);
     }
     assert_int_equal(n, -EPROTO);
     free_server(ssl, ctx);
@@ -463,7 +463,7 @@ static void connect_renegotiation_is_rejected(void **state)
     assert_str(facts.protocol, ""); /* the server does not support ALPN */
     assert_int_equal(SSL_renegotiate(ssl), 1);
     (void)SSL_do_handshake(ssl);
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), -EAGAIN);
+    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EAGAIN);
     assert_int_equal(SSL_read(ssl, room, sizeof room), -1);
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_NO_RENEGOTIATION);
     free_server(ssl, ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/connect_error.h"
 
-#include "unit/tls/callcase.h"
+#include "unit/tls/client_case.h"
 
 static char room[4096];
 
@@ -16,14 +16,14 @@ static void expect_why(const char *part)
 
 static void expect_failure(const char *name, const char *part)
 {
-    assert_int_equal(calls_try(&c, name), -EPROTO);
+    assert_int_equal(tls_client_try_connect(&c, name), -EPROTO);
     expect_why(part);
-    calls_end(&c);
+    tls_client_close(&c);
 }
 
 static void serve(const struct issuer *by, struct subject s)
 {
-    calls_serve(&c, calls_pair(&c.w, "other", by, s));
+    tls_client_serve(&c, tls_client_keypair(&c.w, "other", by, s));
 }
 
 /* ---- Certificates ---- */
@@ -31,26 +31,26 @@ static void serve(const struct issuer *by, struct subject s)
 static void connect_error_untrusted_authority(void **state)
 {
     (void)state;
-    struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
+    struct issuer other = tls_client_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
     serve(&other, (struct subject){.names = "DNS:a.example"});
     expect_failure("a.example",
                    "from an authority that is not trusted, CN=Other Authority: add that one to the "
                    "file of trusted authorities");
-    calls_issuer_free(&other);
+    tls_client_issuer_free(&other);
 }
 
 static void connect_error_untrusted_chain(void **state)
 {
     (void)state;
-    struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
+    struct issuer other = tls_client_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
     struct mk_tls_keypair pair =
-        calls_pair(&c.w, "chained", &other, (struct subject){.names = "DNS:a.example"});
+        tls_client_keypair(&c.w, "chained", &other, (struct subject){.names = "DNS:a.example"});
     FILE *f = fopen(pair.certificate, "a");
     assert_true(PEM_write_X509(f, other.x));
     fclose(f);
-    calls_serve(&c, pair);
+    tls_client_serve(&c, pair);
     expect_failure("a.example", "not trusted, CN=Other Authority");
-    calls_issuer_free(&other);
+    tls_client_issuer_free(&other);
 }
 
 static void connect_error_self_signed(void **state)
@@ -60,8 +60,8 @@ static void connect_error_self_signed(void **state)
     expect_failure("a.example",
                    "its certificate CN=other is self-signed and not trusted: add it to the file");
     c.rules.authority = c.w.pair.certificate;
-    calls_load(&c);
-    calls_connect(&c, "a.example");
+    tls_client_load(&c);
+    tls_client_connect(&c, "a.example");
 }
 
 static void connect_error_name_mismatch(void **state)
@@ -86,7 +86,7 @@ static void connect_error_many_names_are_truncated(void **state)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%sDNS:host-%u.example", i ? "," : "",
                  i);
     serve(&c.authority, (struct subject){.names = names});
-    assert_int_equal(calls_try(&c, "c.example"), -EPROTO);
+    assert_int_equal(tls_client_try_connect(&c, "c.example"), -EPROTO);
     assert_contains(mk_str_from_c(c.why), "host-0.example, host-1.example, ");
     assert_contains(mk_str_from_c(c.why), " and others and not for c.example");
     assert_true(strlen(c.why) < 700);
@@ -105,13 +105,13 @@ static void connect_error_expired(void **state)
     /* Our server does not serve it: an expired certificate stays in use until the server restarts. */
     SSL_CTX *ctx = c.w.context->ctx;
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *old = calls_sign(key, "old", &c.authority,
-                           (struct subject){.names = "DNS:a.example", .from = -20, .days = -10});
+    X509 *old = tls_client_sign(key, "old", &c.authority,
+                                (struct subject){.names = "DNS:a.example", .from = -20, .days = -10});
     assert_true(SSL_CTX_use_certificate(ctx, old) && SSL_CTX_use_PrivateKey(ctx, key));
     expect_failure("a.example", "the certificate CN=old expired on 20");
     expect_failure("a.example", " UTC: the server needs a new one");
     X509_free(old);
-    old = calls_sign(key, "new", &c.authority, (struct subject){.names = "DNS:a.example", .from = 10});
+    old = tls_client_sign(key, "new", &c.authority, (struct subject){.names = "DNS:a.example", .from = 10});
     assert_true(SSL_CTX_use_certificate(ctx, old) && SSL_CTX_use_PrivateKey(ctx, key));
     expect_failure("a.example", "the certificate CN=new is not valid before 20");
     expect_failure("a.example", ": check the clocks");
@@ -131,16 +131,16 @@ static void connect_error_none_without_verification(void **state)
 {
     (void)state;
     c.rules = (struct mk_tls_client_settings){.authority = "/nowhere"};
-    calls_load(&c);
+    tls_client_load(&c);
     serve(NULL, (struct subject){.names = "DNS:a.example", .usage = "clientAuth"});
-    calls_connect(&c, "c.example");
+    tls_client_connect(&c, "c.example");
 }
 
 /* ---- Servers with another protocol ---- */
 
 static void expect_answer(mk_str bytes, const char *part)
 {
-    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(tls_client_open(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
     assert_true(recv(c.at_client, room, sizeof room, 0) > 0);
     assert_int_equal(send(c.at_client, bytes.p, bytes.len, 0), bytes.len);
@@ -152,7 +152,7 @@ static void expect_answer(mk_str bytes, const char *part)
     }
     assert_int_equal(e, -EPROTO);
     expect_why(part);
-    calls_end(&c);
+    tls_client_close(&c);
 }
 
 static void connect_error_server_without_tls(void **state)
@@ -189,7 +189,7 @@ static void connect_error_alerts_are_explained(void **state)
 static void connect_error_reset_during_handshake(void **state)
 {
     (void)state;
-    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(tls_client_open(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
     mk_fd_close(&c.at_client); /* with the ClientHello unread */
     c.s.dry = false;
@@ -203,14 +203,15 @@ static void require_certificates(void)
 {
     c.w.rules.clients = MK_TLS_CLIENTS_REQUIRED;
     c.w.rules.client_authority = c.authority.file;
-    calls_serve(&c, c.w.pair);
+    tls_client_serve(&c, c.w.pair);
 }
 
 static void show_certificate(const struct issuer *by)
 {
-    struct mk_tls_keypair pair = calls_pair(&c.w, "client", by, (struct subject){.usage = "clientAuth"});
+    struct mk_tls_keypair pair =
+        tls_client_keypair(&c.w, "client", by, (struct subject){.usage = "clientAuth"});
     c.rules.certificate = pair.certificate;
-    calls_load(&c);
+    tls_client_load(&c);
 }
 
 static void connect_mutual_tls_succeeds(void **state)
@@ -221,10 +222,10 @@ static void connect_mutual_tls_succeeds(void **state)
     show_certificate(&c.authority);
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         use_version(version);
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         mk_tls_conn_info_get(&c.w.s, &facts);
         assert_str(facts.client_subject, "CN=client");
-        calls_end(&c);
+        tls_client_close(&c);
     }
 }
 
@@ -234,21 +235,21 @@ static void fail_later(const char *part)
     const char *unheard;
     use_version(TLS1_3_VERSION);
     for (unsigned writes = 0; writes < 2; writes++) {
-        assert_int_equal(calls_try(&c, "a.example"), 0);
+        assert_int_equal(tls_client_try_connect(&c, "a.example"), 0);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
-        calls_relay_all(&c);
+        tls_client_relay_all(&c);
         c.w.s.dry = false;
         assert_int_equal(mk_tls_stream_handshake(&c.w.s, &unheard), -EPROTO);
-        calls_relay_all(&c);
+        tls_client_relay_all(&c);
         if (writes) { /* a write notices the close first */
             mk_fd_close(&c.at_client);
             assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
         } else {
-            assert_int_equal(calls_hear(&c.s, room, sizeof room), -EPROTO);
+            assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EPROTO);
         }
         assert_true(mk_tls_stream_handshake(&c.s, &c.why) < 0);
         expect_why(part);
-        calls_end(&c);
+        tls_client_close(&c);
     }
 }
 
@@ -264,13 +265,13 @@ static void connect_error_client_certificate_required(void **state)
 static void connect_error_client_certificate_rejected(void **state)
 {
     (void)state;
-    struct issuer other = calls_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
+    struct issuer other = tls_client_issuer(&c.w, "Other Authority", NULL, (struct subject){0});
     require_certificates();
     show_certificate(&other);
     fail_later("it rejects our client certificate: ");
     use_version(TLS1_2_VERSION);
     expect_failure("a.example", "it rejects our client certificate: ");
-    calls_issuer_free(&other);
+    tls_client_issuer_free(&other);
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "unit/tls/calls.h"
+#include "unit/tls/client_fixture.h"
 
 /* Measured with OpenSSL 3.0: up to 13.3 KB. Later versions keep two record layers of 4.4 KB each (3.2), and
  * after the handshake the X25519MLKEM768 key of 7.7 KB (3.5): 28.5 to 31.1 KB with 3.5.6. No public function
@@ -12,7 +12,7 @@
  * to the session. */
 enum { IDLE_MAX = 24 * 1024, IDLE_MAX_SINCE_3_2 = 36 * 1024 };
 
-static struct calls c;
+static struct tls_client_fixture c;
 static size_t live;
 
 static void *on_alloc(size_t size, const char *file, int line)
@@ -47,13 +47,13 @@ static void *on_realloc(void *old, size_t size, const char *file, int line)
 static size_t measure(bool resumed)
 {
     struct mk_tls_conn_info facts;
-    calls_connect(&c, "a.example");
+    tls_client_connect(&c, "a.example");
     mk_tls_conn_info_get(&c.s, &facts);
     assert_int_equal(facts.resumed, resumed);
     size_t before = live;
     c.s.ops->close(&c.s);
     size_t size = before - live;
-    calls_end(&c);
+    tls_client_close(&c);
     return size;
 }
 
@@ -65,7 +65,7 @@ static size_t idle_max(void)
 static void connect_idle_connection_memory_is_bounded(void **state)
 {
     (void)state;
-    calls_init(&c);
+    tls_client_init(&c);
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));
         mk_tls_session_free(c.session);
@@ -75,7 +75,7 @@ static void connect_idle_connection_memory_is_bounded(void **state)
                again);
         assert_true(once < idle_max() && again < idle_max());
     }
-    calls_fini(&c);
+    tls_client_fini(&c);
 }
 
 int main(void)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Upstream TLS connections when memory runs out: each call fails or works as usual; nothing leaks. */
 #include "unit/oom.h"
-#include "unit/tls/calls.h"
+#include "unit/tls/client_fixture.h"
 
-static struct calls c;
+static struct tls_client_fixture c;
 static char room[1 << 16];
 
 /* Runs all operations of a connection on the client's side. Returns true if all succeeded. */
 static bool run(void)
 {
     ssize_t n = 0;
-    if (calls_dial(&c, "a.example") || calls_accept(&c) || calls_agree(&c))
+    if (tls_client_open(&c, "a.example") || tls_client_accept(&c) || tls_client_handshake(&c))
         return false;
     if (c.s.ops->write(&c.s, MK_STR("hello"), true) != 5 || c.s.ops->read(&c.s, room, sizeof room) != -EAGAIN)
         return false;
@@ -18,10 +18,10 @@ static bool run(void)
         n = c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false);
     if (n != -EAGAIN)
         return false;
-    calls_end(&c);
-    if (calls_dial(&c, "c.example") || calls_accept(&c))
+    tls_client_close(&c);
+    if (tls_client_open(&c, "c.example") || tls_client_accept(&c))
         return false;
-    return calls_agree(&c) == -EPROTO && *c.why;
+    return tls_client_handshake(&c) == -EPROTO && *c.why;
 }
 
 /* Repeats the step until no more allocations fail. */
@@ -45,7 +45,7 @@ static void fail_each(bool (*step)(void), void (*undo)(void))
 
 static void undo_run(void)
 {
-    calls_end(&c);
+    tls_client_close(&c);
     mk_tls_session_free(c.session);
     c.session = NULL;
 }
@@ -64,11 +64,11 @@ static void undo_make(void)
 static void connect_oom_leaks_nothing(void **state)
 {
     (void)state;
-    calls_init(&c);
+    tls_client_init(&c);
     fail_each(run, undo_run);
     undo_make();
     fail_each(make, undo_make);
-    calls_fini(&c);
+    tls_client_fini(&c);
 }
 
 int main(void)

@@ -5,13 +5,13 @@
 #include <time.h>
 
 #include "tls/x509_name.h"
-#include "unit/tls/world.h"
+#include "unit/tls/fixture.h"
 
-static struct world w;
+static struct tls_fixture w;
 
 static void setup(void)
 {
-    world_setup(&w);
+    tls_fixture_setup(&w);
 }
 
 static void expect_wrong(const char *file, const char *part)
@@ -29,7 +29,7 @@ static void expect_wrong(const char *file, const char *part)
 
 static void expect_odd(const char *file, const char *part)
 {
-    world_load(&w);
+    tls_fixture_load(&w);
     assert_string_equal(w.problem.file, file);
     assert_contains(mk_str_from_c(w.problem.text), part);
     mk_tls_context_free(w.context);
@@ -40,7 +40,7 @@ static void context_loads_certificate(void **state)
 {
     (void)state;
     time_t now = time(NULL);
-    world_load(&w);
+    tls_fixture_load(&w);
     assert_string_equal(w.problem.text, "");
     int64_t expires = mk_tls_context_valid_until(w.context);
     assert_true(expires > now + 29 * 86400 && expires < now + 31 * 86400);
@@ -49,18 +49,18 @@ static void context_loads_certificate(void **state)
 static void context_loads_two_key_types(void **state)
 {
     (void)state;
-    struct mk_tls_keypair pairs[2] = {w.pair, world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10)};
+    struct mk_tls_keypair pairs[2] = {w.pair, tls_fixture_keypair(&w, "rsa", EVP_RSA_gen(2048), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
-    world_load(&w);
+    tls_fixture_load(&w);
     assert_true(mk_tls_context_valid_until(w.context) < time(NULL) + 11 * 86400); /* the first to expire */
     SSL_CTX_set1_sigalgs_list(w.clients, "RSA-PSS+SHA256");
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
                      EVP_PKEY_RSA);
-    world_hang_up(&w);
+    tls_fixture_close(&w);
     SSL_CTX_set1_sigalgs_list(w.clients, "ECDSA+SHA256:RSA-PSS+SHA256");
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
                      EVP_PKEY_EC);
 }
@@ -68,7 +68,7 @@ static void context_loads_two_key_types(void **state)
 static void context_rejects_duplicate_key_type(void **state)
 {
     (void)state;
-    struct mk_tls_keypair pairs[2] = {w.pair, world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
+    struct mk_tls_keypair pairs[2] = {w.pair, tls_fixture_keypair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
     expect_wrong(pairs[1].certificate, "same type of key");
@@ -80,19 +80,19 @@ static void context_without_certificate_needs_challenges(void **state)
     w.rules.n_pairs = 0;
     expect_wrong(NULL, "expected 1 to ");
     w.rules.challenges = w.folder.path;
-    world_load(&w);
+    tls_fixture_load(&w);
 }
 
 static void context_unreadable_files_are_reported(void **state)
 {
     (void)state;
     const char *key = w.pair.key;
-    w.pair.key = world_path(&w, "missing");
+    w.pair.key = tls_fixture_path(&w, "missing");
     expect_wrong(w.pair.key, "cannot read the key: No such file");
     w.pair.key = w.folder.path;
     expect_wrong(w.pair.key, "Is a directory");
     folder_add(&w.folder, "empty", MK_STR(""));
-    w.pair.key = world_path(&w, "empty");
+    w.pair.key = tls_fixture_path(&w, "empty");
     expect_wrong(w.pair.key, "the file is empty");
     w.pair.key = "/dev/zero";
     expect_wrong(w.pair.key, "it is not a file");
@@ -106,7 +106,7 @@ static void context_malformed_files_are_reported(void **state)
     (void)state;
     const char *certificate = w.pair.certificate, *key = w.pair.key;
     folder_add(&w.folder, "text", MK_STR("This is no certificate.\n"));
-    w.pair.certificate = world_path(&w, "text");
+    w.pair.certificate = tls_fixture_path(&w, "text");
     expect_wrong(w.pair.certificate, "it contains no certificate: expected PEM");
     w.pair.certificate = certificate;
     w.pair.key = w.paths[w.n_paths - 1];
@@ -118,17 +118,17 @@ static void context_malformed_files_are_reported(void **state)
     w.pair.certificate = key;
     expect_wrong(key, "it contains no certificate");
     folder_add(&w.folder, "broken", MK_STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
-    w.pair = (struct mk_tls_keypair){.certificate = world_path(&w, "broken"), .key = key};
+    w.pair = (struct mk_tls_keypair){.certificate = tls_fixture_path(&w, "broken"), .key = key};
     expect_wrong(w.pair.certificate, "is invalid");
 }
 
 static void context_mismatched_key_is_reported(void **state)
 {
     (void)state;
-    struct mk_tls_keypair other = world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_keypair other = tls_fixture_keypair(&w, "other", EVP_EC_gen("P-256"), -1, 10);
     w.pair.key = other.key;
     expect_wrong(other.key, "does not belong to the certificate in");
-    other = world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10);
+    other = tls_fixture_keypair(&w, "rsa", EVP_RSA_gen(2048), -1, 10);
     w.pair.key = other.key;
     expect_wrong(other.key, "does not belong to the certificate in");
 }
@@ -137,7 +137,7 @@ static void context_encrypted_key_is_reported(void **state)
 {
     (void)state;
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    const char *path = world_path(&w, "locked.key");
+    const char *path = tls_fixture_path(&w, "locked.key");
     FILE *f = fopen(path, "w");
     assert_true(PEM_write_PKCS8PrivateKey(f, key, EVP_aes_128_cbc(), "open sesame", 11, NULL, NULL));
     fclose(f);
@@ -156,9 +156,9 @@ static void context_readable_key_is_reported(void **state)
 static void context_validity_period_is_checked(void **state)
 {
     (void)state;
-    w.pair = world_pair(&w, "late", EVP_EC_gen("P-256"), -3, -1);
+    w.pair = tls_fixture_keypair(&w, "late", EVP_EC_gen("P-256"), -3, -1);
     expect_odd(w.pair.certificate, "has expired, it ended on ");
-    w.pair = world_pair(&w, "early", EVP_EC_gen("P-256"), 2, 3);
+    w.pair = tls_fixture_keypair(&w, "early", EVP_EC_gen("P-256"), 2, 3);
     expect_odd(w.pair.certificate, "not valid before");
 }
 
@@ -167,30 +167,30 @@ static void context_keeps_certificate_whose_files_are_gone(void **state)
 {
     (void)state;
     struct mk_tls_context *first;
-    world_load(&w);
+    tls_fixture_load(&w);
     first = w.context;
     assert_true(mk_tls_context_has_certificate(first, w.pair.certificate));
     assert_false(mk_tls_context_has_certificate(first, "other.pem"));
     assert_int_equal(unlink(w.pair.certificate) | unlink(w.pair.key), 0);
     expect_wrong(w.pair.certificate, "cannot read the certificate");
     w.pair.kept_by = first;
-    world_load(&w);
+    tls_fixture_load(&w);
     mk_tls_context_free(first);
     assert_int_equal(mk_tls_context_valid_until(w.context) > time(NULL), 1);
-    world_connect(&w);
-    world_hang_up(&w);
+    tls_fixture_connect(&w);
+    tls_fixture_close(&w);
     struct mk_tls_context *second = w.context;
     w.pair.kept_by = second; /* a second time */
-    world_load(&w);
+    tls_fixture_load(&w);
     mk_tls_context_free(second);
-    world_connect(&w);
+    tls_fixture_connect(&w);
     w.pair.kept_by = NULL;
 }
 
 static void context_cannot_keep_unknown_certificate(void **state)
 {
     (void)state;
-    world_load(&w);
+    tls_fixture_load(&w);
     struct mk_tls_context *c = NULL;
     struct mk_tls_keypair pair = {.certificate = "/nowhere.pem", .kept_by = w.context};
     struct mk_tls_server_settings rules = w.rules;
@@ -202,7 +202,7 @@ static void context_cannot_keep_unknown_certificate(void **state)
 static void context_weak_key_is_rejected(void **state)
 {
     (void)state;
-    w.pair = world_pair(&w, "weak", EVP_RSA_gen(1024), -1, 10);
+    w.pair = tls_fixture_keypair(&w, "weak", EVP_RSA_gen(1024), -1, 10);
     expect_wrong(w.pair.certificate, "its RSA key has 1024 bits: expected at least 2048");
 }
 
@@ -220,8 +220,8 @@ static void context_invalid_ciphers_are_reported(void **state)
     w.rules.groups = "X25519:nonsense";
     expect_wrong(NULL, "\"X25519:nonsense\" is not a list of groups");
     w.rules.groups = "P-384";
-    world_load(&w);
-    world_connect(&w);
+    tls_fixture_load(&w);
+    tls_fixture_connect(&w);
     assert_string_equal(SSL_get_cipher_name(w.client), "TLS_AES_256_GCM_SHA384");
 }
 
@@ -230,11 +230,11 @@ static void context_minimum_version_is_enforced(void **state)
     (void)state;
     const char *why;
     w.rules.oldest = 13;
-    world_load(&w);
+    tls_fixture_load(&w);
     SSL_CTX_set_max_proto_version(w.clients, TLS1_2_VERSION);
-    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
-    world_set_client(&w);
-    assert_int_equal(world_agree(&w, &why), -EPROTO);
+    assert_int_equal(tls_fixture_accept(&w, mk_str_of(NULL, 0)), 0);
+    tls_fixture_set_client(&w);
+    assert_int_equal(tls_fixture_handshake(&w, &why), -EPROTO);
     assert_string_equal(why, "unsupported protocol");
 }
 
@@ -250,21 +250,21 @@ static void context_client_authority_is_validated(void **state)
     w.rules.client_authority = w.pair.key;
     expect_wrong(w.pair.key, "it contains no certificate");
     w.rules.client_authority = w.pair.certificate;
-    world_load(&w);
+    tls_fixture_load(&w);
 }
 
 static mk_err try(const struct mk_tls_keypair *pair)
 {
     char room[16];
     const char *why;
-    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
-    world_set_client(&w);
+    assert_int_equal(tls_fixture_accept(&w, mk_str_of(NULL, 0)), 0);
+    tls_fixture_set_client(&w);
     if (pair) {
         assert_int_equal(SSL_use_certificate_file(w.client, pair->certificate, SSL_FILETYPE_PEM), 1);
         assert_int_equal(SSL_use_PrivateKey_file(w.client, pair->key, SSL_FILETYPE_PEM), 1);
     }
-    mk_err e = world_agree(&w, &why);
-    return e ? e : world_hear(&w, room, sizeof room) == -EAGAIN ? 0 : -EIO;
+    mk_err e = tls_fixture_handshake(&w, &why);
+    return e ? e : tls_fixture_read(&w, room, sizeof room) == -EAGAIN ? 0 : -EIO;
 }
 
 static void assert_certificate(mk_str der, mk_str subject)
@@ -281,13 +281,13 @@ static void assert_certificate(mk_str der, mk_str subject)
 static void context_client_certificates_are_verified(void **state)
 {
     (void)state;
-    struct mk_tls_keypair known = world_pair(&w, "known", EVP_EC_gen("P-256"), -1, 10);
-    struct mk_tls_keypair stranger = world_pair(&w, "stranger", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_keypair known = tls_fixture_keypair(&w, "known", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_keypair stranger = tls_fixture_keypair(&w, "stranger", EVP_EC_gen("P-256"), -1, 10);
     struct mk_tls_conn_info facts;
     w.rules.client_authority = known.certificate;
     for (int mode = MK_TLS_CLIENTS_OPTIONAL; mode <= MK_TLS_CLIENTS_REQUIRED; mode++) {
         w.rules.clients = (enum mk_tls_clients)mode;
-        world_load(&w);
+        tls_fixture_load(&w);
         assert_int_equal(try(&known), 0);
         mk_tls_conn_info_get(&w.s, &facts);
         assert_str(facts.client_subject, "CN=known");
@@ -296,15 +296,15 @@ static void context_client_certificates_are_verified(void **state)
         assert_int_equal(facts.client_fingerprint.len, 64);
         assert_certificate(facts.client_certificate, facts.client_subject);
         assert_true(facts.client_expires > time(NULL));
-        world_hang_up(&w);
+        tls_fixture_close(&w);
         assert_int_equal(try(&stranger), -EPROTO);
-        world_hang_up(&w);
+        tls_fixture_close(&w);
         assert_int_equal(try(NULL), mode == MK_TLS_CLIENTS_OPTIONAL ? 0 : -EPROTO);
         if (mode == MK_TLS_CLIENTS_OPTIONAL) {
             mk_tls_conn_info_get(&w.s, &facts);
             assert_null(facts.client_subject.p);
         }
-        world_hang_up(&w);
+        tls_fixture_close(&w);
         mk_tls_context_free(w.context);
         w.context = NULL;
     }
@@ -315,7 +315,7 @@ static void context_client_certificates_are_verified(void **state)
 static const char *write_answer(const char *name, long serial, int days)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *x = world_sign(key, "authority", -1, 100);
+    X509 *x = tls_fixture_sign(key, "authority", -1, 100);
     ASN1_INTEGER *number = ASN1_INTEGER_new();
     ASN1_INTEGER_set(number, serial);
     OCSP_CERTID *id =
@@ -325,7 +325,7 @@ static const char *write_answer(const char *name, long serial, int days)
     assert_non_null(OCSP_basic_add1_status(basic, id, V_OCSP_CERTSTATUS_GOOD, 0, NULL, from, to));
     assert_true(OCSP_basic_sign(basic, x, key, EVP_sha256(), NULL, 0));
     OCSP_RESPONSE *r = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
-    const char *path = world_path(&w, name);
+    const char *path = tls_fixture_path(&w, name);
     BIO *b = BIO_new_file(path, "w");
     assert_true(i2d_OCSP_RESPONSE_bio(b, r) > 0);
     BIO_free(b);
@@ -343,11 +343,11 @@ static const char *write_answer(const char *name, long serial, int days)
 static long stapled(void)
 {
     const unsigned char *p;
-    world_load(&w);
+    tls_fixture_load(&w);
     SSL_CTX_set_tlsext_status_type(w.clients, TLSEXT_STATUSTYPE_ocsp);
-    world_connect(&w);
+    tls_fixture_connect(&w);
     long len = SSL_get_tlsext_status_ocsp_resp(w.client, &p);
-    world_hang_up(&w);
+    tls_fixture_close(&w);
     mk_tls_context_free(w.context);
     w.context = NULL;
     return len;
@@ -382,19 +382,19 @@ static const char *speaks(const char *offer)
     unsigned n;
     const char *why;
     SSL_CTX_set_alpn_protos(w.clients, (const unsigned char *)offer, (unsigned)strlen(offer));
-    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
-    world_set_client(&w);
-    mk_err e = world_agree(&w, &why);
+    assert_int_equal(tls_fixture_accept(&w, mk_str_of(NULL, 0)), 0);
+    tls_fixture_set_client(&w);
+    mk_err e = tls_fixture_handshake(&w, &why);
     SSL_get0_alpn_selected(w.client, &p, &n);
     snprintf(chosen, sizeof chosen, "%.*s", (int)n, (const char *)p);
-    world_hang_up(&w);
+    tls_fixture_close(&w);
     return e ? why : chosen;
 }
 
 static void context_alpn_selects_protocol(void **state)
 {
     (void)state;
-    world_load(&w);
+    tls_fixture_load(&w);
     assert_string_equal(speaks("\x08http/1.1\x02h2"), "h2");
     assert_string_equal(speaks("\x08http/1.1"), "http/1.1");
     assert_string_equal(speaks("\x08http/1.0"), "http/1.0");
@@ -406,7 +406,7 @@ static void context_alpn_selects_protocol(void **state)
                         "there is no challenge for the requested name");
     mk_tls_context_free(w.context);
     w.rules.h2 = false;
-    world_load(&w);
+    tls_fixture_load(&w);
     assert_string_equal(speaks("\x02h2\x08http/1.1"), "http/1.1");
 }
 
@@ -416,32 +416,32 @@ static void context_answers_acme_challenge(void **state)
     struct mk_tls_conn_info facts;
     const char *why;
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *x = world_sign(key, "challenge", -1, 1);
-    world_write_pem(&w, "own.example.pem", key, x);
+    X509 *x = tls_fixture_sign(key, "challenge", -1, 1);
+    tls_fixture_write_pem(&w, "own.example.pem", key, x);
     X509_free(x);
     EVP_PKEY_free(key);
     w.rules.challenges = w.folder.path;
-    world_load(&w);
+    tls_fixture_load(&w);
     SSL_CTX_set_alpn_protos(w.clients,
                             (const unsigned char *)"\x0a"
                                                    "acme-tls/1",
                             11);
-    world_connect(&w);
+    tls_fixture_connect(&w);
     mk_tls_conn_info_get(&w.s, &facts);
     assert_str(facts.protocol, "acme-tls/1");
     char name[64];
     X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(w.client)), NID_commonName,
                               name, sizeof name);
     assert_string_equal(name, "challenge");
-    world_hang_up(&w);
+    tls_fixture_close(&w);
     static const char *const others[] = {"other.example", "../own", "own.example/", ".own.example",
                                          "own..example"};
     for (size_t i = 0; i < MK_LEN(others); i++) {
-        assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
-        world_set_client(&w);
+        assert_int_equal(tls_fixture_accept(&w, mk_str_of(NULL, 0)), 0);
+        tls_fixture_set_client(&w);
         SSL_set_tlsext_host_name(w.client, others[i]);
-        assert_int_equal(world_agree(&w, &why), -EPROTO);
-        world_hang_up(&w);
+        assert_int_equal(tls_fixture_handshake(&w, &why), -EPROTO);
+        tls_fixture_close(&w);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unit/tls/world.h"
+#include "unit/tls/fixture.h"
 
 extern const struct mk_tls_module mk_tls_module;
 

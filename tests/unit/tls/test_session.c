@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/session.h"
 
-#include "unit/later.h"
-#include "unit/tls/callcase.h"
+#include <stdint.h>
+#include <time.h>
+
+#include "unit/tls/client_case.h"
+
+time_t __real_time(time_t *out);
+time_t __wrap_time(time_t *out);
+
+static int64_t time_offset_s; /* the libraries still use the real time */
+
+time_t __wrap_time(time_t *out)
+{
+    time_t now = __real_time(NULL) + (time_t)time_offset_s;
+    if (out)
+        *out = now;
+    return now;
+}
 
 /* Both sides must agree on resumption. */
 static bool was_resumed(void)
@@ -16,9 +31,9 @@ static bool was_resumed(void)
 
 static bool resumes(const char *name)
 {
-    calls_connect(&c, name);
+    tls_client_connect(&c, name);
     bool resumed = was_resumed();
-    calls_end(&c);
+    tls_client_close(&c);
     return resumed;
 }
 
@@ -66,7 +81,7 @@ static void session_is_shared_by_concurrent_connections(void **state)
     int ends[N];
     assert_false(resumes("a.example"));
     for (unsigned i = 0; i < N; i++) {
-        assert_int_equal(calls_dial(&c, "a.example"), 0);
+        assert_int_equal(tls_client_open(&c, "a.example"), 0);
         assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
         ours[i] = c.s;
         tls[i] = c.s.tls;
@@ -76,11 +91,12 @@ static void session_is_shared_by_concurrent_connections(void **state)
         c.s = ours[i];
         tls[i]->stream = &c.s;
         c.at_client = ends[i];
-        assert_int_equal(calls_accept(&c), 0);
-        assert_int_equal(calls_agree(&c), 0);
+        assert_int_equal(tls_client_accept(&c), 0);
+        assert_int_equal(tls_client_handshake(&c), 0);
         assert_true(SSL_session_reused(tls[i]->ssl));
-        assert_int_equal(calls_await(&c, &c.s, (char[1]){0}, 1), -EAGAIN); /* receives the ticket */
-        calls_end(&c);
+        assert_int_equal(tls_client_relay_and_read(&c, &c.s, (char[1]){0}, 1),
+                         -EAGAIN); /* receives the ticket */
+        tls_client_close(&c);
     }
     assert_true(resumes("a.example"));
 }
@@ -92,10 +108,10 @@ static void session_survives_connection_reset(void **state)
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         use_version(version);
         assert_false(resumes("a.example"));
-        calls_connect(&c, "a.example");
+        tls_client_connect(&c, "a.example");
         mk_fd_close(&c.at_client);
-        assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
-        calls_end(&c);
+        assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
+        tls_client_close(&c);
         assert_true(resumes("a.example"));
         mk_tls_session_free(c.session);
         c.session = NULL;
@@ -110,7 +126,7 @@ static void session_of_other_name_is_not_resumed(void **state)
     assert_false(resumes("a.example"));
     assert_false(resumes("x.b.example"));
     assert_true(resumes("x.b.example"));
-    assert_int_equal(calls_try(&c, "other.example"), -EPROTO);
+    assert_int_equal(tls_client_try_connect(&c, "other.example"), -EPROTO);
 }
 
 /* A client of another upstream, or after a reload, may trust other authorities. */
@@ -118,14 +134,14 @@ static void session_is_not_shared_between_clients(void **state)
 {
     (void)state;
     assert_false(resumes("a.example"));
-    calls_load(&c);
+    tls_client_load(&c);
     assert_false(resumes("a.example"));
     assert_true(resumes("a.example"));
-    struct issuer other = calls_issuer(&c.w, "other", NULL, (struct subject){0});
+    struct issuer other = tls_client_issuer(&c.w, "other", NULL, (struct subject){0});
     c.rules.authority = other.file;
-    calls_load(&c);
-    assert_int_equal(calls_try(&c, "a.example"), -EPROTO);
-    calls_issuer_free(&other);
+    tls_client_load(&c);
+    assert_int_equal(tls_client_try_connect(&c, "a.example"), -EPROTO);
+    tls_client_issuer_free(&other);
 }
 
 /* Each session leads to the next, and none of them verifies the certificate again. */
@@ -135,11 +151,11 @@ static void session_ends_with_certificate(void **state)
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         use_version(version);
         assert_false(resumes("a.example"));
-        later_s = 29 * CALLS_DAY;
+        time_offset_s = 29 * TLS_CLIENT_DAY;
         assert_true(resumes("a.example"));
-        later_s = 31 * CALLS_DAY;
+        time_offset_s = 31 * TLS_CLIENT_DAY;
         assert_false(resumes("a.example"));
-        later_s = 0;
+        time_offset_s = 0;
         mk_tls_session_free(c.session);
         c.session = NULL;
     }
@@ -148,32 +164,32 @@ static void session_ends_with_certificate(void **state)
 static void session_ends_with_authority(void **state)
 {
     (void)state;
-    struct issuer between = calls_issuer(&c.w, "between", &c.authority, (struct subject){.days = 3});
+    struct issuer between = tls_client_issuer(&c.w, "between", &c.authority, (struct subject){.days = 3});
     struct mk_tls_keypair pair =
-        calls_pair(&c.w, "chained", &between, (struct subject){.names = "DNS:a.example"});
+        tls_client_keypair(&c.w, "chained", &between, (struct subject){.names = "DNS:a.example"});
     FILE *f = fopen(pair.certificate, "a");
     assert_true(PEM_write_X509(f, between.x));
     fclose(f);
-    calls_serve(&c, pair);
+    tls_client_serve(&c, pair);
     assert_false(resumes("a.example"));
-    later_s = 2 * CALLS_DAY;
+    time_offset_s = 2 * TLS_CLIENT_DAY;
     assert_true(resumes("a.example"));
-    later_s = 4 * CALLS_DAY;
+    time_offset_s = 4 * TLS_CLIENT_DAY;
     assert_false(resumes("a.example"));
-    later_s = 0;
-    calls_issuer_free(&between);
+    time_offset_s = 0;
+    tls_client_issuer_free(&between);
 }
 
 static void session_without_verification_does_not_end(void **state)
 {
     (void)state;
-    calls_serve(&c, calls_pair(&c.w, "unknown", NULL, (struct subject){.days = 1}));
+    tls_client_serve(&c, tls_client_keypair(&c.w, "unknown", NULL, (struct subject){.days = 1}));
     c.rules.verifies = false;
-    calls_load(&c);
+    tls_client_load(&c);
     assert_false(resumes("a.example"));
-    later_s = 2 * CALLS_DAY;
+    time_offset_s = 2 * TLS_CLIENT_DAY;
     assert_true(resumes("a.example"));
-    later_s = 0;
+    time_offset_s = 0;
 }
 
 /* Otherwise a server that cannot handle the session would never be reachable again. */
@@ -183,14 +199,14 @@ static void session_is_dropped_after_failed_handshake(void **state)
     char room[4096];
     assert_false(resumes("a.example"));
     assert_non_null(c.session);
-    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(tls_client_open(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
     assert_true(recv(c.at_client, room, sizeof room, 0) > 0);
     mk_fd_close(&c.at_client);
     c.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EPROTO);
     assert_null(c.session);
-    calls_end(&c);
+    tls_client_close(&c);
     assert_false(resumes("a.example"));
 }
 
@@ -200,12 +216,12 @@ static void session_not_offered_survives_failed_handshake(void **state)
     assert_false(resumes("a.example"));
     struct mk_tls_session *kept = c.session;
     c.session = NULL;
-    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(tls_client_open(&c, "a.example"), 0);
     c.session = kept; /* from a connection made in the meantime */
     mk_fd_close(&c.at_client);
     assert_true(mk_tls_stream_handshake(&c.s, &c.why) != -EAGAIN);
     assert_ptr_equal(c.session, kept);
-    calls_end(&c);
+    tls_client_close(&c);
     assert_true(resumes("a.example"));
 }
 
@@ -215,7 +231,7 @@ static void session_needs_tickets(void **state)
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         use_version(version);
         c.w.rules.tickets = NULL;
-        calls_serve(&c, c.w.pair);
+        tls_client_serve(&c, c.w.pair);
         assert_false(resumes("a.example"));
         assert_null(c.session);
         assert_false(resumes("a.example"));

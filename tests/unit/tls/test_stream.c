@@ -2,17 +2,17 @@
 #include "tls/stream.h"
 
 #include "base/mem.h"
-#include "unit/tls/world.h"
+#include "unit/tls/fixture.h"
 
 enum { MUCH = 3 << 20, ROOM = 1 << 16 };
 
-static struct world w;
+static struct tls_fixture w;
 static char room[ROOM];
 
 static void setup(void)
 {
-    world_setup(&w);
-    world_load(&w);
+    tls_fixture_setup(&w);
+    tls_fixture_load(&w);
 }
 
 static void check_client(const char *text)
@@ -25,15 +25,15 @@ static void check_client(const char *text)
 static void exchange_data(const char *version)
 {
     struct mk_tls_conn_info facts;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     mk_tls_conn_info_get(&w.s, &facts);
     assert_str(facts.version, version);
     assert_str(facts.server_name, "Own.Example");
     assert_string_equal(w.asked, "own.example");
     assert_ptr_equal(facts.context, w.context);
-    assert_int_equal(world_hear(&w, room, sizeof room), -EAGAIN);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
-    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
     assert_memory_equal(room, "hello", 5);
     assert_true(w.s.dry && !w.s.holds);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("answer"), false), 6);
@@ -61,29 +61,29 @@ static void stream_early_bytes_are_processed_first(void **state)
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     w.fd = ends[1];
-    world_set_client(&w);
+    tls_fixture_set_client(&w);
     assert_int_equal(SSL_do_handshake(w.client), -1);
     ssize_t n = recv(ends[0], hello, sizeof hello, 0);
     assert_true(n > 100);
     assert_int_equal(mk_tls_stream_open(&w.s, ends[0], &w.domain, mk_str_of(hello, (size_t)n)), 0);
-    assert_int_equal(world_agree(&w, &why), 0);
+    assert_int_equal(tls_fixture_handshake(&w, &why), 0);
 }
 
 static void stream_drained_socket_is_not_read(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     w.s.dry = true;
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
     assert_int_equal(w.s.ops->read(&w.s, room, sizeof room), -EAGAIN);
-    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
 }
 
 /* No event announces bytes that TLS has already read from the socket. */
 static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
     mk_stream_on_input(&w.s, false);
     assert_int_equal(mk_stream_read(&w.s, room, 4), 4);
@@ -96,7 +96,7 @@ static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
 static void stream_eof_is_found_after_short_read(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
     assert_int_equal(shutdown(w.fd, SHUT_WR), 0);
     mk_stream_on_input(&w.s, true);
@@ -109,7 +109,7 @@ static void stream_eof_is_found_after_short_read(void **state)
 static void stream_close_notify_is_found_without_taking_data(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     mk_stream_on_input(&w.s, false);
     assert_false(mk_stream_check_end(&w.s));
     assert_false(mk_stream_is_readable(&w.s));
@@ -132,7 +132,7 @@ static void stream_tiny_records_yield(void **state)
 {
     (void)state;
     unsigned n = 0, turns = 0;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     for (unsigned i = 0; i < 200; i++)
         assert_int_equal(SSL_write(w.client, "x", 1), 1);
     w.s.dry = false;
@@ -178,7 +178,7 @@ static void stream_data_arrives_exactly_once(void **state)
     char *much = make_much();
     size_t sent = 0, heard = 0;
     unsigned full = 0;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     while (heard < MUCH) {
         size_t offered = mk_min(MUCH - sent, 1 + sent % 150000);
         ssize_t n =
@@ -206,7 +206,7 @@ static void stream_files_arrive_exactly_once(void **state)
     folder_add(&w.folder, "file", mk_str_of(much, MUCH));
     mk_mem_free(much);
     int file = openat(w.folder.fd, "file", O_RDONLY);
-    world_connect(&w);
+    tls_fixture_connect(&w);
     while (heard < MUCH) {
         ssize_t n = w.s.ops->send_file(&w.s, file, sent, 1 << 20);
         if (sent == MUCH)
@@ -224,7 +224,7 @@ static void stream_files_arrive_exactly_once(void **state)
 static void stream_small_write_waits_for_more(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("head "), true), 5);
     while (SSL_read(w.client, room, sizeof room) > 0) /* session tickets */
         fail_msg("it did not wait");
@@ -232,7 +232,7 @@ static void stream_small_write_waits_for_more(void **state)
     check_client("head ");
     check_client("content");
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("alone"), true), 5);
-    assert_int_equal(world_hear(&w, room, sizeof room), -EAGAIN); /* nothing followed */
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN); /* nothing followed */
     check_client("alone");
 }
 
@@ -241,12 +241,12 @@ static void stream_small_write_waits_for_more(void **state)
 static void stream_shutdown_sends_close_notify(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     w.s.ops->shutdown(&w.s);
     assert_int_equal(SSL_read(w.client, room, sizeof room), 0);
     assert_int_equal(SSL_get_error(w.client, 0), SSL_ERROR_ZERO_RETURN);
     assert_int_equal(SSL_write(w.client, "heard", 5), 5);
-    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
     w.s.ops->close(&w.s);
     assert_int_equal(w.s.fd, -1);
 }
@@ -255,28 +255,28 @@ static void stream_shutdown_waits_for_buffer_space(void **state)
 {
     char none[16];
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     while (w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false) > 0)
         ;
     w.s.ops->shutdown(&w.s);
     assert_true(w.s.shutdown_pending);
-    assert_int_equal(world_hear(&w, none, sizeof none), -EAGAIN);
+    assert_int_equal(tls_fixture_read(&w, none, sizeof none), -EAGAIN);
     assert_true(w.s.shutdown_pending);
     for (int i = 0; i < 1000 && SSL_get_shutdown(w.client) != SSL_RECEIVED_SHUTDOWN; i++) {
         while (SSL_read(w.client, room, sizeof room) > 0)
             ;
-        (void)world_hear(&w, none, sizeof none);
+        (void)tls_fixture_read(&w, none, sizeof none);
     }
     assert_false(w.s.shutdown_pending);
     assert_int_equal(SSL_get_shutdown(w.client), SSL_RECEIVED_SHUTDOWN);
     assert_int_equal(recv(w.fd, none, sizeof none, 0), 0);
-    world_hang_up(&w);
+    tls_fixture_close(&w);
 }
 
 static void stream_close_sends_close_notify(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("last"), true), 4);
     w.s.ops->close(&w.s);
     check_client("last");
@@ -288,35 +288,35 @@ static void stream_end_of_peer_reads_as_eof(void **state)
 {
     (void)state;
     for (int told = 0; told < 2; told++) {
-        world_connect(&w);
+        tls_fixture_connect(&w);
         assert_int_equal(SSL_write(w.client, "last", 4), 4);
         if (told)
             SSL_shutdown(w.client);
         shutdown(w.fd, SHUT_WR);
-        assert_int_equal(world_hear(&w, room, sizeof room), 4);
-        assert_int_equal(world_hear(&w, room, sizeof room), 0);
+        assert_int_equal(tls_fixture_read(&w, room, sizeof room), 4);
+        assert_int_equal(tls_fixture_read(&w, room, sizeof room), 0);
         assert_int_equal(w.s.ops->write(&w.s, MK_STR("still heard"), false), 11);
         check_client("still heard");
-        world_hang_up(&w);
+        tls_fixture_close(&w);
     }
 }
 
 static void stream_closed_peer_is_an_error_without_sigpipe(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     mk_fd_close(&w.fd);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPIPE);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPIPE);
-    assert_int_equal(world_hear(&w, room, sizeof room), -EPIPE);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EPIPE);
 }
 
 static void stream_tampered_record_fails_connection(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(send(w.fd, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
-    assert_int_equal(world_hear(&w, room, sizeof room), -EPROTO);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EPROTO);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPROTO);
     assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* the client received the alert */
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
@@ -330,7 +330,7 @@ static mk_err update_keys(unsigned times)
     for (unsigned i = 0; i < times; i++) {
         assert_int_equal(SSL_key_update(w.client, SSL_KEY_UPDATE_REQUESTED), 1);
         assert_int_equal(SSL_do_handshake(w.client), 1);
-        ssize_t n = i % 16 ? -EAGAIN : world_hear(&w, room, sizeof room);
+        ssize_t n = i % 16 ? -EAGAIN : tls_fixture_read(&w, room, sizeof room);
         if (n != -EAGAIN)
             return (mk_err)n;
     }
@@ -340,10 +340,10 @@ static mk_err update_keys(unsigned times)
 static void stream_key_updates_are_accepted(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(update_keys(5), 0);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
-    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("answer"), false), 6);
     check_client("answer");
 }
@@ -351,7 +351,7 @@ static void stream_key_updates_are_accepted(void **state)
 static void stream_endless_key_updates_fail_connection(void **state)
 {
     (void)state;
-    world_connect(&w);
+    tls_fixture_connect(&w);
     assert_int_equal(update_keys(1000), -EPROTO);
 }
 
@@ -361,19 +361,19 @@ static void stream_endless_key_updates_fail_connection(void **state)
 static bool resumes(SSL_SESSION **session)
 {
     struct mk_tls_conn_info facts;
-    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
-    world_set_client(&w);
+    assert_int_equal(tls_fixture_accept(&w, mk_str_of(NULL, 0)), 0);
+    tls_fixture_set_client(&w);
     if (*session)
         assert_int_equal(SSL_set_session(w.client, *session), 1);
     const char *why;
-    assert_int_equal(world_agree(&w, &why), 0);
+    assert_int_equal(tls_fixture_handshake(&w, &why), 0);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), 1);
     check_client("x");
     mk_tls_conn_info_get(&w.s, &facts);
     SSL_SESSION_free(*session);
     *session = SSL_get1_session(w.client);
     SSL_shutdown(w.client);
-    world_hang_up(&w);
+    tls_fixture_close(&w);
     return facts.resumed;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS streams when memory runs out: each call fails or works as usual; nothing leaks. */
 #include "unit/oom.h"
-#include "unit/tls/world.h"
+#include "unit/tls/fixture.h"
 
-static struct world w;
+static struct tls_fixture w;
 static char room[1 << 16];
 
 /* Runs all operations of a connection. Returns true if all succeeded. */
@@ -11,12 +11,12 @@ static bool run(void)
 {
     const char *why;
     ssize_t n = 0;
-    if (world_dial(&w, mk_str_of(NULL, 0)))
+    if (tls_fixture_accept(&w, mk_str_of(NULL, 0)))
         return false;
-    world_set_client(&w);
-    if (world_agree(&w, &why))
+    tls_fixture_set_client(&w);
+    if (tls_fixture_handshake(&w, &why))
         return false;
-    if (SSL_write(w.client, "hello", 5) != 5 || world_hear(&w, room, sizeof room) != 5)
+    if (SSL_write(w.client, "hello", 5) != 5 || tls_fixture_read(&w, room, sizeof room) != 5)
         return false;
     if (w.s.ops->write(&w.s, MK_STR("head"), true) != 4)
         return false;
@@ -33,10 +33,10 @@ static void stream_oom_leaks_nothing(void **state)
 {
     (void)state;
     bool done = false;
-    world_init(&w);
+    tls_fixture_init(&w);
     w.rules.clients = MK_TLS_CLIENTS_OPTIONAL;
     w.rules.client_authority = w.pair.certificate;
-    world_load(&w);
+    tls_fixture_load(&w);
     SSL_CTX_use_certificate_file(w.clients, w.pair.certificate, SSL_FILETYPE_PEM);
     SSL_CTX_use_PrivateKey_file(w.clients, w.pair.key, SSL_FILETYPE_PEM);
     size_t n = 1;
@@ -48,11 +48,11 @@ static void stream_oom_leaks_nothing(void **state)
         done = !oom.n_failed;
         oom.fail_at = 0;
         assert_true(!done || went);
-        world_hang_up(&w);
+        tls_fixture_close(&w);
         assert_true(oom.n_live <= before + 1); /* the thread's buffers remain */
     }
     assert_true(done && n > 3);
-    world_fini(&w);
+    tls_fixture_fini(&w);
 }
 
 int main(void)

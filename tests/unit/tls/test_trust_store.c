@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unit/tls/calls.h"
+#include "unit/tls/client_fixture.h"
 
-static struct world w;
+static struct tls_fixture w;
 static struct issuer a, b;
 static struct mk_tls_settings_error problem;
 
@@ -29,17 +29,17 @@ static void set_system(const char *file, const char *folders)
 static void setup(void)
 {
     memset(&problem, 0, sizeof problem);
-    world_setup(&w);
-    a = calls_issuer(&w, "a", NULL, (struct subject){0});
-    b = calls_issuer(&w, "b", NULL, (struct subject){0});
+    tls_fixture_setup(&w);
+    a = tls_client_issuer(&w, "a", NULL, (struct subject){0});
+    b = tls_client_issuer(&w, "b", NULL, (struct subject){0});
     set_system("nothing", in_folder("hashed"));
     assert_int_equal(mkdir(in_folder("hashed"), 0700), 0);
 }
 
 static void teardown(void)
 {
-    calls_issuer_free(&a);
-    calls_issuer_free(&b);
+    tls_client_issuer_free(&a);
+    tls_client_issuer_free(&b);
 }
 
 static void add_to(const char *folder, const struct issuer *i, const char *ending)

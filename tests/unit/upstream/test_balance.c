@@ -3,14 +3,14 @@
  * down. */
 #include "upstream/balance.h"
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 
 static struct mk_upstream_conn_options options;
 
 static void setup(void)
 {
-    group_setup(3);
-    begin_pool();
+    upstream_setup(3);
+    start_pool();
     options = (struct mk_upstream_conn_options){.server = -1};
 }
 

@@ -6,16 +6,16 @@
 #include <sys/socket.h>
 
 #include "unit/fixtures.h"
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 #include "upstream/failover.h"
 
 static struct mk_addr peers[2];
-static struct told told[4];
+static struct notification told[4];
 static int fd; /* server side of the connection */
 
 static void setup(void)
 {
-    group_setup(1);
+    upstream_setup(1);
     upstream.max = 2;
     settings.max_client = MK_SETTING_UNSET;
     fd_setup(&fd);
@@ -25,7 +25,7 @@ static void setup(void)
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 {
-    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+    return acquire_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 /* Sends a request and waits until the server has received it. */
@@ -33,7 +33,7 @@ static struct mk_upstream_conn *send_request(void)
 {
     char byte;
     struct mk_upstream_conn *l = take_for(0, &peers[0]);
-    until_open(l);
+    wait_until_open(l);
     fd = accept_from(0);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("?"), false), 1);
     assert_int_equal(recv(fd, &byte, 1, 0), 1);
@@ -54,9 +54,9 @@ static void turns(void)
 
 static void until_closed(void)
 {
-    for (unsigned i = 0; info_of(0).open && i < 300; i++)
+    for (unsigned i = 0; stats_of(0).open && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static struct mk_upstream_conn *abandoned(void)
@@ -80,13 +80,13 @@ static void expect_end_of_request(void)
 static void cancelled_conn_counts_as_open_until_server_closes(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 1000, false);
     expect_end_of_request();
     send_bytes(100);
     turns();
-    assert_int_equal(info_of(0).open, 1);
-    assert_int_equal(info_of(0).idle, 0);
+    assert_int_equal(stats_of(0).open, 1);
+    assert_int_equal(stats_of(0).idle, 0);
     mk_fd_close(&fd);
     until_closed();
     assert_true(mk_list_empty(&pool->backends[0].abandoned));
@@ -96,26 +96,26 @@ static void cancelled_conn_closed_frees_slot_for_waiting_request(void **state)
 {
     (void)state;
     upstream.max = 1;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 1000, false);
     struct mk_upstream_conn *l = take_for(1, &peers[1]);
     turns();
     assert_false(mk_upstream_conn_has_socket(l));
     mk_fd_close(&fd);
-    until_open(l);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void cancelled_conn_counts_only_toward_its_client(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 1000, false);
     struct mk_upstream_conn *same = take_for(1, &peers[0]), *other = take_for(2, &peers[1]);
-    until_open(other);
+    wait_until_open(other);
     assert_false(mk_upstream_conn_has_socket(same));
     mk_fd_close(&fd);
-    until_open(same);
+    wait_until_open(same);
     mk_upstream_conn_release(same, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(other, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -123,11 +123,11 @@ static void cancelled_conn_counts_only_toward_its_client(void **state)
 static void cancelled_conn_is_closed_after_response_timeout(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 5000, false);
     assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + 5000);
     turns();
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     abandoned()->until_ms = worker.loop.now_ms;
     mk_pool_schedule_sweep(pool);
     until_closed();
@@ -136,7 +136,7 @@ static void cancelled_conn_is_closed_after_response_timeout(void **state)
 static void cancelled_conn_without_timeout_uses_default(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 0, false);
     assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + MK_CANCELLED_CONN_MS);
 }
@@ -145,13 +145,13 @@ static void cancelled_conns_have_separate_deadlines(void **state)
 {
     (void)state;
     settings.max_client = 0;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 60000, false);
     int first = fd;
     cancel(send_request(), 1, false);
-    for (unsigned i = 0; info_of(0).open == 2 && i < 300; i++)
+    for (unsigned i = 0; stats_of(0).open == 2 && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     assert_true(abandoned()->until_ms > worker.loop.now_ms);
     mk_fd_close(&first);
     until_closed();
@@ -160,11 +160,11 @@ static void cancelled_conns_have_separate_deadlines(void **state)
 static void cancelled_conn_long_response_is_closed(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 60000, false);
     send_bytes(MK_CANCELLED_CONN_BYTES);
     turns();
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     send_bytes(1);
     until_closed();
 }
@@ -172,12 +172,12 @@ static void cancelled_conn_long_response_is_closed(void **state)
 static void cancelled_conn_streaming_response_is_closed_at_next_bytes(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l = send_request();
     send_bytes(MK_CANCELLED_CONN_BYTES); /* sent before the cancellation */
     cancel(l, 60000, true);
     turns();
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     send_bytes(1);
     until_closed();
 }
@@ -185,75 +185,75 @@ static void cancelled_conn_streaming_response_is_closed_at_next_bytes(void **sta
 static void cancelled_conn_closed_by_server_is_closed_at_once(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l = send_request();
     mk_fd_close(&fd);
     cancel(l, 60000, false);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static void cancelled_conn_long_response_received_is_closed_at_once(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l = send_request();
     send_bytes(MK_CANCELLED_CONN_BYTES + 1);
     cancel(l, 60000, false);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static void cancelled_conn_without_max_connections_is_closed_at_once(void **state)
 {
     (void)state;
     upstream.max = 0;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 60000, false);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static void cancelled_conn_to_redirected_server_is_closed_at_once(void **state)
 {
     (void)state;
     char to[32];
-    begin_pool();
+    start_pool();
     (void)snprintf(to, sizeof to, "127.0.0.1:%u", servers[0].port);
     struct mk_upstream_conn *l =
-        take_with(told, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(to)});
-    until_open(l);
+        acquire_with(told, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(to)});
+    wait_until_open(l);
     cancel(l, 60000, false);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static void cancelled_conn_while_connecting_is_closed(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l = take_for(0, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     cancel(l, 60000, false);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static void cancelled_conn_failure_is_counted(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l = send_request();
     mk_upstream_conn_mark_cancelled(l, 60000, false);
     mk_upstream_conn_set_error(l, -ETIMEDOUT, "the server does not answer");
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
-    assert_int_equal(info_of(0).failures, 1);
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).failures, 1);
+    assert_int_equal(stats_of(0).open, 1);
 }
 
 static void failover_ignores_cancelled_conns(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     cancel(send_request(), 60000, false);
     uint32_t message = mk_failover_encode(&servers[0]);
     mk_failover_on_message(pool, mk_str_of((const char *)&message, sizeof message));
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
 }
 
 int main(void)

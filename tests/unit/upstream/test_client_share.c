@@ -4,24 +4,24 @@
 
 #include <errno.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 
 static struct mk_addr peers[3];
-static struct told told[8];
+static struct notification told[8];
 
 static void setup(void)
 {
-    group_setup(1);
+    upstream_setup(1);
     settings.max_client = MK_SETTING_UNSET;
     upstream.max = 4;
-    begin_pool();
+    start_pool();
     for (unsigned i = 0; i < 3; i++)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
 }
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 {
-    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+    return acquire_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 static uint64_t client_of(const struct mk_addr *peer)
@@ -182,12 +182,12 @@ static void client_share_used_up_request_waits_others_proceed(void **state)
     struct mk_upstream_conn *a[3], *b[2];
     for (unsigned i = 0; i < 3; i++)
         a[i] = take_for(i, &peers[0]);
-    until_open(a[0]);
-    until_open(a[1]);
+    wait_until_open(a[0]);
+    wait_until_open(a[1]);
     assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     for (unsigned i = 0; i < 2; i++) {
         b[i] = take_for(3 + i, &peers[1]);
-        until_open(b[i]);
+        wait_until_open(b[i]);
     }
     struct mk_upstream_conn *last = take_for(5, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
@@ -211,16 +211,16 @@ static void client_share_limits_idle_connections(void **state)
     struct mk_upstream_conn *l[4];
     for (unsigned i = 0; i < 4; i++) {
         l[i] = take_for(i, &peers[i / 2]);
-        until_open(l[i]);
+        wait_until_open(l[i]);
     }
     for (unsigned i = 0; i < 4; i++)
         mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 4);
+    assert_int_equal(stats_of(0).idle, 4);
     for (unsigned i = 0; i < 3; i++)
         l[i] = take_for(i, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[1]), 0);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
-    assert_int_equal(info_of(0).idle, 2);
+    assert_int_equal(stats_of(0).idle, 2);
     l[3] = take_for(3, NULL); /* no share limits a connection without a client */
     assert_int_equal(mk_upstream_conn_state(l[3]), 0);
     for (unsigned i = 0; i < 4; i++)
@@ -274,7 +274,7 @@ static void client_share_blocked_request_of_other_worker_is_skipped(void **state
     serve(3, client);
     show_other(0, client);
     struct mk_upstream_conn *l = take_for(0, &peers[1]);
-    until_open(l);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     serve(3, 0); /* the other client has share left again, and has waited longest */
     l = take_for(0, &peers[1]);

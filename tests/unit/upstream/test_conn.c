@@ -3,9 +3,9 @@
 #include <netinet/tcp.h>
 
 #include "base/clock.h"
-#include "unit/death.h"
-#include "unit/machine.h"
-#include "unit/upstream/set.h"
+#include "unit/child.h"
+#include "unit/state_machine.h"
+#include "unit/upstream/fixture.h"
 
 static bool is_prompt(const struct mk_upstream_conn *l)
 {
@@ -18,12 +18,12 @@ static bool is_prompt(const struct mk_upstream_conn *l)
 static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    machine_expect(&mk_upstream_conn_machine, "waiting: connecting, open\n"
-                                              "connecting: waiting, handshake, open, broken\n"
-                                              "handshake: waiting, open, broken\n"
-                                              "open: waiting, idle\n"
-                                              "idle: waiting\n"
-                                              "broken: waiting\n");
+    sm_expect(&mk_upstream_conn_machine, "waiting: connecting, open\n"
+                                         "connecting: waiting, handshake, open, broken\n"
+                                         "handshake: waiting, open, broken\n"
+                                         "open: waiting, idle\n"
+                                         "idle: waiting\n"
+                                         "broken: waiting\n");
 }
 
 static void move_to_open(void *ctx)
@@ -41,8 +41,8 @@ static void conn_open_is_watched_and_broken_has_error(void **state)
     (void)state;
     struct mk_upstream_conn c = {0};
     mk_upstream_conn_move(&c, MK_UPSTREAM_CONN_CONNECTING);
-    assert_bug(move_to_open, &c, "upstream connection, open: it is watched");
-    assert_bug(move_to_broken, &c, "upstream connection, broken: it has an error");
+    assert_aborts(move_to_open, &c, "upstream connection, open: it is watched");
+    assert_aborts(move_to_broken, &c, "upstream connection, broken: it has an error");
     mk_upstream_conn_fail(&c, -EHOSTUNREACH);
     assert_int_equal(c.state.state, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(c.error, -ENETUNREACH);
@@ -59,10 +59,10 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
     static const struct mk_upstream_conn_options options = {.server = -1};
     unsigned events = 0;
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, add_events, &events);
     mk_upstream_conn_set_notes_events(l);
-    until_open(l);
+    wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     events = 0;
     assert_int_equal(write(fd, "you", 3), 3);
@@ -78,12 +78,12 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
 /* Saves a system call that would find nothing. */
 static void conn_new_is_readable_after_server_sends(void **state)
 {
-    struct told told;
+    struct notification told;
     char room[16];
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     assert_false(mk_upstream_conn_is_readable(l));
     assert_int_equal(write(fd, "you", 3), 3);
@@ -115,12 +115,12 @@ static int fill_queue(unsigned i)
 /* The request may keep the connection for longer than ConnectTimeout. */
 static void conn_broken_does_not_time_out(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     int queued[] = {fill_queue(0), fill_queue(1)};
     settings.connect_ms = 20;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
     assert_int_equal(l->state.state, MK_UPSTREAM_CONN_CONNECTING);
     mk_upstream_conn_fail(l, -ECONNRESET);
     for (uint64_t end_ms = mk_clock_ms() + 100; mk_clock_ms() < end_ms;)
@@ -135,11 +135,11 @@ static void conn_broken_does_not_time_out(void **state)
 /* Data after the first piece must not wait for its acknowledgement (Nagle's algorithm). */
 static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     close(accept_from((unsigned)mk_upstream_conn_server(l)));
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
     assert_false(is_prompt(l));
@@ -151,21 +151,21 @@ static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 /* The handler of another event of this iteration may have read the bytes already. */
 static void conn_stale_event_keeps_idle_connection(void **state)
 {
-    struct told told;
+    struct notification told;
     char room[16];
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     int at = mk_upstream_conn_server(l), fd = accept_from((unsigned)at);
     run_once(&worker);
     assert_int_equal(write(fd, "you", 3), 3);
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     l->on_event(l->event_ctx, MK_READABLE);
-    assert_int_equal(info_of((unsigned)at).idle, 1);
+    assert_int_equal(stats_of((unsigned)at).idle, 1);
     assert_int_equal(write(fd, "!", 1), 1); /* unsolicited data */
-    while (info_of((unsigned)at).open)
+    while (stats_of((unsigned)at).open)
         run_once(&worker);
     close(fd);
 }

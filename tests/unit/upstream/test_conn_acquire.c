@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "event/tls.h"
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 #include "upstream/failover.h"
 #include "upstream/wait_queue.h"
 
 static void acquire_connection_transfers_both_ways(void **state)
 {
-    struct told told;
+    struct notification told;
     char room[16];
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
@@ -26,18 +26,18 @@ static void acquire_connection_transfers_both_ways(void **state)
     assert_int_equal(read(fd, room, sizeof room), 0);
     close(fd);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
-    assert_int_equal(info_of(0).open + info_of(1).open, 0);
+    assert_int_equal(stats_of(0).open + stats_of(1).open, 0);
 }
 
 /* Opens `n` connections whose requests have finished, so that the pool keeps them. */
 static void keep_connections(unsigned n)
 {
-    struct told told;
+    struct notification told;
     struct mk_upstream_conn *links[4];
     assert_true(n <= MK_LEN(links));
     for (unsigned i = 0; i < n; i++) {
-        links[i] = take(&told);
-        until_open(links[i]);
+        links[i] = acquire(&told);
+        wait_until_open(links[i]);
         assert_false(mk_wait_queue_notify_if_reused(links[i])); /* the connection is new */
     }
     for (unsigned i = 0; i < n; i++)
@@ -48,15 +48,15 @@ static char order[8];
 
 static void note_order(void *ctx, unsigned which)
 {
-    struct told *t = ctx;
+    struct notification *t = ctx;
     order[strlen(order)] = (char)('a' + t->n);
     t->which |= which;
 }
 
-static struct mk_upstream_conn *put_off(struct told *t, unsigned n)
+static struct mk_upstream_conn *put_off(struct notification *t, unsigned n)
 {
     struct mk_upstream_conn_options options = {.server = -1};
-    *t = (struct told){.n = n};
+    *t = (struct notification){.n = n};
     struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, note_order, t);
     assert_non_null(l);
     assert_true(mk_wait_queue_notify_if_reused(l));
@@ -65,10 +65,10 @@ static struct mk_upstream_conn *put_off(struct told *t, unsigned n)
 
 static void acquire_deferred_callbacks_run_in_order_at_iteration_end(void **state)
 {
-    struct told told[4];
+    struct notification told[4];
     struct mk_upstream_conn *links[4];
     (void)state;
-    begin_pool();
+    start_pool();
     memset(order, 0, sizeof order);
     keep_connections(4);
     for (unsigned i = 0; i < 4; i++)
@@ -89,7 +89,7 @@ static struct mk_upstream_conn *again;
 
 static void put_off_again(void *ctx, unsigned which)
 {
-    struct told *t = ctx;
+    struct notification *t = ctx;
     t->n++;
     t->which |= which;
     assert_true(mk_wait_queue_notify_if_reused(again));
@@ -99,9 +99,9 @@ static void put_off_again(void *ctx, unsigned which)
 static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **state)
 {
     struct mk_upstream_conn_options options = {.server = -1};
-    struct told told = {0};
+    struct notification told = {0};
     (void)state;
-    begin_pool();
+    start_pool();
     keep_connections(2); /* one connection to each server */
     again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
     assert_true(mk_wait_queue_notify_if_reused(again));
@@ -130,12 +130,12 @@ static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
 
 static void acquire_tls_buffered_data_is_read_without_event(void **state)
 {
-    struct told told;
+    struct notification told;
     char room[16];
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     run_once(&worker);
     struct mk_stream_ops ops = *l->stream.ops;
@@ -143,7 +143,7 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
     l->stream.ops = &ops;
     n_held = 3;
     for (unsigned i = 0; i < 2; i++) {
-        told = (struct told){0};
+        told = (struct notification){0};
         assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
         assert_int_equal(told.n, 0); /* other connections run first */
         run_once(&worker);
@@ -182,13 +182,13 @@ static mk_err fake_handshake(struct mk_stream *s, const char **why)
 static void acquire_tls_handshake_continues_with_buffered_data(void **state)
 {
     static const struct mk_tls_module tls = {.connect = fake_connect, .handshake = fake_handshake};
-    struct told told;
+    struct notification told;
     (void)state;
     upstreams.tls = &tls;
     upstream.tls = (struct mk_tls_client *)&worker;
     handshake = HELD;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
     for (int i = 0; handshake == HELD && i < 100; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     run_once(&worker);
@@ -200,70 +200,70 @@ static void acquire_tls_handshake_continues_with_buffered_data(void **state)
 
 static void acquire_reuses_clean_connection(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     assert_false(mk_upstream_conn_was_reused(l));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 1);
-    l = take(&told);
+    assert_int_equal(stats_of(0).idle, 1);
+    l = acquire(&told);
     assert_int_equal(mk_upstream_conn_state(l), 0);
     assert_true(mk_upstream_conn_was_reused(l));
-    assert_int_equal(info_of(0).idle, 0);
-    assert_int_equal(info_of(0).requests, 2);
+    assert_int_equal(stats_of(0).idle, 0);
+    assert_int_equal(stats_of(0).requests, 2);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    l = take_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
-    until_open(l);
+    l = acquire_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    wait_until_open(l);
     assert_false(mk_upstream_conn_was_reused(l));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void acquire_idle_connection_closed_by_server_is_dropped(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     int fd = accept_from(0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     close(fd);
-    for (int i = 0; info_of(0).open && i < 100; i++)
+    for (int i = 0; stats_of(0).open && i < 100; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).open, 0);
-    assert_int_equal(info_of(0).failures, 0);
+    assert_int_equal(stats_of(0).open, 0);
+    assert_int_equal(stats_of(0).failures, 0);
 }
 
 static void acquire_idle_connection_times_out(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.idle_ms = 20;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    for (int i = 0; info_of(0).open && i < 300; i++)
+    for (int i = 0; stats_of(0).open && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 static void acquire_round_robin_follows_weights(void **state)
 {
-    struct told told;
+    struct notification told;
     unsigned n[2] = {0};
     (void)state;
     servers[0].weight = 3;
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 40; i++) {
-        struct mk_upstream_conn *l = take(&told);
-        until_open(l);
+        struct mk_upstream_conn *l = acquire(&told);
+        wait_until_open(l);
         n[mk_upstream_conn_server(l)]++;
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     }
@@ -273,16 +273,16 @@ static void acquire_round_robin_follows_weights(void **state)
 
 static void acquire_least_conn_chooses_least_busy(void **state)
 {
-    struct told told[3];
+    struct notification told[3];
     struct mk_upstream_conn *l[3];
     unsigned n[2] = {0};
     (void)state;
     settings.balance = MK_BALANCE_LEAST;
     servers[0].weight = 2;
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 3; i++) {
-        l[i] = take(&told[i]);
-        until_open(l[i]);
+        l[i] = acquire(&told[i]);
+        wait_until_open(l[i]);
         n[mk_upstream_conn_server(l[i])]++;
     }
     assert_int_equal(n[0], 2);
@@ -292,10 +292,10 @@ static void acquire_least_conn_chooses_least_busy(void **state)
 
 static int server_of_hash(uint64_t hash)
 {
-    struct told told;
+    struct notification told;
     struct mk_upstream_conn *l =
-        take_with(&told, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .has_hash = true});
-    until_open(l);
+        acquire_with(&told, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .has_hash = true});
+    wait_until_open(l);
     int server = mk_upstream_conn_server(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     return server;
@@ -306,7 +306,7 @@ static void acquire_equal_hashes_use_same_server(void **state)
     unsigned n = 0;
     (void)state;
     settings.balance = MK_BALANCE_HASH;
-    begin_pool();
+    start_pool();
     for (uint64_t hash = 0; hash < 200; hash++) {
         int server = server_of_hash(hash);
         assert_int_equal(server_of_hash(hash), server);
@@ -317,29 +317,29 @@ static void acquire_equal_hashes_use_same_server(void **state)
 
 static void acquire_skips_server_that_refuses(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     stop_server(0);
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 6; i++) {
-        struct mk_upstream_conn *l = take(&told);
-        until_open(l);
+        struct mk_upstream_conn *l = acquire(&told);
+        wait_until_open(l);
         assert_int_equal(mk_upstream_conn_server(l), 1);
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     }
-    assert_int_equal(info_of(0).failures, 3);
+    assert_int_equal(stats_of(0).failures, 3);
     assert_false(mk_health_is_up(&servers[0], mk_clock_ms()));
 }
 
 static void acquire_all_servers_refuse_reports_error(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
-    begin_pool();
+    start_pool();
     stop_server(0);
     stop_server(1);
     for (int i = 0; i < 8; i++) { /* servers that are down are tried anyway */
-        struct mk_upstream_conn *l = take(&told);
+        struct mk_upstream_conn *l = acquire(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
@@ -347,28 +347,28 @@ static void acquire_all_servers_refuse_reports_error(void **state)
     }
     uint16_t port = servers[0].port;
     listening[0] = listen_on(&port);
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static struct mk_upstream_conn *take_to(struct told *t, uint16_t port)
+static struct mk_upstream_conn *take_to(struct notification *t, uint16_t port)
 {
     static char text[32];
     snprintf(text, sizeof text, "127.0.0.1:%u", port);
-    return take_with(t, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
+    return acquire_with(t, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
 }
 
 static void acquire_may_name_another_server(void **state)
 {
-    struct told told;
+    struct notification told;
     uint16_t port = 0;
     (void)state;
-    begin_pool();
+    start_pool();
     int fd = listen_on(&port);
     struct mk_upstream_conn *l = take_to(&told, port);
-    until_open(l);
+    wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), -1);
     int accepted = accept(fd, NULL, NULL);
     assert_true(accepted >= 0);
@@ -384,42 +384,42 @@ static void acquire_may_name_another_server(void **state)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
-    assert_int_equal(info_of(0).open + info_of(1).open, 0);
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_UP);
+    assert_int_equal(stats_of(0).open + stats_of(1).open, 0);
 }
 
 static void acquire_backup_serves_when_primary_is_down(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     servers[1].backup = true;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     settings.check = MK_STR("connect");
     mk_health_record_check(&servers[0], false);
-    l = take(&told);
-    until_open(l);
+    l = acquire(&told);
+    wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), 1);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void acquire_over_limit_queues_in_order(void **state)
 {
-    struct told told[4];
+    struct notification told[4];
     struct mk_upstream_conn *l[4];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 2;
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 4; i++)
-        l[i] = take(&told[i]);
-    until_open(l[0]);
-    until_open(l[1]);
+        l[i] = acquire(&told[i]);
+    wait_until_open(l[0]);
+    wait_until_open(l[1]);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
-    assert_int_equal(info_of(0).waiting, 2);
+    assert_int_equal(stats_of(0).waiting, 2);
     mk_upstream_conn_release(l[1], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(told[2].n, 0); /* callbacks never run inside the call */
     run_once(&worker);
@@ -427,23 +427,23 @@ static void acquire_over_limit_queues_in_order(void **state)
     assert_int_equal(mk_upstream_conn_state(l[2]), 0);
     assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
     mk_upstream_conn_release(l[0], MK_UPSTREAM_CONN_CLOSE);
-    until_open(l[3]);
-    assert_int_equal(info_of(0).waiting, 0);
+    wait_until_open(l[3]);
+    assert_int_equal(stats_of(0).waiting, 0);
     mk_upstream_conn_release(l[2], MK_UPSTREAM_CONN_KEEP);
     mk_upstream_conn_release(l[3], MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 2);
+    assert_int_equal(stats_of(0).idle, 2);
 }
 
 static void acquire_queue_has_length_and_time_limits(void **state)
 {
-    struct told told[3];
+    struct notification told[3];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     settings.queue_max = 1;
     settings.queue_ms = 30;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]), *c = take(&told[2]);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]), *c = acquire(&told[2]);
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(c), -EBUSY);
     for (int i = 0; mk_upstream_conn_state(b) == -EAGAIN && i < 300; i++)
@@ -457,15 +457,15 @@ static void acquire_queue_has_length_and_time_limits(void **state)
 
 static void acquire_waiting_request_can_be_cancelled(void **state)
 {
-    struct told told[2];
+    struct notification told[2];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
-    until_open(a);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    wait_until_open(a);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
-    assert_int_equal(info_of(0).waiting, 0);
+    assert_int_equal(stats_of(0).waiting, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     run_once(&worker);
     assert_int_equal(told[1].n, 0);
@@ -480,123 +480,123 @@ static void add_other_waiter(uint64_t since_ms)
 
 static void acquire_older_request_of_other_worker_goes_first(void **state)
 {
-    struct told told[2];
+    struct notification told[2];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
-    until_open(a);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    wait_until_open(a);
     add_other_waiter(mk_clock_ms() - 1000);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_true(was_woken(&upstreams.limit, 9));
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
-    assert_int_equal(info_of(0).open, 0); /* its slot is free for the other worker */
+    assert_int_equal(stats_of(0).open, 0); /* its slot is free for the other worker */
     add_other_waiter(0);
     wake();
-    until_open(b);
+    wait_until_open(b);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
 }
 
 static void acquire_idle_connection_is_closed_for_other_worker(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told);
-    until_open(a);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told);
+    wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 1);
+    assert_int_equal(stats_of(0).idle, 1);
     wake(); /* no request waits */
-    assert_int_equal(info_of(0).idle, 1);
+    assert_int_equal(stats_of(0).idle, 1);
     add_other_waiter(mk_clock_ms() - 1000);
     wake();
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
     assert_true(was_woken(&upstreams.limit, 9));
 }
 
 static void acquire_fresh_connection_replaces_idle_one(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    l = take_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
-    until_open(l);
-    assert_int_equal(info_of(0).open, 1);
+    l = acquire_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    wait_until_open(l);
+    assert_int_equal(stats_of(0).open, 1);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
 }
 
 static void acquire_fresh_request_keeps_its_place_in_queue(void **state)
 {
-    struct told told[3];
+    struct notification told[3];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *busy = take(&told[0]);
-    until_open(busy);
-    struct mk_upstream_conn *fresh = take_with(
+    start_pool();
+    struct mk_upstream_conn *busy = acquire(&told[0]);
+    wait_until_open(busy);
+    struct mk_upstream_conn *fresh = acquire_with(
                                 &told[1], (struct mk_upstream_conn_options){.server = -1, .fresh = true}),
-                            *next = take(&told[2]);
+                            *next = acquire(&told[2]);
     mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    until_open(fresh);
+    wait_until_open(fresh);
     assert_false(mk_upstream_conn_was_reused(fresh));
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     mk_upstream_conn_release(fresh, MK_UPSTREAM_CONN_KEEP);
-    until_open(next);
+    wait_until_open(next);
     assert_true(mk_upstream_conn_was_reused(next));
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_KEEP);
 }
 
 static void acquire_waiting_request_closes_idle_connections(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     add_other_waiter(mk_clock_ms() - 1000);
-    l = take(&told);
+    l = acquire(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
     assert_true(was_woken(&upstreams.limit, 9));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void acquire_waiting_request_gets_slot_of_other_worker(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
-    begin_pool();
+    start_pool();
     unsigned slot;
     assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
-    struct mk_upstream_conn *l = take(&told);
+    struct mk_upstream_conn *l = acquire(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     /* the pool does not poll */
     assert_true(pool->sweeps_at_ms >= worker.loop.now_ms + settings.queue_ms - 100);
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
     wake();
-    until_open(l);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void acquire_malformed_failover_messages_are_ignored(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     mk_failover_on_message(pool, MK_STR("x"));
     mk_failover_on_message(pool, MK_STR("\x77\x00\x77\x00"));
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "unit/upstream/world.h"
+#include "unit/upstream/fake_worker.h"
 
 static struct mk_conn_limit limit;
 static unsigned n_emptied, last_emptied;

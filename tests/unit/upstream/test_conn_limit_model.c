@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "unit/upstream/world.h"
+#include "unit/upstream/fake_worker.h"
 
 enum { ACTORS = 4, LIVES_MAX = 1000, HELD_MAX = 6, WAITING_MAX = 6, CLIENTS = 5, MAX_MAX = 6 };
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "unit/machine.h"
+#include "unit/state_machine.h"
 
 struct mk_worker {
     int unused;
@@ -429,11 +429,11 @@ static void handler_upgrade_opens_tunnel(void **state)
 static void handler_state_machine_responds_once(void **state)
 {
     (void)state;
-    machine_expect(&mk_upstream_handler_machine, "receive body: wait for head, done\n"
-                                                 "wait for head: body, tunnel, done\n"
-                                                 "body: done\n"
-                                                 "tunnel: done\n"
-                                                 "done: done\n");
+    sm_expect(&mk_upstream_handler_machine, "receive body: wait for head, done\n"
+                                            "wait for head: body, tunnel, done\n"
+                                            "body: done\n"
+                                            "tunnel: done\n"
+                                            "done: done\n");
 }
 
 int main(void)

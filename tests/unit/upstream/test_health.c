@@ -5,14 +5,14 @@
 
 #include <errno.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 
 static struct mk_upstream_server *s = &servers[0];
 
 static void setup(void)
 {
-    group_setup(1);
-    begin_pool();
+    upstream_setup(1);
+    start_pool();
 }
 
 static struct mk_upstream_stats_health *health(void)
@@ -41,7 +41,7 @@ static void health_max_fails_in_a_row_takes_server_down(void **state)
     assert_true(mk_health_record_failure(s));
     assert_false(is_up());
     assert_false(mk_health_record_failure(s)); /* the server is down already */
-    assert_int_equal(info_of(0).failures, 4);
+    assert_int_equal(stats_of(0).failures, 4);
 }
 
 static void health_success_resets_failure_count(void **state)
@@ -117,8 +117,8 @@ static void health_failed_check_takes_server_down(void **state)
     mk_health_record_check(s, true);
     assert_false(mk_health_is_check_failed(s));
     assert_true(is_up());
-    assert_int_equal(info_of(0).checks, 2);
-    assert_int_equal(info_of(0).checks_failed, 1);
+    assert_int_equal(stats_of(0).checks, 2);
+    assert_int_equal(stats_of(0).checks_failed, 1);
 }
 
 static void health_check_off_ignores_old_result(void **state)
@@ -205,32 +205,32 @@ static void health_latency_is_moving_average(void **state)
 {
     (void)state;
     mk_health_record_latency(s, 8000);
-    assert_int_equal(info_of(0).latency_us, 8000);
+    assert_int_equal(stats_of(0).latency_us, 8000);
     mk_health_record_latency(s, 16000);
-    assert_int_equal(info_of(0).latency_us, 9000);
+    assert_int_equal(stats_of(0).latency_us, 9000);
     for (unsigned i = 0; i < 100; i++)
         mk_health_record_latency(s, 800);
-    assert_in_range(info_of(0).latency_us, 700, 900);
+    assert_in_range(stats_of(0).latency_us, 700, 900);
     s->shared[MK_UPSTREAM_STATS_LATENCY] = 0;
     mk_health_record_latency(s, UINT64_MAX);
-    assert_int_equal(info_of(0).latency_us, UINT32_MAX);
+    assert_int_equal(stats_of(0).latency_us, UINT32_MAX);
 }
 
 static void health_publishes_state(void **state)
 {
     (void)state;
     assert_true(mk_health_publish(s, true));
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_UP);
     assert_false(mk_health_publish(s, false));
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_UNRESOLVED);
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_UNRESOLVED);
     settings.max_fails = 1;
     mk_health_record_failure(s);
     assert_false(mk_health_publish(s, true));
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_DOWN);
     settings.slow_ms = 60000;
     mk_health_record_success(s);
     assert_false(mk_health_publish(s, true));
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_SLOW_START);
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_SLOW_START);
 }
 
 static void health_local_shortage_is_not_a_server_failure(void **state)

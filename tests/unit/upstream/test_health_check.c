@@ -3,18 +3,18 @@
 
 #include <poll.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 
 static void setup(void)
 {
-    group_setup(1);
+    upstream_setup(1);
     settings.check = MK_STR("/health");
     settings.check_ms = 100;
 }
 
-static struct shown info(void)
+static struct backend_stats info(void)
 {
-    return shown_in(&upstreams.stats, servers[0].stats_slot);
+    return sum_stats(&upstreams.stats, servers[0].stats_slot);
 }
 
 static void until_checked(uint64_t n)
@@ -53,7 +53,7 @@ static void respond(const char *text)
 static void health_check_status_below_400_passes(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     respond("HTTP/1.1 204 No Content\r\n\r\n");
     until_checked(1);
     assert_int_equal(info().checks_failed, 0);
@@ -65,7 +65,7 @@ static void health_check_host_header_brackets_ipv6_address(void **state)
 {
     (void)state;
     servers[0].host = MK_STR("::ffff:127.0.0.1");
-    begin_pool();
+    start_pool();
     respond("HTTP/1.1 204 No Content\r\n\r\n");
     until_checked(1);
     assert_request("\r\nHost: [::ffff:127.0.0.1]:%u\r\n");
@@ -75,7 +75,7 @@ static void health_check_reads_whole_response(void **state)
 {
     (void)state;
     settings.check_ms = 60 * 1000; /* keeps the next check from ending this one */
-    begin_pool();
+    start_pool();
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
     while (poll(&waiting, 1, 0) == 0)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
@@ -99,7 +99,7 @@ static void health_check_bad_response_fails_until_next_pass(void **state)
     static const char *const bad[] = {"HTTP/1.1 503 No\r\n\r\n", "HTTP/1.1 ",
                                       "nonsense, at least a line of it\r\n"};
     (void)state;
-    begin_pool();
+    start_pool();
     for (unsigned i = 0; i < 3; i++) {
         respond(bad[i]);
         until_checked(i + 1);
@@ -115,12 +115,12 @@ static void health_check_refused_connection_fails(void **state)
 {
     (void)state;
     stop_server(0);
-    begin_pool();
+    start_pool();
     until_checked(2);
     assert_int_equal(info().checks_failed, info().checks);
     assert_int_equal(info().state, MK_UPSTREAM_DOWN);
-    struct told told;
-    struct mk_upstream_conn *l = take(&told);
+    struct notification told;
+    struct mk_upstream_conn *l = acquire(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EHOSTUNREACH); /* not even tried */
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -128,7 +128,7 @@ static void health_check_refused_connection_fails(void **state)
 static void health_check_silent_server_fails(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     until_checked(1);
     assert_int_equal(info().checks_failed, 1);
 }
@@ -137,7 +137,7 @@ static void health_check_connect_passes_when_server_accepts(void **state)
 {
     (void)state;
     settings.check = MK_STR("connect");
-    begin_pool();
+    start_pool();
     until_checked(1);
     assert_int_equal(info().checks_failed, 0);
 }
@@ -146,7 +146,7 @@ static void health_check_runs_only_in_first_worker(void **state)
 {
     (void)state;
     worker.index = 1;
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 20; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(info().checks, 0);
@@ -157,7 +157,7 @@ static void health_check_failure_is_retried_soon(void **state)
 {
     (void)state;
     settings.check_ms = 3600 * 1000;
-    begin_pool();
+    start_pool();
     respond("HTTP/1.1 503 No\r\n\r\n");
     until_checked(1);
     respond("HTTP/1.1 200 OK\r\n\r\n");
@@ -171,7 +171,7 @@ static void health_check_refused_connection_is_retried_soon(void **state)
     (void)state;
     settings.check_ms = 3600 * 1000;
     stop_server(0);
-    begin_pool();
+    start_pool();
     until_checked(3);
     assert_int_equal(info().checks_failed, 3);
 }
@@ -181,7 +181,7 @@ static void health_check_has_its_own_timeout(void **state)
     (void)state;
     settings.check_ms = 3600 * 1000;
     settings.check_timeout_ms = 50;
-    begin_pool();
+    start_pool();
     until_checked(1);
     assert_int_equal(info().checks_failed, 1);
     assert_contains(mk_str_from_c(worker.logged), "fails its health check: it does not answer in time");
@@ -195,7 +195,7 @@ static void health_check_status_out_of_range_fails(void **state)
     } cases[] = {{"199", false}, {"200", true}, {"204", true}, {"299", true}, {"300", false}, {"404", false}};
     (void)state;
     settings.check_status = (struct mk_health_check_status){200, 299};
-    begin_pool();
+    start_pool();
     unsigned failed = 0;
     for (unsigned i = 0; i < MK_LEN(cases); i++) {
         char text[64];
@@ -211,7 +211,7 @@ static void health_check_unresolved_server_fails(void **state)
 {
     (void)state;
     servers[0].host = MK_STR("name.invalid");
-    begin_pool();
+    start_pool();
     until_checked(1);
     assert_int_equal(info().checks_failed, 1);
     assert_contains(mk_str_from_c(worker.logged), "it has no address");
@@ -221,7 +221,7 @@ static void health_check_sends_configured_host(void **state)
 {
     (void)state;
     settings.check_host = MK_STR("app.example");
-    begin_pool();
+    start_pool();
     respond("HTTP/1.1 200 OK\r\n\r\n");
     until_checked(1);
     assert_contains(mk_str_from_c(asked), "\r\nHost: app.example\r\n");
@@ -231,15 +231,15 @@ static void health_check_failure_notifies_all_workers(void **state)
 {
     (void)state;
     stop_server(0);
-    begin_pool();
+    start_pool();
     until_checked(1);
     assert_int_equal(worker.n_messages, 0); /* there is no other server */
-    end_group();
-    begin_group(2);
+    upstream_fini();
+    upstream_init(2);
     settings.check = MK_STR("connect");
     settings.check_ms = 100;
     stop_server(1);
-    begin_pool();
+    start_pool();
     for (int i = 0; !worker.n_messages && i < 100; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(worker.last_to, MK_TO_ALL);

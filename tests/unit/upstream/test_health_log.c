@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 #include "upstream/connect_error.h"
 #include "upstream/failover.h"
 
@@ -12,8 +12,8 @@ static struct mk_upstream_server *s = &servers[0];
 
 static void setup(void)
 {
-    group_setup(2);
-    begin_pool();
+    upstream_setup(2);
+    start_pool();
 }
 
 static struct mk_upstream_stats_health *health(void)
@@ -52,7 +52,7 @@ static void failure_is_logged_once_until_it_changes(void **state)
     expect_line(MK_LOG_INFO, "answers again");
     mk_health_report_success(&worker, s);
     assert_int_equal(worker.n_logged, 0);
-    assert_int_equal(info_of(0).failures, 6);
+    assert_int_equal(stats_of(0).failures, 6);
 }
 
 static void failure_flapping_server_does_not_flood_log(void **state)
@@ -155,12 +155,13 @@ static void receive_message(void)
 static void failover_notifies_requests_on_server_down(void **state)
 {
     (void)state;
-    struct told told[3];
-    struct mk_upstream_conn *waits = take(&told[0]), *other = take(&told[1]), *answered = take(&told[2]);
+    struct notification told[3];
+    struct mk_upstream_conn *waits = acquire(&told[0]), *other = acquire(&told[1]),
+                            *answered = acquire(&told[2]);
     struct mk_upstream_conn *l[] = {waits, other, answered};
     n_out = 0;
     for (unsigned i = 0; i < 3; i++) {
-        until_open(l[i]);
+        wait_until_open(l[i]);
         mk_upstream_conn_set_on_down(l[i], on_down);
     }
     assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
@@ -178,10 +179,10 @@ static void failover_notifies_requests_on_server_down(void **state)
 static void failover_keeps_requests_when_no_server_is_up(void **state)
 {
     (void)state;
-    struct told told;
-    struct mk_upstream_conn *l = take(&told);
+    struct notification told;
+    struct mk_upstream_conn *l = acquire(&told);
     n_out = 0;
-    until_open(l);
+    wait_until_open(l);
     mk_upstream_conn_set_on_down(l, on_down);
     settings.max_fails = 1;
     mk_health_record_failure(&servers[1 - mk_upstream_conn_server(l)]);
@@ -203,10 +204,10 @@ static void failover_message_about_unknown_server_is_dropped(void **state)
 static void failover_max_fails_notifies_other_workers(void **state)
 {
     (void)state;
-    struct told told[2];
+    struct notification told[2];
     settings.max_fails = 1;
-    struct mk_upstream_conn *l = take(&told[0]);
-    until_open(l);
+    struct mk_upstream_conn *l = acquire(&told[0]);
+    wait_until_open(l);
     unsigned before = worker.n_messages;
     int server = mk_upstream_conn_server(l);
     mk_upstream_conn_set_error(l, -ECONNRESET, "the server closed the connection");

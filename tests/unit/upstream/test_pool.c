@@ -6,21 +6,21 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 
 static struct mk_addr peers[2];
-static struct told told[8];
+static struct notification told[8];
 
 static void setup(void)
 {
-    group_setup(1);
+    upstream_setup(1);
     for (unsigned i = 0; i < 2; i++)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
 }
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 {
-    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+    return acquire_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 /* ---- Addresses ---- */
@@ -28,14 +28,14 @@ static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
 static void pool_address_refused_tries_next_address(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[1] = n->addresses[0];
     n->addresses[0].v4.sin_port = htons(1); /* nothing listens on this port */
     n->n = 2;
-    struct mk_upstream_conn *l = take(&told[0]);
-    until_open(l);
-    assert_int_equal(info_of(0).failures, 0);
+    struct mk_upstream_conn *l = acquire(&told[0]);
+    wait_until_open(l);
+    assert_int_equal(stats_of(0).failures, 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -43,14 +43,14 @@ static void pool_refused_addresses_are_tried_once_each(void **state)
 {
     (void)state;
     settings.fail_ms = 0; /* no failed address is avoided */
-    begin_pool();
+    start_pool();
     struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST); /* connect() fails at once */
     n->addresses[1] = n->addresses[0];
     n->addresses[1].v4.sin_port = htons(1);
     n->n = 2;
     unsigned before = n->next;
-    struct mk_upstream_conn *l = take(&told[0]);
+    struct mk_upstream_conn *l = acquire(&told[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         run_once(&worker);
     assert_true(mk_upstream_conn_state(l) < 0 && mk_upstream_conn_state(l) != -EAGAIN);
@@ -63,16 +63,16 @@ static void pool_waiting_request_is_notified_of_server_failure(void **state)
 {
     (void)state;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *busy = take(&told[0]), *waits = take(&told[1]);
-    until_open(busy);
+    start_pool();
+    struct mk_upstream_conn *busy = acquire(&told[0]), *waits = acquire(&told[1]);
+    wait_until_open(busy);
     assert_int_equal(mk_upstream_conn_state(waits), -EAGAIN);
     assert_int_equal(mk_upstream_conn_server(waits), -1);
     pool->backends[0].names.addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
     mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_CLOSE);
     assert_true(mk_upstream_conn_state(waits) < 0 && mk_upstream_conn_state(waits) != -EAGAIN);
     assert_int_equal(mk_upstream_conn_server(waits), 0);
-    assert_int_equal(info_of(0).waiting, 0);
+    assert_int_equal(stats_of(0).waiting, 0);
     run_once(&worker);
     assert_int_equal(told[1].n, 1);
     mk_upstream_conn_release(waits, MK_UPSTREAM_CONN_CLOSE);
@@ -85,23 +85,23 @@ static void pool_sweep_publishes_recovered_server(void **state)
     settings.max_fails = 1;
     settings.fail_ms = 1500;
     stop_server(0);
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told[0]);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         run_once(&worker);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
-    for (int i = 0; info_of(0).state != MK_UPSTREAM_DOWN && i < 300; i++)
+    for (int i = 0; stats_of(0).state != MK_UPSTREAM_DOWN && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
-    for (int i = 0; info_of(0).state != MK_UPSTREAM_UP && i < 500; i++)
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_DOWN);
+    for (int i = 0; stats_of(0).state != MK_UPSTREAM_UP && i < 500; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
+    assert_int_equal(stats_of(0).state, MK_UPSTREAM_UP);
 }
 
 static void pool_unknown_failed_address_is_ignored(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_resolver *n = &pool->backends[0].names;
     struct mk_sockaddr unknown = n->addresses[0];
     n->addresses[1] = n->addresses[0];
@@ -116,12 +116,12 @@ static void pool_unknown_failed_address_is_ignored(void **state)
 static void pool_latency_is_time_to_first_byte(void **state)
 {
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told[0]);
-    until_open(l);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told[0]);
+    wait_until_open(l);
     usleep(3000);
     mk_upstream_conn_mark_first_byte(l);
-    assert_in_range(info_of(0).latency_us, 3000, 30 * 1000 * 1000);
+    assert_in_range(stats_of(0).latency_us, 3000, 30 * 1000 * 1000);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -129,13 +129,13 @@ static void pool_refused_connection_names_server(void **state)
 {
     (void)state;
     stop_server(0);
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told[0]);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         run_once(&worker);
     assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
     assert_str(mk_upstream_conn_server_name(l), "127.0.0.1");
-    assert_int_equal(info_of(0).failures, 1);
+    assert_int_equal(stats_of(0).failures, 1);
     assert_contains(mk_str_from_c(worker.logged), "refused the connection");
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -144,16 +144,16 @@ static void pool_refused_connection_names_server(void **state)
 static void pool_connect_error_tries_next_address(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[1] = n->addresses[0];
     n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
     n->n = 2;
-    struct mk_upstream_conn *l = take(&told[0]);
-    until_open(l);
+    struct mk_upstream_conn *l = acquire(&told[0]);
+    wait_until_open(l);
     assert_true(n->avoided_until_ms[0] > 0);
     assert_int_equal(n->avoided_until_ms[1], 0);
-    assert_int_equal(info_of(0).failures, 0);
+    assert_int_equal(stats_of(0).failures, 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -168,7 +168,7 @@ static void pool_explicit_address_accepts_brackets(void **state)
                  {"127.0.0.1]:%u", -EINVAL}, {"[]:%u", -EINVAL},           {":%u", -EINVAL},
                  {"127.0.0.1", -EINVAL},     {"127.0.0.1:%u000", -EINVAL}, {"localhost:%u", -EINVAL},
                  {"[:%u", -EINVAL}};
-    begin_pool();
+    start_pool();
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         char text[64], *port = text;
         const char *at = strstr(cases[i].form, "%u");
@@ -177,12 +177,12 @@ static void pool_explicit_address_accepts_brackets(void **state)
         port += before;
         port += at ? snprintf(port, 16, "%u%s", servers[0].port, at + 2) : 0;
         *port = '\0';
-        struct mk_upstream_conn *l = take_with(
+        struct mk_upstream_conn *l = acquire_with(
             &told[0], (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
         if (cases[i].error)
             assert_int_equal(mk_upstream_conn_state(l), cases[i].error);
         else
-            until_open(l);
+            wait_until_open(l);
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     }
 }
@@ -192,14 +192,14 @@ static void pool_explicit_address_accepts_brackets(void **state)
 static void pool_reuses_most_recently_used_connection(void **state)
 {
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
-    until_open(a);
-    until_open(b);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    wait_until_open(a);
+    wait_until_open(b);
     int last = b->stream.fd;
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
-    a = take(&told[0]);
+    a = acquire(&told[0]);
     assert_int_equal(a->stream.fd, last);
     assert_true(mk_upstream_conn_was_reused(a));
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
@@ -209,30 +209,30 @@ static void pool_keeps_at_most_keep_idle_connections(void **state)
 {
     (void)state;
     upstream.keep = 1;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
-    until_open(a);
-    until_open(b);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    wait_until_open(a);
+    wait_until_open(b);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 1);
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).idle, 1);
+    assert_int_equal(stats_of(0).open, 1);
 }
 
 static void pool_idle_connection_is_closed_after_idle_time(void **state)
 {
     (void)state;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]);
-    until_open(a);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]);
+    wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 1);
+    assert_int_equal(stats_of(0).idle, 1);
     struct mk_upstream_conn *c =
         MK_LIST_ENTRY(pool->backends[0].idle.next, struct mk_upstream_conn, backend_link);
     c->idle_since_ms = worker.loop.now_ms - upstream.idle_ms;
-    for (int i = 0; info_of(0).idle && i < 300; i++)
+    for (int i = 0; stats_of(0).idle && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
 }
 
 /* ---- Waiting requests ---- */
@@ -242,27 +242,27 @@ static void pool_free_slot_skips_requests_over_client_share(void **state)
     (void)state;
     settings.max_client = MK_SETTING_UNSET;
     upstream.max = 4;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *a[4], *b[3];
     for (unsigned i = 0; i < 4; i++)
         a[i] = take_for(i, &peers[0]); /* a[2] and a[3] wait */
-    b[0] = take(&told[4]);
-    b[1] = take(&told[5]);
+    b[0] = acquire(&told[4]);
+    b[1] = acquire(&told[5]);
     b[2] = take_for(6, &peers[1]); /* waits behind a[2] and a[3] */
-    until_open(b[0]);
-    until_open(b[1]);
+    wait_until_open(b[0]);
+    wait_until_open(b[1]);
     assert_int_equal(mk_upstream_conn_state(b[2]), -EAGAIN);
     mk_upstream_conn_release(b[0], MK_UPSTREAM_CONN_CLOSE);
-    until_open(b[2]);
+    wait_until_open(b[2]);
     assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(a[3]), -EAGAIN);
     mk_upstream_conn_release(a[0], MK_UPSTREAM_CONN_CLOSE);
-    until_open(a[2]);
+    wait_until_open(a[2]);
     assert_int_equal(mk_upstream_conn_state(a[3]), -EAGAIN);
     struct mk_upstream_conn *all[] = {a[1], a[2], a[3], b[1], b[2]};
     for (size_t i = 0; i < MK_LEN(all); i++)
         mk_upstream_conn_release(all[i], MK_UPSTREAM_CONN_CLOSE);
-    assert_int_equal(info_of(0).open + info_of(0).waiting, 0);
+    assert_int_equal(stats_of(0).open + stats_of(0).waiting, 0);
 }
 
 static void pool_full_queue_rejects_request(void **state)
@@ -270,13 +270,13 @@ static void pool_full_queue_rejects_request(void **state)
     (void)state;
     upstream.max = 1;
     settings.queue_max = 2;
-    begin_pool();
+    start_pool();
     struct mk_upstream_conn *l[4];
     for (unsigned i = 0; i < 4; i++)
-        l[i] = take(&told[i]);
+        l[i] = acquire(&told[i]);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(l[3]), -EBUSY);
-    assert_int_equal(info_of(0).waiting, 2);
+    assert_int_equal(stats_of(0).waiting, 2);
     for (unsigned i = 0; i < 4; i++)
         mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
 }
@@ -285,15 +285,15 @@ static void pool_fresh_connection_replaces_idle_one(void **state)
 {
     (void)state;
     upstream.max = 1;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]);
-    until_open(a);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]);
+    wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(info_of(0).idle, 1);
-    a = take_with(&told[0], (struct mk_upstream_conn_options){.server = -1, .fresh = true});
-    until_open(a);
+    assert_int_equal(stats_of(0).idle, 1);
+    a = acquire_with(&told[0], (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    wait_until_open(a);
     assert_false(mk_upstream_conn_was_reused(a));
-    assert_int_equal(info_of(0).open, 1);
+    assert_int_equal(stats_of(0).open, 1);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -301,18 +301,18 @@ static void pool_full_wakes_workers_with_idle_connections(void **state)
 {
     (void)state;
     upstream.max = 1;
-    begin_pool();
+    start_pool();
     unsigned slot;
     assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
     upstreams.limit.memory->n_rows = 10;
     upstreams.stats.memory->idle[servers[0].stats_slot][9] = 1;
-    struct mk_upstream_conn *a = take(&told[0]);
+    struct mk_upstream_conn *a = acquire(&told[0]);
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_true(was_woken(&upstreams.limit, 9));
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
     wake();
     assert_true(mk_upstream_conn_has_socket(a)); /* at once */
-    until_open(a);
+    wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -320,16 +320,16 @@ static void pool_idle_connection_is_closed_for_older_request_of_other_worker(voi
 {
     (void)state;
     upstream.max = 2;
-    begin_pool();
-    struct mk_upstream_conn *a = take(&told[0]);
-    until_open(a);
+    start_pool();
+    struct mk_upstream_conn *a = acquire(&told[0]);
+    wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     upstreams.limit.memory->n_rows = 10;
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
         mk_clock_ms() - 1000;
-    a = take(&told[0]); /* it must wait, so the pool closes the idle connection */
+    a = acquire(&told[0]); /* it must wait, so the pool closes the idle connection */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
-    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(stats_of(0).open, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -337,7 +337,7 @@ static void pool_idle_connection_is_closed_for_older_request_of_other_worker(voi
 static void pool_frees_released_blocks(void **state)
 {
     (void)state;
-    begin_pool();
+    start_pool();
     struct mk_freelist *blocks = mk_pool_request_memory(&upstream, &worker);
     void *one = mk_freelist_pop(blocks);
     assert_non_null(one);

@@ -2,7 +2,7 @@
 /* A server name with several addresses that appear, disappear and fail. The test fakes the DNS resolver. */
 #include <netdb.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 #include "upstream/health_check.h"
 
 enum { ADDRESSES = 2 };
@@ -52,16 +52,16 @@ static void listen_at(unsigned i, const char *address)
 
 static void setup(void)
 {
-    group_setup(1);
+    upstream_setup(1);
     servers[0].host = MK_STR("name.example");
     settings.resolve_ms = 60000;
     worker.has_threads = true;
     listen_at(1, "127.0.0.2");
 }
 
-static struct shown info(void)
+static struct backend_stats info(void)
 {
-    return shown_in(&upstreams.stats, servers[0].stats_slot);
+    return sum_stats(&upstreams.stats, servers[0].stats_slot);
 }
 
 /* Whether a connection has arrived. */
@@ -73,7 +73,7 @@ static bool accepts(unsigned i)
 
 static void begin(void)
 {
-    begin_pool();
+    start_pool();
     end_work(&worker);
 }
 
@@ -89,7 +89,7 @@ static void resolver_stopping_worker_starts_no_lookup(void **state)
 {
     (void)state;
     resolve_to("127.0.0.1", NULL);
-    begin_pool();
+    start_pool();
     assert_non_null(worker.work);
     n_asked = 0;
     mk_pool_stop(pool);
@@ -101,28 +101,28 @@ static void resolver_stopping_worker_starts_no_lookup(void **state)
 /* At once, not at the next sweep. */
 static void resolver_waiting_request_continues_when_name_resolves(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     resolve_to("127.0.0.1", NULL);
-    begin_pool();
-    struct mk_upstream_conn *l = take(&told);
+    start_pool();
+    struct mk_upstream_conn *l = acquire(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_false(mk_upstream_conn_has_socket(l));
     end_work(&worker);
     assert_true(mk_upstream_conn_has_socket(l));
-    until_open(l);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void resolver_removed_address_closes_connections(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     resolve_to("127.0.0.1", NULL);
     begin();
-    struct mk_upstream_conn *idle = take(&told), *busy = take(&told);
-    until_open(idle);
-    until_open(busy);
+    struct mk_upstream_conn *idle = acquire(&told), *busy = acquire(&told);
+    wait_until_open(idle);
+    wait_until_open(busy);
     mk_upstream_conn_release(idle, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info().idle, 1);
     resolve_to("127.0.0.2", NULL);
@@ -130,8 +130,8 @@ static void resolver_removed_address_closes_connections(void **state)
     assert_int_equal(info().open, 1);
     mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info().open, 0);
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     assert_true(accepts(1));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info().idle, 1);
@@ -139,12 +139,12 @@ static void resolver_removed_address_closes_connections(void **state)
 
 static void resolver_remaining_address_keeps_connections(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     resolve_to("127.0.0.1", "127.0.0.2");
     begin();
-    struct mk_upstream_conn *l = take(&told);
-    until_open(l);
+    struct mk_upstream_conn *l = acquire(&told);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     resolve_to("127.0.0.1", NULL);
     look_up_again();
@@ -171,7 +171,7 @@ static void fill_queue(unsigned i, int fds[4])
 
 static void resolver_failed_address_is_skipped(void **state)
 {
-    struct told told;
+    struct notification told;
     int full[4];
     (void)state;
     settings.connect_ms = 50;
@@ -181,8 +181,8 @@ static void resolver_failed_address_is_skipped(void **state)
     begin();
     struct mk_upstream_conn *links[4];
     for (int i = 0; i < 4; i++) {
-        links[i] = take(&told);
-        until_open(links[i]);
+        links[i] = acquire(&told);
+        wait_until_open(links[i]);
         assert_true(accepts(1));
     }
     assert_int_equal(info().failures, 0);
@@ -194,7 +194,7 @@ static void resolver_failed_address_is_skipped(void **state)
 
 static void resolver_server_fails_when_all_addresses_fail(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
     settings.max_fails = 1;
     resolve_to("127.0.0.1", "127.0.0.2");
@@ -202,7 +202,7 @@ static void resolver_server_fails_when_all_addresses_fail(void **state)
     stop_server(1);
     begin();
     for (int i = 0; i < 2; i++) {
-        struct mk_upstream_conn *l = take(&told);
+        struct mk_upstream_conn *l = acquire(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);

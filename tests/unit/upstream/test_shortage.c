@@ -2,7 +2,7 @@
 /* A resource shortage of this process does not count as a server failure, and no other worker is notified. */
 #include <sys/resource.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 #include "upstream/health_check.h"
 
 static struct rlimit before;
@@ -22,7 +22,7 @@ static void give_back(void)
 static void setup(void)
 {
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    group_setup(2);
+    upstream_setup(2);
     settings.max_fails = 1;
     settings.check_ms = 100;
 }
@@ -34,20 +34,20 @@ static void teardown(void)
 
 static void shortage_fails_requests_and_keeps_servers_up(void **state)
 {
-    struct told told;
+    struct notification told;
     (void)state;
-    begin_pool();
+    start_pool();
     use_up();
-    struct mk_upstream_conn *l = take(&told);
+    struct mk_upstream_conn *l = acquire(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EMFILE);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(info_of(i).failures, 0);
+        assert_int_equal(stats_of(i).failures, 0);
         assert_true(mk_health_is_up(&servers[i], mk_clock_ms()));
     }
     give_back();
-    l = take(&told);
-    until_open(l);
+    l = acquire(&told);
+    wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -57,16 +57,16 @@ static void shortage_skips_health_check(void **state)
     upstream.n = upstreams.n_servers = 1;
     settings.check = MK_STR("connect");
     use_up();
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 30; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(info_of(0).checks, 0);
+    assert_int_equal(stats_of(0).checks, 0);
     assert_false(mk_health_is_check_failed(&servers[0]));
     give_back();
-    for (int i = 0; !info_of(0).checks && i < 300; i++)
+    for (int i = 0; !stats_of(0).checks && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_true(info_of(0).checks);
-    assert_int_equal(info_of(0).checks_failed, 0);
+    assert_true(stats_of(0).checks);
+    assert_int_equal(stats_of(0).checks_failed, 0);
 }
 
 /* Otherwise the worker would serve without one of its servers. */
@@ -78,7 +78,7 @@ static void shortage_of_memory_stops_pool_start(void **state)
     assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), -ENOMEM);
     assert_int_equal(upstreams.limit.memory->rows[0].is_taken, 0); /* its row is free again */
     worker.lacks_memory = false;
-    begin_pool();
+    start_pool();
 }
 
 int main(void)

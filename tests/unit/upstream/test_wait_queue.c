@@ -2,27 +2,27 @@
 /* Requests that wait for a connection and may not use every server, in this worker and in another one. */
 #include <errno.h>
 
-#include "unit/upstream/set.h"
+#include "unit/upstream/fixture.h"
 #include "upstream/health.h"
 
-static struct told told[4];
+static struct notification told[4];
 static struct mk_upstream_conn *busy[2]; /* one connection to each server */
 
 static void setup(void)
 {
-    group_setup(2);
+    upstream_setup(2);
     upstream.max = 1;
-    begin_pool();
+    start_pool();
     for (int i = 0; i < 2; i++) {
-        busy[i] = take(&told[i]);
-        until_open(busy[i]);
+        busy[i] = acquire(&told[i]);
+        wait_until_open(busy[i]);
         assert_int_equal(mk_upstream_conn_server(busy[i]), i);
     }
 }
 
-static struct mk_upstream_conn *take_without_the_first(struct told *t)
+static struct mk_upstream_conn *take_without_the_first(struct notification *t)
 {
-    struct mk_upstream_conn *l = take_with(t, (struct mk_upstream_conn_options){.server = -1, .tried = 1});
+    struct mk_upstream_conn *l = acquire_with(t, (struct mk_upstream_conn_options){.server = -1, .tried = 1});
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     return l;
 }
@@ -37,14 +37,14 @@ static void give_all(struct mk_upstream_conn *a, struct mk_upstream_conn *b, str
 static void wait_queue_blocked_request_lets_others_pass(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = take(&told[3]);
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = acquire(&told[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
-    until_open(next);
+    wait_until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 0);
     assert_int_equal(mk_upstream_conn_state(picky), -EAGAIN);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
-    until_open(picky);
+    wait_until_open(picky);
     assert_int_equal(mk_upstream_conn_server(picky), 1);
     give_all(picky, next, NULL);
 }
@@ -54,8 +54,8 @@ static void wait_queue_later_request_overtakes_blocked_one(void **state)
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
-    struct mk_upstream_conn *next = take(&told[3]);
-    until_open(next);
+    struct mk_upstream_conn *next = acquire(&told[3]);
+    wait_until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 0);
     give_all(picky, next, busy[1]);
 }
@@ -63,9 +63,9 @@ static void wait_queue_later_request_overtakes_blocked_one(void **state)
 static void wait_queue_eligible_request_keeps_its_place(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = take(&told[3]);
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = acquire(&told[3]);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
-    until_open(picky);
+    wait_until_open(picky);
     assert_int_equal(mk_upstream_conn_server(picky), 1);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     give_all(picky, next, busy[0]);
@@ -75,15 +75,15 @@ static void wait_queue_eligible_request_keeps_its_place(void **state)
 static void wait_queue_times_out_despite_new_waiters(void **state)
 {
     enum { MOST = 99 };
-    struct told more[MOST];
+    struct notification more[MOST];
     struct mk_upstream_conn *all[MOST];
     unsigned n = 0;
     (void)state;
     settings.queue_ms = 30;
-    struct mk_upstream_conn *first = take(&told[2]);
+    struct mk_upstream_conn *first = acquire(&told[2]);
     while (mk_upstream_conn_state(first) == -EAGAIN && n < MOST) {
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-        all[n] = take(&more[n]);
+        all[n] = acquire(&more[n]);
         n++;
     }
     assert_int_equal(mk_upstream_conn_state(first), -EBUSY);
@@ -97,15 +97,15 @@ static void wait_queue_times_out_despite_new_waiters(void **state)
 static void wait_queue_uses_published_connection_limit(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     mk_upstream_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 2;
     wake();
-    until_open(next);
+    wait_until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 1);
     mk_upstream_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 1;
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
-    next = take(&told[2]);
+    next = acquire(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     give_all(next, busy[0], busy[1]);
 }
@@ -128,20 +128,20 @@ static void wait_queue_waiter_of_other_worker_blocks_only_its_server(void **stat
     show_other(1, mk_clock_ms() - 1000);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
-    struct mk_upstream_conn *next = take(&told[2]), *last = take(&told[3]);
-    until_open(next);
+    struct mk_upstream_conn *next = acquire(&told[2]), *last = acquire(&told[3]);
+    wait_until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 0);
     assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
     show_other(1, 0);
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_KEEP);
-    until_open(last);
+    wait_until_open(last);
     give_all(last, NULL, NULL);
 }
 
 static void wait_queue_skips_server_reserved_by_other_worker(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     show_other(1, mk_clock_ms() - 1000);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
@@ -156,7 +156,7 @@ static void wait_queue_skips_server_reserved_by_other_worker(void **state)
 static void wait_queue_ignores_overdue_waiter_of_other_worker(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     show_other(0, mk_clock_ms() - settings.queue_ms - 10000);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), 0);
@@ -175,7 +175,7 @@ static void wait_queue_publishes_only_servers_a_request_may_use(void **state)
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
     assert_true(!shown_for(0) && shown_for(1));
-    struct mk_upstream_conn *next = take(&told[3]);
+    struct mk_upstream_conn *next = acquire(&told[3]);
     assert_true(shown_for(0) && shown_for(1));
     give_all(next, NULL, NULL);
     assert_true(!shown_for(0) && shown_for(1));
@@ -187,7 +187,7 @@ static void wait_queue_publishes_only_servers_a_request_may_use(void **state)
 static void wait_queue_unpublishes_failed_server(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     assert_true(shown_for(0) && shown_for(1));
     const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
     assert_true(mk_resolver_parse_server(&gone, &pool->backends[0].names.addresses[0]));
@@ -202,7 +202,7 @@ static void wait_queue_unresolved_server_is_not_published(void **state)
 {
     (void)state;
     pool->backends[0].names.n = 0;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     assert_true(!shown_for(0) && shown_for(1));
     pool->backends[0].names.n = 1;
@@ -218,10 +218,10 @@ static void wait_queue_later_request_does_not_take_freed_slot(void **state)
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
     mk_conn_limit_release_slot(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
     busy[1]->has_slot = false;
-    struct mk_upstream_conn *next = take(&told[3]);
+    struct mk_upstream_conn *next = acquire(&told[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     wake();
-    until_open(picky);
+    wait_until_open(picky);
     give_all(picky, next, NULL);
     give_all(busy[0], busy[1], NULL);
 }
@@ -230,7 +230,7 @@ static void wait_queue_later_request_does_not_take_freed_slot(void **state)
 static void wait_queue_cancelled_waiter_wakes_other_worker(void **state)
 {
     (void)state;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     show_other(1, mk_clock_ms() + 100);
     mk_conn_limit_release_slot(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
@@ -250,7 +250,7 @@ static void wait_queue_failed_connection_wakes_other_worker(void **state)
     assert_true(mk_resolver_parse_server(&gone, &pool->backends[1].names.addresses[0]));
     show_other(1, mk_clock_ms() + 100);
     struct mk_upstream_conn *next =
-        take_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .tried = 1});
+        acquire_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .tried = 1});
     assert_int_equal(mk_upstream_conn_state(next), -ENOENT); /* it does not wait */
     assert_true(was_woken(&upstreams.limit, OTHER));
     give_all(next, busy[0], NULL);
@@ -261,7 +261,7 @@ static void wait_queue_waiter_of_blocked_worker_is_passed_in_time(void **state)
 {
     (void)state;
     settings.queue_ms = 500;
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next = acquire(&told[2]);
     settings.queue_ms = 30000;
     uint64_t since = mk_clock_ms() - settings.queue_ms - 900;
     show_other(0, since);
@@ -269,7 +269,7 @@ static void wait_queue_waiter_of_blocked_worker_is_passed_in_time(void **state)
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     assert_true(pool->sweeps_at_ms <= worker.loop.now_ms + 200);
-    until_open(next);
+    wait_until_open(next);
     give_all(next, busy[1], NULL);
 }
 

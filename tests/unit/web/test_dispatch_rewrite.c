@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unit/web/dispatch_actors.h"
+#include "unit/web/dispatch_fixture.h"
 #include "web/request_target.h"
 #include "web/trailers.h"
 

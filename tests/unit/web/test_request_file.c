@@ -138,7 +138,7 @@ static void request_file_cached_stat_makes_no_system_call(void **state)
     assert_int_equal(look("/file.txt", NULL), MK_FILE_REGULAR);
     assert_int_equal(look("/dir", NULL), MK_FILE_FOLDER);
     assert_int_equal(look("/large", NULL), MK_FILE_REGULAR);
-    int code = in_child(look_without_system_calls);
+    int code = run_in_child(look_without_system_calls);
     if (code == 77)
         skip();
     assert_int_equal(code, 0);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "unit/death.h"
+#include "unit/child.h"
 #include "unit/web/response_case.h"
 #include "web/request_type.h"
 
@@ -231,7 +231,7 @@ static void response_too_many_blocks_asserts(void **state)
     (void)state;
     for (int i = 0; i < MK_RESPONSE_BLOCKS; i++)
         mk_response_add_header_block(&r, &block);
-    assert_bug(add_a_block, NULL, "MK_RESPONSE_BLOCKS");
+    assert_aborts(add_a_block, NULL, "MK_RESPONSE_BLOCKS");
 }
 
 /* ---- Body ---- */
@@ -350,7 +350,7 @@ static void response_reset_works_until_sealed(void **state)
     assert_null(mk_response_header(&r, MK_STR("ETag")).p);
     assert_int_equal(r.content.length, 0);
     r.sealed = true;
-    assert_bug(reset_it, NULL, "!r->sealed");
+    assert_aborts(reset_it, NULL, "!r->sealed");
 }
 
 static void response_some_statuses_have_no_body(void **state)

@@ -2,7 +2,7 @@
 #include "web/response_body.h"
 
 #include "files/file_cache.h"
-#include "unit/death.h"
+#include "unit/child.h"
 #include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
@@ -97,9 +97,9 @@ static void response_body_advance_beyond_part_asserts(void **state)
     add("one");
     add("two");
     (void)mk_response_body_current_part(&content);
-    assert_bug(advance_too_far, &n, "n <=");
+    assert_aborts(advance_too_far, &n, "n <=");
     mk_response_body_init(&content);
-    assert_bug(advance_too_far, &n, "p &&");
+    assert_aborts(advance_too_far, &n, "p &&");
 }
 
 /* ---- Files ---- */

@@ -2,8 +2,8 @@
 /* The identity (ETag basis) of the file that a response sends. */
 #include <sys/stat.h>
 
+#include "unit/files/fixture.h"
 #include "unit/fixtures.h"
-#include "unit/opened.h"
 #include "web/response.h"
 
 static struct mk_arena arena;

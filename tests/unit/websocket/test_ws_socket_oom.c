@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When an allocation fails, a socket is rejected or closed, exactly once, and everything is freed. */
 #include "unit/oom.h"
-#include "unit/websocket/actor.h"
+#include "unit/websocket/echo_owner.h"
 
 static const struct mk_websocket_options options = {
-    MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .subprotocols = "a", .compress_min = 1,
+    MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .subprotocols = "a", .compress_min = 1,
     .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT};
 static char rooms[3][8192];
 
@@ -18,41 +18,41 @@ static void exchange_messages(void)
     add_frame(&in, MK_WS_TEXT, MK_STR("in "));
     add_frame(&in, MK_WS_FIN | MK_WS_PING, MK_STR("?"));
     add_frame(&in, MK_WS_FIN, MK_STR("pieces"));
-    world.request.in = mk_buf_str(&in);
+    fixture.request.in = mk_buf_str(&in);
     if (m) {
-        (void)mk_websocket_send_message(actor.socket, m);
-        (void)mk_websocket_send_message(actor.socket, m); /* with one message queued already */
+        (void)mk_websocket_send_message(owner.socket, m);
+        (void)mk_websocket_send_message(owner.socket, m); /* with one message queued already */
     }
     mk_websocket_message_free(m);
-    while (world.request.arrived < in.len && !world.is_over)
-        world_arrive(5);
-    if (!world.is_over)
-        (void)mk_websocket_close(actor.socket, 1000, MK_STR("enough"));
-    world_settle();
-    world_pass(6000);
-    assert_true(world.is_over);
+    while (fixture.request.arrived < in.len && !fixture.is_over)
+        ws_fixture_deliver(5);
+    if (!fixture.is_over)
+        (void)mk_websocket_close(owner.socket, 1000, MK_STR("enough"));
+    ws_fixture_run();
+    ws_fixture_advance(6000);
+    assert_true(fixture.is_over);
 }
 
 static bool play(void)
 {
-    world_setup();
-    actor_init();
-    world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
-    actor.heard = mk_buf_fixed(rooms[2], sizeof rooms[2]);
-    world_add_field(MK_STR("Sec-WebSocket-Protocol"), MK_STR("a"));
-    world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
-    bool started = mk_ws_socket_worker_init(&world.ws, &world.worker);
-    int e = started ? actor_open(&options) : -ENOMEM;
+    ws_fixture_setup();
+    owner_init();
+    fixture.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
+    owner.received = mk_buf_fixed(rooms[2], sizeof rooms[2]);
+    ws_fixture_add_field(MK_STR("Sec-WebSocket-Protocol"), MK_STR("a"));
+    ws_fixture_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
+    bool started = mk_ws_socket_worker_init(&fixture.ws, &fixture.worker);
+    int e = started ? owner_open(&options) : -ENOMEM;
     if (!e)
         exchange_messages();
     else
         assert_int_equal(e, -ENOMEM);
-    world_close();
+    ws_fixture_close();
     if (started)
-        mk_ws_socket_worker_fini(&world.ws);
-    world_end();
-    assert_int_equal(actor.n_closes, e ? 0 : 1);
-    assert_true(oom.n_failed || actor.n_messages == 3);
+        mk_ws_socket_worker_fini(&fixture.ws);
+    ws_fixture_end();
+    assert_int_equal(owner.n_closes, e ? 0 : 1);
+    assert_true(oom.n_failed || owner.n_messages == 3);
     return oom.n_failed == 0; /* without a compressor, messages are sent uncompressed */
 }
 
@@ -65,25 +65,25 @@ static void ws_oom_socket_fails_cleanly(void **state)
 /* A broadcast to thousands allocates nothing for each recipient. */
 static void ws_oom_broadcast_allocates_nothing(void **state)
 {
-    static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops};
+    static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops};
     (void)state;
-    world_setup();
-    actor_init();
-    world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
-    assert_true(mk_ws_socket_worker_init(&world.ws, &world.worker));
-    assert_int_equal(actor_open(&plain), 0);
+    ws_fixture_setup();
+    owner_init();
+    fixture.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
+    assert_true(mk_ws_socket_worker_init(&fixture.ws, &fixture.worker));
+    assert_int_equal(owner_open(&plain), 0);
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, MK_STR("news"));
     for (int i = 0; i < 2; i++) {
         oom_at_next_allocation();
-        assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
-        world_settle();
+        assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
+        ws_fixture_run();
         assert_int_equal(oom.n_allocs, 0);
     }
     oom.fail_at = 0;
     mk_websocket_message_free(m);
-    world_close();
-    mk_ws_socket_worker_fini(&world.ws);
-    world_end();
+    ws_fixture_close();
+    mk_ws_socket_worker_fini(&fixture.ws);
+    ws_fixture_end();
 }
 
 int main(void)

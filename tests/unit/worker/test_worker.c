@@ -6,9 +6,9 @@
 
 #include "os/sock.h"
 #include "unit/fixtures.h"
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
-static struct configured c;
+static struct config_fixture c;
 static struct mk_worker w;
 static struct mk_counters counters;
 static struct mk_sockaddr where;
@@ -16,7 +16,7 @@ static int listener, client;
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
     fd_setup(&client);
     listener_setup(&listener, &where);
     memset(&counters, 0, sizeof counters);
@@ -24,7 +24,7 @@ static void setup(void)
 
 static void serve(const char *text)
 {
-    configured_expect(&c, text);
+    config_expect(&c, text);
     const struct mk_worker_options o = {.generation = c.g,
                                         .workers = 1,
                                         .counters = &counters,

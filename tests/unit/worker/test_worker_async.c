@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
 enum { AT_ONCE = 1024 };
 
-static struct configured c;
+static struct config_fixture c;
 static struct mk_worker w;
 static struct mk_counters counters;
 static unsigned n_works, n_dones, n_calls;
@@ -24,8 +24,8 @@ static void setup(void)
     n_works = n_dones = n_calls = 0;
     loop_thread = pthread_self();
     sem_init(&may_work, 0, 0);
-    configured_setup(&c);
-    configured_expect(&c, "[HOST]\n    DocumentRoot site\n");
+    config_setup(&c);
+    config_expect(&c, "[HOST]\n    DocumentRoot site\n");
     const struct mk_worker_options o = {.generation = c.g, .workers = 1, .counters = &counters};
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }

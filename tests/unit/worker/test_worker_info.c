@@ -6,9 +6,9 @@
 
 #include "os/sock.h"
 #include "unit/fixtures.h"
-#include "unit/setup/configured.h"
+#include "unit/setup/fixture.h"
 
-static struct configured c;
+static struct config_fixture c;
 static struct mk_worker w;
 static struct mk_scoreboard_slot scoreboard[4];
 static struct mk_reload_stats history;
@@ -26,7 +26,7 @@ static struct mk_log error_log = {.level = MK_LOG_INFO, .write = write_log};
 
 static void setup(void)
 {
-    configured_setup(&c);
+    config_setup(&c);
     fd_setup(&client);
     listener_setup(&listener, &where);
     memset(scoreboard, 0, sizeof scoreboard);
@@ -40,7 +40,7 @@ static void teardown(void)
 
 static void serve(const char *text)
 {
-    configured_expect(&c, text);
+    config_expect(&c, text);
     const struct mk_worker_options o = {
         .generation = c.g,
         .index = 2,

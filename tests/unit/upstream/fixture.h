@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An upstream with servers on 127.0.0.1, for which the test listens, and a worker's pool for it. */
-#ifndef MK_UNIT_UPSTREAM_SET_H
-#define MK_UNIT_UPSTREAM_SET_H
+#ifndef MK_UNIT_UPSTREAM_FIXTURE_H
+#define MK_UNIT_UPSTREAM_FIXTURE_H
 
 #include <arpa/inet.h>
 #include <sys/eventfd.h>
@@ -9,7 +9,7 @@
 
 #include "os/fd.h"
 #include "unit/harness.h"
-#include "unit/upstream/world.h"
+#include "unit/upstream/fake_worker.h"
 
 enum { SERVERS_MAX = 4 };
 
@@ -43,7 +43,7 @@ static inline void stop_server(unsigned i)
 }
 
 /* Creates the pool; call it after changing the settings and the upstream. */
-static inline void begin_group(unsigned n)
+static inline void upstream_init(unsigned n)
 {
     worker = (struct mk_worker){0};
     event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -94,7 +94,7 @@ static inline void begin_group(unsigned n)
     }
 }
 
-static inline void begin_pool(void)
+static inline void start_pool(void)
 {
     assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), 0);
     worker.data = pool;
@@ -107,7 +107,7 @@ static inline void wake(void)
     run_once(&worker);
 }
 
-static inline void end_group(void)
+static inline void upstream_fini(void)
 {
     mk_pool_stop(pool);
     mk_loop_run_tasks(&worker.loop);
@@ -119,52 +119,53 @@ static inline void end_group(void)
 }
 
 /* Notifications that a request has received. */
-struct told {
+struct notification {
     unsigned n, which;
 };
 
-static inline void end_group_of(void *p)
+static inline void upstream_teardown(void *p)
 {
     (void)p;
-    end_group();
+    upstream_fini();
 }
 
-/* Like begin_group(), with cleanup at the end of the test case. */
-static inline void group_setup(unsigned n)
+/* Like upstream_init(), with cleanup at the end of the test case. */
+static inline void upstream_setup(unsigned n)
 {
-    begin_group(n);
-    harness_defer(end_group_of, NULL);
+    upstream_init(n);
+    harness_defer(upstream_teardown, NULL);
 }
 
 /* Setup of tests with two servers. */
 static inline void setup_two(void)
 {
-    group_setup(2);
+    upstream_setup(2);
 }
 
 static inline void note(void *ctx, unsigned which)
 {
-    struct told *t = ctx;
+    struct notification *t = ctx;
     t->n++;
     t->which |= which;
 }
 
-static inline struct mk_upstream_conn *take_with(struct told *t, struct mk_upstream_conn_options options)
+static inline struct mk_upstream_conn *acquire_with(struct notification *t,
+                                                    struct mk_upstream_conn_options options)
 {
-    *t = (struct told){0};
+    *t = (struct notification){0};
     struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, note, t);
     assert_non_null(l);
     return l;
 }
 
-static inline struct mk_upstream_conn *take(struct told *t)
+static inline struct mk_upstream_conn *acquire(struct notification *t)
 {
-    return take_with(t, (struct mk_upstream_conn_options){.server = -1});
+    return acquire_with(t, (struct mk_upstream_conn_options){.server = -1});
 }
 
-static inline struct shown info_of(unsigned i)
+static inline struct backend_stats stats_of(unsigned i)
 {
-    return shown_in(&upstreams.stats, servers[i].stats_slot);
+    return sum_stats(&upstreams.stats, servers[i].stats_slot);
 }
 
 static inline int accept_from(unsigned i)
@@ -174,7 +175,7 @@ static inline int accept_from(unsigned i)
     return fd;
 }
 
-static inline void until_open(struct mk_upstream_conn *l)
+static inline void wait_until_open(struct mk_upstream_conn *l)
 {
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fake environment for configuration tests: in-memory files and environment variables. */
-#ifndef MK_UNIT_CONF_WORLD_H
-#define MK_UNIT_CONF_WORLD_H
+#ifndef MK_UNIT_CONF_FIXTURE_H
+#define MK_UNIT_CONF_FIXTURE_H
 
 #include "conf/read.h"
 #include "unit/harness.h"
 #include "unit/test.h"
 
-struct world_file {
+struct conf_file {
     const char *path, *text;
 };
 
-struct world {
-    const struct world_file *files; /* terminated by a path of NULL */
-    const struct world_file *env;   /* names and values, terminated alike */
+struct conf_fixture {
+    const struct conf_file *files; /* terminated by a path of NULL */
+    const struct conf_file *env;   /* names and values, terminated alike */
     struct mk_conf_io io;
     struct mk_arena arena;
     struct mk_conf_report report;
@@ -21,11 +21,11 @@ struct world {
     size_t n_reads;
 };
 
-static inline mk_err world_read(void *ctx, mk_str path, struct mk_buf *out)
+static inline mk_err conf_fixture_read(void *ctx, mk_str path, struct mk_buf *out)
 {
-    struct world *w = ctx;
+    struct conf_fixture *w = ctx;
     w->n_reads++;
-    for (const struct world_file *f = w->files; f && f->path; f++)
+    for (const struct conf_file *f = w->files; f && f->path; f++)
         if (mk_str_eq(mk_str_from_c(f->path), path)) {
             mk_buf_add(out, mk_str_from_c(f->text));
             return out->failed ? -ENOMEM : 0;
@@ -33,56 +33,59 @@ static inline mk_err world_read(void *ctx, mk_str path, struct mk_buf *out)
     return -ENOENT;
 }
 
-static inline mk_err world_glob(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data)
+static inline mk_err conf_fixture_glob(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path),
+                                       void *data)
 {
-    struct world *w = ctx;
-    for (const struct world_file *f = w->files; f && f->path; f++)
+    struct conf_fixture *w = ctx;
+    for (const struct conf_file *f = w->files; f && f->path; f++)
         if (mk_str_match(mk_str_from_c(f->path), pattern) && !found(data, mk_str_from_c(f->path)))
             break;
     return 0;
 }
 
-static inline mk_str world_env(void *ctx, mk_str name)
+static inline mk_str conf_fixture_env(void *ctx, mk_str name)
 {
-    struct world *w = ctx;
-    for (const struct world_file *f = w->env; f && f->path; f++)
+    struct conf_fixture *w = ctx;
+    for (const struct conf_file *f = w->env; f && f->path; f++)
         if (mk_str_eq(mk_str_from_c(f->path), name))
             return mk_str_from_c(f->text);
     return MK_STR_NULL;
 }
 
-static inline void world_init(struct world *w, const struct world_file *files, const struct world_file *env)
+static inline void conf_fixture_init(struct conf_fixture *w, const struct conf_file *files,
+                                     const struct conf_file *env)
 {
-    *w = (struct world){.files = files, .env = env};
-    w->io = (struct mk_conf_io){.read = world_read, .glob = world_glob, .env = world_env, .ctx = w};
+    *w = (struct conf_fixture){.files = files, .env = env};
+    w->io = (struct mk_conf_io){
+        .read = conf_fixture_read, .glob = conf_fixture_glob, .env = conf_fixture_env, .ctx = w};
     mk_arena_init(&w->arena, NULL);
     mk_conf_report_init(&w->report, &w->arena);
 }
 
-static inline void world_fini(struct world *w)
+static inline void conf_fixture_fini(struct conf_fixture *w)
 {
     mk_arena_fini(&w->arena);
 }
 
-static inline void world_end(void *p)
+static inline void conf_fixture_end(void *p)
 {
-    world_fini(p);
+    conf_fixture_fini(p);
 }
 
 /* Sets up without files; freed when the test case ends. */
-static inline void world_setup(struct world *w)
+static inline void conf_fixture_setup(struct conf_fixture *w)
 {
-    world_init(w, NULL, NULL);
-    harness_defer(world_end, w);
+    conf_fixture_init(w, NULL, NULL);
+    harness_defer(conf_fixture_end, w);
 }
 
-static inline mk_err world_read_text(struct world *w, const char *text)
+static inline mk_err conf_fixture_read_text(struct conf_fixture *w, const char *text)
 {
     return mk_conf_read_text(&w->tree, &w->arena, &w->io, MK_STR("t.conf"), mk_str_from_c(text), &w->report);
 }
 
 /* One problem per line: "t.conf:3:5: error: text (hint)". */
-static inline mk_str world_problems(struct world *w)
+static inline mk_str conf_fixture_problems(struct conf_fixture *w)
 {
     struct mk_buf b = mk_buf_growing(1 << 20);
     for (const struct mk_conf_problem *p = w->report.first; p; p = p->next) {
@@ -98,7 +101,7 @@ static inline mk_str world_problems(struct world *w)
 }
 
 /* The tree as text: "[A] k=v k=v [B]". */
-static inline mk_str world_tree(struct world *w)
+static inline mk_str conf_fixture_tree(struct conf_fixture *w)
 {
     struct mk_buf b = mk_buf_growing(1 << 20);
     for (const struct mk_conf_section *s = w->tree.first; s; s = s->next) {
@@ -112,16 +115,16 @@ static inline mk_str world_tree(struct world *w)
 }
 
 /* Reads `text` and compares the tree and the problems with the expected texts. */
-static inline void world_expect(const struct world_file *files, const struct world_file *env,
-                                const char *text, const char *tree, const char *problems)
+static inline void conf_fixture_expect(const struct conf_file *files, const struct conf_file *env,
+                                       const char *text, const char *tree, const char *problems)
 {
-    struct world w;
-    world_init(&w, files, env);
-    mk_err err = world_read_text(&w, text);
-    assert_str(world_problems(&w), problems);
-    assert_str(world_tree(&w), tree);
+    struct conf_fixture w;
+    conf_fixture_init(&w, files, env);
+    mk_err err = conf_fixture_read_text(&w, text);
+    assert_str(conf_fixture_problems(&w), problems);
+    assert_str(conf_fixture_tree(&w), tree);
     assert_int_equal(err, w.report.n_errors ? -EINVAL : 0);
-    world_fini(&w);
+    conf_fixture_fini(&w);
 }
 
 #endif

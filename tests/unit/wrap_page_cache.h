@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simulates a cold page cache: whether the kernel still holds a page depends on the machine, its file system
- * and its read-ahead. tests/unit/CMakeLists.txt wraps these two functions of os/file. */
-#ifndef UNIT_COLD_H
-#define UNIT_COLD_H
+ * and its read-ahead. It replaces two functions of os/file. */
+#ifndef MK_UNIT_WRAP_PAGE_CACHE_H
+#define MK_UNIT_WRAP_PAGE_CACHE_H
 
 #include <errno.h>
 
@@ -13,18 +13,18 @@ ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offs
 bool __real_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 
-static unsigned cold_left;
+static unsigned page_cache_misses;
 
 /* The next non-blocking read finds nothing in the page cache. */
-static void cold_begin(void)
+static void page_cache_miss_next(void)
 {
-    cold_left = 1;
+    page_cache_misses = 1;
 }
 
 ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
 {
-    if (cold_left > 0) {
-        cold_left--;
+    if (page_cache_misses > 0) {
+        page_cache_misses--;
         return -EAGAIN;
     }
     return __real_mk_file_read_nowait(fd, room, cap, offset);
@@ -32,8 +32,8 @@ ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offs
 
 bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len)
 {
-    if (cold_left > 0) {
-        cold_left--;
+    if (page_cache_misses > 0) {
+        page_cache_misses--;
         return false;
     }
     return __real_mk_file_is_cached(fd, offset, len);

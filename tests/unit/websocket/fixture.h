@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fake worker, request and tunnel for src/websocket: the test delivers the client's input and records the
  * socket's output. Included once. */
-#ifndef MK_UNIT_WEBSOCKET_WORLD_H
-#define MK_UNIT_WEBSOCKET_WORLD_H
+#ifndef MK_UNIT_WEBSOCKET_FIXTURE_H
+#define MK_UNIT_WEBSOCKET_FIXTURE_H
 
 #include <errno.h>
 #include <monkey/plugin.h>
@@ -14,14 +14,14 @@
 #include "unit/test.h"
 #include "websocket/ws_socket.h"
 
-enum { WORLD_OUT_MAX = 32 << 20, WORLD_FIELDS = 4, WORLD_PARTS = 8 };
+enum { FIXTURE_OUT_MAX = 32 << 20, FIXTURE_FIELDS = 4, FIXTURE_PARTS = 8 };
 
 struct mk_worker {
     int unused;
 };
 
 struct mk_request {
-    struct mk_header fields[WORLD_FIELDS];
+    struct mk_header fields[FIXTURE_FIELDS];
     size_t n_fields;
     const char *tunnel;
     /* Client input: `arrived` bytes have arrived, `at` were read; `in_end` is the result of a read after the
@@ -32,13 +32,13 @@ struct mk_request {
     int in_end;
     bool is_within; /* inside a tunnel call: input can be read only then */
     bool is_resumed, is_aborted;
-    void *parts[WORLD_PARTS];
+    void *parts[FIXTURE_PARTS];
     size_t n_parts;
 };
 
 struct mk_response {
     unsigned status;
-    struct mk_header fields[WORLD_FIELDS];
+    struct mk_header fields[FIXTURE_FIELDS];
     size_t n_fields;
     char room[512];
     struct mk_buf text;
@@ -57,14 +57,14 @@ static struct {
     size_t room;  /* buffer size of a pull */
     size_t takes; /* bytes that the client accepts before the buffer is full */
     struct mk_buf out;
-} world;
+} fixture;
 
 /* ---- Functions called by the socket ---- */
 
 void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
 {
     (void)w, (void)plugin;
-    return &world.ws;
+    return &fixture.ws;
 }
 
 void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, void *data)
@@ -75,7 +75,7 @@ void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, voi
 struct mk_worker *mk_request_worker(const struct mk_request *r)
 {
     (void)r;
-    return &world.worker;
+    return &fixture.worker;
 }
 
 void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
@@ -119,7 +119,7 @@ mk_str mk_request_header(const struct mk_request *r, mk_str name)
 
 void *mk_request_alloc(struct mk_request *r, size_t size)
 {
-    void *p = r->n_parts < WORLD_PARTS ? mk_mem_alloc(size) : NULL;
+    void *p = r->n_parts < FIXTURE_PARTS ? mk_mem_alloc(size) : NULL;
     if (p)
         r->parts[r->n_parts++] = p;
     return p;
@@ -158,7 +158,7 @@ int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
 {
     size_t from = r->text.len;
     mk_buf_add(&r->text, value);
-    if (r->n_fields == WORLD_FIELDS || r->text.failed)
+    if (r->n_fields == FIXTURE_FIELDS || r->text.failed)
         return -ENOMEM;
     r->fields[r->n_fields++] = (struct mk_header){name, mk_str_skip(mk_buf_str(&r->text), from)};
     return 0;
@@ -181,108 +181,109 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
 
 /* ---- Tunnel ---- */
 
-static inline void world_setup(void)
+static inline void ws_fixture_setup(void)
 {
-    memset(&world, 0, sizeof world);
+    memset(&fixture, 0, sizeof fixture);
     fake_clock_init(1000000);
-    world.request = (struct mk_request){.tunnel = "websocket", .in_end = -EAGAIN};
-    world.response.text = mk_buf_fixed(world.response.room, sizeof world.response.room);
-    world.wants_input = true;
-    world.room = 16 * 1024;
-    world.takes = SIZE_MAX;
+    fixture.request = (struct mk_request){.tunnel = "websocket", .in_end = -EAGAIN};
+    fixture.response.text = mk_buf_fixed(fixture.response.room, sizeof fixture.response.room);
+    fixture.wants_input = true;
+    fixture.room = 16 * 1024;
+    fixture.takes = SIZE_MAX;
 }
 
-static inline void world_init(void)
+static inline void ws_fixture_init(void)
 {
-    world_setup();
-    world.out = mk_buf_growing(WORLD_OUT_MAX);
-    assert_true(mk_ws_socket_worker_init(&world.ws, &world.worker));
+    ws_fixture_setup();
+    fixture.out = mk_buf_growing(FIXTURE_OUT_MAX);
+    assert_true(mk_ws_socket_worker_init(&fixture.ws, &fixture.worker));
 }
 
-static inline void world_add_field(mk_str name, mk_str value)
+static inline void ws_fixture_add_field(mk_str name, mk_str value)
 {
-    assert_true(world.request.n_fields < WORLD_FIELDS);
-    world.request.fields[world.request.n_fields++] = (struct mk_header){name, value};
+    assert_true(fixture.request.n_fields < FIXTURE_FIELDS);
+    fixture.request.fields[fixture.request.n_fields++] = (struct mk_header){name, value};
 }
 
-static inline void world_close(void)
+static inline void ws_fixture_close(void)
 {
-    if (world.response.ops && !world.is_over)
-        world.response.ops->source.close(world.response.ctx);
-    world.is_over = true;
+    if (fixture.response.ops && !fixture.is_over)
+        fixture.response.ops->source.close(fixture.response.ctx);
+    fixture.is_over = true;
 }
 
-static inline void world_end(void)
+static inline void ws_fixture_end(void)
 {
-    for (size_t i = 0; i < world.request.n_parts; i++)
-        mk_mem_free(world.request.parts[i]);
+    for (size_t i = 0; i < fixture.request.n_parts; i++)
+        mk_mem_free(fixture.request.parts[i]);
     fake_clock_fini();
 }
 
-static inline void world_pull(void)
+static inline void ws_fixture_pull(void)
 {
     char room[64 * 1024];
-    while (!world.has_ended && world.takes) {
+    while (!fixture.has_ended && fixture.takes) {
         ssize_t n =
-            world.response.ops->source.read(world.response.ctx, room, mk_min(world.room, sizeof room));
-        world.ending = (int)n;
+            fixture.response.ops->source.read(fixture.response.ctx, room, mk_min(fixture.room, sizeof room));
+        fixture.ending = (int)n;
         if (n == -EAGAIN)
             return;
-        world.has_ended = n <= 0;
+        fixture.has_ended = n <= 0;
         if (n <= 0)
             return;
-        assert_true((size_t)n <= world.room);
-        mk_buf_add(&world.out, mk_str_of(room, (size_t)n));
-        world.takes -= mk_min(world.takes, (size_t)n);
+        assert_true((size_t)n <= fixture.room);
+        mk_buf_add(&fixture.out, mk_str_of(room, (size_t)n));
+        fixture.takes -= mk_min(fixture.takes, (size_t)n);
     }
 }
 
-static inline void world_fini(void)
+static inline void ws_fixture_fini(void)
 {
-    world_close();
-    mk_ws_socket_worker_fini(&world.ws);
-    mk_buf_free(&world.out);
-    world_end();
+    ws_fixture_close();
+    mk_ws_socket_worker_fini(&fixture.ws);
+    mk_buf_free(&fixture.out);
+    ws_fixture_end();
 }
 
 /* Calls the tunnel as the server does after input or a resume. */
-static inline void world_turn(void)
+static inline void ws_fixture_run_tunnel(void)
 {
-    struct mk_request *r = &world.request;
+    struct mk_request *r = &fixture.request;
     r->is_resumed = false;
-    if (world.is_over)
+    if (fixture.is_over)
         return;
     r->is_within = true;
     bool has_input = r->arrived > r->at;
-    if (!r->is_aborted && world.wants_input && !world.response.ops->on_input(world.response.ctx, has_input))
-        world.wants_input = false;
+    if (!r->is_aborted && fixture.wants_input &&
+        !fixture.response.ops->on_input(fixture.response.ctx, has_input))
+        fixture.wants_input = false;
     if (!r->is_aborted)
-        world_pull();
+        ws_fixture_pull();
     r->is_within = false;
-    if (r->is_aborted || (world.has_ended && (!world.wants_input || world.ending < 0)))
-        world_close();
+    if (r->is_aborted || (fixture.has_ended && (!fixture.wants_input || fixture.ending < 0)))
+        ws_fixture_close();
     (void)fake_clock_end_turn();
 }
 
-static inline void world_settle(void)
+static inline void ws_fixture_run(void)
 {
     do {
-        world_turn();
-    } while (world.request.is_resumed && !world.is_over);
+        ws_fixture_run_tunnel();
+    } while (fixture.request.is_resumed && !fixture.is_over);
 }
 
 /* Delivers n more bytes, and the client's EOF after the last one. */
-static inline void world_arrive(size_t n)
+static inline void ws_fixture_deliver(size_t n)
 {
-    world.request.arrived += mk_min(n, world.request.in.len + 1 - world.request.arrived);
-    world_settle();
+    fixture.request.arrived += mk_min(n, fixture.request.in.len + 1 - fixture.request.arrived);
+    ws_fixture_run();
 }
 
-static inline void world_pass(uint64_t ms)
+static inline void ws_fixture_advance(uint64_t ms)
 {
     fake_clock.now_ms += ms;
     for (int i = 0; i < 4 && fake_clock_fire(); i++)
-        world_settle();
+        ws_fixture_run();
 }
 
 /* ---- Client ---- */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests that each use one instance of calls.h. */
-#ifndef MK_UNIT_TLS_CALLCASE_H
-#define MK_UNIT_TLS_CALLCASE_H
+#ifndef MK_UNIT_TLS_CLIENT_CASE_H
+#define MK_UNIT_TLS_CLIENT_CASE_H
 
-#include "unit/tls/calls.h"
+#include "unit/tls/client_fixture.h"
 
-static struct calls c;
+static struct tls_client_fixture c;
 
 static inline void setup(void)
 {
-    calls_setup(&c);
+    tls_client_setup(&c);
 }
 
 /* Limits the client to this version. */

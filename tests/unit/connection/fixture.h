@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker without processes: a loop, a service and a site, with a client at the other end of a socket pair.
  */
-#ifndef MK_UNIT_CONNECTION_TALK_H
-#define MK_UNIT_CONNECTION_TALK_H
+#ifndef MK_UNIT_CONNECTION_FIXTURE_H
+#define MK_UNIT_CONNECTION_FIXTURE_H
 
 #include <sys/socket.h>
 
@@ -17,9 +17,9 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 512, TALK_QUIET_TURNS = 3 };
+enum { CONN_RECEIVED_MAX = 1 << 24, CONN_RECORDS = 512, CONN_IDLE_ITERATIONS = 3 };
 
-struct talk {
+struct conn_fixture {
     struct site site;
     struct mk_loop loop;
     struct mk_conn_manager_limits limits;
@@ -27,18 +27,18 @@ struct talk {
     struct mk_conn_manager service;
     struct handlers handlers;
     struct handlers_routes routes;
-    struct mk_conn *conn; /* the last connection opened; it may be closed and freed */
-    int fd;               /* the client's end; -1: closed */
-    bool ended, reset;    /* how the server closed its side, once the client noticed */
-    struct mk_buf heard;  /* everything received */
-    size_t read;          /* bytes of it already parsed as responses */
+    struct mk_conn *conn;   /* the last connection opened; it may be closed and freed */
+    int fd;                 /* the client's end; -1: closed */
+    bool ended, reset;      /* how the server closed its side, once the client noticed */
+    struct mk_buf received; /* everything received */
+    size_t read;            /* bytes of it already parsed as responses */
     /* Access records. */
-    unsigned n_records, statuses[TALK_RECORDS];
-    enum mk_outcome endings[TALK_RECORDS];
-    uint64_t content_sent[TALK_RECORDS];
+    unsigned n_records, statuses[CONN_RECORDS];
+    enum mk_outcome endings[CONN_RECORDS];
+    uint64_t content_sent[CONN_RECORDS];
 };
 
-static const struct mk_conn_manager_limits talk_limits = {
+static const struct mk_conn_manager_limits conn_limits = {
     .head = {.head_max = 4096, .target_max = 1024, .fields_max = 32},
     .request.content_max = 1 << 20,
     .connections_max = 100,
@@ -52,22 +52,22 @@ static const struct mk_conn_manager_limits talk_limits = {
     .request.rate_ms = 10000,
 };
 
-static inline void talk_on_done(const struct mk_access_record *record, void *data)
+static inline void conn_on_done(const struct mk_access_record *record, void *data)
 {
-    struct talk *t = data;
-    assert_true(t->n_records < TALK_RECORDS);
+    struct conn_fixture *t = data;
+    assert_true(t->n_records < CONN_RECORDS);
     t->statuses[t->n_records] = record->status;
     t->endings[t->n_records] = record->ending;
     t->content_sent[t->n_records++] = record->content_sent;
 }
 
-static inline void talk_init(struct talk *t)
+static inline void conn_init(struct conn_fixture *t)
 {
     memset(t, 0, sizeof *t);
     site_init(&t->site);
     assert_int_equal(mk_loop_init(&t->loop), 0);
-    t->limits = talk_limits;
-    t->site.web.on_record = talk_on_done;
+    t->limits = conn_limits;
+    t->site.web.on_record = conn_on_done;
     t->site.web.on_record_data = t;
     assert_int_equal(
         mk_conn_manager_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")),
@@ -77,10 +77,10 @@ static inline void talk_init(struct talk *t)
     t->site.host.n_routes = handlers_route(&t->routes, &t->handlers, &mk_static);
     t->site.host.routes = t->routes.at;
     t->fd = -1;
-    t->heard = mk_buf_growing(TALK_HEARD);
+    t->received = mk_buf_growing(CONN_RECEIVED_MAX);
 }
 
-static inline void talk_fini(struct talk *t)
+static inline void conn_fini(struct conn_fixture *t)
 {
     mk_fd_close(&t->fd);
     mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
@@ -90,14 +90,14 @@ static inline void talk_fini(struct talk *t)
     mk_conn_manager_fini(&t->service);
     mk_loop_fini(&t->loop);
     site_fini(&t->site);
-    mk_buf_free(&t->heard);
+    mk_buf_free(&t->received);
 }
 
-HARNESS_FIXTURE(talk, struct talk);
+HARNESS_FIXTURE(conn, struct conn_fixture);
 
 /* ---- Client ---- */
 
-static inline void talk_say_bytes(struct talk *t, mk_str bytes)
+static inline void conn_send_bytes(struct conn_fixture *t, mk_str bytes)
 {
     while (bytes.len) {
         ssize_t n = send(t->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
@@ -106,23 +106,23 @@ static inline void talk_say_bytes(struct talk *t, mk_str bytes)
     }
 }
 
-static inline void talk_say(struct talk *t, const char *text)
+static inline void conn_send(struct conn_fixture *t, const char *text)
 {
-    talk_say_bytes(t, mk_str_from_c(text));
+    conn_send_bytes(t, mk_str_from_c(text));
 }
 
 /* Connects through `ends` (the server's end first), with `text` sent already, and lets the server see it, as
  * an acceptor does. */
-static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
-                                const int ends[2], const char *text)
+static inline void conn_open_by(struct conn_fixture *t, const struct mk_conn_ops *ops,
+                                const struct mk_addr *peer, const int ends[2], const char *text)
 {
     mk_fd_close(&t->fd);
     t->fd = ends[1];
     t->ended = t->reset = false;
-    mk_buf_clear(&t->heard);
+    mk_buf_clear(&t->received);
     t->read = 0;
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
-    talk_say(t, text);
+    conn_send(t, text);
     bool counts = ops != &mk_accept_hooks_ops;
     assert_int_equal(counts ? mk_client_limits_acquire(&t->service.peers, peer) : 0, 0);
     t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
@@ -131,135 +131,135 @@ static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, c
     t->conn->ops->advance(t->conn);
 }
 
-static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_addr *peer,
-                                const char *text)
+static inline void conn_open_as(struct conn_fixture *t, const struct mk_conn_ops *ops,
+                                const struct mk_addr *peer, const char *text)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    talk_open_by(t, ops, peer, ends, text);
+    conn_open_by(t, ops, peer, ends, text);
 }
 
-static inline void talk_open(struct talk *t, const char *text)
+static inline void conn_open(struct conn_fixture *t, const char *text)
 {
     const struct mk_addr peer = {.is_unix = 1};
-    talk_open_as(t, &mk_h1_ops, &peer, text);
+    conn_open_as(t, &mk_h1_ops, &peer, text);
 }
 
 /* Limits the bytes that the server can send before it has to wait. */
-static inline void talk_set_room(struct talk *t, int bytes)
+static inline void conn_set_send_buffer(struct conn_fixture *t, int bytes)
 {
     assert_int_equal(setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
 }
 
 /* Receives what has arrived. Returns false if nothing has. */
-static inline bool talk_listen(struct talk *t)
+static inline bool conn_receive(struct conn_fixture *t)
 {
     char room[64 * 1024];
     if (t->fd < 0 || t->ended || t->reset)
         return false;
     ssize_t n = recv(t->fd, room, sizeof room, MSG_DONTWAIT);
     if (n > 0)
-        mk_buf_add(&t->heard, mk_str_of(room, (size_t)n));
+        mk_buf_add(&t->received, mk_str_of(room, (size_t)n));
     t->ended = n == 0;
     t->reset = n < 0 && errno == ECONNRESET;
     assert_true(n >= 0 || errno == EAGAIN || errno == ECONNRESET);
-    assert_false(t->heard.failed);
+    assert_false(t->received.failed);
     return n > 0 || t->ended || t->reset;
 }
 
 /* Runs the server; the client does not receive. */
-static inline void talk_work(struct talk *t)
+static inline void conn_run_server(struct conn_fixture *t)
 {
-    for (int i = 0; i < TALK_QUIET_TURNS; i++)
+    for (int i = 0; i < CONN_IDLE_ITERATIONS; i++)
         assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
 }
 
 /* Runs both sides until nothing more happens. */
-static inline void talk_on(struct talk *t)
+static inline void conn_run(struct conn_fixture *t)
 {
-    for (int quiet = 0; quiet < TALK_QUIET_TURNS; quiet++) {
+    for (int quiet = 0; quiet < CONN_IDLE_ITERATIONS; quiet++) {
         assert_int_equal(mk_loop_run_once(&t->loop, 0), 0);
-        while (talk_listen(t))
+        while (conn_receive(t))
             quiet = -1;
     }
 }
 
-/* Like talk_on(), until the client has received this many more bytes or the server has closed. */
-static inline void talk_wait(struct talk *t, size_t more)
+/* Like conn_run(), until the client has received this many more bytes or the server has closed. */
+static inline void conn_run_until_received(struct conn_fixture *t, size_t more)
 {
-    size_t until = t->heard.len + more;
-    for (int i = 0; i < 2000 && t->heard.len < until && !t->ended && !t->reset; i++) {
+    size_t until = t->received.len + more;
+    for (int i = 0; i < 2000 && t->received.len < until && !t->ended && !t->reset; i++) {
         assert_int_equal(mk_loop_run_once(&t->loop, 5), 0);
-        while (talk_listen(t))
+        while (conn_receive(t))
             ;
     }
-    talk_on(t);
+    conn_run(t);
 }
 
 /* Lets time pass while the client receives. */
-static inline void talk_pass(struct talk *t, unsigned ms)
+static inline void conn_run_for(struct conn_fixture *t, unsigned ms)
 {
     uint64_t until = mk_clock_ms() + ms;
     do {
         assert_int_equal(mk_loop_run_once(&t->loop, 5), 0);
-        while (talk_listen(t))
+        while (conn_receive(t))
             ;
     } while (mk_clock_ms() < until);
 }
 
-static inline mk_str talk_heard(const struct talk *t)
+static inline mk_str conn_received(const struct conn_fixture *t)
 {
-    return mk_str_skip(mk_buf_str(&t->heard), t->read);
+    return mk_str_skip(mk_buf_str(&t->received), t->read);
 }
 
 /* ---- Responses ---- */
 
-static inline enum reply_result talk_reply(struct talk *t, struct reply *r, bool is_head)
+static inline enum reply_result conn_response(struct conn_fixture *t, struct reply *r, bool is_head)
 {
-    mk_str rest = talk_heard(t), before = rest;
+    mk_str rest = conn_received(t), before = rest;
     enum reply_result got = reply_next(r, &rest, is_head, t->ended);
     if (got == REPLY_BAD)
-        fail_msg("%s is wrong: \"%.*s\"", r->why, MK_STR_ARG(before));
+        fail_msg("invalid response, %s: \"%.*s\"", r->why, MK_STR_ARG(before));
     t->read += before.len - rest.len;
     return got;
 }
 
 /* Expects that the next response is complete and has this status; NULL content: any. */
-static inline void talk_expect_for(struct talk *t, bool is_head, unsigned status, const char *content)
+static inline void conn_expect_for(struct conn_fixture *t, bool is_head, unsigned status, const char *content)
 {
     struct reply r;
-    mk_str before = talk_heard(t);
-    enum reply_result got = talk_reply(t, &r, is_head);
+    mk_str before = conn_received(t);
+    enum reply_result got = conn_response(t, &r, is_head);
     if (got != REPLY_WHOLE || r.status != status)
-        fail_msg("no answer %u: \"%.*s\"", status, MK_STR_ARG(before));
+        fail_msg("no response %u: \"%.*s\"", status, MK_STR_ARG(before));
     if (content)
         assert_str(mk_buf_str(&r.content), content);
     reply_fini(&r);
 }
 
-static inline void talk_expect(struct talk *t, unsigned status, const char *content)
+static inline void conn_expect(struct conn_fixture *t, unsigned status, const char *content)
 {
-    talk_expect_for(t, false, status, content);
+    conn_expect_for(t, false, status, content);
 }
 
-static inline void talk_expect_nothing(struct talk *t)
+static inline void conn_expect_nothing(struct conn_fixture *t)
 {
-    if (talk_heard(t).len)
-        fail_msg("it said \"%.*s\"", MK_STR_ARG(talk_heard(t)));
+    if (conn_received(t).len)
+        fail_msg("received \"%.*s\"", MK_STR_ARG(conn_received(t)));
 }
 
 /* Expects no further response and a record of every request: the last one with this status and outcome. */
-static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned status,
+static inline void conn_expect_end(struct conn_fixture *t, unsigned n_records, unsigned status,
                                    enum mk_outcome ending)
 {
-    talk_expect_nothing(t);
+    conn_expect_nothing(t);
     assert_true(t->ended || t->reset);
     assert_int_equal(t->n_records, n_records);
     assert_int_equal(t->statuses[n_records - 1], status);
     assert_int_equal(t->endings[n_records - 1], ending);
 }
 
-static inline void talk_expect_state(struct talk *t, enum mk_conn_state state)
+static inline void conn_expect_state(struct conn_fixture *t, enum mk_conn_state state)
 {
     assert_int_equal(t->service.n_conns, 1);
     if (t->conn->state.state != state)

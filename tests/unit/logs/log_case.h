@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For log tests: a folder, with a file `log` in it at `path`. */
-#ifndef MK_UNIT_LOGS_LOGCASE_H
-#define MK_UNIT_LOGS_LOGCASE_H
+#ifndef MK_UNIT_LOGS_LOG_CASE_H
+#define MK_UNIT_LOGS_LOG_CASE_H
 
 #include "logs/logfile.h"
 #include "unit/folder.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A test allocator: each allocation is a separate heap block, so that memory checkers see its bounds; after
  * `pool_left` allocations, memory runs out. */
-#ifndef MK_UNIT_DUDA_POOL_H
-#define MK_UNIT_DUDA_POOL_H
+#ifndef MK_UNIT_DUDA_TEST_ALLOCATOR_H
+#define MK_UNIT_DUDA_TEST_ALLOCATOR_H
 
 #include <duda/allocator.h>
 #include <stdlib.h>
@@ -37,13 +37,6 @@ static inline void pool_free(void)
         free(p);
     }
     pool_left = SIZE_MAX;
-}
-
-static inline int pool_stop(void **state)
-{
-    (void)state;
-    pool_free();
-    return 0;
 }
 
 #endif

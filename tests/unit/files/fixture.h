@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder with a few files, and a small file cache. */
-#ifndef UNIT_OPENED_H
-#define UNIT_OPENED_H
+#ifndef MK_UNIT_FILES_FIXTURE_H
+#define MK_UNIT_FILES_FIXTURE_H
 
 #include "files/file_cache.h"
 

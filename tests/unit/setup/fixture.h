@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder with a configuration, loaded like the program does. */
-#ifndef MK_UNIT_SETUP_CONFIGURED_H
-#define MK_UNIT_SETUP_CONFIGURED_H
+#ifndef MK_UNIT_SETUP_FIXTURE_H
+#define MK_UNIT_SETUP_FIXTURE_H
 
 #include "setup/config_generation.h"
 #include "unit/folder.h"
 #include "unit/harness.h"
 #include "unit/test.h"
 
-struct configured {
+struct config_fixture {
     struct folder folder;
     struct mk_arena arena; /* of the report */
     struct mk_conf_report report;
@@ -17,7 +17,7 @@ struct configured {
 };
 
 /* With a folder `site` that contains an index.html. */
-static inline void configured_init(struct configured *c)
+static inline void config_init(struct config_fixture *c)
 {
     memset(c, 0, sizeof *c);
     folder_init(&c->folder);
@@ -26,7 +26,7 @@ static inline void configured_init(struct configured *c)
     folder_add(&c->folder, "site/index.html", MK_STR("index"));
 }
 
-static inline void configured_unload(struct configured *c)
+static inline void config_unload(struct config_fixture *c)
 {
     if (c->g)
         mk_config_generation_free(c->g);
@@ -34,34 +34,34 @@ static inline void configured_unload(struct configured *c)
     mk_arena_fini(&c->arena);
 }
 
-static inline void configured_fini(struct configured *c)
+static inline void config_fini(struct config_fixture *c)
 {
-    configured_unload(c);
+    config_unload(c);
     folder_fini(&c->folder);
 }
 
-HARNESS_FIXTURE(configured, struct configured);
+HARNESS_FIXTURE(config, struct config_fixture);
 
 /* Loads the file `name`, or the folder (""); returns false if it is rejected. */
-static inline bool configured_load_file(struct configured *c, const char *name)
+static inline bool config_load_file(struct config_fixture *c, const char *name)
 {
     char path[PATH_MAX];
     struct mk_config_source origin = {.path = folder_path(&c->folder, name, path), .overrides = c->overrides};
-    configured_unload(c);
+    config_unload(c);
     c->g = mk_config_generation_load(&origin, &c->arena, &c->report);
     return c->g != NULL;
 }
 
 /* The same for a file monkey.conf with the text. */
-static inline bool configured_load(struct configured *c, const char *text)
+static inline bool config_load(struct config_fixture *c, const char *text)
 {
     folder_add(&c->folder, "monkey.conf", mk_str_from_c(text));
-    return configured_load_file(c, "monkey.conf");
+    return config_load_file(c, "monkey.conf");
 }
 
-static inline void configured_expect(struct configured *c, const char *text)
+static inline void config_expect(struct config_fixture *c, const char *text)
 {
-    if (configured_load(c, text))
+    if (config_load(c, text))
         return;
     struct mk_buf out = mk_buf_growing(1 << 16);
     mk_conf_report_print(&c->report, &out);
@@ -70,7 +70,7 @@ static inline void configured_expect(struct configured *c, const char *text)
 
 /* Writes the `n`-th problem (from 0) to `room` as "file:line: text", without the folder of the file; "" if
  * there are fewer. */
-static inline mk_str configured_problem(const struct configured *c, size_t n, char room[512])
+static inline mk_str config_problem(const struct config_fixture *c, size_t n, char room[512])
 {
     struct mk_buf out = mk_buf_fixed(room, 512);
     const struct mk_conf_problem *p = c->report.first;
@@ -86,12 +86,12 @@ static inline mk_str configured_problem(const struct configured *c, size_t n, ch
 }
 
 /* Expects that it is rejected, and that the first problem starts with `problem`. */
-static inline void configured_expect_rejected(struct configured *c, const char *text, const char *problem)
+static inline void config_expect_rejected(struct config_fixture *c, const char *text, const char *problem)
 {
     char room[512];
-    if (configured_load(c, text))
+    if (config_load(c, text))
         fail_msg("taken: %s", text);
-    mk_str first = configured_problem(c, 0, room);
+    mk_str first = config_problem(c, 0, room);
     if (!mk_str_starts(first, mk_str_from_c(problem)))
         fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(first), problem);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses a response at once and in pieces of every size: the result must be the same. */
-#ifndef MK_UNIT_PIECES_H
-#define MK_UNIT_PIECES_H
+#ifndef MK_UNIT_HTTP_RESPONSE_PIECES_H
+#define MK_UNIT_HTTP_RESPONSE_PIECES_H
 
 #include "http/response_parser.h"
 #include "unit/test.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our client and our server, with their own certificate authority and a relay between them that splits
  * records. */
-#ifndef MK_UNIT_TLS_CALLS_H
-#define MK_UNIT_TLS_CALLS_H
+#ifndef MK_UNIT_TLS_CLIENT_FIXTURE_H
+#define MK_UNIT_TLS_CLIENT_FIXTURE_H
 
 #include <openssl/x509v3.h>
 #include <time.h>
@@ -11,9 +11,9 @@
 #include "tls/connect.h"
 #include "tls/session.h"
 #include "unit/harness.h"
-#include "unit/tls/world.h"
+#include "unit/tls/fixture.h"
 
-enum { CALLS_PIECE = 1 << 16, CALLS_DAY = 86400 };
+enum { TLS_CLIENT_PIECE = 1 << 16, TLS_CLIENT_DAY = 86400 };
 
 struct issuer {
     EVP_PKEY *key;
@@ -30,8 +30,8 @@ struct subject {
     bool is_authority;
 };
 
-struct calls {
-    struct world w; /* its stream is the server's */
+struct tls_client_fixture {
+    struct tls_fixture w; /* its stream is the server's */
     struct issuer authority;
     struct mk_tls_client_settings rules;
     struct mk_tls_client *client;
@@ -45,7 +45,7 @@ struct calls {
 
 /* ---- Certificates ---- */
 
-static inline void calls_extend(X509 *x, X509 *by, int nid, const char *value)
+static inline void tls_client_extend(X509 *x, X509 *by, int nid, const char *value)
 {
     X509V3_CTX ctx;
     X509V3_set_ctx(&ctx, by, x, NULL, NULL, 0);
@@ -56,35 +56,37 @@ static inline void calls_extend(X509 *x, X509 *by, int nid, const char *value)
 }
 
 /* `by` NULL: self-signed. */
-static inline X509 *calls_sign(EVP_PKEY *key, const char *name, const struct issuer *by, struct subject s)
+static inline X509 *tls_client_sign(EVP_PKEY *key, const char *name, const struct issuer *by,
+                                    struct subject s)
 {
     static long serial = 1;
-    X509 *x = world_sign(key, name, s.from ? s.from : -1, s.days ? s.days : 30);
+    X509 *x = tls_fixture_sign(key, name, s.from ? s.from : -1, s.days ? s.days : 30);
     ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
     if (by)
         X509_set_issuer_name(x, X509_get_subject_name(by->x));
-    calls_extend(x, by ? by->x : x, NID_basic_constraints, s.is_authority ? "critical,CA:TRUE" : "CA:FALSE");
+    tls_client_extend(x, by ? by->x : x, NID_basic_constraints,
+                      s.is_authority ? "critical,CA:TRUE" : "CA:FALSE");
     if (s.names)
-        calls_extend(x, x, NID_subject_alt_name, s.names);
+        tls_client_extend(x, x, NID_subject_alt_name, s.names);
     if (!s.is_authority)
-        calls_extend(x, x, NID_ext_key_usage, s.usage ? s.usage : "serverAuth");
+        tls_client_extend(x, x, NID_ext_key_usage, s.usage ? s.usage : "serverAuth");
     assert_true(X509_sign(x, by ? by->key : key, EVP_sha256()) > 0);
     return x;
 }
 
-static inline struct issuer calls_issuer(struct world *w, const char *name, const struct issuer *by,
-                                         struct subject s)
+static inline struct issuer tls_client_issuer(struct tls_fixture *w, const char *name,
+                                              const struct issuer *by, struct subject s)
 {
     char leaf[64];
     s.is_authority = true;
     struct issuer i = {.key = EVP_EC_gen("P-256")};
-    i.x = calls_sign(i.key, name, by, s);
+    i.x = tls_client_sign(i.key, name, by, s);
     snprintf(leaf, sizeof leaf, "%s.ca", name);
-    i.file = world_write_pem(w, leaf, NULL, i.x);
+    i.file = tls_fixture_write_pem(w, leaf, NULL, i.x);
     return i;
 }
 
-static inline void calls_issuer_free(struct issuer *i)
+static inline void tls_client_issuer_free(struct issuer *i)
 {
     EVP_PKEY_free(i->key);
     X509_free(i->x);
@@ -92,14 +94,14 @@ static inline void calls_issuer_free(struct issuer *i)
 }
 
 /* Writes NAME.pem, which includes the key. */
-static inline struct mk_tls_keypair calls_pair(struct world *w, const char *name, const struct issuer *by,
-                                               struct subject s)
+static inline struct mk_tls_keypair tls_client_keypair(struct tls_fixture *w, const char *name,
+                                                       const struct issuer *by, struct subject s)
 {
     char leaf[64];
     EVP_PKEY *key = s.bits ? EVP_RSA_gen(s.bits) : EVP_EC_gen("P-256");
-    X509 *x = calls_sign(key, name, by, s);
+    X509 *x = tls_client_sign(key, name, by, s);
     snprintf(leaf, sizeof leaf, "%s.pem", name);
-    struct mk_tls_keypair pair = {.certificate = world_write_pem(w, leaf, key, x)};
+    struct mk_tls_keypair pair = {.certificate = tls_fixture_write_pem(w, leaf, key, x)};
     X509_free(x);
     EVP_PKEY_free(key);
     return pair;
@@ -107,15 +109,15 @@ static inline struct mk_tls_keypair calls_pair(struct world *w, const char *name
 
 /* ---- Client and server ---- */
 
-static inline void calls_serve(struct calls *c, struct mk_tls_keypair pair)
+static inline void tls_client_serve(struct tls_client_fixture *c, struct mk_tls_keypair pair)
 {
     mk_tls_context_free(c->w.context);
     c->w.context = NULL;
     c->w.pair = pair;
-    world_load(&c->w);
+    tls_fixture_load(&c->w);
 }
 
-static inline void calls_load(struct calls *c)
+static inline void tls_client_load(struct tls_client_fixture *c)
 {
     mk_tls_client_free(c->client);
     c->client = NULL;
@@ -123,46 +125,47 @@ static inline void calls_load(struct calls *c)
         fail_msg("%s: %s", c->w.problem.file ? c->w.problem.file : "", c->w.problem.text);
 }
 
-static inline void calls_init(struct calls *c)
+static inline void tls_client_init(struct tls_client_fixture *c)
 {
     memset(c, 0, sizeof *c);
-    world_init(&c->w);
+    tls_fixture_init(&c->w);
     c->at_client = c->at_server = c->s.fd = -1;
-    c->piece = CALLS_PIECE;
-    c->authority = calls_issuer(&c->w, "authority", NULL, (struct subject){0});
-    calls_serve(c, calls_pair(&c->w, "server", &c->authority,
-                              (struct subject){
-                                  .names = "DNS:a.example,DNS:*.b.example,IP:192.0.2.1,IP:2001:db8::1"}));
+    c->piece = TLS_CLIENT_PIECE;
+    c->authority = tls_client_issuer(&c->w, "authority", NULL, (struct subject){0});
+    tls_client_serve(
+        c, tls_client_keypair(
+               &c->w, "server", &c->authority,
+               (struct subject){.names = "DNS:a.example,DNS:*.b.example,IP:192.0.2.1,IP:2001:db8::1"}));
     c->rules = (struct mk_tls_client_settings){.authority = c->authority.file, .verifies = true};
-    calls_load(c);
+    tls_client_load(c);
 }
 
-static inline void calls_end(struct calls *c)
+static inline void tls_client_close(struct tls_client_fixture *c)
 {
-    world_hang_up(&c->w);
+    tls_fixture_close(&c->w);
     if (c->s.tls)
         c->s.ops->close(&c->s);
     mk_fd_close(&c->at_client);
     mk_fd_close(&c->at_server);
 }
 
-static inline void calls_fini(struct calls *c)
+static inline void tls_client_fini(struct tls_client_fixture *c)
 {
-    calls_end(c);
+    tls_client_close(c);
     mk_tls_session_free(c->session);
     mk_tls_client_free(c->client);
-    calls_issuer_free(&c->authority);
-    world_fini(&c->w);
+    tls_client_issuer_free(&c->authority);
+    tls_fixture_fini(&c->w);
 }
 
-HARNESS_FIXTURE(calls, struct calls);
+HARNESS_FIXTURE(tls_client, struct tls_client_fixture);
 
 /* ---- Relay ---- */
 
 /* Relays one piece. Returns false if there was nothing to relay. */
-static inline bool calls_carry(int from, int to, size_t piece)
+static inline bool tls_client_relay_piece(int from, int to, size_t piece)
 {
-    char room[CALLS_PIECE];
+    char room[TLS_CLIENT_PIECE];
     ssize_t n = from < 0 || to < 0 ? -1 : recv(from, room, mk_min(piece, sizeof room), MSG_PEEK);
     if (n == 0)
         (void)shutdown(to, SHUT_WR);
@@ -173,21 +176,21 @@ static inline bool calls_carry(int from, int to, size_t piece)
 }
 
 /* Relays in both directions. */
-static inline bool calls_relay(struct calls *c)
+static inline bool tls_client_relay(struct tls_client_fixture *c)
 {
-    bool there = calls_carry(c->at_client, c->at_server, c->piece);
-    bool back = calls_carry(c->at_server, c->at_client, c->piece);
+    bool there = tls_client_relay_piece(c->at_client, c->at_server, c->piece);
+    bool back = tls_client_relay_piece(c->at_server, c->at_client, c->piece);
     return there || back;
 }
 
-static inline void calls_relay_all(struct calls *c)
+static inline void tls_client_relay_all(struct tls_client_fixture *c)
 {
-    while (calls_relay(c))
+    while (tls_client_relay(c))
         ;
 }
 
 /* Opens the client's stream; its output arrives at at_client. */
-static inline mk_err calls_dial(struct calls *c, const char *name)
+static inline mk_err tls_client_open(struct tls_client_fixture *c, const char *name)
 {
     int ends[2];
     c->why = "";
@@ -199,9 +202,9 @@ static inline mk_err calls_dial(struct calls *c, const char *name)
     return e;
 }
 
-static inline mk_err calls_accept(struct calls *c)
+static inline mk_err tls_client_accept(struct tls_client_fixture *c)
 {
-    mk_err e = world_dial(&c->w, mk_str_of(NULL, 0));
+    mk_err e = tls_fixture_accept(&c->w, mk_str_of(NULL, 0));
     c->at_server = c->w.fd; /* nothing else uses it */
     c->w.fd = -1;
     return e;
@@ -209,7 +212,7 @@ static inline mk_err calls_accept(struct calls *c)
 
 /* Runs the handshake until the client is done, and the server too, unless its part waits for the client's
  * next bytes. */
-static inline mk_err calls_agree(struct calls *c)
+static inline mk_err tls_client_handshake(struct tls_client_fixture *c)
 {
     mk_err ours = -EAGAIN;
     const char *unheard;
@@ -221,54 +224,55 @@ static inline mk_err calls_agree(struct calls *c)
             ours = mk_tls_stream_handshake(&c->s, &c->why);
         if (c->its == -EAGAIN)
             c->its = mk_tls_stream_handshake(&c->w.s, &unheard);
-        moved = calls_relay(c);
+        moved = tls_client_relay(c);
     }
     return ours;
 }
 
-static inline mk_err calls_try(struct calls *c, const char *name)
+static inline mk_err tls_client_try_connect(struct tls_client_fixture *c, const char *name)
 {
-    assert_int_equal(calls_dial(c, name), 0);
-    assert_int_equal(calls_accept(c), 0);
-    return calls_agree(c);
+    assert_int_equal(tls_client_open(c, name), 0);
+    assert_int_equal(tls_client_accept(c), 0);
+    return tls_client_handshake(c);
 }
 
-static inline ssize_t calls_hear(struct mk_stream *s, char *room, size_t cap)
+static inline ssize_t tls_client_read(struct mk_stream *s, char *room, size_t cap)
 {
     s->dry = false; /* an event has arrived */
     return s->ops->read(s, room, cap);
 }
 
 /* Reads what is available after everything sent has been relayed. */
-static inline ssize_t calls_await(struct calls *c, struct mk_stream *s, char *room, size_t cap)
+static inline ssize_t tls_client_relay_and_read(struct tls_client_fixture *c, struct mk_stream *s, char *room,
+                                                size_t cap)
 {
     ssize_t n = -EAGAIN;
     bool moved = true;
     while (n == -EAGAIN && moved) {
-        moved = calls_relay(c);
-        n = calls_hear(s, room, cap);
+        moved = tls_client_relay(c);
+        n = tls_client_read(s, room, cap);
     }
     return n;
 }
 
 /* The server's handshake finishes with the client's first bytes. */
-static inline void calls_connect(struct calls *c, const char *name)
+static inline void tls_client_connect(struct tls_client_fixture *c, const char *name)
 {
     char room[16];
     const char *why = "";
     mk_err e = -EAGAIN;
-    if (calls_try(c, name))
+    if (tls_client_try_connect(c, name))
         fail_msg("%s", c->why);
     assert_int_equal(c->s.ops->write(&c->s, MK_STR("hello"), false), 5);
-    while (e == -EAGAIN && calls_relay(c)) {
+    while (e == -EAGAIN && tls_client_relay(c)) {
         c->w.s.dry = false;
         e = mk_tls_stream_handshake(&c->w.s, &why);
     }
     if (e)
         fail_msg("%d: %s", e, why);
-    assert_int_equal(calls_await(c, &c->w.s, room, sizeof room), 5);
+    assert_int_equal(tls_client_relay_and_read(c, &c->w.s, room, sizeof room), 5);
     assert_int_equal(c->w.s.ops->write(&c->w.s, MK_STR("answer"), false), 6);
-    assert_int_equal(calls_await(c, &c->s, room, sizeof room), 6);
+    assert_int_equal(tls_client_relay_and_read(c, &c->s, room, sizeof room), 6);
     assert_memory_equal(room, "answer", 6);
 }
 

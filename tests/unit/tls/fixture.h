@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates in a folder, a server stream, and an OpenSSL client at the other end of a socket pair. */
-#ifndef MK_UNIT_TLS_WORLD_H
-#define MK_UNIT_TLS_WORLD_H
+#ifndef MK_UNIT_TLS_FIXTURE_H
+#define MK_UNIT_TLS_FIXTURE_H
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -16,11 +16,11 @@
 #include "unit/harness.h"
 #include "unit/test.h"
 
-enum { WORLD_PATHS = 16 };
+enum { TLS_FIXTURE_PATHS = 16 };
 
-struct world {
+struct tls_fixture {
     struct folder folder;
-    char paths[WORLD_PATHS][128];
+    char paths[TLS_FIXTURE_PATHS][128];
     unsigned n_paths;
     struct mk_tls_keypair pair;
     struct mk_tls_server_settings rules;
@@ -36,17 +36,18 @@ struct world {
     char asked[256];
 };
 
-static inline const char *world_path(struct world *w, const char *name)
+static inline const char *tls_fixture_path(struct tls_fixture *w, const char *name)
 {
-    assert_true(w->n_paths < WORLD_PATHS);
+    assert_true(w->n_paths < TLS_FIXTURE_PATHS);
     char *path = w->paths[w->n_paths++];
     snprintf(path, sizeof w->paths[0], "%s/%s", w->folder.path, name);
     return path;
 }
 
-static inline const char *world_write_pem(struct world *w, const char *name, EVP_PKEY *key, X509 *x)
+static inline const char *tls_fixture_write_pem(struct tls_fixture *w, const char *name, EVP_PKEY *key,
+                                                X509 *x)
 {
-    const char *path = world_path(w, name);
+    const char *path = tls_fixture_path(w, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     assert_true(!x || PEM_write_X509(f, x));
@@ -56,7 +57,7 @@ static inline const char *world_write_pem(struct world *w, const char *name, EVP
     return path;
 }
 
-static inline X509 *world_sign(EVP_PKEY *key, const char *name, int from_days, int days)
+static inline X509 *tls_fixture_sign(EVP_PKEY *key, const char *name, int from_days, int days)
 {
     X509 *x = X509_new();
     X509_NAME *subject = X509_get_subject_name(x);
@@ -72,40 +73,40 @@ static inline X509 *world_sign(EVP_PKEY *key, const char *name, int from_days, i
 }
 
 /* Creates a self-signed certificate and its key: NAME.pem and NAME.key. */
-static inline struct mk_tls_keypair world_pair(struct world *w, const char *name, EVP_PKEY *key,
-                                               int from_days, int days)
+static inline struct mk_tls_keypair tls_fixture_keypair(struct tls_fixture *w, const char *name,
+                                                        EVP_PKEY *key, int from_days, int days)
 {
     char leaf[64];
-    X509 *x = world_sign(key, name, from_days, days);
+    X509 *x = tls_fixture_sign(key, name, from_days, days);
     struct mk_tls_keypair pair = {0};
     snprintf(leaf, sizeof leaf, "%s.pem", name);
-    pair.certificate = world_write_pem(w, leaf, NULL, x);
+    pair.certificate = tls_fixture_write_pem(w, leaf, NULL, x);
     snprintf(leaf, sizeof leaf, "%s.key", name);
-    pair.key = world_write_pem(w, leaf, key, NULL);
+    pair.key = tls_fixture_write_pem(w, leaf, key, NULL);
     X509_free(x);
     EVP_PKEY_free(key);
     return pair;
 }
 
-static inline const struct mk_tls_context *world_choose(void *ctx, mk_str name)
+static inline const struct mk_tls_context *tls_fixture_choose(void *ctx, mk_str name)
 {
-    struct world *w = ctx;
+    struct tls_fixture *w = ctx;
     if (name.p)
         snprintf(w->asked, sizeof w->asked, "%.*s", MK_STR_ARG(name));
     return w->context;
 }
 
-static inline void world_init(struct world *w)
+static inline void tls_fixture_init(struct tls_fixture *w)
 {
     memset(w, 0, sizeof *w);
     folder_init(&w->folder);
-    w->pair = world_pair(w, "own", EVP_EC_gen("P-256"), -1, 30);
+    w->pair = tls_fixture_keypair(w, "own", EVP_EC_gen("P-256"), -1, 30);
     for (unsigned i = 0; i < MK_TLS_TICKET_KEYS; i++)
         memset(&w->tickets.keys[i], (int)i + 1, sizeof w->tickets.keys[i]);
     w->tickets.newest = 5;
     w->rules = (struct mk_tls_server_settings){
         .pairs = &w->pair, .n_pairs = 1, .oldest = 12, .h2 = true, .tickets = &w->tickets};
-    w->domain = (struct mk_tls_domain){.choose = world_choose, .ctx = w};
+    w->domain = (struct mk_tls_domain){.choose = tls_fixture_choose, .ctx = w};
     w->clients = SSL_CTX_new(TLS_client_method());
     w->fd = -1;
     w->s.fd = -1;
@@ -113,13 +114,13 @@ static inline void world_init(struct world *w)
     SSL_CTX_set_session_cache_mode(w->clients, SSL_SESS_CACHE_CLIENT);
 }
 
-static inline void world_load(struct world *w)
+static inline void tls_fixture_load(struct tls_fixture *w)
 {
     if (mk_tls_context_new(&w->rules, &w->context, &w->problem))
         fail_msg("%s: %s", w->problem.file ? w->problem.file : "", w->problem.text);
 }
 
-static inline void world_hang_up(struct world *w)
+static inline void tls_fixture_close(struct tls_fixture *w)
 {
     if (w->s.tls)
         w->s.ops->close(&w->s);
@@ -128,20 +129,20 @@ static inline void world_hang_up(struct world *w)
     mk_fd_close(&w->fd);
 }
 
-static inline void world_fini(struct world *w)
+static inline void tls_fixture_fini(struct tls_fixture *w)
 {
-    world_hang_up(w);
+    tls_fixture_close(w);
     mk_tls_context_free(w->context);
     SSL_CTX_free(w->clients);
     folder_fini(&w->folder);
 }
 
-HARNESS_FIXTURE(world, struct world);
+HARNESS_FIXTURE(tls_fixture, struct tls_fixture);
 
 /* ---- Connection ---- */
 
 /* Returns 0, or the error if there is no stream. */
-static inline mk_err world_dial(struct world *w, mk_str early)
+static inline mk_err tls_fixture_accept(struct tls_fixture *w, mk_str early)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
@@ -152,7 +153,7 @@ static inline mk_err world_dial(struct world *w, mk_str early)
     return e;
 }
 
-static inline void world_set_client(struct world *w)
+static inline void tls_fixture_set_client(struct tls_fixture *w)
 {
     w->client = SSL_new(w->clients);
     SSL_set_fd(w->client, w->fd);
@@ -161,7 +162,7 @@ static inline void world_set_client(struct world *w)
 }
 
 /* Runs the handshake until both sides are done or the server has failed. */
-static inline mk_err world_agree(struct world *w, const char **why)
+static inline mk_err tls_fixture_handshake(struct tls_fixture *w, const char **why)
 {
     mk_err e = -EAGAIN;
     bool done = false;
@@ -177,17 +178,17 @@ static inline mk_err world_agree(struct world *w, const char **why)
     return done ? e : -EAGAIN;
 }
 
-static inline void world_connect(struct world *w)
+static inline void tls_fixture_connect(struct tls_fixture *w)
 {
     const char *why = "";
-    assert_int_equal(world_dial(w, mk_str_of(NULL, 0)), 0);
-    world_set_client(w);
-    mk_err e = world_agree(w, &why);
+    assert_int_equal(tls_fixture_accept(w, mk_str_of(NULL, 0)), 0);
+    tls_fixture_set_client(w);
+    mk_err e = tls_fixture_handshake(w, &why);
     if (e)
         fail_msg("%d: %s", e, why);
 }
 
-static inline ssize_t world_hear(struct world *w, char *room, size_t cap)
+static inline ssize_t tls_fixture_read(struct tls_fixture *w, char *room, size_t cap)
 {
     w->s.dry = false; /* an event has arrived */
     return w->s.ops->read(&w->s, room, cap);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fake worker for src/upstream: its loop is real, its clock can be moved, messages to other workers are
  * counted, and offloaded work runs when the test calls for it. */
-#ifndef UNIT_UPSTREAM_WORLD_H
-#define UNIT_UPSTREAM_WORLD_H
+#ifndef MK_UNIT_UPSTREAM_FAKE_WORKER_H
+#define MK_UNIT_UPSTREAM_FAKE_WORKER_H
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -165,23 +165,23 @@ uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
 }
 
 /* Published statistics of a backend, summed across all workers. */
-struct shown {
+struct backend_stats {
     uint64_t open, idle, waiting, requests, failures, checks, checks_failed, state, latency_us;
 };
 
-static inline struct shown shown_in(const struct mk_upstream_stats *s, unsigned slot)
+static inline struct backend_stats sum_stats(const struct mk_upstream_stats *s, unsigned slot)
 {
     uint32_t series = mk_upstream_stats_health(s, slot)->series;
 #define SUM(cell) mk_stat_sum(s->registry, series, cell)
-    return (struct shown){.open = SUM(MK_UPSTREAM_STATS_BUSY) + SUM(MK_UPSTREAM_STATS_IDLE),
-                          .idle = SUM(MK_UPSTREAM_STATS_IDLE),
-                          .waiting = SUM(MK_UPSTREAM_STATS_WAITING),
-                          .requests = SUM(MK_UPSTREAM_STATS_REQUESTS),
-                          .failures = SUM(MK_UPSTREAM_STATS_FAILURES),
-                          .checks = SUM(MK_UPSTREAM_STATS_CHECKS),
-                          .checks_failed = SUM(MK_UPSTREAM_STATS_CHECKS_FAILED),
-                          .state = SUM(MK_UPSTREAM_STATS_STATE),
-                          .latency_us = SUM(MK_UPSTREAM_STATS_LATENCY)};
+    return (struct backend_stats){.open = SUM(MK_UPSTREAM_STATS_BUSY) + SUM(MK_UPSTREAM_STATS_IDLE),
+                                  .idle = SUM(MK_UPSTREAM_STATS_IDLE),
+                                  .waiting = SUM(MK_UPSTREAM_STATS_WAITING),
+                                  .requests = SUM(MK_UPSTREAM_STATS_REQUESTS),
+                                  .failures = SUM(MK_UPSTREAM_STATS_FAILURES),
+                                  .checks = SUM(MK_UPSTREAM_STATS_CHECKS),
+                                  .checks_failed = SUM(MK_UPSTREAM_STATS_CHECKS_FAILED),
+                                  .state = SUM(MK_UPSTREAM_STATS_STATE),
+                                  .latency_us = SUM(MK_UPSTREAM_STATS_LATENCY)};
 #undef SUM
 }
 

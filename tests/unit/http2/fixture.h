@@ -1,114 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* talk.h with an HTTP/2 client. Its frames are collected until h2talk_on(). */
-#ifndef MK_UNIT_HTTP2_H2TALK_H
-#define MK_UNIT_HTTP2_H2TALK_H
+/* connection/fixture.h with an HTTP/2 client. Its frames are collected until h2_conn_run(). */
+#ifndef MK_UNIT_HTTP2_FIXTURE_H
+#define MK_UNIT_HTTP2_FIXTURE_H
 
 #include "http2/h2.h"
 #include "http2/h2_stream.h"
-#include "unit/connection/talk.h"
+#include "unit/connection/fixture.h"
 #include "unit/h2client.h"
 #include "unit/harness.h"
 
 extern const struct mk_http2_module mk_http2_module;
 
-enum { H2TALK_PATIENCE = 100, H2TALK_STREAMS = 10, H2TALK_UNREAD = 2 * 1024 * 1024 };
+enum { H2_CONN_PATIENCE = 100, H2_CONN_STREAMS = 10, H2_CONN_UNREAD = 2 * 1024 * 1024 };
 
-struct h2talk {
-    struct talk talk;
+struct h2_conn {
+    struct conn_fixture conn;
     struct h2_client client;
     struct mk_buf say;
 };
 
-static inline void h2talk_init(struct h2talk *h)
+static inline void h2_conn_init(struct h2_conn *h)
 {
-    talk_init(&h->talk);
-    h->talk.limits.h2 = (struct mk_h2_limits){
-        .on = true, .streams_max = H2TALK_STREAMS, .unread_max = H2TALK_UNREAD, .patience = H2TALK_PATIENCE};
-    mk_conn_manager_set_http2(&h->talk.service, &mk_http2_module);
-    h->talk.site.host.pack_head = mk_http2_module.pack_head;
+    conn_init(&h->conn);
+    h->conn.limits.h2 = (struct mk_h2_limits){.on = true,
+                                              .streams_max = H2_CONN_STREAMS,
+                                              .unread_max = H2_CONN_UNREAD,
+                                              .patience = H2_CONN_PATIENCE};
+    mk_conn_manager_set_http2(&h->conn.service, &mk_http2_module);
+    h->conn.site.host.pack_head = mk_http2_module.pack_head;
     h->say = mk_buf_growing(1 << 26);
 }
 
-static inline void h2talk_fini(struct h2talk *h)
+static inline void h2_conn_fini(struct h2_conn *h)
 {
     h2_fini(&h->client);
     mk_buf_free(&h->say);
-    talk_fini(&h->talk);
+    conn_fini(&h->conn);
 }
 
-HARNESS_FIXTURE(h2talk, struct h2talk);
+HARNESS_FIXTURE(h2_conn, struct h2_conn);
 
 /* Validates the received frames. */
-static inline void h2talk_hear(struct h2talk *h)
+static inline void h2_conn_receive(struct h2_conn *h)
 {
-    struct talk *t = &h->talk;
-    t->read += h2_hear(&h->client, talk_heard(t));
+    struct conn_fixture *t = &h->conn;
+    t->read += h2_hear(&h->client, conn_received(t));
     if (h->client.why)
         fail_msg("on stream %u: %s", h->client.where, h->client.why);
 }
 
 /* Sends the collected frames; the server does not read them yet. */
-static inline void h2talk_send(struct h2talk *h)
+static inline void h2_conn_send(struct h2_conn *h)
 {
-    talk_say_bytes(&h->talk, mk_buf_str(&h->say));
+    conn_send_bytes(&h->conn, mk_buf_str(&h->say));
     mk_buf_clear(&h->say);
 }
 
 /* Sends all collected frames, in one piece if they fit, and runs both sides until nothing more happens. */
-static inline void h2talk_on(struct h2talk *h)
+static inline void h2_conn_run(struct h2_conn *h)
 {
-    struct talk *t = &h->talk;
+    struct conn_fixture *t = &h->conn;
     mk_str left = mk_buf_str(&h->say);
     while (left.len && !t->ended && !t->reset) {
         ssize_t n = send(t->fd, left.p, left.len, MSG_DONTWAIT | MSG_NOSIGNAL);
         left = mk_str_skip(left, n > 0 ? (size_t)n : 0);
         if (left.len)
-            talk_on(t);
+            conn_run(t);
     }
     mk_buf_clear(&h->say);
-    talk_on(t);
-    h2talk_hear(h);
+    conn_run(t);
+    h2_conn_receive(h);
 }
 
-static inline void h2talk_pass(struct h2talk *h, unsigned ms)
+static inline void h2_conn_run_for(struct h2_conn *h, unsigned ms)
 {
-    talk_pass(&h->talk, ms);
-    h2talk_hear(h);
+    conn_run_for(&h->conn, ms);
+    h2_conn_receive(h);
 }
 
 /* Opens a new connection and exchanges SETTINGS. */
-static inline void h2talk_open(struct h2talk *h)
+static inline void h2_conn_open(struct h2_conn *h)
 {
     h2_fini(&h->client);
     h2_init(&h->client);
     mk_buf_clear(&h->say);
-    talk_open(&h->talk, "");
+    conn_open(&h->conn, "");
     h2_say_hello(&h->client, &h->say);
-    h2talk_on(h);
-    talk_expect_state(&h->talk, MK_CONN_HTTP2);
+    h2_conn_run(h);
+    conn_expect_state(&h->conn, MK_CONN_HTTP2);
     assert_int_equal(h->client.n_settings, 1);
     assert_int_equal(h->client.n_pending, 0);
 }
 
-static inline struct h2_stream *h2talk_get(struct h2talk *h, uint32_t id, const char *target)
+static inline struct h2_stream *h2_conn_get(struct h2_conn *h, uint32_t id, const char *target)
 {
     return h2_get(&h->client, &h->say, id, target);
 }
 
-static inline struct h2_stream *h2talk_post(struct h2talk *h, uint32_t id, const char *target,
-                                            const char *fields)
+static inline struct h2_stream *h2_conn_post(struct h2_conn *h, uint32_t id, const char *target,
+                                             const char *fields)
 {
     return h2_ask(&h->client, &h->say, id, "POST", target, false, fields);
 }
 
-static inline void h2talk_data(struct h2talk *h, uint32_t id, const char *text, bool ends)
+static inline void h2_conn_data(struct h2_conn *h, uint32_t id, const char *text, bool ends)
 {
     h2_say_data(&h->client, &h->say, id, mk_str_from_c(text), ends);
 }
 
 /* Uploads n bytes of 'x' within the flow-control windows while the server runs. Returns false if they did
  * not all fit. */
-static inline bool h2talk_upload(struct h2talk *h, uint32_t id, size_t n, bool ends)
+static inline bool h2_conn_upload(struct h2_conn *h, uint32_t id, size_t n, bool ends)
 {
     static char piece[MK_H2_FRAME_MAX];
     memset(piece, 'x', sizeof piece);
@@ -116,31 +118,31 @@ static inline bool h2talk_upload(struct h2talk *h, uint32_t id, size_t n, bool e
         struct h2_stream *s = h2_find(&h->client, id);
         int64_t window = s->upload < h->client.upload ? s->upload : h->client.upload;
         size_t part = mk_min(n, sizeof piece);
-        if (s->reset || h->talk.ended || h->talk.reset || h->client.error || (window <= 0 && n))
+        if (s->reset || h->conn.ended || h->conn.reset || h->client.error || (window <= 0 && n))
             return false;
         part = (int64_t)part > window ? (size_t)window : part;
         n -= part;
         h2_say_data(&h->client, &h->say, id, mk_str_of(piece, part), ends && !n);
-        h2talk_on(h);
+        h2_conn_run(h);
         if (!n)
             return true;
     }
 }
 
 /* Routes all requests to this handler. */
-static inline void h2talk_route(struct h2talk *h, const struct mk_handler *handler)
+static inline void h2_conn_route(struct h2_conn *h, const struct mk_handler *handler)
 {
     static struct mk_route route;
     route =
         (struct mk_route){.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .handler = handler};
-    h->talk.site.host.routes = &route;
-    h->talk.site.host.n_routes = 1;
+    h->conn.site.host.routes = &route;
+    h->conn.site.host.n_routes = 1;
 }
 
 /* ---- Expectations ---- */
 
 /* Expects a complete response. NULL content: any. */
-static inline void h2talk_expect(struct h2talk *h, uint32_t id, unsigned status, const char *content)
+static inline void h2_conn_expect(struct h2_conn *h, uint32_t id, unsigned status, const char *content)
 {
     struct h2_stream *s = h2_find(&h->client, id);
     if (!s || !s->ended || s->status != status)
@@ -150,7 +152,7 @@ static inline void h2talk_expect(struct h2talk *h, uint32_t id, unsigned status,
         assert_str(mk_buf_str(&s->content), content);
 }
 
-static inline void h2talk_expect_reset(struct h2talk *h, uint32_t id, enum mk_h2_error error)
+static inline void h2_conn_expect_reset(struct h2_conn *h, uint32_t id, enum mk_h2_error error)
 {
     struct h2_stream *s = h2_find(&h->client, id);
     if (!s->reset || s->error != error)
@@ -159,7 +161,7 @@ static inline void h2talk_expect_reset(struct h2talk *h, uint32_t id, enum mk_h2
 }
 
 /* Expects a stream without a response or a reset. */
-static inline void h2talk_expect_open(struct h2talk *h, uint32_t id)
+static inline void h2_conn_expect_open(struct h2_conn *h, uint32_t id)
 {
     struct h2_stream *s = h2_find(&h->client, id);
     if (s->ended || s->reset)
@@ -167,35 +169,35 @@ static inline void h2talk_expect_open(struct h2talk *h, uint32_t id)
 }
 
 /* Expects that the connection was closed with this error and that the reason was counted. */
-static inline void h2talk_expect_failed(struct h2talk *h, enum mk_h2_error error, enum mk_h2_reason why)
+static inline void h2_conn_expect_failed(struct h2_conn *h, enum mk_h2_error error, enum mk_h2_reason why)
 {
     if (!h->client.n_goaways || h->client.error != error)
         fail_msg("no GOAWAY for %d: %u of them, the last for %d", error, h->client.n_goaways,
                  (int)h->client.error);
-    assert_true(h->talk.ended || h->talk.reset);
+    assert_true(h->conn.ended || h->conn.reset);
     for (unsigned i = 0; i < MK_H2_REASONS; i++)
-        if (h->talk.counters.h2_ended[i] != (i == why))
+        if (h->conn.counters.h2_ended[i] != (i == why))
             fail_msg("%s was counted %u times", mk_counters_h2_reason_names[i],
-                     (unsigned)h->talk.counters.h2_ended[i]);
+                     (unsigned)h->conn.counters.h2_ended[i]);
 }
 
 /* Expects an open connection without streams. */
-static inline void h2talk_expect_idle(struct h2talk *h)
+static inline void h2_conn_expect_idle(struct h2_conn *h)
 {
-    talk_expect_state(&h->talk, MK_CONN_HTTP2);
-    assert_false(h->talk.ended || h->talk.reset);
-    assert_int_equal(h->talk.conn->h2->n_streams, 0);
+    conn_expect_state(&h->conn, MK_CONN_HTTP2);
+    assert_false(h->conn.ended || h->conn.reset);
+    assert_int_equal(h->conn.conn->h2->n_streams, 0);
     assert_int_equal(h->client.n_goaways, 0);
-    assert_true(mk_send_queue_is_empty(&h->talk.conn->out));
+    assert_true(mk_send_queue_is_empty(&h->conn.conn->out));
 }
 
-static inline void h2talk_expect_records(struct h2talk *h, unsigned n, unsigned status,
-                                         enum mk_outcome ending)
+static inline void h2_conn_expect_records(struct h2_conn *h, unsigned n, unsigned status,
+                                          enum mk_outcome ending)
 {
-    assert_int_equal(h->talk.n_records, n);
-    assert_int_equal(h->talk.statuses[n - 1], status);
-    if (h->talk.endings[n - 1] != ending)
-        fail_msg("it ended as %s", mk_outcome_name(h->talk.endings[n - 1]));
+    assert_int_equal(h->conn.n_records, n);
+    assert_int_equal(h->conn.statuses[n - 1], status);
+    if (h->conn.endings[n - 1] != ending)
+        fail_msg("it ended as %s", mk_outcome_name(h->conn.endings[n - 1]));
 }
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A site whose hooks and handlers record their calls, for tests of the dispatcher. */
-#ifndef MK_UNIT_WEB_DISPATCH_ACTORS_H
-#define MK_UNIT_WEB_DISPATCH_ACTORS_H
+#ifndef MK_UNIT_WEB_DISPATCH_FIXTURE_H
+#define MK_UNIT_WEB_DISPATCH_FIXTURE_H
 
 #include "web/dispatch.h"
 
-#include "unit/death.h"
+#include "unit/child.h"
 #include "unit/fixtures.h"
 #include "unit/site.h"
 #include "unit/test.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream without a socket: it supplies the given bytes, accepts as much output as the test allows, and
  * records it. Independent of cmocka: fuzz targets also use it. */
-#ifndef MK_UNIT_STREAM_H
-#define MK_UNIT_STREAM_H
+#ifndef MK_UNIT_FAKE_STREAM_H
+#define MK_UNIT_FAKE_STREAM_H
 
 #include <unistd.h>
 

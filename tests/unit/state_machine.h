@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the invariants of a state machine (monkey/sm.h) and its transitions. */
-#ifndef MK_UNIT_MACHINE_H
-#define MK_UNIT_MACHINE_H
+#ifndef MK_UNIT_STATE_MACHINE_H
+#define MK_UNIT_STATE_MACHINE_H
 
 #include <monkey/sm.h>
 #include <stdio.h>
 
 #include "unit/test.h"
 
-static inline void machine_expect_reachable(const struct mk_sm_machine *m)
+static inline void sm_expect_reachable(const struct mk_sm_machine *m)
 {
     unsigned seen = 1, before = 0;
     while (seen != before) {
@@ -21,7 +21,7 @@ static inline void machine_expect_reachable(const struct mk_sm_machine *m)
 
 /* `moves` has a line for each state, in order: "idle: head, dead\n". Every state must be reachable from the
  * first. */
-static inline void machine_expect(const struct mk_sm_machine *m, const char *moves)
+static inline void sm_expect(const struct mk_sm_machine *m, const char *moves)
 {
     char found[2048] = "";
     size_t n = 0;
@@ -42,7 +42,7 @@ static inline void machine_expect(const struct mk_sm_machine *m, const char *mov
     }
     assert_true(n < sizeof found);
     assert_string_equal(found, moves);
-    machine_expect_reachable(m);
+    sm_expect_reachable(m);
 }
 
 #endif

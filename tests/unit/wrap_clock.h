@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces the clock of the loop: each read advances it by a millisecond. Timeouts then end after the same
- * number of iterations on every machine, however busy it is. CMake wraps the function in tests that include
- * this header. */
-#ifndef MK_TESTS_UNIT_TICKS_H
-#define MK_TESTS_UNIT_TICKS_H
+ * number of iterations on every machine, however busy it is. */
+#ifndef MK_UNIT_WRAP_CLOCK_H
+#define MK_UNIT_WRAP_CLOCK_H
 
 #include <stdint.h>
 
