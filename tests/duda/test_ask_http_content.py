@@ -10,7 +10,7 @@ import pytest
 import prometheus
 import services
 from backend import Backend, echo, read_fields, response
-from http_asks import start
+from http_client_service import start
 from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")

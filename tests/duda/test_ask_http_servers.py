@@ -11,7 +11,7 @@ import pytest
 import services
 from backend import Backend, read_fields, read_request, response
 from certificates import make_authority
-from http_asks import start
+from http_client_service import start
 
 pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
 

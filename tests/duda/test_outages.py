@@ -17,7 +17,7 @@ import postgres_server
 import redis_server
 import services
 from proc import wait_until
-from writers import Writers
+from numbered_writers import Writers
 
 pytestmark = pytest.mark.processes("an embedded server has no worker processes")
 

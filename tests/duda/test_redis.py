@@ -16,7 +16,7 @@ import redis_server
 import services
 from backend import Backend
 from proc import sleeps, stop_idle, wait_until
-from redis_asks import SOURCE, ask
+from redis_client_service import SOURCE, ask
 from relay import Relay
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,

@@ -12,9 +12,9 @@ import jobs_works
 import prometheus
 import redis_server
 import services
-import shared_things
+import shared_state_service
 from proc import wait_until
-from redis_asks import SOURCE, ask
+from redis_client_service import SOURCE, ask
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
                                 reason="the package is not in this build, or there is no redis-server")
@@ -258,7 +258,7 @@ def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, how):
     """Locks, sessions, values and limits survive on the replica, and all jobs run."""
-    things = shared_things.Things(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
+    things = shared_state_service.Things(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
     try:
         things.begin()
         victim = next(s for s in cluster.masters() if s.ask("EXISTS", "!duda:l:things:lock0") == b":1\r\n")
@@ -279,7 +279,7 @@ def test_unreplicated_writes_are_reported(monkey, site):
     pair = redis_server.Pair()
     master, replica = pair.servers
     try:
-        things = shared_things.Things(monkey, site, f"[REDIS]\n    Server {master.host}:{master.port}\n    Timeout 300ms\n")
+        things = shared_state_service.Things(monkey, site, f"[REDIS]\n    Server {master.host}:{master.port}\n    Timeout 300ms\n")
         wait_until(lambda: things.ask("/put/value").text == "0", "the master knows its replica")
         assert [things.ask(target).text for target in ("/try/lock", "/limit/few", "/push/first")] == ["0"] * 3
         replica.freeze()
@@ -296,7 +296,7 @@ def test_unreplicated_writes_are_reported(monkey, site):
 
 def test_sentinel_failover_keeps_shared_state(monkey, site):
     watched = redis_server.Watched()
-    things = shared_things.Things(monkey, site, sections("    Sentinel shop\n", watched.sentinels, timeout="1s"))
+    things = shared_state_service.Things(monkey, site, sections("    Sentinel shop\n", watched.sentinels, timeout="1s"))
     old, new = watched.servers
     try:
         things.begin()

@@ -25,8 +25,8 @@ import postgres_server
 import redis_server
 import services
 from proc import wait_until
-from redis_asks import SOURCE
-from writers import Writers
+from redis_client_service import SOURCE
+from numbered_writers import Writers
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,

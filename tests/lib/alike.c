@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alike CERTIFICATE KEY FILE: every kind of response of a handler, on one port without TLS and one with it,
- * in two threads. test_alike.py requests all of them over each protocol. */
+ * in two threads. test_response_kinds.py requests all of them over each protocol. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from backend import Backend
-from behind import ROUTES, Slow, asking, group
+from upstream_group import ROUTES, Slow, asking, group
 from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 from proc import wait_until
 from shells import UNSAFE, monkey_shell, place, spread, start, terminal, with_own_run

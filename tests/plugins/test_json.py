@@ -9,7 +9,7 @@ import re
 import pytest
 
 import services
-from behind import ROUTES, group
+from upstream_group import ROUTES, group
 from metering import KEYS
 from shells import place, start
 

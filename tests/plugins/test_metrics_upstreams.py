@@ -8,7 +8,7 @@ import pytest
 
 import browser
 from backend import Backend
-from behind import ROUTES, Slow, asking, group
+from upstream_group import ROUTES, Slow, asking, group
 from metering import starter, status
 from monkey import ROOT
 from proc import wait_until

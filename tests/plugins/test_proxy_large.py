@@ -8,10 +8,10 @@ import struct
 import pytest
 
 from backend import Backend, response
-from behind import group
+from upstream_group import group
 from client import Closed
-from numbered import content
-from numbering import Clients, NumberedServer
+from numbered_backend import content
+from numbered_clients import Clients, NumberedServer
 from proc import RELEASE, memory_kb, wait_until
 
 LARGE = (70_000, 300_000, 1_500_000)

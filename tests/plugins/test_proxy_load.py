@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from backend import Backend
-from behind import Slow, asking, group
-from numbered import FAULTS
-from numbering import SIZES, Clients, NumberedServer
+from upstream_group import Slow, asking, group
+from numbered_backend import FAULTS
+from numbered_clients import SIZES, Clients, NumberedServer
 from proc import wait_until
 from prometheus import parse
 

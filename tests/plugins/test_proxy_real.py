@@ -14,7 +14,7 @@ from websockets.sync.client import connect as websocket
 import browser
 from client import Closed
 from monkey import PROTOCOLS
-from real_parts import NODE, Parts
+from real_backends import NODE, Parts
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 node = pytest.mark.skipif(not NODE, reason="there is no Node.js")

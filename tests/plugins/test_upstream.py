@@ -11,7 +11,7 @@ import time
 import pytest
 
 from backend import Backend, response
-from behind import Slow, asking, group
+from upstream_group import Slow, asking, group
 from metering import status
 from proc import sleeps, wait_until
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from backend import Backend, response
-from behind import group
+from upstream_group import group
 from metering import status
 from proc import wait_until
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from backend import Backend
-from behind import group
+from upstream_group import group
 from load import Load
 from monkey import PROGRAM
 from proc import children, name, wait_until

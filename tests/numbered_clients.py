@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that number their requests and record each result: see numbered.py for the server that echoes the numbers.
+"""Clients that number their requests and record each result: see numbered_backend.py for the server that echoes the numbers.
 
     with NumberedServer(folder) as back, Clients(server) as clients:
         clients.more(20)
@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-import numbered
+import numbered_backend
 from client import BadReply, Closed
 from monkey import SECONDS
 from proc import wait_until
@@ -51,7 +51,7 @@ class NumberedServer:
     def start(self):
         if self._at.startswith("unix:") and os.path.exists(self._at[5:]):
             os.unlink(self._at[5:])
-        self.process = subprocess.Popen([sys.executable, "-I", "-S", numbered.__file__, str(self._record), self._at],
+        self.process = subprocess.Popen([sys.executable, "-I", "-S", numbered_backend.__file__, str(self._record), self._at],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         where = self.process.stdout.readline().strip()
         assert where, "the server did not start"
@@ -122,7 +122,7 @@ class Asker:
 
     def send(self, number, method="GET", upload=0, streamed=False, size=100, how="length", fault=None):
         fields = [("X-Number", str(number)), ("X-Size", str(size)), ("X-How", how)] + [("X-Fault", fault)] * bool(fault)
-        body = numbered.content(number, upload)
+        body = numbered_backend.content(number, upload)
         if not streamed:
             return self.client.ask("/", method, fields, body)
         self.client.ask("/", method, fields, streamed=True)
@@ -133,7 +133,7 @@ class Asker:
     def judge(self, number, reply, size, how):
         if reply.status != 200:
             return reply.status
-        whole = numbered.content(number, size)
+        whole = numbered_backend.content(number, size)
         if how == "close" and len(reply.body) < size and whole.startswith(reply.body):
             return "cut"  # without a length, neither Monkey nor this client can detect truncation
         right = reply["X-Number"] == str(number) and reply.body == whole

@@ -18,7 +18,7 @@ import random
 import threading
 import time
 
-import numbered
+import numbered_backend
 from client import Closed
 from monkey import SECONDS
 from proc import wait_until
@@ -64,7 +64,7 @@ class Writer:
         self.all.over.wait(0.005)
 
     def write(self, number):
-        reply = self.ask("PUT", number, numbered.content(number, self.all.size))
+        reply = self.ask("PUT", number, numbered_backend.content(number, self.all.size))
         if reply and reply.status == 204:
             self.acknowledged.append(number)
             self.all.times.append(time.monotonic())
@@ -77,7 +77,7 @@ class Writer:
         reply = self.ask("GET", number)
         if reply is None:
             return
-        if reply.status == 200 and number % STRIDE < NEVER and reply.body == numbered.content(number, self.all.size):
+        if reply.status == 200 and number % STRIDE < NEVER and reply.body == numbered_backend.content(number, self.all.size):
             return
         if reply.status == 404 and not (is_acknowledged and self.all.lasts):
             return

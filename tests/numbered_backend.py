@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backend that echoes the number of each request, and fails in the phase that a request names.
 
-As a separate program (python -S numbered.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; its clients are in
-numbering.py. Request headers:
+As a separate program (python -S numbered_backend.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; its clients are in
+numbered_clients.py. Request headers:
 
     X-Number   the number, echoed in a header; all bodies are generated from it
     X-Size     size of the response body
