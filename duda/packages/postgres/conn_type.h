@@ -58,12 +58,12 @@ struct postgres_query {
     char error_text[300];
 };
 
-/* Who may use a connection. These states change through conn_use.h. */
+/* The handlers that may use a connection. These states change through conn_use.h. */
 enum postgres_conn_use {
     POSTGRES_CONN_SHARED,        /* all handlers, while it is up */
     POSTGRES_CONN_RESERVED,      /* a transaction or a COPY of one handler */
     POSTGRES_CONN_RESERVED_LAST, /* the same handler, and no other one in this session */
-    POSTGRES_CONN_RETIRED,       /* nobody: it closes after its last statement */
+    POSTGRES_CONN_RETIRED,       /* none: it closes after its last statement */
 };
 
 /* Small packets are held back with TCP_CORK until the flush. */
