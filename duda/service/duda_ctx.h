@@ -109,7 +109,7 @@ struct duda_ctx_ref {
 
 struct duda_ctx {
     struct mk_request *request;   /* NULL: a background task (duda/task.h), or the handler was terminated */
-    struct mk_response *response; /* NULL if `request` is */
+    struct mk_response *response; /* NULL if `request` is NULL */
     struct duda_worker_ctx *worker_ctx;
     const struct duda_route_entry *line;
     const struct duda_service_ref *owner; /* the service; NULL: a package */

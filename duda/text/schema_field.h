@@ -27,7 +27,7 @@ bool duda_schema_field_is_present(const struct duda_schema_field *m, const void 
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
 /* The value of one list element, or of the field itself if it is not a list. */
 struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at);
-/* Writes an integer field that is present and not a list. Same output as for its value, but cheaper. */
+/* Writes an integer field that is present and not a list. The output is that of its value, at less cost. */
 void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
                                      const void *base);
 /* The index of the field with that name, or MK_STR_NONE. */

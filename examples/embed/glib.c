@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server in the main loop of GLib, which GTK programs use, too. */
+/* The server in the main loop of GLib, which is also that of GTK programs. */
 #include <glib-unix.h>
 #include <glib.h>
 #include <monkey/server.h>

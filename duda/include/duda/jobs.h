@@ -37,9 +37,9 @@ enum {
 /** A job, as its handler sees it. Strings live until the handler returns. */
 struct duda_job {
     mk_str id;           /**< like all strings here, NUL-terminated */
-    mk_str payload;      /**< payload; of a scheduled job, its schedule */
+    mk_str payload;      /**< payload; for a scheduled job, the schedule */
     unsigned attempt;    /**< attempt number, from 1 */
-    int64_t enqueued_ms; /**< when it was enqueued, in ms since 1970 */
+    int64_t enqueued_ms; /**< time at which it was enqueued, in ms since 1970 */
     mk_str last_error;   /**< error message of the last attempt; absent: none */
 };
 

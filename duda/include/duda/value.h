@@ -27,8 +27,8 @@ enum duda_value_kind {
 struct duda_entry;
 
 /**
- * A value: passed by value, and owns nothing. The data that it points to must live as long as the value is
- * used.
+ * A value, which is passed by value and owns nothing. The data that it points to must live as long as the
+ * value is used.
  *
  *     const struct duda_entry page[] = {
  *         {"title", duda_value_cstr("People")},

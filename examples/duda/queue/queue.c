@@ -11,8 +11,8 @@ enum { SHOWN_MAX = 50, TEXT_MAX_LEN = 200 };
 
 /* ---- Jobs ---- */
 
-/* Simulates the handling of an order. Delivery is at least once, so each done job is recorded under its ID: a
- * counter would count a repeated run twice. */
+/* Simulates the handling of an order. Delivery is at least once, so each finished job is recorded under its
+ * ID: a counter would count a repeated run twice. */
 static int handle_order(struct duda_ctx *d, const struct duda_job *job)
 {
     int e = duda_sleep(d, 50);
