@@ -48,13 +48,13 @@ static bool has_no_undefined_symbols(const char *object)
 {
     char path[PATH_MAX];
     void *handle = realpath(object, path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    const char *problem = handle ? NULL : dlerror();
+    const char *error = handle ? NULL : dlerror();
     if (handle)
         dlclose(handle);
-    if (!problem || !strstr(problem, "undefined symbol"))
+    if (!error || !strstr(error, "undefined symbol"))
         return true;
     (void)unlink(path);
-    return dev_print_error(false, "build", NULL, problem);
+    return dev_print_error(false, "build", NULL, error);
 }
 
 static int build_object(const struct dev_paths *paths, struct dev_source *source, const char *output)
@@ -70,7 +70,7 @@ static int build_object(const struct dev_paths *paths, struct dev_source *source
     if (!can_write_output(output))
         return dev_print_error(DEV_EXIT_FAILED, "build", output, strerror(errno));
     dev_compile(&how, source, &made);
-    dev_print_text(stderr, mk_buf_str(&made.said));
+    dev_print_text(stderr, mk_buf_str(&made.messages));
     bool ok = made.ok && has_no_undefined_symbols(output);
     if (ok)
         print_load_hint(output, source->name);
@@ -79,19 +79,19 @@ static int build_object(const struct dev_paths *paths, struct dev_source *source
     return code;
 }
 
-static int run(int argc, char **argv)
+static int command_main(int argc, char **argv)
 {
     const char *output = NULL;
     const struct dev_option options[] = {{'o', "output", &output, NULL}};
-    struct dev_options order = {
-        .usage = usage, .help = help, .options = options, .n_options = 1, .words_min = 1, .words_max = 1};
+    struct dev_options opts = {
+        .usage = usage, .help = help, .options = options, .n_options = 1, .args_min = 1, .args_max = 1};
     struct dev_paths paths;
     struct dev_source source;
     int code;
-    if (!dev_options_parse(&order, argc, argv, &code))
+    if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
-    if (!dev_source_load(&source, order.words[0]))
-        return dev_print_error(DEV_EXIT_FAILED, "build", order.words[0], strerror(errno));
+    if (!dev_source_load(&source, opts.args[0]))
+        return dev_print_error(DEV_EXIT_FAILED, "build", opts.args[0], strerror(errno));
     code = dev_paths_find(&paths) ? build_object(&paths, &source, output) : DEV_EXIT_FAILED;
     dev_source_free(&source);
     return code;
@@ -101,5 +101,5 @@ const struct mk_command dev_command_build = {
     .name = "build",
     .args = "SOURCE.c",
     .help = "Compile a service into an object that a configuration can load.",
-    .run = run,
+    .run = command_main,
 };

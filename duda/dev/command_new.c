@@ -122,18 +122,18 @@ static bool is_valid_service_name(const char *s)
     return n > 0 && n < DEV_NAME_MAX && !s[n] && (s[0] < '0' || s[0] > '9');
 }
 
-static int run(int argc, char **argv)
+static int command_main(int argc, char **argv)
 {
-    struct dev_options order = {.usage = "usage: monkey new NAME\n",
-                                .help = "Makes the folder NAME with a service, its tests, a Makefile and a "
-                                        "configuration.\n\n  -h, --help  this text\n",
-                                .words_min = 1,
-                                .words_max = 1};
+    struct dev_options opts = {.usage = "usage: monkey new NAME\n",
+                               .help = "Makes the folder NAME with a service, its tests, a Makefile and a "
+                                       "configuration.\n\n  -h, --help  this text\n",
+                               .args_min = 1,
+                               .args_max = 1};
     char html[PATH_MAX];
     int code;
-    if (!dev_options_parse(&order, argc, argv, &code))
+    if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
-    const char *name = order.words[0];
+    const char *name = opts.args[0];
     if (!is_valid_service_name(name))
         return dev_print_error(DEV_EXIT_USAGE, "new", name,
                                "a name consists of small letters and digits, a letter first");
@@ -152,5 +152,5 @@ const struct mk_command dev_command_new = {
     .name = "new",
     .args = "NAME",
     .help = "Make a folder with a service to begin with.",
-    .run = run,
+    .run = command_main,
 };

@@ -43,18 +43,18 @@ static void print_route(const struct dev_route *r, void *ctx)
 
 static int run_routes(int argc, char **argv)
 {
-    struct dev_options order = {
+    struct dev_options opts = {
         .usage = "usage: monkey routes SOURCE.c\n",
         .help = "Lists the routes of a service: method, path, handler, source location and "
                 "summary.\n\n  -h, --help  print this help and exit\n",
-        .words_min = 1,
-        .words_max = 1};
+        .args_min = 1,
+        .args_max = 1};
     struct dev_introspection d;
     struct columns columns = {0};
     int code;
-    if (!dev_options_parse(&order, argc, argv, &code))
+    if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
-    if (!dev_introspect_load(&d, "routes", order.words[0]))
+    if (!dev_introspect_load(&d, "routes", opts.args[0]))
         return DEV_EXIT_FAILED;
     dev_introspect_each_route(&d, measure_columns, &columns);
     dev_introspect_each_route(&d, print_route, &columns);
@@ -117,10 +117,10 @@ static int write_api(struct dev_options *o, const char *command, bool is_page, i
     int code;
     o->options = options;
     o->n_options = MK_LEN(options);
-    o->words_min = o->words_max = 1;
+    o->args_min = o->args_max = 1;
     if (!dev_options_parse(o, argc, argv, &code))
         return code;
-    if (!dev_introspect_load(&d, command, o->words[0]))
+    if (!dev_introspect_load(&d, command, o->args[0]))
         return DEV_EXIT_FAILED;
     dev_openapi_write(&d, &json);
     if (is_page)

@@ -152,10 +152,10 @@ static void check_for_file_changes(struct run *r)
 /* ---- Requests of the front server ---- */
 
 static void write_failure_page(struct run *r, const struct dev_source_unit *one, bool html,
-                               struct mk_buf *answer)
+                               struct mk_buf *response)
 {
-    const struct dev_error_page page = {.out = answer, .html = html};
-    mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
+    const struct dev_error_page page = {.out = response, .html = html};
+    mk_buf_addf(response, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (!one || one->built.ok) {
         dev_error_page_begin(&page, "The service does not start",
                              MK_STR("It was compiled, but the server cannot load it."));
@@ -202,7 +202,7 @@ static bool is_doc_request(const struct dev_source_unit *one, mk_str target)
 }
 
 static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target, int fd,
-                             struct mk_buf *answer)
+                             struct mk_buf *response)
 {
     struct run *r = ctx;
     (void)method;
@@ -215,19 +215,19 @@ static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target,
     if (serves && one && is_doc_request(one, target))
         return !start_doc_process(r, one, fd);
     if (serves)
-        mk_buf_add(answer, MK_STR("go\n"));
+        mk_buf_add(response, MK_STR("go\n"));
     else
-        write_failure_page(r, one, html, answer);
+        write_failure_page(r, one, html, response);
     return true;
 }
 
-static void on_missing_response(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
+static void on_missing_response(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *response)
 {
     struct run *r = ctx;
-    const struct dev_error_page page = {.out = answer, .html = html};
+    const struct dev_error_page page = {.out = response, .html = html};
     struct mk_buf about = mk_buf_growing(DEV_LINE_MAX);
     mk_str words = dev_servers_await_crash_output(&r->servers);
-    mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
+    mk_buf_addf(response, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (r->servers.stderr_reader.has_crashed) {
         dev_symbolize_write_cause(&about, mk_buf_str(&r->servers.stderr_reader.crash));
         mk_buf_addf(&about, " in the handler of %.*s %.*s", MK_STR_ARG(method), MK_STR_ARG(target));
@@ -344,7 +344,7 @@ static void format_host_names(struct mk_buf *out, const char *listen, const char
 
 static bool start_all(struct run *r, const char *path, const char *port, const char *names)
 {
-    char desk[PATH_MAX], listen[128], buf[NAMES_MAX + 1] = "";
+    char ipc_path[PATH_MAX], listen[128], buf[NAMES_MAX + 1] = "";
     struct mk_buf all = mk_buf_fixed(buf, NAMES_MAX);
     bool watches = setup_signalfds(r);
     r->watch = dev_file_watch_open();
@@ -356,8 +356,8 @@ static bool start_all(struct run *r, const char *path, const char *port, const c
         return dev_print_error(false, "run", names, "these names are too long");
     if (r->watch < 0 || !watches || !dev_paths_find(&r->paths) ||
         !dev_source_set_init(&r->source_set, &r->paths, path) || !dev_servers_init(&r->servers, &r->paths) ||
-        !dev_paths_format(desk, "%s/desk", r->servers.folder) ||
-        !dev_ipc_server_open(&r->ipc_server, desk, &ops, r))
+        !dev_paths_format(ipc_path, "%s/ipc", r->servers.folder) ||
+        !dev_ipc_server_open(&r->ipc_server, ipc_path, &ops, r))
         return false;
     r->source_set.extra = r->extra;
     r->ipc_server.state = (uint64_t)time(NULL) * 1000;
@@ -387,20 +387,20 @@ static int serve_until_interrupted(struct run *r, const char *path, const char *
     return code;
 }
 
-static int run(int argc, char **argv)
+static int command_main(int argc, char **argv)
 {
     const char *port = NULL, *names = NULL, *extra = NULL;
     const struct dev_option options[] = {
         {'p', "port", &port, NULL}, {'n', "names", &names, NULL}, {'i', "include", &extra, NULL}};
-    struct dev_options order = {.usage = usage,
-                                .help = help,
-                                .options = options,
-                                .n_options = MK_LEN(options),
-                                .words_min = 1,
-                                .words_max = 1};
+    struct dev_options opts = {.usage = usage,
+                               .help = help,
+                               .options = options,
+                               .n_options = MK_LEN(options),
+                               .args_min = 1,
+                               .args_max = 1};
     char path[PATH_MAX];
     int code;
-    if (!dev_options_parse(&order, argc, argv, &code))
+    if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
     if (extra && !realpath(extra, path))
         return dev_print_error(DEV_EXIT_FAILED, "run", extra, strerror(errno));
@@ -411,7 +411,7 @@ static int run(int argc, char **argv)
     r->ipc_server.fd = r->watch = r->ending = r->children = -1;
     for (size_t i = 0; i < DOCS_MAX; i++)
         r->docs[i] = (struct dev_process){.out = -1, .err = -1};
-    code = serve_until_interrupted(r, order.words[0], port, names);
+    code = serve_until_interrupted(r, opts.args[0], port, names);
     mk_mem_free(r);
     return code;
 }
@@ -420,5 +420,5 @@ const struct mk_command dev_command_run = {
     .name = "run",
     .args = "SOURCE.c|FOLDER",
     .help = "Compile and serve a service, and follow its changes.",
-    .run = run,
+    .run = command_main,
 };

@@ -112,21 +112,21 @@ static bool start_tester(struct test_job *test_job, struct dev_process *c)
 {
     char path[3 * PATH_MAX], root[3 * PATH_MAX] = "";
     struct mk_buf load = mk_buf_fixed(path, sizeof path - 1), html = mk_buf_fixed(root, sizeof root - 1);
-    struct dev_argv words;
+    struct dev_argv args;
     dev_server_config_quote_path(&load, test_job->source_set.at[0]->built.object);
     path[load.len] = '\0';
     if (test_job->source_set.html[0])
         dev_server_config_quote(&html, test_job->source_set.html);
     root[html.len] = '\0';
-    dev_argv_init(&words);
-    dev_sanitizer_add_preload(&words, dev_source_set_sanitizer(&test_job->source_set));
+    dev_argv_init(&args);
+    dev_sanitizer_add_preload(&args, dev_source_set_sanitizer(&test_job->source_set));
     const char *const list[] = {test_job->program,      path,          root, test_job->extra,
                                 test_job->tests.object, test_job->name};
     for (size_t i = 0; i < MK_LEN(list); i++)
-        dev_argv_add(&words, mk_str_from_c(list[i]));
-    dev_argv_addf(&words, "%zu", test_job->at);
-    bool ok = !load.failed && !html.failed && dev_process_start_piped_stderr(c, &words);
-    dev_argv_free(&words);
+        dev_argv_add(&args, mk_str_from_c(list[i]));
+    dev_argv_addf(&args, "%zu", test_job->at);
+    bool ok = !load.failed && !html.failed && dev_process_start_piped_stderr(c, &args);
+    dev_argv_free(&args);
     return ok;
 }
 
@@ -181,7 +181,7 @@ static bool compile_tests(struct test_job *test_job, const char *path)
         return dev_print_error(false, "test", path, strerror(errno));
     const struct dev_compile how = {.paths = test_job->paths, .kind = DEV_COMPILE_TEST};
     dev_compile(&how, &source, &test_job->tests);
-    dev_print_text(stderr, mk_buf_str(&test_job->tests.said));
+    dev_print_text(stderr, mk_buf_str(&test_job->tests.messages));
     dev_source_free(&source);
     return test_job->tests.ok;
 }
@@ -257,28 +257,28 @@ static void print_summary(const struct tally *tally)
         printf("%zu test%s passed\n", all, all == 1 ? "" : "s");
 }
 
-static int run(int argc, char **argv)
+static int command_main(int argc, char **argv)
 {
     const char *extra = NULL;
     const struct dev_option options[] = {{'i', "include", &extra, NULL}};
-    struct dev_options order = {
-        .usage = usage, .help = help, .options = options, .n_options = 1, .words_max = 1024};
+    struct dev_options opts = {
+        .usage = usage, .help = help, .options = options, .n_options = 1, .args_max = 1024};
     struct dev_paths paths;
     struct tally tally = {0};
     char path[PATH_MAX] = "";
     struct stat st;
     int code;
-    if (!dev_options_parse(&order, argc, argv, &code))
+    if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
     if (extra && !realpath(extra, path))
         return dev_print_error(DEV_EXIT_FAILED, "test", extra, strerror(errno));
     if (!dev_paths_find(&paths))
         return DEV_EXIT_FAILED;
-    code = order.n_words ? DEV_EXIT_OK : test_folder(&paths, ".", path, &tally);
-    for (int i = 0; i < order.n_words; i++)
-        code |= stat(order.words[i], &st) == 0 && S_ISDIR(st.st_mode)
-                    ? test_folder(&paths, order.words[i], path, &tally)
-                    : test_file(&paths, order.words[i], path, &tally);
+    code = opts.n_args ? DEV_EXIT_OK : test_folder(&paths, ".", path, &tally);
+    for (int i = 0; i < opts.n_args; i++)
+        code |= stat(opts.args[i], &st) == 0 && S_ISDIR(st.st_mode)
+                    ? test_folder(&paths, opts.args[i], path, &tally)
+                    : test_file(&paths, opts.args[i], path, &tally);
     print_summary(&tally);
     return code || tally.failed ? DEV_EXIT_FAILED : DEV_EXIT_OK;
 }
@@ -287,5 +287,5 @@ const struct mk_command dev_command_test = {
     .name = "test",
     .args = "[FOLDER|NAME_test.c]...",
     .help = "Compile and run the tests of services.",
-    .run = run,
+    .run = command_main,
 };

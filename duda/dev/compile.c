@@ -30,24 +30,24 @@ static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
 
 /* ---- Unsupported sources ---- */
 
-static bool report_cpp_source(const struct dev_source *source, struct mk_buf *said)
+static bool report_cpp_source(const struct dev_source *source, struct mk_buf *messages)
 {
     mk_buf_addf(
-        said,
+        messages,
         "%s:1: error: services are written in C; compile C++ on its own, with extern \"C\" functions, "
         "and name its object: `cflags: FILE.o -lstdc++`\n",
         source->path);
     return false;
 }
 
-static bool check_source(const struct dev_source *source, struct mk_buf *said)
+static bool check_source(const struct dev_source *source, struct mk_buf *messages)
 {
     bool is_name = strspn(source->name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(source->name);
     if (dev_source_is_cpp(mk_str_from_c(source->path)))
-        return report_cpp_source(source, said);
+        return report_cpp_source(source, messages);
     if (source->is_service && !is_name)
         mk_buf_addf(
-            said,
+            messages,
             "%s:%u: error: DUDA_SERVICE(%s, ...): the name of a service consists of lower-case letters "
             "and digits\n",
             source->path, source->line, source->name);
@@ -85,7 +85,7 @@ static bool is_duda_package(mk_str package)
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
 }
 
-static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs, struct mk_buf *said)
+static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs, struct mk_buf *messages)
 {
     struct dev_argv ask;
     struct mk_buf flags = mk_buf_growing(64 * 1024);
@@ -104,7 +104,7 @@ static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs,
     if (ok)
         dev_argv_add_split(w, mk_buf_str(&flags));
     else
-        mk_buf_add(said, mk_buf_str(&flags));
+        mk_buf_add(messages, mk_buf_str(&flags));
     dev_argv_free(&ask);
     mk_buf_free(&flags);
     return ok;
@@ -153,11 +153,11 @@ static void add_compiler_flags(struct dev_argv *w, const struct dev_compile *how
 }
 
 static bool build_link_command(struct dev_argv *w, const struct dev_compile *how,
-                               const struct dev_source *source, const char *input, struct mk_buf *said)
+                               const struct dev_source *source, const char *input, struct mk_buf *messages)
 {
     add_compiler_flags(w, how, source);
     dev_argv_add(w, mk_str_from_c(input));
-    bool ok = add_pkg_config_flags(w, mk_buf_str(&source->packages), true, said);
+    bool ok = add_pkg_config_flags(w, mk_buf_str(&source->packages), true, messages);
     add_duda_objects(w, how);
     return ok;
 }
@@ -386,7 +386,8 @@ static void record_dependencies(const char *rule, const struct dev_compile *how,
 /* ---- Additional sources of the service ---- */
 
 /* Lists their paths, one per line. False: a source does not exist; already reported. */
-static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others, struct mk_buf *said)
+static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others,
+                               struct mk_buf *messages)
 {
     char path[PATH_MAX], real[PATH_MAX];
     const int folder = (int)(strrchr(source->path, '/') - source->path) + 1;
@@ -395,7 +396,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
     while ((word = dev_argv_next_word(&rest)).len) {
         word = mk_str_ends(word, MK_STR(",")) ? mk_str_first(word, word.len - 1) : word;
         if (dev_source_is_cpp(word))
-            ok = report_cpp_source(source, said);
+            ok = report_cpp_source(source, messages);
         if (!mk_str_ends(word, MK_STR(".c")))
             continue;
         bool is_found = dev_paths_format(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
@@ -403,7 +404,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
                         realpath(path, real);
         mk_buf_addf(others, "%s\n", is_found ? real : path); /* watched, because it may be created */
         if (!is_found)
-            mk_buf_addf(said, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
+            mk_buf_addf(messages, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
                         MK_STR_ARG(word));
         ok = ok && is_found;
     }
@@ -413,7 +414,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
 /* Compiles each source to an object; the last command links them. Adds their dependencies to `files`. */
 static bool compile_extra_sources(const struct dev_compile *how, const struct dev_source *source,
                                   mk_str others, const char *next, struct mk_buf *files,
-                                  struct dev_argv *command, struct mk_buf *said)
+                                  struct dev_argv *command, struct mk_buf *messages)
 {
     char rule[PATH_MAX];
     bool ok = true;
@@ -424,7 +425,7 @@ static bool compile_extra_sources(const struct dev_compile *how, const struct de
         dev_argv_init(&words);
         add_compiler_flags(&words, how, source);
         ok = dev_paths_format(rule, "%s.%u.rule", next, n) &&
-             add_pkg_config_flags(&words, mk_buf_str(&source->packages), false, said) && ok;
+             add_pkg_config_flags(&words, mk_buf_str(&source->packages), false, messages) && ok;
         dev_argv_add(&words, MK_STR("-c"));
         dev_argv_add(&words, path);
         dev_argv_add(&words, MK_STR("-MMD"));
@@ -432,7 +433,7 @@ static bool compile_extra_sources(const struct dev_compile *how, const struct de
         dev_argv_add(&words, mk_str_from_c(rule));
         dev_argv_add(&words, MK_STR("-o"));
         dev_argv_addf(&words, "%s.%u.o", next, n);
-        ok = dev_process_run(&words, said) == 0 && ok;
+        ok = dev_process_run(&words, messages) == 0 && ok;
         mk_buf_addf(files, "%.*s\n", MK_STR_ARG(path));
         read_depfile(rule, how, files);
         dev_argv_free(&words);
@@ -468,7 +469,7 @@ static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
 /* The input of the compiler: the source itself, or a generated file that turns a single handler into a
  * service. */
 static bool choose_compiler_input(const struct dev_compile *how, const struct dev_source *source,
-                                  char input[PATH_MAX], struct mk_buf *said)
+                                  char input[PATH_MAX], struct mk_buf *messages)
 {
     if (source->is_service || how->kind == DEV_COMPILE_TEST)
         return dev_paths_format(input, "%s", source->path);
@@ -482,7 +483,7 @@ static bool choose_compiler_input(const struct dev_compile *how, const struct de
         write_file_atomic(input, mk_buf_str(&text));
     mk_buf_free(&text);
     if (!memmem(source->text.p ? source->text.p : "", source->text.len, "handle", 6)) {
-        mk_buf_addf(said,
+        mk_buf_addf(messages,
                     "%s:1:1: error: there is neither DUDA_SERVICE(...) nor a function `int handle(struct "
                     "duda_ctx *d)`\n",
                     source->path);
@@ -498,7 +499,7 @@ static void run_compiler(const struct dev_compile *how, const struct dev_source 
     struct mk_buf files = mk_buf_growing(FILES_MAX);
     if (!dev_paths_format(next, "%s.%d", out->object, (int)getpid()) ||
         !dev_paths_format(rule, "%s.rule", next)) {
-        mk_buf_addf(&out->said, "%s: the path is too long\n", out->object);
+        mk_buf_addf(&out->messages, "%s: the path is too long\n", out->object);
         return;
     }
     dev_argv_add(command, MK_STR("-MMD"));
@@ -509,19 +510,20 @@ static void run_compiler(const struct dev_compile *how, const struct dev_source 
     if (list)
         (void)unlink(list);
     struct file_snapshot file_snapshot = take_file_snapshot(how->known, mk_buf_str(&out->files));
-    bool ok = compile_extra_sources(how, source, others, next, &files, command, &out->said);
-    int code = dev_process_run(command, &out->said);
+    bool ok = compile_extra_sources(how, source, others, next, &files, command, &out->messages);
+    int code = dev_process_run(command, &out->messages);
     remove_temporary_objects(next, others);
     if (code == NOT_STARTED)
-        mk_buf_add(&out->said, MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
-    ok = dev_messages_check_undefined(&out->said, symbol_is_in_program) && ok;
+        mk_buf_add(&out->messages,
+                   MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
+    ok = dev_messages_check_undefined(&out->messages, symbol_is_in_program) && ok;
     out->ok = code == 0 && ok;
     record_dependencies(rule, how, source, mk_buf_str(&files), out);
     mk_buf_free(&files);
     out->is_unsure = files_changed_since(&file_snapshot, mk_buf_str(&out->files));
     mk_buf_free(&file_snapshot.files);
     if (out->ok && rename(next, out->object) < 0) {
-        mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
+        mk_buf_addf(&out->messages, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
     }
     if (!out->ok) {
@@ -541,15 +543,16 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
     char input[PATH_MAX], list[PATH_MAX], hex[HEX + 1];
     struct dev_argv command;
     struct mk_buf all = mk_buf_growing(FILES_MAX);
-    *out = (struct dev_compile_result){.said = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
+    *out =
+        (struct dev_compile_result){.messages = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
     dev_argv_init(&command);
     mk_buf_addf(&out->files, "%s\n", source->path);
-    bool ok = check_source(source, &out->said);
-    ok = find_extra_sources(source, &all, &out->said) && ok;
+    bool ok = check_source(source, &out->messages);
+    ok = find_extra_sources(source, &all, &out->messages) && ok;
     mk_str others = mk_buf_str(&all);
     mk_buf_add(&out->files, others);
-    ok = ok && choose_compiler_input(how, source, input, &out->said) &&
-         build_link_command(&command, how, source, input, &out->said);
+    ok = ok && choose_compiler_input(how, source, input, &out->messages) &&
+         build_link_command(&command, how, source, input, &out->messages);
     out->stamp = hash_files(mk_buf_str(&out->files), source);
     cache_key(hex, &command, source);
     if (ok && how->output) {
@@ -568,6 +571,6 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
 
 void dev_compile_result_free(struct dev_compile_result *c)
 {
-    mk_buf_free(&c->said);
+    mk_buf_free(&c->messages);
     mk_buf_free(&c->files);
 }

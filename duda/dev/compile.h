@@ -26,9 +26,9 @@ struct dev_compile_result {
     bool ok, was_cached;
     bool is_unsure; /* a file was saved during the build: the compiler may have read either version */
     char object[PATH_MAX];
-    struct mk_buf said;  /* output of the compiler, including warnings */
-    struct mk_buf files; /* its input files except system headers, one per line; the source comes first */
-    uint64_t stamp;      /* hash of the contents of these files */
+    struct mk_buf messages; /* output of the compiler, including warnings */
+    struct mk_buf files;    /* its input files except system headers, one per line; the source comes first */
+    uint64_t stamp;         /* hash of the contents of these files */
 };
 
 /* Always free `out` afterwards. Blocks until the compiler exits. */

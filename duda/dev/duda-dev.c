@@ -19,7 +19,7 @@
 MK_PLUGIN_DECLARE(duda_dev);
 
 struct settings {
-    mk_str desk, names;
+    mk_str socket_path, names;
     bool service;
 };
 
@@ -30,7 +30,7 @@ struct dev {
 static const struct mk_conf_key keys[] = {
     {.name = "Socket",
      .type = MK_CONF_TEXT,
-     MK_CONF_AT(struct settings, desk),
+     MK_CONF_AT(struct settings, socket_path),
      .help = "The socket of `monkey run`, which is asked about each request."},
     {.name = "AllowedHosts",
      .type = MK_CONF_TEXT,
@@ -93,7 +93,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 {
     const struct dev *dev = data;
     (void)config, (void)h;
-    if (dev->settings->desk.len || dev->settings->service)
+    if (dev->settings->socket_path.len || dev->settings->service)
         *host_data = data;
     return 0;
 }
@@ -101,22 +101,22 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct settings *s = ((const struct dev *)data)->settings;
-    const struct dev_front_hook gate = {.desk = s->desk.p, .names = s->names};
+    const struct dev_front_hook gate = {.socket_path = s->socket_path.p, .names = s->names};
     if (s->service) /* only the front server can connect */
         return mk_local_backend_accept_client(request) ? MK_ERROR : MK_NEXT;
-    return s->desk.len ? dev_front_hook_on_request(&gate, request, response) : MK_NEXT;
+    return s->socket_path.len ? dev_front_hook_on_request(&gate, request, response) : MK_NEXT;
 }
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct dev *dev = data;
     const struct settings *s = dev->settings;
-    const struct dev_front_hook gate = {.desk = s->desk.p};
+    const struct dev_front_hook gate = {.socket_path = s->socket_path.p};
     if (s->service) {
         dev_error_reason_on_response(request, response);
         (void)mk_response_set_header(response, MK_STR("Duda-Run"), MK_STR("1"));
     }
-    if (s->desk.len)
+    if (s->socket_path.len)
         dev_front_hook_on_response(&gate, request, response);
 }
 

@@ -244,10 +244,10 @@ static unsigned append_excerpts(const struct dev_error_page *p, mk_str rest, boo
     return n;
 }
 
-void dev_error_page_messages(const struct dev_error_page *p, mk_str said, mk_str about)
+void dev_error_page_messages(const struct dev_error_page *p, mk_str messages, mk_str about)
 {
     struct mk_buf plain = mk_buf_growing(DEV_PAGE_MAX);
-    strip_escapes(&plain, mk_str_first(said, DEV_PAGE_MAX / 4));
+    strip_escapes(&plain, mk_str_first(messages, DEV_PAGE_MAX / 4));
     unsigned n = append_excerpts(p, mk_buf_str(&plain), false, 0);
     (void)append_excerpts(p, mk_buf_str(&plain), true, n);
     dev_error_page_heading(p, about);

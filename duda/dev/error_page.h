@@ -30,7 +30,7 @@ void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_
                             mk_str what);
 /* Output of a compiler or the server: an excerpt for each error, then for each warning, then the output
  * itself below the heading `about`. */
-void dev_error_page_messages(const struct dev_error_page *p, mk_str said, mk_str about);
+void dev_error_page_messages(const struct dev_error_page *p, mk_str messages, mk_str about);
 
 /* Parses "FILE:LINE:COLUMN: error: MESSAGE" in compiler output; column 0: unknown. False: the line is
  * different. */

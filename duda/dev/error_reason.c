@@ -100,11 +100,11 @@ static void write_reason_page(const struct dev_error_page *p, struct mk_request 
 {
     char title[80], about[TARGET_SHOWN + 64];
     const struct mk_buf *text = mk_request_attached(request, &key);
-    struct mk_buf asked = mk_buf_fixed(about, sizeof about);
+    struct mk_buf request_line = mk_buf_fixed(about, sizeof about);
     snprintf(title, sizeof title, "%u %s", status, dev_status_phrase(status));
-    mk_buf_addf(&asked, "%.*s %.*s", MK_STR_ARG(mk_str_first(mk_request_method_text(request), 16)),
+    mk_buf_addf(&request_line, "%.*s %.*s", MK_STR_ARG(mk_str_first(mk_request_method_text(request), 16)),
                 MK_STR_ARG(mk_str_first(mk_request_target(request), TARGET_SHOWN)));
-    dev_error_page_begin(p, title, mk_buf_str(&asked));
+    dev_error_page_begin(p, title, mk_buf_str(&request_line));
     if (text && text->len) {
         dev_error_page_heading(p, MK_STR("Why"));
         dev_error_page_prose(p, mk_buf_str(text));

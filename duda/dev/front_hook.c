@@ -17,7 +17,7 @@ struct ipc_call {
     int fd;
     bool ended, passes;
     bool is_content; /* the first line was consumed */
-    struct mk_buf answer;
+    struct mk_buf reply_text;
 };
 
 static const char key; /* key of the call that asks `monkey run` whether to serve the request */
@@ -35,7 +35,7 @@ static void ipc_call_close(void *ctx)
     mk_watcher_free(c->watcher);
     if (c->fd >= 0)
         close(c->fd);
-    mk_buf_free(&c->answer);
+    mk_buf_free(&c->reply_text);
 }
 
 static int connect_unix_socket(const char *path)
@@ -72,10 +72,10 @@ static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_
     struct ipc_call *c = mk_request_alloc(r, sizeof *c);
     if (!c)
         return NULL;
-    *c = (struct ipc_call){.request = r, .fd = -1, .answer = mk_buf_growing(DEV_PAGE_MAX)};
+    *c = (struct ipc_call){.request = r, .fd = -1, .reply_text = mk_buf_growing(DEV_PAGE_MAX)};
     if (mk_request_add_cleanup(r, ipc_call_close, c))
         return NULL;
-    c->fd = connect_unix_socket(g->desk);
+    c->fd = connect_unix_socket(g->socket_path);
     if (c->fd < 0 || !write_ipc_request(c->fd, r, what))
         return NULL;
     c->watcher = mk_watcher_new(mk_request_worker(r), c->fd, MK_READABLE, on_ipc_readable, c);
@@ -95,7 +95,7 @@ static void ipc_call_read_reply(struct ipc_call *c)
     char buf[16 * 1024];
     ssize_t n = -1;
     while (!c->ended && (n = ipc_call_recv(c, buf, sizeof buf)) > 0)
-        mk_buf_add(&c->answer, mk_str_of(buf, (size_t)n));
+        mk_buf_add(&c->reply_text, mk_str_of(buf, (size_t)n));
     if (n != -EAGAIN)
         c->ended = true;
     if (c->ended) {
@@ -105,17 +105,17 @@ static void ipc_call_read_reply(struct ipc_call *c)
 }
 
 /* Parses "page STATUS TYPE" and the body. False: a different reply. */
-static bool set_page_response(struct mk_response *response, mk_str answer)
+static bool set_page_response(struct mk_response *response, mk_str reply_text)
 {
     uint64_t status;
-    mk_str line = mk_str_cut(&answer, '\n');
+    mk_str line = mk_str_cut(&reply_text, '\n');
     if (!mk_str_eq(mk_str_word(&line), MK_STR("page")) || !mk_num_parse(mk_str_word(&line), &status) ||
         status > 599)
         return false;
     (void)mk_response_set_status(response, (unsigned)status);
     (void)mk_response_set_header(response, MK_STR("Content-Type"), mk_str_trim(line));
     (void)mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store"));
-    return mk_response_set_body(response, answer) == 0;
+    return mk_response_set_body(response, reply_text) == 0;
 }
 
 /* ---- Event stream ---- */
@@ -168,13 +168,13 @@ enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct
     if (c->passes)
         return MK_NEXT;
     ipc_call_read_reply(c);
-    mk_str answer = mk_buf_str(&c->answer);
-    c->passes = mk_str_eq(answer, MK_STR("go\n"));
+    mk_str reply_text = mk_buf_str(&c->reply_text);
+    c->passes = mk_str_eq(reply_text, MK_STR("go\n"));
     if (!c->ended)
         return MK_WAIT;
     if (c->passes)
         return MK_NEXT;
-    return set_page_response(response, answer) ? MK_DONE : MK_ERROR;
+    return set_page_response(response, reply_text) ? MK_DONE : MK_ERROR;
 }
 
 /* ---- Failed responses ---- */
@@ -185,13 +185,13 @@ static ssize_t read_page_body(void *ctx, char *buf, size_t cap)
     ipc_call_read_reply(c);
     if (!c->ended)
         return -EAGAIN;
-    size_t line = mk_str_find(mk_buf_str(&c->answer), '\n');
+    size_t line = mk_str_find(mk_buf_str(&c->reply_text), '\n');
     if (!c->is_content)
-        mk_buf_consume(&c->answer, line == MK_STR_NONE ? c->answer.len : line + 1);
+        mk_buf_consume(&c->reply_text, line == MK_STR_NONE ? c->reply_text.len : line + 1);
     c->is_content = true;
-    size_t n = c->answer.len < cap ? c->answer.len : cap;
-    memcpy(buf, c->answer.p ? c->answer.p : "", n);
-    mk_buf_consume(&c->answer, n);
+    size_t n = c->reply_text.len < cap ? c->reply_text.len : cap;
+    memcpy(buf, c->reply_text.p ? c->reply_text.p : "", n);
+    mk_buf_consume(&c->reply_text, n);
     return (ssize_t)n;
 }
 
@@ -200,11 +200,11 @@ static const struct mk_body_source_ops page = {.read = read_page_body};
 void dev_front_hook_on_response(const struct dev_front_hook *g, struct mk_request *request,
                                 struct mk_response *response)
 {
-    const struct ipc_call *asked = mk_request_attached(request, &key);
+    const struct ipc_call *call = mk_request_attached(request, &key);
     unsigned status = mk_response_status(response);
     bool is_of_service = mk_response_header(response, MK_STR("Duda-Run")).p != NULL;
     (void)mk_response_remove_header(response, MK_STR("Duda-Run"));
-    if (is_of_service || !asked || !asked->passes || (status != 502 && status != 504)) {
+    if (is_of_service || !call || !call->passes || (status != 502 && status != 504)) {
         dev_error_reason_on_response(request, response);
         return;
     }

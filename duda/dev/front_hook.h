@@ -7,8 +7,8 @@
 #include <monkey/plugin.h>
 
 struct dev_front_hook {
-    const char *desk; /* path of the socket */
-    mk_str names;     /* accepted host names, besides those of this machine */
+    const char *socket_path; /* path of the socket */
+    mk_str names;            /* accepted host names, besides those of this machine */
 };
 
 enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct mk_request *request,

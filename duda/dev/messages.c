@@ -30,11 +30,11 @@ static size_t location_len(mk_str s)
 static void append_message(struct mk_buf *out, mk_str line)
 {
     mk_str rest = line, severity = mk_str_cut(&rest, ' ');
-    size_t place = rest.p ? location_len(rest) : 0;
+    size_t location = rest.p ? location_len(rest) : 0;
     bool is_one = mk_str_eq(severity, MK_STR("error:")) || mk_str_eq(severity, MK_STR("warning:"));
-    if (is_one && place)
-        mk_buf_addf(out, "%.*s: %.*s%.*s\n", MK_STR_ARG(mk_str_first(rest, place)), MK_STR_ARG(severity),
-                    MK_STR_ARG(mk_str_skip(rest, place + 1)));
+    if (is_one && location)
+        mk_buf_addf(out, "%.*s: %.*s%.*s\n", MK_STR_ARG(mk_str_first(rest, location)), MK_STR_ARG(severity),
+                    MK_STR_ARG(mk_str_skip(rest, location + 1)));
     else
         mk_buf_addf(out, "%.*s\n", MK_STR_ARG(line));
 }
@@ -92,16 +92,16 @@ static bool is_linker_context_line(mk_str line)
 
 static void append_undefined_error(struct mk_buf *out, mk_str line, const char *symbol)
 {
-    size_t place = location_len(line);
-    if (place)
-        mk_buf_addf(out, "%.*s: ", MK_STR_ARG(mk_str_first(line, place)));
+    size_t location = location_len(line);
+    if (location)
+        mk_buf_addf(out, "%.*s: ", MK_STR_ARG(mk_str_first(line, location)));
     mk_buf_addf(out, "error: `%s` is used, but defined nowhere\n", symbol);
 }
 
-bool dev_messages_check_undefined(struct mk_buf *said, bool (*is_known)(const char *symbol))
+bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(const char *symbol))
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    mk_str rest = mk_buf_str(said);
+    mk_str rest = mk_buf_str(messages);
     char symbol[SYMBOL_MAX];
     bool ok = true;
     while (rest.len) {
@@ -114,6 +114,6 @@ bool dev_messages_check_undefined(struct mk_buf *said, bool (*is_known)(const ch
             ok = false;
         }
     }
-    replace_buf(said, &out);
+    replace_buf(messages, &out);
     return ok;
 }

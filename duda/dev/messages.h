@@ -12,6 +12,6 @@
 void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder);
 /* Processes linker warnings about undefined symbols. Symbols accepted by `is_known` are dropped; the others
  * become errors, and the result is false. */
-bool dev_messages_check_undefined(struct mk_buf *said, bool (*is_known)(const char *symbol));
+bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(const char *symbol));
 
 #endif

@@ -57,9 +57,9 @@ bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code)
     while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1)
         if (!apply_option(o, letter, optarg, code))
             return false;
-    o->n_words = argc - optind;
-    o->words = argv + optind;
-    if (o->n_words >= o->words_min && o->n_words <= o->words_max)
+    o->n_args = argc - optind;
+    o->args = argv + optind;
+    if (o->n_args >= o->args_min && o->n_args <= o->args_max)
         return true;
     fputs(o->usage, stderr);
     return stop_with_code(code, DEV_EXIT_USAGE);

@@ -20,9 +20,9 @@ struct dev_options {
     const char *usage, *help; /* lines `usage: monkey ...`; additional text for --help */
     const struct dev_option *options;
     size_t n_options;
-    int words_min, words_max;
-    int n_words; /* result: positional arguments */
-    char **words;
+    int args_min, args_max;
+    int n_args; /* result: positional arguments */
+    char **args;
 };
 
 /* DEV_EXIT_OK: continue. Otherwise the command exits with *code, and the reason has been printed. */

@@ -36,7 +36,7 @@ static void remove_sockets(const char *folder)
 
 void dev_private_dir_remove(const char *folder)
 {
-    static const char *const files[] = {"front.conf", "back.conf", "back", "desk"};
+    static const char *const files[] = {"front.conf", "back.conf", "back", "ipc"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         remove_entry(folder, files[i], false);
     remove_sockets(folder);
@@ -52,7 +52,7 @@ static bool is_stale_dir(const char *folder)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     struct stat st;
-    int len = snprintf(a.sun_path, sizeof a.sun_path, "%s/desk", folder);
+    int len = snprintf(a.sun_path, sizeof a.sun_path, "%s/ipc", folder);
     if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || len < 0 ||
         len >= (int)sizeof a.sun_path)
         return false;

@@ -66,12 +66,12 @@ static void close_pair(const int fds[2])
     close(fds[1]);
 }
 
-bool dev_process_start(struct dev_process *c, struct dev_argv *words)
+bool dev_process_start(struct dev_process *c, struct dev_argv *args)
 {
     char *argv[DEV_ARGV_MAX + 1];
     int out[2], err[2];
     *c = (struct dev_process){.out = -1, .err = -1};
-    if (!dev_argv_to_array(words, argv))
+    if (!dev_argv_to_array(args, argv))
         return report_error("its command line is too long");
     if (pipe2(out, O_CLOEXEC) < 0)
         return report_error(strerror(errno));
@@ -93,11 +93,11 @@ bool dev_process_start(struct dev_process *c, struct dev_argv *words)
     return report_error(strerror(errno));
 }
 
-bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *words, int out)
+bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, int out)
 {
     char *argv[DEV_ARGV_MAX + 1];
     *c = (struct dev_process){.out = -1, .err = -1};
-    if (!dev_argv_to_array(words, argv))
+    if (!dev_argv_to_array(args, argv))
         return report_error("its command line is too long");
     c->pid = fork_and_exec(argv, out, STDERR_FILENO);
     if (c->pid > 0)
@@ -106,12 +106,12 @@ bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *words, 
     return report_error(strerror(errno));
 }
 
-bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *words)
+bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args)
 {
     char *argv[DEV_ARGV_MAX + 1];
     int err[2];
     *c = (struct dev_process){.out = -1, .err = -1};
-    if (!dev_argv_to_array(words, argv))
+    if (!dev_argv_to_array(args, argv))
         return report_error("its command line is too long");
     if (pipe2(err, O_CLOEXEC) < 0)
         return report_error(strerror(errno));
@@ -167,7 +167,7 @@ static void kill_group(pid_t pid)
 }
 
 /* False: nothing more to wait for. */
-static bool wait_readable(int fd, pid_t pid, struct mk_buf *said)
+static bool wait_readable(int fd, pid_t pid, struct mk_buf *output)
 {
     struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd, .events = POLLIN}};
     int n = poll(fds, 2, PATIENCE_S * 1000);
@@ -177,39 +177,39 @@ static bool wait_readable(int fd, pid_t pid, struct mk_buf *said)
         return true;
     kill_group(pid);
     if (n == 0)
-        mk_buf_addf(said, "it took more than %d s, and was ended\n", PATIENCE_S);
+        mk_buf_addf(output, "it took more than %d s, and was ended\n", PATIENCE_S);
     return false;
 }
 
-static void read_all_output(int fd, pid_t pid, struct mk_buf *said)
+static void read_all_output(int fd, pid_t pid, struct mk_buf *output)
 {
     char buf[4096];
     ssize_t n = -1;
-    while (n && wait_readable(fd, pid, said))
+    while (n && wait_readable(fd, pid, output))
         if ((n = read(fd, buf, sizeof buf)) > 0)
-            mk_buf_add(said, mk_str_of(buf, (size_t)n));
+            mk_buf_add(output, mk_str_of(buf, (size_t)n));
         else if (n < 0 && errno != EINTR)
             return;
 }
 
-int dev_process_run(struct dev_argv *words, struct mk_buf *said)
+int dev_process_run(struct dev_argv *args, struct mk_buf *output)
 {
     char *argv[DEV_ARGV_MAX + 1];
     int fds[2], status = 0;
-    if (!dev_argv_to_array(words, argv)) {
-        mk_buf_add(said, MK_STR("the command line of the program is too long\n"));
+    if (!dev_argv_to_array(args, argv)) {
+        mk_buf_add(output, MK_STR("the command line of the program is too long\n"));
         return 127;
     }
     if (pipe2(fds, O_CLOEXEC) < 0) {
-        mk_buf_addf(said, "%s: %s\n", argv[0], strerror(errno));
+        mk_buf_addf(output, "%s: %s\n", argv[0], strerror(errno));
         return 127;
     }
     pid_t pid = fork_and_exec(argv, fds[1], fds[1]);
     close(fds[1]);
     if (pid < 0)
-        mk_buf_addf(said, "%s: %s\n", argv[0], strerror(errno));
+        mk_buf_addf(output, "%s: %s\n", argv[0], strerror(errno));
     else
-        read_all_output(fds[0], pid, said);
+        read_all_output(fds[0], pid, output);
     close(fds[0]);
     if (pid < 0)
         return 127;

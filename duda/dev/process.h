@@ -16,12 +16,12 @@ struct dev_process {
 
 /* Starts the process with SIGINT ignored, so that Ctrl+C only reaches us, and makes the kernel signal it when
  * this process dies. False: error, already reported. */
-bool dev_process_start(struct dev_process *c, struct dev_argv *words);
+bool dev_process_start(struct dev_process *c, struct dev_argv *args);
 /* Like dev_process_start(), but connects standard output to `out`, which the caller keeps, and standard error
  * to ours. */
-bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *words, int out);
+bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, int out);
 /* Like dev_process_start(), but the process inherits standard output, and only `err` is a pipe to us. */
-bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *words);
+bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args);
 /* The exit status of the process, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
 /* Sends the signal, waits for the exit, and closes the pipes. */
@@ -32,9 +32,9 @@ void dev_process_close_pipes(struct dev_process *c);
 void dev_process_set_interrupt_fd(int fd);
 int dev_process_interrupt_fd(void);
 
-/* Runs the process to its end, and collects both of its output streams in `said`. Returns the exit code;
- * above 128: killed by a signal; 127: could not be started, with the reason in `said`. Kills the process
+/* Runs the process to its end, and collects both of its output streams in `output`. Returns the exit code;
+ * above 128: killed by a signal; 127: could not be started, with the reason in `output`. Kills the process
  * after a few minutes. */
-int dev_process_run(struct dev_argv *words, struct mk_buf *said);
+int dev_process_run(struct dev_argv *args, struct mk_buf *output);
 
 #endif

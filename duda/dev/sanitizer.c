@@ -26,16 +26,16 @@ static bool uses_address_sanitizer(const struct dev_source *source)
 static bool ask_compiler_for_library(const char *name, char library[PATH_MAX])
 {
     struct dev_argv words;
-    struct mk_buf answer = mk_buf_growing(ANSWER_MAX);
+    struct mk_buf output = mk_buf_growing(ANSWER_MAX);
     dev_argv_init(&words);
     dev_compile_add_compiler(&words);
     dev_argv_addf(&words, "-print-file-name=%s", name);
-    bool ok = dev_process_run(&words, &answer) == 0;
-    mk_str rest = mk_buf_str(&answer), line = mk_str_cut(&rest, '\n');
+    bool ok = dev_process_run(&words, &output) == 0;
+    mk_str rest = mk_buf_str(&output), line = mk_str_cut(&rest, '\n');
     ok = ok && dev_paths_format(library, "%.*s", MK_STR_ARG(line)) && library[0] == '/' &&
          access(library, R_OK) == 0;
     dev_argv_free(&words);
-    mk_buf_free(&answer);
+    mk_buf_free(&output);
     return ok;
 }
 

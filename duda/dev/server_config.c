@@ -47,7 +47,7 @@ void dev_server_config_write_front(struct mk_buf *out, const char *folder, const
     mk_buf_addf(out,
                 "[SERVER]\n    Listen %s\n    Workers 1\n    ErrorLog stderr\n    MaxBodySize unlimited\n"
                 "    DrainTimeout 1s\n[PLUGINS]\n    Load duda-dev\n    Load proxy\n"
-                "[DUDA_DEV]\n    Socket %s/desk\n",
+                "[DUDA_DEV]\n    Socket %s/ipc\n",
                 listen, folder);
     if (*names)
         append_quoted_key(out, "AllowedHosts", names);

@@ -73,11 +73,11 @@ static bool is_worker_death_message(mk_str line)
 
 static void record_worker_death(struct dev_servers *s)
 {
-    struct mk_buf words = s->last_words;
+    struct mk_buf args = s->last_words;
     dev_stderr_reader_worker_died(&s->stderr_reader);
     s->last_words = s->tail;
-    mk_buf_clear(&words);
-    s->tail = words;
+    mk_buf_clear(&args);
+    s->tail = args;
 }
 
 static void on_back_stderr_line(void *ctx, mk_str line)
@@ -152,16 +152,16 @@ static bool write_config_file(const char *path, const struct mk_buf *text)
 static bool start_server(struct dev_process *c, const struct dev_servers *s, const char *config,
                          const char *const *options, const char *sanitizer)
 {
-    struct dev_argv words;
-    dev_argv_init(&words);
-    dev_sanitizer_add_preload(&words, sanitizer);
-    dev_argv_add(&words, mk_str_from_c(s->paths->program));
-    dev_argv_add(&words, MK_STR("-c"));
-    dev_argv_add(&words, mk_str_from_c(config));
+    struct dev_argv args;
+    dev_argv_init(&args);
+    dev_sanitizer_add_preload(&args, sanitizer);
+    dev_argv_add(&args, mk_str_from_c(s->paths->program));
+    dev_argv_add(&args, MK_STR("-c"));
+    dev_argv_add(&args, mk_str_from_c(config));
     while (options && *options)
-        dev_argv_add(&words, mk_str_from_c(*options++));
-    bool ok = dev_process_start(c, &words);
-    dev_argv_free(&words);
+        dev_argv_add(&args, mk_str_from_c(*options++));
+    bool ok = dev_process_start(c, &args);
+    dev_argv_free(&args);
     return ok;
 }
 

@@ -141,8 +141,8 @@ const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_sou
 static void print_compile_result(const struct dev_source_unit *one, double ms)
 {
     const char *slash = strrchr(one->path, '/');
-    if (one->built.said.len)
-        dev_print_text(stderr, mk_buf_str(&one->built.said));
+    if (one->built.messages.len)
+        dev_print_text(stderr, mk_buf_str(&one->built.messages));
     if (one->built.ok && !one->built.was_cached)
         printf("%s: compiled in %.0f ms\n", slash + 1, ms);
     else if (!one->built.ok)
@@ -162,7 +162,7 @@ static bool is_same_failure(const struct dev_source_unit *one, const struct dev_
                             const char *error)
 {
     return !before->ok && !one->built.ok && strcmp(one->error, error) == 0 &&
-           mk_str_eq(mk_buf_str(&before->said), mk_buf_str(&one->built.said));
+           mk_str_eq(mk_buf_str(&before->messages), mk_buf_str(&one->built.messages));
 }
 
 /* True: something changed. */
@@ -302,7 +302,7 @@ void dev_source_set_write_errors(const struct dev_source_unit *one, const struct
         dev_error_page_heading(p, mk_str_from_c(one->path));
         dev_error_page_text(p, mk_str_from_c(one->error));
     } else {
-        dev_error_page_messages(p, mk_buf_str(&one->built.said), MK_STR("The compiler's words"));
+        dev_error_page_messages(p, mk_buf_str(&one->built.messages), MK_STR("The compiler's words"));
     }
 }
 

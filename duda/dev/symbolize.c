@@ -30,7 +30,7 @@ bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f)
 }
 
 /* Gets "function\nfile:line\n" of an instruction; false if no program can resolve it. */
-static bool run_addr2line(const char *program, const struct dev_frame *f, struct mk_buf *answer)
+static bool run_addr2line(const char *program, const struct dev_frame *f, struct mk_buf *output)
 {
     struct dev_argv words;
     dev_argv_init(&words);
@@ -40,8 +40,8 @@ static bool run_addr2line(const char *program, const struct dev_frame *f, struct
     dev_argv_add(&words, f->object);
     /* Other frames are return addresses: subtract one to get the call instruction. */
     dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
-    mk_buf_clear(answer);
-    bool ok = dev_process_run(&words, answer) == 0;
+    mk_buf_clear(output);
+    bool ok = dev_process_run(&words, output) == 0;
     dev_argv_free(&words);
     return ok;
 }
@@ -77,12 +77,12 @@ static bool is_readable(mk_str path)
 
 static void write_frame(const struct dev_error_page *p, const struct dev_frame *f, bool *excerpted)
 {
-    struct mk_buf answer = mk_buf_growing(ANSWER_MAX);
+    struct mk_buf output = mk_buf_growing(ANSWER_MAX);
     char text[512];
     mk_str path, symbol = f->symbol;
     uint64_t row = 0;
-    bool known = run_addr2line("addr2line", f, &answer) || run_addr2line("llvm-addr2line", f, &answer);
-    mk_str rest = mk_buf_str(&answer), function = mk_str_cut(&rest, '\n');
+    bool known = run_addr2line("addr2line", f, &output) || run_addr2line("llvm-addr2line", f, &output);
+    mk_str rest = mk_buf_str(&output), function = mk_str_cut(&rest, '\n');
     known = known && dev_symbolize_parse_location(mk_str_cut(&rest, '\n'), &path, &row);
     if (known && function.len && function.p[0] != '?')
         symbol = function;
@@ -101,7 +101,7 @@ static void write_frame(const struct dev_error_page *p, const struct dev_frame *
         dev_error_page_text(p, mk_buf_str(&line));
         mk_buf_free(&line);
     }
-    mk_buf_free(&answer);
+    mk_buf_free(&output);
 }
 
 /* The frames of the server, which called the handler, are not under development. */

@@ -38,15 +38,15 @@ static bool run_probe_thread(const struct duda_probe *probe, char *stack)
         const struct duda_probe *probe;
         void *arg;
     } p = {.probe = probe};
-    pthread_attr_t how;
+    pthread_attr_t attr;
     pthread_t thread;
-    if (pthread_attr_init(&how))
+    if (pthread_attr_init(&attr))
         return false;
-    bool runs = !pthread_attr_setstack(&how, stack, STACK) &&
-                !pthread_create(&thread, &how, probe_thread_main, p.arg);
+    bool runs = !pthread_attr_setstack(&attr, stack, STACK) &&
+                !pthread_create(&thread, &attr, probe_thread_main, p.arg);
     if (runs)
         pthread_join(thread, NULL);
-    pthread_attr_destroy(&how);
+    pthread_attr_destroy(&attr);
     return runs;
 }
 

@@ -33,8 +33,8 @@ static bool hmac_with_purpose(const EVP_MD *digest, const unsigned char *key, ch
     return good;
 }
 
-static bool mac(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str purpose, mk_str text,
-                unsigned char out[DUDA_COOKIE_CRYPTO_MAC])
+static bool compute_mac(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str purpose, mk_str text,
+                        unsigned char out[DUDA_COOKIE_CRYPTO_MAC])
 {
     return hmac_with_purpose(EVP_sha256(), key, 's', purpose, text, out);
 }
@@ -56,8 +56,8 @@ static EVP_CIPHER_CTX *init_cipher(const unsigned char *key, mk_str purpose, mk_
     return NULL;
 }
 
-static bool seal(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str purpose, mk_str text,
-                 struct mk_buf *out)
+static bool encrypt_text(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str purpose, mk_str text,
+                         struct mk_buf *out)
 {
     char salt[SALT];
     int len = 0, last = 0;
@@ -98,5 +98,8 @@ static bool decrypt_text(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str
     return good;
 }
 
-const struct duda_cookie_crypto duda_cookie_crypto = {
-    .abi = DUDA_COOKIE_CRYPTO_ABI, .key = derive_key, .mac = mac, .seal = seal, .open = decrypt_text};
+const struct duda_cookie_crypto duda_cookie_crypto = {.abi = DUDA_COOKIE_CRYPTO_ABI,
+                                                      .key = derive_key,
+                                                      .mac = compute_mac,
+                                                      .seal = encrypt_text,
+                                                      .open = decrypt_text};

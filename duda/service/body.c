@@ -25,9 +25,9 @@ int duda_send_json(struct duda_ctx *d, struct duda_value value)
     return duda_response_end_append(d);
 }
 
-int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *shape, const void *at)
+int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, const void *at)
 {
-    return duda_send_json(d, duda_value_struct(shape, at));
+    return duda_send_json(d, duda_value_struct(schema, at));
 }
 
 /* ---- Problems ---- */
@@ -103,14 +103,14 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     return e;
 }
 
-static void write_validation_error(struct mk_json_writer *w, const struct duda_validation_error *flaw)
+static void write_validation_error(struct mk_json_writer *w, const struct duda_validation_error *error)
 {
     mk_json_begin_object(w);
-    mk_json_string(mk_json_key(w, "detail"), flaw->message);
-    mk_json_string(mk_json_key(w, "pointer"), flaw->pointer);
-    if (flaw->line) {
-        mk_json_uint(mk_json_key(w, "line"), flaw->line);
-        mk_json_uint(mk_json_key(w, "column"), flaw->column);
+    mk_json_string(mk_json_key(w, "detail"), error->message);
+    mk_json_string(mk_json_key(w, "pointer"), error->pointer);
+    if (error->line) {
+        mk_json_uint(mk_json_key(w, "line"), error->line);
+        mk_json_uint(mk_json_key(w, "column"), error->column);
     }
     mk_json_end_object(w);
 }
@@ -178,7 +178,7 @@ static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_vali
     }
 }
 
-int duda_bind_json(struct duda_ctx *d, const struct duda_schema *shape, void *out,
+int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                    const struct duda_json_limits *limits)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
@@ -186,10 +186,10 @@ int duda_bind_json(struct duda_ctx *d, const struct duda_schema *shape, void *ou
     mk_str text;
     int e = receive_json_body(d, limits, &text);
     return e ? e
-             : respond_json_errors(d, duda_json_read(text, shape, &memory, limits, out, &errors), &errors);
+             : respond_json_errors(d, duda_json_read(text, schema, &memory, limits, out, &errors), &errors);
 }
 
-int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *shape, void *list, size_t *n,
+int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
                         const struct duda_json_limits *limits)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
@@ -197,7 +197,7 @@ int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *shape, voi
     mk_str text;
     int e = receive_json_body(d, limits, &text);
     return e ? e
-             : respond_json_errors(d, duda_json_read_list(text, shape, &memory, limits, list, n, &errors),
+             : respond_json_errors(d, duda_json_read_list(text, schema, &memory, limits, list, n, &errors),
                                    &errors);
 }
 
@@ -210,7 +210,7 @@ int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct duda
     return e ? e : respond_json_errors(d, duda_json_read_value(text, &memory, limits, out, &errors), &errors);
 }
 
-int duda_bind_query(struct duda_ctx *d, const struct duda_schema *shape, void *out)
+int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out)
 {
     const struct duda_allocator memory = duda_allocator_of(d);
     struct duda_form_data fields;
@@ -222,6 +222,6 @@ int duda_bind_query(struct duda_ctx *d, const struct duda_schema *shape, void *o
     if (e == -EFBIG)
         return duda_problem(d, 413, "the query has too many names, or too long ones");
     if (!e)
-        e = duda_form_data_bind(&fields, shape, &memory, out, &errors);
+        e = duda_form_data_bind(&fields, schema, &memory, out, &errors);
     return e == -EINVAL ? duda_problem_errors(d, 400, &errors) : e;
 }

@@ -28,8 +28,8 @@ struct duda_worker_ctx {
     struct duda_stall_detector *stall_detector;
     struct mk_buf spare;                     /* output buffer for the next handler */
     struct duda_ctx *volatile runs;          /* context of the handler that runs now; NULL: none */
-    struct duda_topic_table *rooms;          /* NULL: none yet */
-    uint64_t *said;                          /* counter of published messages */
+    struct duda_topic_table *topics;         /* NULL: none yet */
+    uint64_t *n_published;                   /* counter of published messages */
     const struct duda_topic_relay *relay;    /* NULL: topics are local to this machine */
     struct duda_lock_table *locks;           /* NULL: none yet */
     struct duda_symbolizer *symbolizer;      /* symbolizer of the current crash report; NULL: none */
@@ -37,7 +37,7 @@ struct duda_worker_ctx {
     /* Handlers that no request event resumes, because the request is a tunnel or the client's buffer is full.
      * They resume at the end of the loop iteration. */
     struct duda_ctx *woken, *due;
-    struct mk_deferred *turn;
+    struct mk_deferred *deferred;
     void (*resume_handler)(struct duda_ctx *d); /* runs one of these handlers now, if allowed */
     struct duda_chunk *chunks; /* memory of finished handlers, cached for reuse: see memory.c */
     size_t n_chunks;

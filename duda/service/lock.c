@@ -107,7 +107,7 @@ static int wait_until_granted(struct lock_wait *p, const struct duda_lock_waiter
     return e ? e : duda_lock_waiter_has_lock(c) ? 0 : -ETIMEDOUT;
 }
 
-static int lock(struct lock_wait *p, mk_str name, uint32_t ms)
+static int acquire_lock(struct lock_wait *p, mk_str name, uint32_t ms)
 {
     struct duda_ctx *d = p->wait.d;
     int e = enqueue_for_lock(d, name, p);
@@ -124,7 +124,7 @@ int duda_lock(struct duda_ctx *d, mk_str name, uint32_t ms)
     struct lock_wait p;
     mk_timer_init(&p.timer, on_lock_timeout);
     int e = duda_wait_begin(d, &p.wait, stop_lock_timer);
-    e = e ? e : lock(&p, name, ms);
+    e = e ? e : acquire_lock(&p, name, ms);
     duda_wait_end(&p.wait);
     return e;
 }

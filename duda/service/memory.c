@@ -172,7 +172,7 @@ static struct duda_chunk *push_chunk(struct duda_ctx *d, size_t size)
 void *duda_alloc(struct duda_ctx *d, size_t size)
 {
     struct duda_chunk *c = d->chunk;
-    const size_t asked = size;
+    const size_t requested = size;
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + ALIGNED - 1) & ~(size_t)(ALIGNED - 1);
@@ -182,7 +182,7 @@ void *duda_alloc(struct duda_ctx *d, size_t size)
         return NULL;
     void *p = c->buf + c->used;
     c->used += size;
-    asan_unpoison(p, asked);
+    asan_unpoison(p, requested);
     return p;
 }
 

@@ -97,7 +97,7 @@ static int load(struct mk_config *config, void **data)
     if (!settings || !section || !allow_writable_paths(config, section))
         return -ENOMEM;
     settings->crash_table = duda_crash_table_get(config);
-    settings->said = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
+    settings->n_published = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
     settings->rules = section->rules;
     settings->shares = &section->shares;
     settings->section = section;

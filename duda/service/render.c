@@ -116,7 +116,7 @@ bool duda_render_load_templates(struct mk_config *config, const struct duda_serv
 
 struct render_ctx {
     struct duda_ctx *d;
-    unsigned told; /* number of messages about missing names */
+    unsigned n_logged; /* number of messages about missing names */
 };
 
 static const struct duda_template *find_template(const struct duda_ctx *d, mk_str name)
@@ -124,7 +124,7 @@ static const struct duda_template *find_template(const struct duda_ctx *d, mk_st
     return d->pages ? duda_templates_find(d->pages, name) : NULL;
 }
 
-static const struct duda_template *find(void *ctx, mk_str name)
+static const struct duda_template *find_partial_template(void *ctx, mk_str name)
 {
     const struct render_ctx *s = ctx;
     return find_template(s->d, name);
@@ -134,7 +134,7 @@ static const struct duda_template *find(void *ctx, mk_str name)
 static void on_missing_name(void *ctx, mk_str what)
 {
     struct render_ctx *s = ctx;
-    if (s->told++ < MISSING_TOLD)
+    if (s->n_logged++ < MISSING_TOLD)
         duda_log_plain(s->d, MK_LOG_WARN, "%.*s", MK_STR_ARG(what));
 }
 
@@ -145,7 +145,7 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct duda_scratch_buf page;
     struct render_ctx render_ctx = {.d = d};
-    const struct duda_render_options how = {.find_partial = find,
+    const struct duda_render_options how = {.find_partial = find_partial_template,
                                             .ctx = &render_ctx,
                                             .on_missing =
                                                 d->worker_ctx->rules->tries ? on_missing_name : NULL};

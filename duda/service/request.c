@@ -64,18 +64,18 @@ mk_str duda_request_id(struct duda_ctx *d)
 {
     if (d->id.p)
         return d->id;
-    mk_str asked = duda_header_view(d, "X-Request-Id");
+    mk_str client_id = duda_header_view(d, "X-Request-Id");
     unsigned char bits[8];
-    char *room = mk_request_alloc(d->request, 65); /* duda_arena_rewind() must not free it */
-    if (!room)
+    char *buf = mk_request_alloc(d->request, 65); /* duda_arena_rewind() must not free it */
+    if (!buf)
         return MK_STR("-");
-    struct mk_buf id = mk_buf_fixed(room, 64);
+    struct mk_buf id = mk_buf_fixed(buf, 64);
     mk_random(bits, sizeof bits);
-    if (is_valid_request_id(asked))
-        mk_buf_add(&id, asked);
+    if (is_valid_request_id(client_id))
+        mk_buf_add(&id, client_id);
     else
         mk_hex_encode(&id, mk_str_of((char *)bits, sizeof bits));
-    room[id.len] = '\0';
+    buf[id.len] = '\0';
     return d->id = mk_buf_str(&id);
 }
 
@@ -109,16 +109,16 @@ bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out)
 /* Decodes a name or value in form encoding; returns it unchanged if its escapes are invalid. */
 static mk_str decode_query_component(struct duda_ctx *d, mk_str text)
 {
-    char *plain = duda_alloc(d, text.len + 1), *room = duda_alloc(d, text.len + 1);
-    if (!plain || !room)
+    char *plain = duda_alloc(d, text.len + 1), *buf = duda_alloc(d, text.len + 1);
+    if (!plain || !buf)
         return MK_STR_NULL;
     for (size_t i = 0; i < text.len; i++)
         plain[i] = (char)(text.p[i] == '+' ? ' ' : text.p[i]);
     plain[text.len] = '\0';
-    struct mk_buf out = mk_buf_fixed(room, text.len);
+    struct mk_buf out = mk_buf_fixed(buf, text.len);
     if (!mk_url_unescape(&out, mk_str_of(plain, text.len)))
         return mk_str_of(plain, text.len);
-    room[out.len] = '\0';
+    buf[out.len] = '\0';
     return mk_buf_str(&out);
 }
 

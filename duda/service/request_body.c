@@ -4,14 +4,14 @@
 
 #include "service/suspend.h"
 
-ssize_t duda_read(struct duda_ctx *d, char *room, size_t cap)
+ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap)
 {
     for (;;) {
         if (d->ended)
             return duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
         if (!d->request)
             return 0;
-        ssize_t n = mk_request_read(d->request, room, cap);
+        ssize_t n = mk_request_read(d->request, buf, cap);
         if (n != -EAGAIN)
             return n == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : n;
         int e = duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);

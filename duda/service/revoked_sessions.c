@@ -102,11 +102,11 @@ static size_t choose_slot(const line words, uint64_t entry, int64_t now)
 
 void duda_revoked_sessions_add(struct duda_revoked_sessions *e,
                                const unsigned char number[DUDA_REVOKED_SESSION_ID],
-                               const struct duda_revoked_session_client *visitor, int64_t now, int64_t until)
+                               const struct duda_revoked_session_client *client, int64_t now, int64_t until)
 {
     uint64_t hash = hash_session(e, number);
-    uint64_t entry = hash >> NUMBER_SHIFT << NUMBER_SHIFT | (visitor->is_known ? KNOWN : 0) |
-                     client_bits(e, visitor->client) | minute_bits(until);
+    uint64_t entry = hash >> NUMBER_SHIFT << NUMBER_SHIFT | (client->is_known ? KNOWN : 0) |
+                     client_bits(e, client->client) | minute_bits(until);
     _Atomic uint64_t *slots = e->lines[hash % DUDA_REVOKED_SESSIONS_LINES].slots;
     bool is_done = until <= now;
     for (unsigned i = 0; i < TRIES && !is_done; i++) {

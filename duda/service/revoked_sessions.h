@@ -31,7 +31,7 @@ struct duda_revoked_session_client {
 /* Times are seconds since 1970. The ID stays revoked until `until`, at most a year ahead. */
 void duda_revoked_sessions_add(struct duda_revoked_sessions *e,
                                const unsigned char number[DUDA_REVOKED_SESSION_ID],
-                               const struct duda_revoked_session_client *visitor, int64_t now, int64_t until);
+                               const struct duda_revoked_session_client *client, int64_t now, int64_t until);
 bool duda_revoked_sessions_contain(const struct duda_revoked_sessions *e,
                                    const unsigned char number[DUDA_REVOKED_SESSION_ID], int64_t now);
 

@@ -249,13 +249,13 @@ static void resume_woken_handlers(void *ctx)
 int duda_scheduler_init(struct duda_worker_ctx *worker_ctx)
 {
     worker_ctx->resume_handler = resume_if_ready;
-    worker_ctx->turn = mk_deferred_new(worker_ctx->worker, resume_woken_handlers, worker_ctx);
-    return worker_ctx->turn ? 0 : -ENOMEM;
+    worker_ctx->deferred = mk_deferred_new(worker_ctx->worker, resume_woken_handlers, worker_ctx);
+    return worker_ctx->deferred ? 0 : -ENOMEM;
 }
 
 void duda_scheduler_fini(struct duda_worker_ctx *worker_ctx)
 {
-    mk_deferred_free(worker_ctx->turn);
+    mk_deferred_free(worker_ctx->deferred);
 }
 
 int duda_scheduler_start_handler(struct duda_ctx *d)
@@ -350,7 +350,7 @@ static void watch_client_disconnect(const struct duda_ctx *d)
         mk_request_cancel_on_disconnect(d->request);
 }
 
-static ssize_t pull(void *ctx, char *buf, size_t cap)
+static ssize_t read_handler_output(void *ctx, char *buf, size_t cap)
 {
     struct duda_ctx *d = ctx;
     for (bool tried = false;; tried = true) {
@@ -368,7 +368,7 @@ static ssize_t pull(void *ctx, char *buf, size_t cap)
     }
 }
 
-static const struct mk_body_source_ops source = {.read = pull};
+static const struct mk_body_source_ops source = {.read = read_handler_output};
 
 static enum mk_verdict begin_streaming_response(struct duda_ctx *d)
 {

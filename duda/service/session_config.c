@@ -178,7 +178,7 @@ static bool map_shared_memory(struct mk_config *config, struct duda_session_conf
     mk_buf_addf(&b, "duda-sessions-%llu%c", (unsigned long long)v->n_max, 0);
     void *memory = mk_config_shared(config, name, duda_session_shm_size((size_t)v->n_max));
     if (memory)
-        duda_session_shm_init(&v->vault, memory, (size_t)v->n_max);
+        duda_session_shm_init(&v->shm, memory, (size_t)v->n_max);
     if (v->store == DUDA_SESSION_BACKEND_COOKIE)
         v->ended = mk_config_shared(config, "duda-ended", sizeof *v->ended);
     if (v->ended)

@@ -16,7 +16,7 @@ struct session_slot {
     _Atomic uint32_t slot_lock; /* 0, or the time of locking: a stamp that no later owner has */
     uint32_t len;               /* 0: free */
     int64_t ends;
-    struct duda_session_shm_client visitor;
+    struct duda_session_shm_client client;
     bool came_back; /* the client has sent the ID again */
     uint64_t sum;   /* checksum: wrong if a worker died while writing */
     unsigned char id[DUDA_SESSION_SHM_ID];
@@ -141,7 +141,7 @@ static unsigned count_client_slots(const struct session_slot *set, uint64_t addr
 {
     unsigned n = address == of_new;
     for (size_t i = 0; i < WAYS; i++)
-        n += set[i].visitor.address == address;
+        n += set[i].client.address == address;
     return n;
 }
 
@@ -171,7 +171,7 @@ static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64
         struct session_slot *p = &set[i];
         if (slot_is_free(p, now))
             return p;
-        struct eviction_rank w = {p->visitor.is_known, count_client_slots(set, p->visitor.address, of_new),
+        struct eviction_rank w = {p->client.is_known, count_client_slots(set, p->client.address, of_new),
                                   p->came_back, p->ends};
         if (best && !is_worth_less(w, least))
             continue;
@@ -183,17 +183,17 @@ static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64
 
 /* None: its slot is locked. */
 static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v, const unsigned char *id,
-                                               const struct duda_session_shm_client *visitor, int64_t now)
+                                               const struct duda_session_shm_client *client, int64_t now)
 {
     struct session_slot *set = find_set(v, id);
     for (unsigned i = 0; i < SPINS; i++) {
-        struct session_slot *p = choose_evicted_slot(set, visitor->address, now);
+        struct session_slot *p = choose_evicted_slot(set, client->address, now);
         int64_t ends = p->ends;
-        bool was_free = slot_is_free(p, now), was_known = p->visitor.is_known;
+        bool was_free = slot_is_free(p, now), was_known = p->client.is_known;
         struct locked_slot h = slot_lock(p);
         if (!h.session_slot)
             return h;
-        if (was_free ? slot_is_free(p, now) : p->ends <= ends && p->visitor.is_known == was_known)
+        if (was_free ? slot_is_free(p, now) : p->ends <= ends && p->client.is_known == was_known)
             return h;
         slot_unlock(h); /* another worker has stored a session there in the meantime */
     }
@@ -228,10 +228,10 @@ static bool data_fits(mk_str data)
 }
 
 static void slot_write(const struct duda_session_shm *v, struct session_slot *p, const unsigned char *id,
-                       mk_str data, const struct duda_session_shm_client *visitor, int64_t ends)
+                       mk_str data, const struct duda_session_shm_client *client, int64_t ends)
 {
     slot_clear(p);
-    p->visitor = *visitor;
+    p->client = *client;
     memcpy(p->id, id, DUDA_SESSION_SHM_ID);
     memcpy(p->data, data.p, data.len);
     p->ends = ends;
@@ -245,21 +245,21 @@ uint64_t duda_session_shm_hash_client(const struct duda_session_shm *v, const st
 }
 
 bool duda_session_shm_insert(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
-                             mk_str data, const struct duda_session_shm_client *visitor, int64_t now,
+                             mk_str data, const struct duda_session_shm_client *client, int64_t now,
                              uint32_t seconds)
 {
     struct locked_slot h =
-        data_fits(data) ? lock_slot_for_insert(v, id, visitor, now) : (struct locked_slot){0};
+        data_fits(data) ? lock_slot_for_insert(v, id, client, now) : (struct locked_slot){0};
     if (!h.session_slot)
         return false;
-    slot_write(v, h.session_slot, id, data, visitor, now + seconds);
+    slot_write(v, h.session_slot, id, data, client, now + seconds);
     h.session_slot->came_back = false;
     slot_unlock(h);
     return true;
 }
 
 bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
-                              mk_str data, const struct duda_session_shm_client *visitor, int64_t now,
+                              mk_str data, const struct duda_session_shm_client *client, int64_t now,
                               uint32_t seconds)
 {
     struct locked_slot h = data_fits(data) ? find_and_lock_slot(v, id) : (struct locked_slot){0};
@@ -267,7 +267,7 @@ bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned c
         return false;
     bool good = slot_is_valid(v, h.session_slot, now);
     if (good)
-        slot_write(v, h.session_slot, id, data, visitor, now + seconds);
+        slot_write(v, h.session_slot, id, data, client, now + seconds);
     else
         slot_clear(h.session_slot);
     slot_unlock(h);

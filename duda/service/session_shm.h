@@ -39,12 +39,12 @@ uint64_t duda_session_shm_hash_client(const struct duda_session_shm *v, const st
  * this bucket, including the new one; then one whose client never returned; then the one that expires
  * first. False: the data does not fit, or the slot for it is locked. */
 bool duda_session_shm_insert(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
-                             mk_str data, const struct duda_session_shm_client *visitor, int64_t now,
+                             mk_str data, const struct duda_session_shm_client *client, int64_t now,
                              uint32_t seconds);
 /* Updates an existing session; a session that another request deleted is not recreated. False: not found, or
  * the data does not fit. */
 bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
-                              mk_str data, const struct duda_session_shm_client *visitor, int64_t now,
+                              mk_str data, const struct duda_session_shm_client *client, int64_t now,
                               uint32_t seconds);
 /* False: not found. */
 bool duda_session_shm_delete(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID]);

@@ -180,16 +180,16 @@ static struct session_shm_id session_shm_id(const struct duda_session *s)
 
 static int save_in_memory(const struct duda_session *s, mk_str record)
 {
-    const struct duda_session_shm *vault = &s->d->worker_ctx->session_config->vault;
+    const struct duda_session_shm *shm = &s->d->worker_ctx->session_config->shm;
     struct mk_addr client;
     mk_addr_client(mk_request_client_addr(s->d->request), &client);
-    const struct duda_session_shm_client visitor = {duda_session_shm_hash_client(vault, &client),
-                                                    s->is_renewed};
+    const struct duda_session_shm_client shm_client = {duda_session_shm_hash_client(shm, &client),
+                                                       s->is_renewed};
     struct session_shm_id id = session_shm_id(s);
     uint32_t left = duda_session_ttl_s(s);
     if (s->is_new)
-        return duda_session_shm_insert(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -EBUSY;
-    return duda_session_shm_replace(vault, id.bytes, record, &visitor, s->used, left) ? 0 : -ENOENT;
+        return duda_session_shm_insert(shm, id.bytes, record, &shm_client, s->used, left) ? 0 : -EBUSY;
+    return duda_session_shm_replace(shm, id.bytes, record, &shm_client, s->used, left) ? 0 : -ENOENT;
 }
 
 static int load_from_memory(struct duda_session *s, mk_str *out)
@@ -200,7 +200,7 @@ static int load_from_memory(struct duda_session *s, mk_str *out)
     struct session_shm_id id = session_shm_id(s);
     if (!buf)
         return -ENOMEM;
-    if (!duda_session_shm_load(&v->vault, id.bytes, mk_request_time(s->d->request),
+    if (!duda_session_shm_load(&v->shm, id.bytes, mk_request_time(s->d->request),
                                (uint32_t)ms_to_seconds(v->idle_ms) + 1, &record))
         return -ENOENT;
     *out = mk_buf_str(&record);
@@ -249,7 +249,7 @@ int duda_session_store_delete(struct duda_session *s)
     if (store)
         return store->destroy(s->d, store_key_text(s));
     struct session_shm_id id = session_shm_id(s);
-    return duda_session_shm_delete(&s->d->worker_ctx->session_config->vault, id.bytes) ? 0 : -ENOENT;
+    return duda_session_shm_delete(&s->d->worker_ctx->session_config->shm, id.bytes) ? 0 : -ENOENT;
 }
 
 void duda_session_store_free_all(struct duda_worker_ctx *worker_ctx)

@@ -73,7 +73,7 @@ static void restore_stall_signal(void)
     pthread_mutex_unlock(&shared.lock);
 }
 
-static void wake(const struct duda_stall_detector *h)
+static void wake_detector(const struct duda_stall_detector *h)
 {
     (void)eventfd_write(h->wake, 1);
 }
@@ -202,7 +202,7 @@ void duda_stall_detector_stop(struct duda_stall_detector *h)
     if (!h)
         return;
     atomic_store(&h->ends, true);
-    wake(h);
+    wake_detector(h);
     pthread_join(h->thread, NULL);
     restore_stall_signal();
     here = NULL;
@@ -218,7 +218,7 @@ void duda_stall_detector_enter(struct duda_stall_detector *h)
      * write. */
     atomic_store(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1);
     if (atomic_load(&h->sleeps) && atomic_exchange(&h->sleeps, false))
-        wake(h);
+        wake_detector(h);
 }
 
 bool duda_stall_detector_leave(struct duda_stall_detector *h)

@@ -180,7 +180,7 @@ void duda_wake(struct duda_ctx *d)
         d->is_queued = true;
         d->next_woken = d->worker_ctx->woken;
         d->worker_ctx->woken = d;
-        mk_deferred_post(d->worker_ctx->turn);
+        mk_deferred_post(d->worker_ctx->deferred);
     }
 }
 

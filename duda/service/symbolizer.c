@@ -129,24 +129,25 @@ static void symbolizer_free(struct duda_symbolizer *l)
 /* For each frame, addr2line prints the address, then a function and "FILE:LINE", possibly followed by "
  * (discriminator 2)"; the last two repeat for each function that it was inlined into; "?" stands for
  * unknown. */
-static void log_source_lines(const struct duda_symbolizer *l, mk_str answer)
+static void log_source_lines(const struct duda_symbolizer *l, mk_str output)
 {
     size_t n = 0, told = 0;
-    while (answer.len) {
-        mk_str function = mk_str_cut(&answer, '\n');
+    while (output.len) {
+        mk_str function = mk_str_cut(&output, '\n');
         if (mk_str_starts(function, MK_STR("0x"))) {
             n++;
             continue;
         }
-        mk_str place = mk_str_cut(&answer, '\n');
-        bool is_known = n && n <= l->n && place.len && place.p[0] != '?' && !mk_str_ends(place, MK_STR(":?"));
+        mk_str location = mk_str_cut(&output, '\n');
+        bool is_known =
+            n && n <= l->n && location.len && location.p[0] != '?' && !mk_str_ends(location, MK_STR(":?"));
         if (is_known && told++ == 0)
             mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR,
                           "the lines of that stack in %s:", l->object->path);
         if (is_known)
             mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR, "  #%llu %.*s() in %.*s",
                           (unsigned long long)l->frames[n - 1].number, MK_STR_ARG(function),
-                          MK_STR_ARG(place));
+                          MK_STR_ARG(location));
     }
 }
 
@@ -154,13 +155,13 @@ static void log_source_lines(const struct duda_symbolizer *l, mk_str answer)
 static void on_addr2line_exit(void *ctx, int status)
 {
     struct duda_symbolizer *l = ctx;
-    struct mk_buf answer = mk_buf_growing(ANSWER);
+    struct mk_buf output = mk_buf_growing(ANSWER);
     char buf[4096];
     ssize_t n;
     while (status == 0 && (n = read(l->out, buf, sizeof buf)) > 0)
-        mk_buf_add(&answer, mk_str_of(buf, (size_t)n));
-    log_source_lines(l, mk_buf_str(&answer));
-    mk_buf_free(&answer);
+        mk_buf_add(&output, mk_str_of(buf, (size_t)n));
+    log_source_lines(l, mk_buf_str(&output));
+    mk_buf_free(&output);
     symbolizer_free(l);
 }
 

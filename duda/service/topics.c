@@ -62,14 +62,14 @@ int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subsc
         return -EALREADY;
     if (count_subscriptions(*list) == DUDA_TOPIC_SUBSCRIPTIONS_MAX)
         return -EDQUOT;
-    if (!worker_ctx->rooms)
-        worker_ctx->rooms = duda_topic_table_new();
-    struct duda_subscriber *m = worker_ctx->rooms ? mk_mem_zalloc(1, sizeof *m) : NULL;
+    if (!worker_ctx->topics)
+        worker_ctx->topics = duda_topic_table_new();
+    struct duda_subscriber *m = worker_ctx->topics ? mk_mem_zalloc(1, sizeof *m) : NULL;
     if (!m)
         return -ENOMEM;
     m->owner = owner;
     m->on_message = on_message;
-    int e = duda_topic_table_add(worker_ctx->rooms, topic, m);
+    int e = duda_topic_table_add(worker_ctx->topics, topic, m);
     if (e) {
         mk_mem_free(m);
         return e;
@@ -83,7 +83,7 @@ static void remove_subscription(struct duda_worker_ctx *worker_ctx, struct duda_
 {
     struct duda_subscriber *m = *at;
     *at = m->sibling;
-    duda_topic_table_remove(worker_ctx->rooms, m);
+    duda_topic_table_remove(worker_ctx->topics, m);
     mk_mem_free(m);
 }
 
@@ -105,7 +105,7 @@ size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
 {
     struct full_name full;
     mk_str name = full_topic_name(duda_scope(d), topic, &full);
-    return d->worker_ctx->rooms && name.p ? duda_topic_table_count(d->worker_ctx->rooms, name) : 0;
+    return d->worker_ctx->topics && name.p ? duda_topic_table_count(d->worker_ctx->topics, name) : 0;
 }
 
 /* ---- Publishing ---- */
@@ -121,10 +121,10 @@ static void encode_worker_message(struct mk_buf *out, mk_str topic, enum mk_webs
 
 void duda_topics_deliver(struct duda_worker_ctx *worker_ctx, mk_str message)
 {
-    if (!worker_ctx->rooms || message.len < 2 || message.len - 2 < (size_t)message.p[1])
+    if (!worker_ctx->topics || message.len < 2 || message.len - 2 < (size_t)message.p[1])
         return;
     mk_str rest = mk_str_skip(message, 2), name = mk_str_first(rest, (size_t)message.p[1]);
-    duda_topic_table_publish(worker_ctx->rooms, name,
+    duda_topic_table_publish(worker_ctx->topics, name,
                              message.p[0] == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
                              mk_str_skip(rest, name.len));
 }
@@ -142,7 +142,8 @@ static int send_to_other_workers(struct mk_worker *worker, mk_str message)
     return result;
 }
 
-static int say(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_websocket_kind kind, mk_str text)
+static int publish(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_websocket_kind kind,
+                   mk_str text)
 {
     struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
     struct mk_worker *worker = worker_ctx->worker;
@@ -152,8 +153,8 @@ static int say(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_web
         return -EINVAL;
     if (text.len > DUDA_TOPIC_MESSAGE_MAX)
         return -EMSGSIZE;
-    if (worker_ctx->rooms)
-        duda_topic_table_publish(worker_ctx->rooms, topic, kind, text);
+    if (worker_ctx->topics)
+        duda_topic_table_publish(worker_ctx->topics, topic, kind, text);
     if (mk_worker_count(worker) < 2 && !worker_ctx->relay)
         return 0;
     struct mk_buf message = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX + sizeof full + 2);
@@ -171,9 +172,9 @@ static int publish_and_count(struct duda_topic_scope topic_scope, mk_str topic, 
                              mk_str text)
 {
     uint64_t begun = mk_clock_us();
-    mk_meter_begin(topic_scope.worker_ctx->said);
-    int e = say(topic_scope, topic, kind, text);
-    mk_meter_end(topic_scope.worker_ctx->said, mk_clock_us() - begun, e < 0);
+    mk_meter_begin(topic_scope.worker_ctx->n_published);
+    int e = publish(topic_scope, topic, kind, text);
+    mk_meter_end(topic_scope.worker_ctx->n_published, mk_clock_us() - begun, e < 0);
     return e;
 }
 

@@ -40,7 +40,7 @@ static void log_report(struct mk_worker *worker, mk_str report)
     }
 }
 
-static void report(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
+static void log_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
 {
     uint32_t len = atomic_exchange(&crash_slot->len, 0);
     if (!len || len > sizeof crash_slot->report)
@@ -53,14 +53,14 @@ static void report(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *c
 void duda_worker_ctx_log_crash(struct duda_worker_ctx *worker_ctx)
 {
     if (worker_ctx->crash_slot)
-        report(worker_ctx, worker_ctx->crash_slot);
+        log_dead_worker(worker_ctx, worker_ctx->crash_slot);
 }
 
 /* Handles the crash slot left by a worker with this number, which may have died in a handler. */
 static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
 {
     bool closes;
-    report(worker_ctx, crash_slot);
+    log_dead_worker(worker_ctx, crash_slot);
     struct duda_route_slot *p = duda_crash_table_count_crash(
         worker_ctx->crash_table, crash_slot, worker_ctx->rules, mk_worker_now(worker_ctx->worker), &closes);
     uint64_t *cells = p ? mk_worker_cells(worker_ctx->worker, atomic_load(&p->counted)) : NULL;
@@ -97,7 +97,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     worker_ctx->scopes = settings->scopes;
     worker_ctx->n_scopes = settings->n_services;
     worker_ctx->crash_table = settings->crash_table;
-    worker_ctx->said = mk_worker_cells(worker, settings->said);
+    worker_ctx->n_published = mk_worker_cells(worker, settings->n_published);
     check_dead_workers(&worker_ctx->dead_worker_timer);
     worker_ctx->crash_slot = duda_crash_table_acquire_slot(settings->crash_table, mk_worker_index(worker));
     duda_crash_report_install(worker_ctx);
@@ -114,7 +114,7 @@ void duda_worker_ctx_free(struct mk_worker *worker)
     duda_stall_detector_stop(worker_ctx->stall_detector);
     duda_crash_report_uninstall();
     duda_symbolizer_cancel(worker_ctx);
-    duda_topic_table_free(worker_ctx->rooms);
+    duda_topic_table_free(worker_ctx->topics);
     duda_lock_table_free(worker_ctx->locks);
     mk_timer_stop(&worker_ctx->dead_worker_timer);
     mk_buf_free(&worker_ctx->spare);

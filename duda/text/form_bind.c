@@ -113,11 +113,11 @@ static void bind_field(struct form_binding *r, const struct duda_schema_field *m
     }
 }
 
-static void bind_struct(struct form_binding *r, const struct duda_schema *shape, void *base,
+static void bind_struct(struct form_binding *r, const struct duda_schema *schema, void *base,
                         const struct duda_field_path *where)
 {
-    for (size_t i = 0; i < shape->n && r->error != -ENOMEM; i++) {
-        const struct duda_schema_field *m = &shape->fields[i];
+    for (size_t i = 0; i < schema->n && r->error != -ENOMEM; i++) {
+        const struct duda_schema_field *m = &schema->fields[i];
         struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
         char name[NAME_MAX_LEN];
         struct mk_buf b = mk_buf_fixed(name, sizeof name - 1);
@@ -130,18 +130,18 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *shape,
         else
             bind_field(r, m, base, &here, name);
     }
-    const char *wrong = shape->validate && !r->error ? shape->validate(base) : NULL;
+    const char *wrong = schema->validate && !r->error ? schema->validate(base) : NULL;
     if (wrong) {
         r->error = -EINVAL;
         (void)duda_validation_errors_add(r->errors, r->memory, where, mk_str_from_c(wrong));
     }
 }
 
-int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *shape,
+int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *schema,
                         const struct duda_allocator *memory, void *out, struct duda_validation_errors *errors)
 {
     struct form_binding r = {.fields = f, .memory = memory, .errors = errors};
     errors->n = 0;
-    bind_struct(&r, shape, out, NULL);
+    bind_struct(&r, schema, out, NULL);
     return r.error;
 }

@@ -7,7 +7,7 @@
 
 enum { MESSAGE_MAX = 512, LIST_FIRST = 8, NAME_SHOWN_MAX = 64 };
 
-static bool read_object(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
                         const struct duda_field_path *where);
 
 /* ---- Errors ---- */
@@ -196,13 +196,13 @@ static bool read_field_value(struct duda_json_cursor *c, const struct duda_schem
                       : read_single_value(c, m, (char *)base + m->offset, where);
 }
 
-static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_schema *shape, mk_str name,
+static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_schema *schema, mk_str name,
                                 size_t at, const struct duda_field_path *where)
 {
     char shown[NAME_SHOWN_MAX * 4];
     struct mk_buf clean = mk_buf_fixed(shown, sizeof shown - 1);
     mk_str ignored;
-    if (!shape->allow_unknown) {
+    if (!schema->allow_unknown) {
         mk_log_escape_to(&clean, mk_str_first(name, NAME_SHOWN_MAX), sizeof shown - 1);
         shown[clean.len] = '\0';
         struct duda_field_path here = {.up = where, .name = shown};
@@ -225,7 +225,7 @@ static bool mark_seen(struct seen_fields *seen_fields, size_t i)
     return again;
 }
 
-static bool read_object_member(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+static bool read_object_member(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
                                const struct duda_field_path *where, struct seen_fields *seen_fields)
 {
     mk_str name;
@@ -233,22 +233,22 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
     size_t at = c->at;
     if (!duda_json_count_element(c) || !duda_json_lex_name(c, &name) || !duda_json_expect_char(c, ':', "`:`"))
         return false;
-    size_t i = duda_schema_field_find(shape, name);
+    size_t i = duda_schema_field_find(schema, name);
     if (i == MK_STR_NONE || i >= DUDA_SCHEMA_FIELDS_MAX)
-        return read_unknown_member(c, shape, name, at, where);
-    const struct duda_schema_field *m = &shape->fields[i];
+        return read_unknown_member(c, schema, name, at, where);
+    const struct duda_schema_field *m = &schema->fields[i];
     struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
     if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " is there more than once", NULL, false))
         return false;
     return read_field_value(c, m, base, &here);
 }
 
-static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
                                  const struct duda_field_path *where, struct seen_fields *seen_fields,
                                  size_t begin)
 {
-    for (size_t i = 0; i < shape->n && i < DUDA_SCHEMA_FIELDS_MAX; i++) {
-        const struct duda_schema_field *m = &shape->fields[i];
+    for (size_t i = 0; i < schema->n && i < DUDA_SCHEMA_FIELDS_MAX; i++) {
+        const struct duda_schema_field *m = &schema->fields[i];
         struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
         if (mark_seen(seen_fields, i))
             continue;
@@ -260,14 +260,14 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
     return true;
 }
 
-static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *shape, const void *base,
+static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *schema, const void *base,
                              const struct duda_field_path *where, size_t begin)
 {
-    const char *wrong_rule = shape->validate && !c->error ? shape->validate(base) : NULL;
+    const char *wrong_rule = schema->validate && !c->error ? schema->validate(base) : NULL;
     return !wrong_rule || duda_json_add_error(c, begin, where, mk_str_from_c(wrong_rule));
 }
 
-static bool read_object(struct duda_json_cursor *c, const struct duda_schema *shape, void *base,
+static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
                         const struct duda_field_path *where)
 {
     struct seen_fields seen_fields = {{0}};
@@ -278,14 +278,14 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sh
         return false;
     if (!duda_json_accept_char(c, '}'))
         do {
-            if (!read_object_member(c, shape, base, where, &seen_fields))
+            if (!read_object_member(c, schema, base, where, &seen_fields))
                 return false;
         } while (duda_json_next_element(c, '}'));
     if (c->error && c->error != -EINVAL)
         return false;
     duda_json_leave_nested(c);
-    return check_missing_fields(c, shape, base, where, &seen_fields, begin) &&
-           run_struct_check(c, shape, base, where, begin);
+    return check_missing_fields(c, schema, base, where, &seen_fields, begin) &&
+           run_struct_check(c, schema, base, where, begin);
 }
 
 /* ---- Entry points ---- */
@@ -297,17 +297,17 @@ static int finish_reading(struct duda_json_cursor *c, bool good)
     return c->error;
 }
 
-int duda_json_read(mk_str text, const struct duda_schema *shape, const struct duda_allocator *memory,
+int duda_json_read(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
                    const struct duda_json_limits *limits, void *out, struct duda_validation_errors *errors)
 {
     struct duda_json_cursor c;
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
         return c.error;
-    const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .schema = shape, .size = shape->size};
+    const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .schema = schema, .size = schema->size};
     return finish_reading(&c, read_single_value(&c, &whole, out, NULL));
 }
 
-int duda_json_read_list(mk_str text, const struct duda_schema *shape, const struct duda_allocator *memory,
+int duda_json_read_list(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
                         const struct duda_json_limits *limits, void *list, size_t *n,
                         struct duda_validation_errors *errors)
 {
@@ -316,7 +316,7 @@ int duda_json_read_list(mk_str text, const struct duda_schema *shape, const stru
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
         return c.error;
     const struct duda_schema_field whole = {
-        .kind = DUDA_KIND_OBJECT, .schema = shape, .size = shape->size, .is_list = true};
+        .kind = DUDA_KIND_OBJECT, .schema = schema, .size = schema->size, .is_list = true};
     bool good = duda_json_accept_char(&c, '[') ? read_elements(&c, &whole, &grown, NULL)
                                                : skip_wrong_type(&c, &whole, NULL, true);
     memcpy(list, &grown.at, sizeof grown.at);

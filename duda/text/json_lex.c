@@ -10,13 +10,13 @@ enum { SIZE_DEFAULT = 1 << 20, DEPTH_DEFAULT = 32, ITEMS_DEFAULT = 65536, MESSAG
 /* ---- Errors ---- */
 
 /* Columns count characters, as editors do, from 1. */
-static void set_line_and_column(struct duda_validation_error *flaw, mk_str before)
+static void set_line_and_column(struct duda_validation_error *error, mk_str before)
 {
     size_t last = mk_str_find_last(before, '\n');
-    flaw->line = 1;
+    error->line = 1;
     for (size_t i = 0; i < before.len; i++)
-        flaw->line += before.p[i] == '\n';
-    flaw->column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
+        error->line += before.p[i] == '\n';
+    error->column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
 }
 
 static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where, mk_str text)

@@ -17,16 +17,16 @@ struct cached_names {
 };
 
 /* False: too many names, or too long. */
-static bool cache_field_names(struct cached_names *cached_names, const struct duda_schema *shape)
+static bool cache_field_names(struct cached_names *cached_names, const struct duda_schema *schema)
 {
     struct mk_buf buf = mk_buf_fixed(cached_names->buf, sizeof cached_names->buf);
     struct mk_json_writer w = {.out = &buf};
     cached_names->at[0] = 0;
-    for (size_t i = 0; i < shape->n; i++) {
+    for (size_t i = 0; i < schema->n; i++) {
         if (i == MK_LEN(cached_names->at) - 1)
             return false;
         w.comma = true;
-        mk_json_key(&w, duda_schema_field_name(&shape->fields[i]));
+        mk_json_key(&w, duda_schema_field_name(&schema->fields[i]));
         cached_names->at[i + 1] = (unsigned char)buf.len;
     }
     return !buf.failed;
@@ -39,10 +39,10 @@ static mk_str cached_name(const struct cached_names *cached_names, size_t i)
 }
 
 /* Omits absent optional fields. Integers, the most common fields, are written without a struct duda_value. */
-static void write_field(struct mk_json_writer *w, const struct duda_schema *shape, size_t i,
+static void write_field(struct mk_json_writer *w, const struct duda_schema *schema, size_t i,
                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
-    const struct duda_schema_field *m = &shape->fields[i];
+    const struct duda_schema_field *m = &schema->fields[i];
     struct duda_value v;
     bool is_integer = m->kind == DUDA_KIND_INTEGER && !m->is_list && duda_schema_field_is_present(m, base);
     if (!is_integer) {
@@ -61,12 +61,12 @@ static void write_field(struct mk_json_writer *w, const struct duda_schema *shap
 }
 
 /* `cached_names` may be NULL. */
-static void write_struct(struct mk_json_writer *w, const struct duda_schema *shape,
+static void write_struct(struct mk_json_writer *w, const struct duda_schema *schema,
                          const struct cached_names *cached_names, const void *base, size_t depth)
 {
     mk_json_begin_object(w);
-    for (size_t i = 0; i < shape->n && !w->out->failed; i++)
-        write_field(w, shape, i, cached_names, base, depth);
+    for (size_t i = 0; i < schema->n && !w->out->failed; i++)
+        write_field(w, schema, i, cached_names, base, depth);
     mk_json_end_object(w);
 }
 
@@ -83,19 +83,19 @@ static const struct duda_schema *common_shape(const struct duda_value *v)
 static void write_structs(struct mk_json_writer *w, const struct duda_value *v,
                           const struct cached_names *cached_names, size_t depth)
 {
-    const struct duda_schema *shape = v->of.in.schema;
-    size_t size = v->of.in.field ? v->of.in.field->size : shape->size;
+    const struct duda_schema *schema = v->of.in.schema;
+    size_t size = v->of.in.field ? v->of.in.field->size : schema->size;
     const char *at = v->of.in.object;
     for (size_t i = 0; i < v->n && !w->out->failed; i++)
-        write_struct(w, shape, cached_names, at + i * size, depth);
+        write_struct(w, schema, cached_names, at + i * size, depth);
 }
 
 static void write_list(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
     struct cached_names cached_names;
-    const struct duda_schema *shape = depth ? common_shape(v) : NULL;
+    const struct duda_schema *schema = depth ? common_shape(v) : NULL;
     mk_json_begin_array(w);
-    if (shape && cache_field_names(&cached_names, shape))
+    if (schema && cache_field_names(&cached_names, schema))
         write_structs(w, v, &cached_names, depth - 1);
     else
         for (size_t i = 0; i < v->n && !w->out->failed; i++) {

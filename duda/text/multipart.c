@@ -26,7 +26,7 @@ struct duda_multipart {
     void *ctx;
     enum state state;
     int error;
-    const char *why; /* error text, unless an op failed */
+    const char *error_text; /* error text, unless an op failed */
     size_t n_parts;
     uint64_t total, of_part, part_max;
     bool is_file;
@@ -87,7 +87,7 @@ uint64_t duda_multipart_offset(const struct duda_multipart *m)
 
 static int fail_with_reason(struct duda_multipart *m, int error, const char *message)
 {
-    m->why = message;
+    m->error_text = message;
     return error;
 }
 
@@ -177,9 +177,10 @@ static int parse_part_head(struct duda_multipart *m)
         return fail_with_reason(m, -EFBIG,
                                 "there are more than `.parts` of its struct duda_multipart_limits");
     struct duda_part part;
-    int e = duda_multipart_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->why);
+    int e =
+        duda_multipart_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->error_text);
     if (!e) {
-        m->why = NULL;
+        m->error_text = NULL;
         e = m->ops->part(m->ctx, &part);
     }
     m->is_file = part.file_name.p;
@@ -234,5 +235,5 @@ int duda_multipart_end(struct duda_multipart *m)
 const char *duda_multipart_error(const struct duda_multipart *m, size_t *part)
 {
     *part = m->n_parts;
-    return m->why;
+    return m->error_text;
 }

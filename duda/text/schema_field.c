@@ -200,10 +200,10 @@ bool duda_schema_field_is_present(const struct duda_schema_field *m, const void 
     return has;
 }
 
-size_t duda_schema_field_find(const struct duda_schema *shape, mk_str name)
+size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name)
 {
-    for (size_t i = 0; i < shape->n; i++)
-        if (mk_str_eq(mk_str_from_c(duda_schema_field_name(&shape->fields[i])), name))
+    for (size_t i = 0; i < schema->n; i++)
+        if (mk_str_eq(mk_str_from_c(duda_schema_field_name(&schema->fields[i])), name))
             return i;
     return MK_STR_NONE;
 }

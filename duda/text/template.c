@@ -11,7 +11,7 @@ enum { MARK_MAX = 16 };
 
 struct template_compiler {
     struct duda_template *t;
-    struct mk_buf *why;
+    struct mk_buf *error_text;
     size_t at;        /* current offset in the source */
     size_t text_from; /* start of the text that is not in a node yet */
     mk_str open, close;
@@ -34,9 +34,9 @@ static bool report_error(struct template_compiler *c, size_t at, const char *fmt
 static bool report_error(struct template_compiler *c, size_t at, const char *fmt, ...)
 {
     va_list args;
-    duda_template_position(c->t, at, c->why);
+    duda_template_position(c->t, at, c->error_text);
     va_start(args, fmt);
-    mk_buf_addv(c->why, fmt, args);
+    mk_buf_addv(c->error_text, fmt, args);
     va_end(args);
     return false;
 }
@@ -49,7 +49,7 @@ static struct duda_template_node *add_node(struct template_compiler *c, enum dud
         size_t cap = t->cap ? t->cap * 2 : 16;
         struct duda_template_node *nodes = mk_mem_realloc(t->nodes, cap * sizeof *nodes);
         if (!nodes) {
-            mk_buf_add(c->why, MK_STR("no memory"));
+            mk_buf_add(c->error_text, MK_STR("no memory"));
             return NULL;
         }
         t->nodes = nodes;
@@ -258,7 +258,7 @@ struct duda_template *duda_template_new(mk_str text, const char *name, struct mk
     if (text.len)
         memcpy(copy + name_len + 1, text.p, text.len);
     t->source = mk_str_of(copy + name_len + 1, text.len);
-    struct template_compiler c = {.t = t, .why = error, .open = MK_STR("{{"), .close = MK_STR("}}")};
+    struct template_compiler c = {.t = t, .error_text = error, .open = MK_STR("{{"), .close = MK_STR("}}")};
     if (compile_template(&c))
         return t;
     duda_template_free(t);

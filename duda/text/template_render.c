@@ -19,9 +19,9 @@ struct indent {
 
 struct rendering {
     const struct duda_template *t;
-    const struct duda_render_options *how;
+    const struct duda_render_options *options;
     const struct indent *indent;
-    struct mk_buf *out, *why;
+    struct mk_buf *out, *error_text;
     size_t depth;
     bool at_line; /* the next text starts a line */
 };
@@ -31,8 +31,8 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
 static int report_error(const struct rendering *r, const struct duda_template_node *node, int error,
                         const char *what)
 {
-    duda_template_position(r->t, node->at, r->why);
-    mk_buf_addf(r->why, "`%.*s` %s", MK_STR_ARG(node->text), what);
+    duda_template_position(r->t, node->at, r->error_text);
+    mk_buf_addf(r->error_text, "`%.*s` %s", MK_STR_ARG(node->text), what);
     return error;
 }
 
@@ -44,13 +44,13 @@ static int report_missing(const struct rendering *r, const struct duda_template_
     char buf[512];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct rendering telling = *r;
-    if (r->how->strict)
+    if (r->options->strict)
         return report_error(r, node, -ENOENT, what);
-    if (!r->how->on_missing)
+    if (!r->options->on_missing)
         return 0;
-    telling.why = &text;
+    telling.error_text = &text;
     (void)report_error(&telling, node, 0, what);
-    r->how->on_missing(r->how->ctx, mk_buf_str(&text));
+    r->options->on_missing(r->options->ctx, mk_buf_str(&text));
     return 0;
 }
 
@@ -73,8 +73,8 @@ static bool look_up_name(const struct frame *frame, mk_str name, struct duda_val
     return true;
 }
 
-static int find(struct rendering *r, const struct duda_template_node *node, const struct frame *frame,
-                struct duda_value *out)
+static int find_value(struct rendering *r, const struct duda_template_node *node, const struct frame *frame,
+                      struct duda_value *out)
 {
     if (look_up_name(frame, node->text, out))
         return 0;
@@ -82,7 +82,7 @@ static int find(struct rendering *r, const struct duda_template_node *node, cons
     bool is_section =
         node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* names of sections may be
                                                                               * absent */
-    return is_section && !r->how->strict ? 0 : report_missing(r, node, "is the name of no value here");
+    return is_section && !r->options->strict ? 0 : report_missing(r, node, "is the name of no value here");
 }
 
 /* ---- Text ---- */
@@ -148,7 +148,7 @@ static int render_section(struct rendering *r, const struct duda_template_node *
                           const struct frame *frame)
 {
     struct duda_value v;
-    int e = find(r, node, frame, &v);
+    int e = find_value(r, node, frame, &v);
     if (e)
         return e;
     bool is_true = duda_value_is_true(&v);
@@ -167,7 +167,7 @@ static int render_partial(struct rendering *r, const struct duda_template_node *
                           const struct frame *frame)
 {
     const struct duda_template *t =
-        r->how->find_partial ? r->how->find_partial(r->how->ctx, node->text) : NULL;
+        r->options->find_partial ? r->options->find_partial(r->options->ctx, node->text) : NULL;
     if (!t)
         return report_missing(r, node, "is the name of no template");
     if (r->depth == DUDA_TEMPLATE_DEPTH_MAX)
@@ -197,7 +197,7 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
             break;
         case DUDA_NODE_VALUE:
         case DUDA_NODE_UNESCAPED:
-            e = find(r, node, frame, &v);
+            e = find_value(r, node, frame, &v);
             if (!e)
                 write_value(r, &v, node->kind == DUDA_NODE_UNESCAPED);
             break;
@@ -215,11 +215,13 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
 }
 
 int duda_template_render(const struct duda_template *t, const struct duda_value *value,
-                         const struct duda_render_options *how, struct mk_buf *out, struct mk_buf *message)
+                         const struct duda_render_options *options, struct mk_buf *out,
+                         struct mk_buf *message)
 {
     static const struct duda_render_options lenient;
     const struct frame frame = {.up = NULL, .value = *value};
-    struct rendering r = {.t = t, .how = how ? how : &lenient, .out = out, .why = message, .at_line = true};
+    struct rendering r = {
+        .t = t, .options = options ? options : &lenient, .out = out, .error_text = message, .at_line = true};
     int e = render_nodes(&r, 0, t->n, &frame);
     return !e && out->failed ? -ENOMEM : e;
 }

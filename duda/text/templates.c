@@ -26,12 +26,12 @@ static struct duda_template **find_template_slot(const struct duda_templates *se
 int duda_templates_add(struct duda_templates *set, const char *name, mk_str text, struct mk_buf *error)
 {
     struct duda_template *t = duda_template_new(text, name, error);
-    struct duda_template **place = t ? find_template_slot(set, mk_str_from_c(name)) : NULL;
+    struct duda_template **slot = t ? find_template_slot(set, mk_str_from_c(name)) : NULL;
     if (!t)
         return -EINVAL;
-    if (place) {
-        duda_template_free(*place);
-        *place = t;
+    if (slot) {
+        duda_template_free(*slot);
+        *slot = t;
         return 0;
     }
     struct duda_template **at = mk_mem_realloc(set->at, (set->n + 1) * sizeof(struct duda_template *));
@@ -47,8 +47,8 @@ int duda_templates_add(struct duda_templates *set, const char *name, mk_str text
 
 const struct duda_template *duda_templates_find(const struct duda_templates *set, mk_str name)
 {
-    struct duda_template **place = find_template_slot(set, name);
-    return place ? *place : NULL;
+    struct duda_template **slot = find_template_slot(set, name);
+    return slot ? *slot : NULL;
 }
 
 void duda_templates_free(struct duda_templates *set)

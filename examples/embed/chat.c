@@ -28,38 +28,38 @@ struct member {
     struct member *next;
 };
 
-struct room {
+struct topic {
     struct member *first;
 };
 
-static void say(struct room *buf, mk_str text)
+static void publish(struct topic *topic, mk_str text)
 {
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
-    for (struct member *at = buf->first; m && at; at = at->next)
+    for (struct member *at = topic->first; m && at; at = at->next)
         if (mk_websocket_send_message(at->socket, m) == -EAGAIN)
             mk_websocket_abort(at->socket); /* its queue is full: the client is too slow */
     mk_websocket_message_free(m);
 }
 
-static struct room buf;
+static struct topic topic;
 
 static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {
     (void)ctx, (void)s;
     if (kind == MK_WEBSOCKET_TEXT)
-        say(&buf, data);
+        publish(&topic, data);
 }
 
 /* The last callback, called exactly once, whatever the reason for closing. */
 static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
 {
-    struct member **at = &buf.first;
+    struct member **at = &topic.first;
     (void)s, (void)code, (void)reason;
     while (*at != ctx)
         at = &(*at)->next;
     *at = (*at)->next;
     mk_mem_free(ctx);
-    say(&buf, MK_STR("-- one has left"));
+    publish(&topic, MK_STR("-- one has left"));
 }
 
 static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
@@ -74,8 +74,8 @@ static enum mk_verdict join(struct mk_request *request, struct mk_response *resp
         mk_mem_free(m);
         return MK_ERROR; /* mk_websocket_open() has set the status */
     }
-    m->next = buf.first;
-    buf.first = m;
+    m->next = topic.first;
+    topic.first = m;
     return MK_DONE;
 }
 

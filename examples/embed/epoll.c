@@ -8,14 +8,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static unsigned turns; /* no lock: handlers run in the thread of the loop */
+static unsigned n_iterations; /* no lock: handlers run in the thread of the loop */
 
 static enum mk_verdict tell(struct mk_request *request, struct mk_response *response, void *data)
 {
     char buf[64];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)request, (void)data;
-    mk_buf_addf(&text, "turn %u\n", turns);
+    mk_buf_addf(&text, "iteration %u\n", n_iterations);
     mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;
 }
@@ -46,7 +46,7 @@ static int run(struct mk_server *s, int fd)
         struct epoll_event event;
         if (epoll_wait(loop, &event, 1, -1) != 1)
             continue;
-        turns++;
+        n_iterations++;
         if (event.data.fd == signals) {
             struct signalfd_siginfo info;
             if (read(signals, &info, sizeof info) == sizeof info)

@@ -13,7 +13,7 @@
 
 struct order {
     struct order *next;
-    struct mk_request_ref *ticket; /* reference to the waiting request; NULL stops the thread */
+    struct mk_request_ref *request_ref; /* reference to the waiting request; NULL stops the thread */
     uint64_t number, result;
 };
 
@@ -43,10 +43,10 @@ static struct order *take(void)
     return o;
 }
 
-static uint64_t count_primes(uint64_t below)
+static uint64_t count_primes(uint64_t limit)
 {
     uint64_t n = 0;
-    for (uint64_t i = 2; i < below; i++) {
+    for (uint64_t i = 2; i < limit; i++) {
         uint64_t k = 2;
         while (k * k <= i && i % k)
             k++;
@@ -77,8 +77,8 @@ static void deliver(struct mk_request *request, void *ctx)
 static void *work(void *unused)
 {
     struct order *o;
-    while ((o = take())->ticket) {
-        struct mk_request_ref *ref = o->ticket;
+    while ((o = take())->request_ref) {
+        struct mk_request_ref *ref = o->request_ref;
         if (!mk_request_ref_is_gone(ref))
             o->result = count_primes(o->number);
         if (mk_request_ref_resume(ref, deliver, o))
@@ -93,7 +93,7 @@ static bool begin(struct mk_request *request, uint64_t number)
 {
     struct waiting *w = mk_request_alloc(request, sizeof *w);
     struct order *o = calloc(1, sizeof *o);
-    if (!w || !o || !(o->ticket = mk_request_ref_new(request))) {
+    if (!w || !o || !(o->request_ref = mk_request_ref_new(request))) {
         free(o);
         return false;
     }
@@ -109,12 +109,12 @@ static bool begin(struct mk_request *request, uint64_t number)
 static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct waiting *w = mk_request_data(request);
-    const struct mk_router_param *below = mk_server_param(request, "below");
+    const struct mk_router_param *limit = mk_server_param(request, "below");
     char buf[64];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     (void)data;
     if (!w)
-        return begin(request, below->as_uint) ? MK_WAIT : MK_ERROR;
+        return begin(request, limit->as_uint) ? MK_WAIT : MK_ERROR;
     if (!w->is_done)
         return MK_WAIT;
     mk_buf_addf(&text, "%llu\n", (unsigned long long)w->result);

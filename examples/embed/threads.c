@@ -8,7 +8,7 @@
 
 enum { THREADS = 4, DRAIN_MS = 5000 };
 
-static atomic_ulong visits;
+static atomic_ulong n_requests;
 
 static enum mk_verdict count(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -16,7 +16,7 @@ static enum mk_verdict count(struct mk_request *request, struct mk_response *res
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     const struct mk_worker *worker = mk_request_worker(request);
     (void)data;
-    mk_buf_addf(&text, "visit %lu, thread %u of %u\n", atomic_fetch_add(&visits, 1) + 1,
+    mk_buf_addf(&text, "visit %lu, thread %u of %u\n", atomic_fetch_add(&n_requests, 1) + 1,
                 mk_worker_index(worker) + 1, mk_worker_count(worker));
     mk_response_set_body(response, mk_buf_str(&text));
     return MK_DONE;

@@ -29,7 +29,7 @@ def test_guestbook_sample_stores_escaped_entries(start):
     assert "<h2>Ana</h2><p>Hello &lt;b&gt;all&lt;/b&gt;\nand a line</p>" in page
     assert page.index("Bob") < page.index("Ana"), "newest entries come first"
     bad = ana.post("/", name="", text="kept")
-    assert bad.status == 422 and "class=flaw" in bad.text and ">kept</textarea>" in bad.text
+    assert bad.status == 422 and "class=error" in bad.text and ">kept</textarea>" in bad.text
     forged = server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"name=x&text=y")
     assert forged.status == 403 and "<h2>x</h2>" not in ana.get("/").text
 
@@ -95,7 +95,7 @@ def test_chat_sample_connects_browsers(start, tmp_path):
             b.wait_for("document.title == 'connected'")
         one.run("document.getElementById('text').value = 'hello <i>'; document.querySelector('button').click()")
         for b in (one, two):
-            b.wait_for("document.getElementById('said').textContent == 'hello <i>'")
+            b.wait_for("document.getElementById('messages').textContent == 'hello <i>'")
         two.run("document.getElementById('text').value = 'you'; document.querySelector('button').click()")
         one.wait_for("document.querySelectorAll('li').length == 2")
 

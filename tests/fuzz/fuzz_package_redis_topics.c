@@ -114,8 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     redis_topic_relay_free(rooms);
     redis_pubsub_fini(&hub);
     duda_topics_unsubscribe_all(&worker_ctx, &guests);
-    duda_topic_table_free(worker_ctx.rooms);
-    worker_ctx.rooms = NULL;
+    duda_topic_table_free(worker_ctx.topics);
+    worker_ctx.topics = NULL;
     MK_ASSERT(!peer_open && !worker_ctx.relay);
     return 0;
 }

@@ -59,11 +59,11 @@ static void write_limit(struct mk_json_writer *w, const char *key, size_t limit)
         mk_json_uint(mk_json_key(w, key), limit);
 }
 
-static void write_enum(struct mk_json_writer *w, const char *const *words)
+static void write_enum(struct mk_json_writer *w, const char *const *values)
 {
     mk_json_begin_array(mk_json_key(w, "enum"));
-    for (size_t i = 0; words && words[i]; i++)
-        mk_json_cstr(w, words[i]);
+    for (size_t i = 0; values && values[i]; i++)
+        mk_json_cstr(w, values[i]);
     mk_json_end_array(w);
 }
 
@@ -79,7 +79,7 @@ static void write_any(struct mk_json_writer *w)
     mk_json_end_object(w);
 }
 
-static void write_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth);
+static void write_schema(const struct schema_writer *w, const struct duda_schema *schema, unsigned depth);
 
 static void write_integer(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
@@ -146,15 +146,15 @@ static void write_field(const struct schema_writer *w, const struct duda_schema_
     mk_json_end_object(w->json);
 }
 
-static void write_required(struct mk_json_writer *w, const struct duda_schema *shape)
+static void write_required(struct mk_json_writer *w, const struct duda_schema *schema)
 {
     size_t n = 0;
-    for (size_t i = 0; i < shape->n; i++) {
-        if (shape->fields[i].optional)
+    for (size_t i = 0; i < schema->n; i++) {
+        if (schema->fields[i].optional)
             continue;
         if (n++ == 0)
             mk_json_begin_array(mk_json_key(w, "required"));
-        mk_json_cstr(w, duda_schema_field_name(&shape->fields[i]));
+        mk_json_cstr(w, duda_schema_field_name(&schema->fields[i]));
     }
     if (n)
         mk_json_end_array(w);
@@ -193,20 +193,20 @@ static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas
 }
 
 /* False: the schema has no name. */
-static bool write_reference(const struct schema_writer *w, const struct duda_schema *shape)
+static bool write_reference(const struct schema_writer *w, const struct duda_schema *schema)
 {
     struct dev_json_schemas *named = w->named;
     struct mk_json_writer *json = w->json;
     char buf[NAME_MAX_];
     size_t i = 0;
-    if (!named || !shape->name || copy_type_name(buf, shape->name) == 0)
+    if (!named || !schema->name || copy_type_name(buf, schema->name) == 0)
         return false;
-    while (i < named->n && named->at[i] != shape)
+    while (i < named->n && named->at[i] != schema)
         i++;
     if (i == DEV_JSON_SCHEMAS_MAX)
         return false;
     if (i == named->n)
-        named->at[named->n++] = shape;
+        named->at[named->n++] = schema;
     mk_json_begin_object(json);
     mk_json_begin_string(mk_json_key(json, "$ref"));
     mk_buf_add(json->out, MK_STR("#/components/schemas/"));
@@ -216,27 +216,27 @@ static bool write_reference(const struct schema_writer *w, const struct duda_sch
     return true;
 }
 
-static void write_object(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
+static void write_object(const struct schema_writer *w, const struct duda_schema *schema, unsigned depth)
 {
     begin_type(w->json, "object");
     mk_json_begin_object(mk_json_key(w->json, "properties"));
-    for (size_t i = 0; i < shape->n; i++) {
-        mk_json_key(w->json, duda_schema_field_name(&shape->fields[i]));
-        write_field(w, &shape->fields[i], depth);
+    for (size_t i = 0; i < schema->n; i++) {
+        mk_json_key(w->json, duda_schema_field_name(&schema->fields[i]));
+        write_field(w, &schema->fields[i], depth);
     }
     mk_json_end_object(w->json);
-    write_required(w->json, shape);
-    if (!shape->allow_unknown)
+    write_required(w->json, schema);
+    if (!schema->allow_unknown)
         mk_json_bool(mk_json_key(w->json, "additionalProperties"), false);
     mk_json_end_object(w->json);
 }
 
-static void write_schema(const struct schema_writer *w, const struct duda_schema *shape, unsigned depth)
+static void write_schema(const struct schema_writer *w, const struct duda_schema *schema, unsigned depth)
 {
-    if (!shape || depth > DEPTH_MAX)
+    if (!schema || depth > DEPTH_MAX)
         write_any(w->json);
-    else if (!write_reference(w, shape))
-        write_object(w, shape, depth);
+    else if (!write_reference(w, schema))
+        write_object(w, schema, depth);
 }
 
 void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_schema_field *m)
@@ -245,13 +245,13 @@ void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_sch
 }
 
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
-                           const struct duda_schema *shape, bool is_list)
+                           const struct duda_schema *schema, bool is_list)
 {
     if (is_list) {
         begin_type(w, "array");
         mk_json_key(w, "items");
     }
-    write_schema(&(struct schema_writer){.json = w, .named = named}, shape, 0);
+    write_schema(&(struct schema_writer){.json = w, .named = named}, schema, 0);
     if (is_list)
         mk_json_end_object(w);
 }

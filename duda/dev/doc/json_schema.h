@@ -17,7 +17,7 @@ struct dev_json_schemas {
 
 /* Unnamed recursive schemas are cut off as "any value" after a few levels. */
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
-                           const struct duda_schema *shape, bool is_list);
+                           const struct duda_schema *schema, bool is_list);
 /* Writes the referenced schemas as members of an object. */
 void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named);
 /* Writes the schema of one field, which does not include whether the field is required. */

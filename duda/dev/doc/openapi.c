@@ -85,12 +85,12 @@ static void write_params(struct openapi_writer *w, const struct dev_route *r)
         mk_json_end_array(w->json);
 }
 
-static void write_media_type(struct openapi_writer *w, const char *type, const struct duda_schema *shape,
+static void write_media_type(struct openapi_writer *w, const char *type, const struct duda_schema *schema,
                              bool is_list)
 {
     mk_json_begin_object(mk_json_key(w->json, type));
     mk_json_key(w->json, "schema");
-    dev_json_schema_write(w->json, w->named, shape, is_list);
+    dev_json_schema_write(w->json, w->named, schema, is_list);
     mk_json_end_object(w->json);
 }
 

@@ -133,50 +133,51 @@ static const char *request_error_text(int e)
 }
 
 /* Moves the texts into the test, where they outlive the next request. */
-static void store_response(struct mk_buf *buf, const struct mk_test_client_response *answer,
+static void store_response(struct mk_buf *buf, const struct mk_test_client_response *response,
                            struct duda_test_response *reply)
 {
     *buf = mk_buf_growing(REPLY_MAX);
-    mk_buf_add(buf, answer->headers);
+    mk_buf_add(buf, response->headers);
     mk_buf_add_char(buf, '\0');
-    mk_buf_add(buf, answer->body);
+    mk_buf_add(buf, response->body);
     mk_buf_add_char(buf, '\0');
     if (buf->failed)
         return;
-    *reply =
-        (struct duda_test_response){.status = answer->status,
-                                    .headers = mk_str_first(mk_buf_str(buf), answer->headers.len),
-                                    .body = mk_str_of(buf->p + answer->headers.len + 1, answer->body.len)};
+    *reply = (struct duda_test_response){
+        .status = response->status,
+        .headers = mk_str_first(mk_buf_str(buf), response->headers.len),
+        .body = mk_str_of(buf->p + response->headers.len + 1, response->body.len)};
 }
 
-static int request(struct duda_test *t, const struct duda_test_request *request, const char *method,
-                   struct duda_test_response *reply)
+static int send_request(struct duda_test *t, const struct duda_test_request *request, const char *method,
+                        struct duda_test_response *reply)
 {
     struct mk_header fields[FIELDS_MAX];
-    struct mk_test_client_response answer;
+    struct mk_test_client_response response;
     size_t n = 0;
     if (t->n == REPLIES_MAX)
         return -ENOSPC;
     if (!parse_headers(request->headers, fields, &n))
         return -EINVAL;
-    struct mk_test_client *probe = mk_test_client_open(t->server);
-    int e = probe ? mk_test_client_request(probe, method, request->target, fields, n, request->body, &answer)
-                  : -ESHUTDOWN;
+    struct mk_test_client *client = mk_test_client_open(t->server);
+    int e = client
+                ? mk_test_client_request(client, method, request->target, fields, n, request->body, &response)
+                : -ESHUTDOWN;
     if (!e)
-        store_response(&t->replies[t->n++], &answer, reply);
-    mk_test_client_close(probe);
+        store_response(&t->replies[t->n++], &response, reply);
+    mk_test_client_close(client);
     return e;
 }
 
-struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *question)
+struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *request)
 {
     struct duda_test_response reply = {.headers = MK_STR(""), .body = MK_STR("")};
-    const char *method = question->method ? question->method : question->body.p ? "POST" : "GET";
-    int e = request(t, question, method, &reply);
+    const char *method = request->method ? request->method : request->body.p ? "POST" : "GET";
+    int e = send_request(t, request, method, &reply);
     if (!e)
         return reply;
     t->failed = true;
-    printf("  %s %s: %s\n", method, question->target, request_error_text(e));
+    printf("  %s %s: %s\n", method, request->target, request_error_text(e));
     return reply;
 }
 
@@ -196,8 +197,8 @@ struct duda_test_response duda_test_post(struct duda_test *t, const char *target
 
 mk_str duda_test_response_header(const struct duda_test_response *reply, const char *name)
 {
-    const struct mk_test_client_response answer = {.headers = reply->headers};
-    return mk_test_client_header(&answer, mk_str_from_c(name));
+    const struct mk_test_client_response response = {.headers = reply->headers};
+    return mk_test_client_header(&response, mk_str_from_c(name));
 }
 
 /* ---- Running tests ---- */

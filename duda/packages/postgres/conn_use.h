@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may use a connection: all handlers, one handler, or none because it is about to close. */
+/* The handlers that may use a connection: all, one, or none, because it is about to close. */
 #ifndef DUDA_POSTGRES_CONN_USE_H
 #define DUDA_POSTGRES_CONN_USE_H
 

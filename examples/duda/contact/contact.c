@@ -37,11 +37,11 @@ static const struct mk_conf_table contact_table = {.section = "CONTACT",
 static int send_mail(struct duda_ctx *d, const struct duda_job *job)
 {
     const struct contact *contact = duda_settings(d);
-    mk_str text = job->payload, visitor = mk_str_cut(&text, '\n');
+    mk_str text = job->payload, sender = mk_str_cut(&text, '\n');
     const struct duda_mail mail = {.from = contact->from,
                                    .to = &contact->to,
                                    .n_to = 1,
-                                   .reply_to = visitor,
+                                   .reply_to = sender,
                                    .subject = MK_STR("A message from the site"),
                                    .body = text};
     struct duda_smtp_result result;
@@ -68,11 +68,11 @@ static const struct duda_schema_field members[] = {
 };
 static const struct duda_schema schema = DUDA_SCHEMA(struct message, members, .allow_unknown = true);
 
-static int render(struct duda_ctx *d, const struct message *m, const char *problem)
+static int render(struct duda_ctx *d, const struct message *m, const char *error)
 {
     const struct duda_entry page[] = {
         {"token", duda_value_text(duda_csrf_token(d))},
-        {"problem", problem ? duda_value_text(mk_str_from_c(problem)) : duda_value_null()},
+        {"error", error ? duda_value_text(mk_str_from_c(error)) : duda_value_null()},
         {"sent", duda_value_bool(duda_query(d, "sent").p != NULL)},
         {"address", duda_value_text(m->address)},
         {"text", duda_value_text(m->text)},

@@ -19,8 +19,8 @@ struct table {
     mk_str names[ROWS_MAX];
     double amounts[ROWS_MAX];
     size_t n;
-    unsigned line;       /* line number of the error */
-    const char *problem; /* error text; NULL: no error */
+    unsigned line;     /* line number of the error */
+    const char *error; /* error text; NULL: no error */
 };
 
 /* ---- Import ---- */
@@ -51,7 +51,7 @@ static const char *take(struct duda_ctx *d, struct table *t, const struct duda_c
     return NULL;
 }
 
-/* Parses the table. On error, sets t->problem, and t->line to its line. */
+/* Parses the table. On error, sets t->error, and t->line to its line. */
 static void read_table(struct duda_ctx *d, struct table *t, mk_str text)
 {
     struct mk_buf buf = mk_buf_growing(CELL_MAX);
@@ -59,10 +59,10 @@ static void read_table(struct duda_ctx *d, struct table *t, mk_str text)
     mk_str cell;
     int e = 1;
     *t = (struct table){.n = 0};
-    while (!t->problem && (e = duda_csv_next(&csv, &cell)) == 1)
-        t->problem = take(d, t, &csv, cell);
-    if (!t->problem && e < 0)
-        t->problem = csv.error ? csv.error : "a cell is too long";
+    while (!t->error && (e = duda_csv_next(&csv, &cell)) == 1)
+        t->error = take(d, t, &csv, cell);
+    if (!t->error && e < 0)
+        t->error = csv.error ? csv.error : "a cell is too long";
     t->line = csv.line;
     mk_buf_free(&buf);
 }
@@ -89,8 +89,8 @@ static int keep(struct duda_ctx *d, mk_str text)
     if (!t)
         return -ENOMEM;
     read_table(d, t, text);
-    if (t->problem)
-        return duda_problem(d, 422, "line %u: %s", t->line, t->problem);
+    if (t->error)
+        return duda_problem(d, 422, "line %u: %s", t->line, t->error);
     int e = duda_kv_set(d, duda_kv_find(d, NULL), MK_STR("table"), text, 0);
     return e ? e : 204;
 }

@@ -51,7 +51,7 @@ static int show_with(struct duda_ctx *d, const struct entry *form,
         {"token", duda_value_text(duda_csrf_token(d))},
         {"name", duda_value_text(form ? form->name : MK_STR(""))},
         {"text", duda_value_text(form ? form->text : MK_STR(""))},
-        {"flaws", duda_value_list(texts, errors ? errors->n : 0)},
+        {"errors", duda_value_list(texts, errors ? errors->n : 0)},
         {"entries", duda_value_structs(&schema, l->entries, l->n)},
     };
     return e ? e : duda_render(d, "book.html", duda_value_map(page, MK_LEN(page)));

@@ -26,9 +26,9 @@ struct page {
     int64_t after;
 };
 
-static const struct duda_schema_field page_members[] = {
+static const struct duda_schema_field page_fields[] = {
     DUDA_INTEGER(struct page, after, .optional = true, .maximum = 1e9)};
-static const struct duda_schema page_shape = DUDA_SCHEMA(struct page, page_members);
+static const struct duda_schema page_schema = DUDA_SCHEMA(struct page, page_fields);
 
 /* Zero-padded, so that keys sort in numerical order: item/0000000012. */
 static mk_str key_of(struct duda_ctx *d, int64_t id)
@@ -36,7 +36,7 @@ static mk_str key_of(struct duda_ctx *d, int64_t id)
     return duda_sprintf(d, "item/%010lld", (long long)id);
 }
 
-static mk_str key_asked(struct duda_ctx *d)
+static mk_str item_key(struct duda_ctx *d)
 {
     int64_t id = 0;
     (void)duda_param_int(d, "id", &id);
@@ -71,7 +71,7 @@ static int create(struct duda_ctx *d)
 static int show(struct duda_ctx *d)
 {
     mk_str value;
-    int e = duda_kv_get(d, duda_kv_find(d, NULL), key_asked(d), &value);
+    int e = duda_kv_get(d, duda_kv_find(d, NULL), item_key(d), &value);
     if (e == -ENOENT)
         return duda_problem(d, 404, "there is no such item");
     if (!e)
@@ -83,17 +83,17 @@ static int replace(struct duda_ctx *d)
 {
     struct item item = {.state = 0};
     mk_str value;
-    int e = duda_kv_get(d, duda_kv_find(d, NULL), key_asked(d), &value);
+    int e = duda_kv_get(d, duda_kv_find(d, NULL), item_key(d), &value);
     if (e == -ENOENT)
         return duda_problem(d, 404, "there is no such item");
     if (!e)
         e = duda_bind_json(d, &schema, &item, NULL);
-    return e ? e : store(d, key_asked(d), &item);
+    return e ? e : store(d, item_key(d), &item);
 }
 
 static int drop(struct duda_ctx *d)
 {
-    int e = duda_kv_delete(d, duda_kv_find(d, NULL), key_asked(d));
+    int e = duda_kv_delete(d, duda_kv_find(d, NULL), item_key(d));
     return e == -ENOENT ? duda_problem(d, 404, "there is no such item") : e;
 }
 
@@ -117,7 +117,7 @@ static int list(struct duda_ctx *d)
 {
     struct listing l = {.d = d};
     struct page page = {0};
-    int e = duda_bind_query(d, &page_shape, &page);
+    int e = duda_bind_query(d, &page_schema, &page);
     if (e)
         return e;
     (void)duda_content_type(d, "application/json");
@@ -127,7 +127,7 @@ static int list(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(items,
-             DUDA_GET("/items", list, "Lists up to 100 items, from ?after=ID on.", .query = &page_shape),
+             DUDA_GET("/items", list, "Lists up to 100 items, from ?after=ID on.", .query = &page_schema),
              DUDA_POST("/items", create, "Creates an item.", .request_body = &schema,
                        .response_body = &schema, .responses = "201"),
              DUDA_GET("/items/:id<uint>", show, "Shows an item.", .response_body = &schema,

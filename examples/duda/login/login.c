@@ -9,12 +9,12 @@
 
 enum { NAME_MAX_ = 40, PASSWORD_MIN = 8 };
 
-static int show_with(struct duda_ctx *d, const char *said)
+static int show_with(struct duda_ctx *d, const char *error)
 {
     const struct duda_entry page[] = {
         {"user", duda_value_text(duda_session_get(d, "user"))},
         {"token", duda_value_text(duda_csrf_token(d))},
-        {"said", duda_value_cstr(said)},
+        {"error", duda_value_cstr(error)},
     };
     return duda_render(d, "login.html", duda_value_map(page, MK_LEN(page)));
 }

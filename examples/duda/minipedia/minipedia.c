@@ -58,8 +58,8 @@ static int show(struct duda_ctx *d)
                                       {"text", duda_value_text(text)},
                                       {"paragraphs", duda_value_list(paragraphs, n)},
                                       {"token", duda_value_text(duda_csrf_token(d))}};
-    int said = duda_render(d, "article.html", duda_value_map(page, MK_LEN(page)));
-    return said || !e ? said : duda_status(d, 404);
+    int result = duda_render(d, "article.html", duda_value_map(page, MK_LEN(page)));
+    return result || !e ? result : duda_status(d, 404);
 }
 
 static int save(struct duda_ctx *d)
@@ -92,10 +92,10 @@ static void compute(void *job)
 
 static int fibonacci(struct duda_ctx *d)
 {
-    int64_t asked;
-    if (!duda_param_int(d, "n", &asked) || asked > FIBONACCI_MAX)
+    int64_t index;
+    if (!duda_param_int(d, "n", &index) || index > FIBONACCI_MAX)
         return duda_problem(d, 400, "up to %d", FIBONACCI_MAX);
-    unsigned long n = (unsigned long)asked;
+    unsigned long n = (unsigned long)index;
     int e = duda_offload(d, NULL, compute, &n, sizeof n);
     return e ? e : duda_printf(d, "%lu\n", n);
 }

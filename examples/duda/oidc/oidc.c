@@ -15,7 +15,7 @@ enum {
     TOKEN_MAX = 32 * 1024,
     SECRET_BYTES = 32,
     KEPT_S = 3600,
-    ASK_AGAIN_S = 60,
+    REFETCH_MIN_S = 60,
     LEEWAY_S = 60
 };
 
@@ -47,48 +47,49 @@ static const struct mk_conf_table oidc_table = {.section = "OIDC",
 
 /* ---- JSON of the provider: only the members that this service needs ---- */
 
-struct places {
+struct endpoints {
     mk_str issuer, authorization, token, keys, end;
 };
-static const struct duda_schema_field place_members[] = {
-    DUDA_STRING(struct places, issuer, .max_length = URL_MAX),
-    DUDA_STRING(struct places, authorization, .json_name = "authorization_endpoint", .max_length = URL_MAX),
-    DUDA_STRING(struct places, token, .json_name = "token_endpoint", .max_length = URL_MAX),
-    DUDA_STRING(struct places, keys, .json_name = "jwks_uri", .max_length = URL_MAX),
-    DUDA_STRING(struct places, end, .json_name = "end_session_endpoint", .max_length = URL_MAX,
+static const struct duda_schema_field endpoint_fields[] = {
+    DUDA_STRING(struct endpoints, issuer, .max_length = URL_MAX),
+    DUDA_STRING(struct endpoints, authorization, .json_name = "authorization_endpoint",
+                .max_length = URL_MAX),
+    DUDA_STRING(struct endpoints, token, .json_name = "token_endpoint", .max_length = URL_MAX),
+    DUDA_STRING(struct endpoints, keys, .json_name = "jwks_uri", .max_length = URL_MAX),
+    DUDA_STRING(struct endpoints, end, .json_name = "end_session_endpoint", .max_length = URL_MAX,
                 .optional = true),
 };
-static const struct duda_schema places_shape =
-    DUDA_SCHEMA(struct places, place_members, .allow_unknown = true);
+static const struct duda_schema endpoints_schema =
+    DUDA_SCHEMA(struct endpoints, endpoint_fields, .allow_unknown = true);
 
 struct tokens {
     mk_str id_token;
 };
-static const struct duda_schema_field token_members[] = {
+static const struct duda_schema_field token_fields[] = {
     DUDA_STRING(struct tokens, id_token, .max_length = TOKEN_MAX)};
-static const struct duda_schema tokens_shape =
-    DUDA_SCHEMA(struct tokens, token_members, .allow_unknown = true);
+static const struct duda_schema tokens_schema =
+    DUDA_SCHEMA(struct tokens, token_fields, .allow_unknown = true);
 
 struct claims {
     mk_str sub, nonce, name, azp, aud;
 };
-static const struct duda_schema_field claim_members[] = {
+static const struct duda_schema_field claim_fields[] = {
     DUDA_STRING(struct claims, sub, .min_length = 1, .max_length = 255),
     DUDA_STRING(struct claims, nonce, .max_length = 100),
     DUDA_STRING(struct claims, name, .max_length = 255, .optional = true),
     DUDA_STRING(struct claims, azp, .max_length = 255, .optional = true),
     DUDA_JSON_RAW(struct claims, aud),
 };
-static const struct duda_schema claims_shape =
-    DUDA_SCHEMA(struct claims, claim_members, .allow_unknown = true);
+static const struct duda_schema claims_schema =
+    DUDA_SCHEMA(struct claims, claim_fields, .allow_unknown = true);
 
 /* The worker's cache of endpoints and keys. Thread-local, because in an embedding program workers are
  * threads. */
 static _Thread_local struct {
     char room[4][URL_MAX + 1];
-    struct places places;
+    struct endpoints endpoints;
     struct duda_jwks *keys;
-    int64_t places_at, keys_at, asked_again_at;
+    int64_t endpoints_at, keys_at, refetched_at;
 } known;
 
 static int64_t now(const struct duda_ctx *d)
@@ -152,27 +153,27 @@ static int ask_json(struct duda_ctx *d, mk_str url, struct duda_http_request *re
 static int read_places(struct duda_ctx *d)
 {
     const struct oidc *oidc = duda_settings(d);
-    struct places p = {.end = MK_STR_NULL};
+    struct endpoints p = {.end = MK_STR_NULL};
     const char *slash = mk_str_ends(oidc->issuer, MK_STR("/")) ? "" : "/";
     mk_str url = duda_sprintf(d, "%.*s%s.well-known/openid-configuration", MK_STR_ARG(oidc->issuer), slash);
-    int e = ask_json(d, url, &(struct duda_http_request){.method = MK_STR_NULL}, &places_shape, &p);
+    int e = ask_json(d, url, &(struct duda_http_request){.method = MK_STR_NULL}, &endpoints_schema, &p);
     if (!e && !mk_str_eq(p.issuer, oidc->issuer))
         e = refuse(d, 502, "the provider calls itself otherwise than Issuer");
     if (e)
         return e;
-    known.places = (struct places){.issuer = oidc->issuer,
-                                   .authorization = keep(0, p.authorization),
-                                   .token = keep(1, p.token),
-                                   .keys = keep(2, p.keys),
-                                   .end = keep(3, p.end)};
-    known.places_at = now(d);
+    known.endpoints = (struct endpoints){.issuer = oidc->issuer,
+                                         .authorization = keep(0, p.authorization),
+                                         .token = keep(1, p.token),
+                                         .keys = keep(2, p.keys),
+                                         .end = keep(3, p.end)};
+    known.endpoints_at = now(d);
     return 0;
 }
 
 static int read_keys(struct duda_ctx *d)
 {
     mk_str text;
-    int e = ask(d, known.places.keys, &(struct duda_http_request){.method = MK_STR_NULL}, &text);
+    int e = ask(d, known.endpoints.keys, &(struct duda_http_request){.method = MK_STR_NULL}, &text);
     if (e)
         return e;
     struct duda_jwks *keys = duda_jwks_new(text);
@@ -190,12 +191,12 @@ static int know(struct duda_ctx *d)
     int e = duda_lock(d, MK_STR("oidc"), 10000);
     if (e)
         return e;
-    if (!known.places_at || now(d) - known.places_at > KEPT_S)
+    if (!known.endpoints_at || now(d) - known.endpoints_at > KEPT_S)
         e = read_places(d);
     if (!e && (!known.keys || now(d) - known.keys_at > KEPT_S))
         e = read_keys(d);
     if (e)
-        known.places_at = 0; /* the URL of the keys may have changed */
+        known.endpoints_at = 0; /* the URL of the keys may have changed */
     duda_unlock(d, MK_STR("oidc"));
     return e;
 }
@@ -207,9 +208,9 @@ static int know_new_keys(struct duda_ctx *d)
     int e = duda_lock(d, MK_STR("oidc"), 10000); /* another handler may have fetched them */
     if (e)
         return e;
-    bool is_soon = known.asked_again_at && now(d) - known.asked_again_at < ASK_AGAIN_S;
-    if (!is_soon) {
-        known.asked_again_at = now(d);
+    bool is_too_soon = known.refetched_at && now(d) - known.refetched_at < REFETCH_MIN_S;
+    if (!is_too_soon) {
+        known.refetched_at = now(d);
         e = read_keys(d);
     }
     duda_unlock(d, MK_STR("oidc"));
@@ -281,7 +282,7 @@ static int log_in(struct duda_ctx *d)
     add(&query, "nonce", nonce);
     add(&query, "code_challenge", sha256(d, verifier));
     add(&query, "code_challenge_method", MK_STR("S256"));
-    return go(d, known.places.authorization, &query);
+    return go(d, known.endpoints.authorization, &query);
 }
 
 /* ---- Login, step 2: the provider redirects the browser to /callback ---- */
@@ -296,8 +297,8 @@ static int take(struct duda_ctx *d, const char *name, mk_str *out)
 static int buy(struct duda_ctx *d, mk_str code, mk_str verifier, struct tokens *out)
 {
     const struct oidc *oidc = duda_settings(d);
-    char form_room[8192], pair_room[2048], field_room[3072] = "";
-    struct mk_buf form = mk_buf_fixed(form_room, sizeof form_room);
+    char form_buf[8192], pair_room[2048], field_room[3072] = "";
+    struct mk_buf form = mk_buf_fixed(form_buf, sizeof form_buf);
     struct mk_buf pair = mk_buf_fixed(pair_room, sizeof pair_room);
     struct mk_buf field = mk_buf_fixed(field_room, sizeof field_room);
     mk_buf_add(&form, MK_STR("grant_type=authorization_code"));
@@ -318,7 +319,7 @@ static int buy(struct duda_ctx *d, mk_str code, mk_str verifier, struct tokens *
                                         .n_headers = oidc->secret.p ? 1 : 0,
                                         .content_type = MK_STR("application/x-www-form-urlencoded"),
                                         .body = mk_buf_str(&form)};
-    return ask_json(d, known.places.token, &request, &tokens_shape, out);
+    return ask_json(d, known.endpoints.token, &request, &tokens_schema, out);
 }
 
 static int check(struct duda_ctx *d, struct mk_buf *json, mk_str token)
@@ -350,7 +351,7 @@ static int enter(struct duda_ctx *d, mk_str json, mk_str nonce)
     const struct duda_allocator memory = duda_allocator_of(d);
     struct claims claims = {.name = MK_STR_NULL};
     struct duda_validation_errors errors;
-    if (duda_json_read(json, &claims_shape, &memory, NULL, &claims, &errors))
+    if (duda_json_read(json, &claims_schema, &memory, NULL, &claims, &errors))
         return refuse(d, 403, "the provider's token lacks something");
     if (!mk_consttime_eq(claims.nonce, nonce) || !is_for_us(&claims, oidc->client))
         return refuse(d, 403, "the provider's token is not for this log-in");
@@ -408,11 +409,11 @@ static int log_out(struct duda_ctx *d)
     char buf[1024];
     struct mk_buf query = mk_buf_fixed(buf, sizeof buf);
     int e = duda_session_destroy(d);
-    if (e || !known.places.end.p)
+    if (e || !known.endpoints.end.p)
         return e ? e : duda_redirect(d, 303, "/");
     add(&query, "client_id", oidc->client);
     add(&query, "post_logout_redirect_uri", duda_sprintf(d, "%.*s/", MK_STR_ARG(oidc->site)));
-    return go(d, known.places.end, &query);
+    return go(d, known.endpoints.end, &query);
 }
 
 static void stop(struct mk_worker *worker)

@@ -51,13 +51,13 @@ static int start(struct mk_worker *worker)
 /* ---- The dashboard ---- */
 
 struct dead {
-    mk_str id, text, problem;
+    mk_str id, text, error;
 };
 
 static const struct duda_schema_field members[] = {
     DUDA_STRING(struct dead, id),
     DUDA_STRING(struct dead, text),
-    DUDA_STRING(struct dead, problem),
+    DUDA_STRING(struct dead, error),
 };
 static const struct duda_schema schema = DUDA_SCHEMA(struct dead, members);
 

@@ -22,27 +22,27 @@ struct item {
     bool is_first; /* first line of its order */
 };
 
-static const struct duda_schema_field item_members[] = {
+static const struct duda_schema_field item_fields[] = {
     DUDA_INTEGER(struct item, id),    DUDA_INTEGER(struct item, n),    DUDA_STRING(struct item, order),
     DUDA_STRING(struct item, name),   DUDA_STRING(struct item, price), DUDA_STRING(struct item, sum),
     DUDA_BOOL(struct item, is_first),
 };
-static const struct duda_schema item_shape = DUDA_SCHEMA(struct item, item_members);
+static const struct duda_schema item_schema = DUDA_SCHEMA(struct item, item_fields);
 
 static mk_str money(struct duda_ctx *d, int64_t cents)
 {
     return duda_sprintf(d, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
 }
 
-static int show(struct duda_ctx *d, const char *page, unsigned status, const char *said,
+static int show(struct duda_ctx *d, const char *page, unsigned status, const char *notice,
                 const struct item *items, size_t n, int64_t total)
 {
     const struct duda_entry values[] = {
         {"customer", duda_value_text(duda_session_get(d, "customer"))},
         {"token", duda_value_text(duda_csrf_token(d))},
-        {"said", duda_value_cstr(said)},
+        {"notice", duda_value_cstr(notice)},
         {"q", duda_value_text(duda_query(d, "q"))},
-        {"items", duda_value_structs(&item_shape, items, n)},
+        {"items", duda_value_structs(&item_schema, items, n)},
         {"total", duda_value_text(money(d, total))},
     };
     int e = duda_render(d, page, duda_value_map(values, MK_LEN(values)));
@@ -187,7 +187,7 @@ static int change_basket(struct duda_ctx *d)
     return e ? e : duda_redirect(d, 303, "/basket");
 }
 
-static int show_basket_with(struct duda_ctx *d, unsigned status, const char *said)
+static int show_basket_with(struct duda_ctx *d, unsigned status, const char *notice)
 {
     struct basket b;
     struct duda_sql_result result;
@@ -211,7 +211,7 @@ static int show_basket_with(struct duda_ctx *d, unsigned status, const char *sai
                                    .order = MK_STR("")};
         total += price * count;
     }
-    return items ? show(d, "basket.html", status, said, items, n, total) : -ENOMEM;
+    return items ? show(d, "basket.html", status, notice, items, n, total) : -ENOMEM;
 }
 
 static int show_basket(struct duda_ctx *d)
@@ -336,9 +336,9 @@ static bool read_secret(struct duda_ctx *d, struct secret *s)
     return true;
 }
 
-static int show_account_with(struct duda_ctx *d, unsigned status, const char *said)
+static int show_account_with(struct duda_ctx *d, unsigned status, const char *notice)
 {
-    return show(d, "account.html", status, said, NULL, 0, 0);
+    return show(d, "account.html", status, notice, NULL, 0, 0);
 }
 
 static int show_account(struct duda_ctx *d)

@@ -20,13 +20,13 @@ struct message {
     mk_str message;
 };
 
-static const struct duda_schema_field message_members[] = {DUDA_STRING(struct message, message)};
-static const struct duda_schema message_shape = DUDA_SCHEMA(struct message, message_members);
+static const struct duda_schema_field message_fields[] = {DUDA_STRING(struct message, message)};
+static const struct duda_schema message_schema = DUDA_SCHEMA(struct message, message_fields);
 
 static int json(struct duda_ctx *d)
 {
     const struct message m = {MK_STR("Hello, World!")};
-    return duda_send_json_struct(d, &message_shape, &m);
+    return duda_send_json_struct(d, &message_schema, &m);
 }
 
 static int plaintext(struct duda_ctx *d)
@@ -41,11 +41,11 @@ struct world {
     int id, number;
 };
 
-static const struct duda_schema_field world_members[] = {
+static const struct duda_schema_field world_fields[] = {
     DUDA_INTEGER(struct world, id),
     DUDA_INTEGER(struct world, number, .json_name = "randomNumber"),
 };
-static const struct duda_schema world_shape = DUDA_SCHEMA(struct world, world_members);
+static const struct duda_schema world_schema = DUDA_SCHEMA(struct world, world_fields);
 
 /* Returns a random row ID, 1 to 10,000. Random numbers are generated in batches. */
 static int any_number(void)
@@ -60,7 +60,7 @@ static int any_number(void)
 }
 
 /* The requested number of rows, limited to 1 to 500; 1 if the parameter is not a number. */
-static size_t count_asked(struct duda_ctx *d, const char *name)
+static size_t requested_count(struct duda_ctx *d, const char *name)
 {
     char *end;
     const char *text = duda_query_or(d, name, "");
@@ -101,15 +101,15 @@ static int db(struct duda_ctx *d)
     struct world row;
     int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, read_row, duda_sql_integer(any_number()));
     e = e ? e : take_row(&result, &row);
-    return e ? e : duda_send_json_struct(d, &world_shape, &row);
+    return e ? e : duda_send_json_struct(d, &world_schema, &row);
 }
 
 static int queries(struct duda_ctx *d)
 {
-    size_t n = count_asked(d, "queries");
+    size_t n = requested_count(d, "queries");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
     int e = rows ? read_rows(d, rows, n) : -ENOMEM;
-    return e ? e : duda_send_json(d, duda_value_structs(&world_shape, rows, n));
+    return e ? e : duda_send_json(d, duda_value_structs(&world_schema, rows, n));
 }
 
 /* ---- Fortunes ---- */
@@ -119,11 +119,11 @@ struct fortune {
     mk_str message;
 };
 
-static const struct duda_schema_field fortune_members[] = {
+static const struct duda_schema_field fortune_fields[] = {
     DUDA_INTEGER(struct fortune, id),
     DUDA_STRING(struct fortune, message),
 };
-static const struct duda_schema fortune_shape = DUDA_SCHEMA(struct fortune, fortune_members);
+static const struct duda_schema fortune_schema = DUDA_SCHEMA(struct fortune, fortune_fields);
 
 static int by_message(const void *a, const void *b)
 {
@@ -142,7 +142,7 @@ static int fortunes(struct duda_ctx *d)
         all[n] =
             (struct fortune){(int)duda_sql_cell(&result, i, 0)->number, duda_sql_cell(&result, i, 1)->text};
     qsort(all, n, sizeof *all, by_message);
-    const struct duda_entry page[] = {{"fortunes", duda_value_structs(&fortune_shape, all, n)}};
+    const struct duda_entry page[] = {{"fortunes", duda_value_structs(&fortune_schema, all, n)}};
     return duda_render(d, "fortunes.html", duda_value_map(page, MK_LEN(page)));
 }
 
@@ -176,10 +176,10 @@ static int write_rows(struct duda_ctx *d, struct world *rows, size_t n)
     enum { NUMBER_ROOM = 7 };
     struct duda_sql_result result;
     size_t space = n * NUMBER_ROOM + 2;
-    char *ids_room = duda_alloc(d, space), *numbers_room = duda_alloc(d, space);
-    if (!ids_room || !numbers_room)
+    char *ids_buf = duda_alloc(d, space), *numbers_room = duda_alloc(d, space);
+    if (!ids_buf || !numbers_room)
         return -ENOMEM;
-    struct mk_buf ids = mk_buf_fixed(ids_room, space), numbers = mk_buf_fixed(numbers_room, space);
+    struct mk_buf ids = mk_buf_fixed(ids_buf, space), numbers = mk_buf_fixed(numbers_room, space);
     qsort(rows, n, sizeof *rows, by_id);
     write_array(&ids, rows, n, offsetof(struct world, id));
     write_array(&numbers, rows, n, offsetof(struct world, number));
@@ -191,13 +191,13 @@ static int write_rows(struct duda_ctx *d, struct world *rows, size_t n)
 
 static int updates(struct duda_ctx *d)
 {
-    size_t n = count_asked(d, "queries");
+    size_t n = requested_count(d, "queries");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
     int e = rows ? read_rows(d, rows, n) : -ENOMEM;
     for (size_t i = 0; i < n && !e; i++)
         rows[i].number = any_number();
     e = e ? e : write_rows(d, rows, n);
-    return e ? e : duda_send_json(d, duda_value_structs(&world_shape, rows, n));
+    return e ? e : duda_send_json(d, duda_value_structs(&world_schema, rows, n));
 }
 
 /* ---- The cache ---- */
@@ -223,13 +223,13 @@ static int read_cached(struct duda_ctx *d, struct duda_store *cache, int id, str
 
 static int cached(struct duda_ctx *d)
 {
-    size_t n = count_asked(d, "count");
+    size_t n = requested_count(d, "count");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
     struct duda_store *cache = duda_store_find(d, "memory");
     int e = rows ? 0 : -ENOMEM;
     for (size_t i = 0; i < n && !e; i++)
         e = read_cached(d, cache, any_number(), &rows[i]);
-    return e ? e : duda_send_json(d, duda_value_structs(&world_shape, rows, n));
+    return e ? e : duda_send_json(d, duda_value_structs(&world_schema, rows, n));
 }
 
 DUDA_SERVICE(techempower, DUDA_GET("/json", json, "An object."), DUDA_GET("/plaintext", plaintext, "A text."),

@@ -170,7 +170,7 @@ struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ct
 
 void mk_deferred_post(struct mk_deferred *t)
 {
-    assert_ptr_equal(t, worker_ctx.turn);
+    assert_ptr_equal(t, worker_ctx.deferred);
     fake.turns++;
 }
 

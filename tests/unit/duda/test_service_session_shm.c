@@ -39,7 +39,7 @@ uint64_t __wrap_mk_hash(const struct mk_hash_key *key, mk_str s)
 
 enum { N = 64, NOW = 1000 };
 
-static struct duda_session_shm vault;
+static struct duda_session_shm shm;
 static char room[DUDA_SESSION_MAX];
 static struct mk_buf found;
 
@@ -47,7 +47,7 @@ static const struct duda_session_shm_client anybody;
 
 static void setup(void)
 {
-    duda_session_shm_init(&vault, heap_setup(duda_session_shm_size(N)), N);
+    duda_session_shm_init(&shm, heap_setup(duda_session_shm_size(N)), N);
 }
 
 static const unsigned char *id_of(unsigned n)
@@ -63,33 +63,33 @@ static const unsigned char *id_of(unsigned n)
 static bool load(unsigned n, int64_t now, uint32_t idle)
 {
     found = mk_buf_fixed(room, sizeof room);
-    return duda_session_shm_load(&vault, id_of(n), now, idle, &found);
+    return duda_session_shm_load(&shm, id_of(n), now, idle, &found);
 }
 
 static void session_shm_insert_replace_delete(void **state)
 {
     (void)state;
     assert_false(load(1, NOW, 10));
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
-    assert_true(duda_session_shm_insert(&vault, id_of(2), MK_STR("two"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(2), MK_STR("two"), &anybody, NOW, 10));
     assert_true(load(1, NOW + 9, 10));
     assert_str(mk_buf_str(&found), "one");
-    assert_true(duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_replace(&shm, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
     assert_true(load(1, NOW, 10));
     assert_str(mk_buf_str(&found), "uno");
-    assert_true(duda_session_shm_delete(&vault, id_of(1)));
-    assert_false(duda_session_shm_delete(&vault, id_of(1)));
+    assert_true(duda_session_shm_delete(&shm, id_of(1)));
+    assert_false(duda_session_shm_delete(&shm, id_of(1)));
     assert_false(load(1, NOW, 10));
     assert_true(load(2, NOW, 10));
-    assert_false(duda_session_shm_insert(&vault, id_of(3), MK_STR(""), &anybody, NOW, 10));
+    assert_false(duda_session_shm_insert(&shm, id_of(3), MK_STR(""), &anybody, NOW, 10));
     assert_false(
-        duda_session_shm_insert(&vault, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
+        duda_session_shm_insert(&shm, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
 }
 
 static void session_shm_idle_session_expires(void **state)
 {
     (void)state;
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_true(load(1, NOW + 9, 10));  /* extends its life to 19 */
     assert_true(load(1, NOW + 18, 10)); /* to 28 */
     assert_false(load(1, NOW + 28, 10));
@@ -100,7 +100,7 @@ static void session_shm_full_set_evicts_oldest(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 20 * N; i++) {
-        assert_true(duda_session_shm_insert(&vault, id_of(i), MK_STR("x"), &anybody, NOW + i, 100000));
+        assert_true(duda_session_shm_insert(&shm, id_of(i), MK_STR("x"), &anybody, NOW + i, 100000));
         assert_true(load(i, NOW + i, 100000));
     }
     unsigned alive = 0;
@@ -117,8 +117,8 @@ static unsigned in_set(unsigned i)
 
 static void save_of(unsigned i, uint64_t address, bool is_known, int64_t now)
 {
-    const struct duda_session_shm_client visitor = {address, is_known};
-    assert_true(duda_session_shm_insert(&vault, id_of(in_set(i)), MK_STR("x"), &visitor, now, 100000));
+    const struct duda_session_shm_client client = {address, is_known};
+    assert_true(duda_session_shm_insert(&shm, id_of(in_set(i)), MK_STR("x"), &client, now, 100000));
 }
 
 static unsigned count_alive(unsigned from, unsigned to)
@@ -175,7 +175,7 @@ static void session_shm_replace_marks_logged_in(void **state)
     (void)state;
     for (unsigned i = 0; i < 8; i++)
         save_of(i, i, false, NOW + i);
-    assert_true(duda_session_shm_replace(&vault, id_of(in_set(0)), MK_STR("x"), &known, NOW, 100000));
+    assert_true(duda_session_shm_replace(&shm, id_of(in_set(0)), MK_STR("x"), &known, NOW, 100000));
     save_of(8, 8, false, NOW + 10);
     assert_true(load(in_set(0), NOW, 100000));
     assert_false(load(in_set(1), NOW, 100000));
@@ -185,20 +185,20 @@ static void session_shm_hashes_of_clients_differ(void **state)
 {
     const struct mk_addr a = {.ip = {1}}, b = {.ip = {2}};
     (void)state;
-    assert_true(duda_session_shm_hash_client(&vault, &a) == duda_session_shm_hash_client(&vault, &a));
-    assert_true(duda_session_shm_hash_client(&vault, &a) != duda_session_shm_hash_client(&vault, &b));
+    assert_true(duda_session_shm_hash_client(&shm, &a) == duda_session_shm_hash_client(&shm, &a));
+    assert_true(duda_session_shm_hash_client(&shm, &a) != duda_session_shm_hash_client(&shm, &b));
 }
 
 /* A torn write of a dying worker is not a session. */
 static void session_shm_torn_session_is_not_found(void **state)
 {
     (void)state;
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
-    char *bytes = (char *)vault.memory, *data = memmem(bytes, duda_session_shm_size(N), "a session", 9);
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
+    char *bytes = (char *)shm.memory, *data = memmem(bytes, duda_session_shm_size(N), "a session", 9);
     assert_non_null(data);
     data[2] = 'X';
     assert_false(load(1, NOW, 10));
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
     assert_true(load(1, NOW, 10));
 }
 
@@ -206,21 +206,21 @@ static void session_shm_torn_session_is_not_found(void **state)
 static void session_shm_deleted_session_does_not_return(void **state)
 {
     (void)state;
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_false(
-        duda_session_shm_replace(&vault, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
-    assert_true(duda_session_shm_delete(&vault, id_of(1)));
-    assert_false(duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
+        duda_session_shm_replace(&shm, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
+    assert_true(duda_session_shm_delete(&shm, id_of(1)));
+    assert_false(duda_session_shm_replace(&shm, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
     assert_false(load(1, NOW, 10));
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_false(
-        duda_session_shm_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW + 10, 10)); /* expired */
+        duda_session_shm_replace(&shm, id_of(1), MK_STR("uno"), &anybody, NOW + 10, 10)); /* expired */
     assert_false(load(1, NOW, 10));
 }
 
 static void save_another(void)
 {
-    assert_true(duda_session_shm_insert(&vault, id_of(2 * N), MK_STR("the other"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(2 * N), MK_STR("the other"), &anybody, NOW, 10));
 }
 
 /* Both may have chosen the same slot. */
@@ -228,7 +228,7 @@ static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
 {
     (void)state;
     at_clock_read = save_another;
-    assert_true(duda_session_shm_insert(&vault, id_of(N), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(N), MK_STR("one"), &anybody, NOW, 10));
     assert_true(load(N, NOW, 10));
     assert_true(load(2 * N, NOW, 10));
     assert_str(mk_buf_str(&found), "the other");
@@ -237,8 +237,7 @@ static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
 /* Returns the first word of a slot; the session ID follows 48 bytes later. */
 static _Atomic uint32_t *lock_of(const unsigned char *id)
 {
-    char *bytes = (char *)vault.memory,
-         *at = memmem(bytes, duda_session_shm_size(N), id, DUDA_SESSION_SHM_ID);
+    char *bytes = (char *)shm.memory, *at = memmem(bytes, duda_session_shm_size(N), id, DUDA_SESSION_SHM_ID);
     assert_non_null(at);
     return (_Atomic uint32_t *)(void *)(at - 48);
 }
@@ -254,7 +253,7 @@ static void take_the_lock(void)
 static void session_shm_lock_is_released_only_by_its_holder(void **state)
 {
     (void)state;
-    assert_true(duda_session_shm_insert(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_int_equal(*lock_of(id_of(1)), 0);
     at_hash = take_the_lock;
     assert_true(load(1, NOW, 10));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may use a connection to PostgreSQL: sharing, reserving, retiring. */
+/* Sharing, reserving and retiring a connection to PostgreSQL. */
 #include <postgres/conn_use.h>
 #include <signal.h>
 #include <sys/wait.h>
