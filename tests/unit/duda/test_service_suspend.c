@@ -123,7 +123,7 @@ static bool resume_handler(void)
 }
 
 /* Returns true if the handler has returned, false if it is suspended. */
-static bool start(void (*fn)(void))
+static bool start_handler(void (*fn)(void))
 {
     d = (struct duda_ctx){.worker_ctx = &worker_ctx, .line = &line};
     n_resumed = n_duties = 0;
@@ -177,7 +177,7 @@ static void ask_once(void)
 static void suspend_wake_ends_only_its_wait(void **state)
 {
     (void)state;
-    assert_false(start(ask_once));
+    assert_false(start_handler(ask_once));
     duda_wake(&d); /* for another reason */
     assert_false(resume_handler());
     duda_wait_wake(&asked.wait);
@@ -194,7 +194,7 @@ static void suspend_wake_ends_only_its_wait(void **state)
 static void suspend_cancellation_ends_wait(void **state)
 {
     (void)state;
-    assert_false(start(ask_once));
+    assert_false(start_handler(ask_once));
     d.ended = -ETIMEDOUT;
     duda_wake(&d);
     assert_true(resume_handler());
@@ -207,7 +207,7 @@ static void suspend_cancellation_ends_wait(void **state)
 static void suspend_wake_wins_over_simultaneous_cancellation(void **state)
 {
     (void)state;
-    assert_false(start(ask_once));
+    assert_false(start_handler(ask_once));
     duda_wait_wake(&asked.wait);
     d.ended = -ECANCELED;
     assert_true(resume_handler());
@@ -225,7 +225,7 @@ static void begin_wait_after_end(void)
 static void suspend_cancelled_handler_cannot_begin_wait(void **state)
 {
     (void)state;
-    assert_true(start(begin_wait_after_end));
+    assert_true(start_handler(begin_wait_after_end));
     assert_int_equal(results[0], -ECANCELED);
     assert_int_equal(results[1], -ECANCELED);
     assert_int_equal(results[2], -ECANCELED);
@@ -248,7 +248,7 @@ static void begin_with_care(void)
 static void suspend_failed_begin_needs_no_end(void **state)
 {
     (void)state;
-    assert_true(start(begin_with_care));
+    assert_true(start_handler(begin_with_care));
     assert_int_equal(results[0], -ECANCELED);
     assert_string_equal(trail, "");
 }
@@ -265,7 +265,7 @@ static void begin_three_waits(void)
 static void suspend_wait_can_be_woken_again(void **state)
 {
     (void)state;
-    assert_false(start(begin_three_waits));
+    assert_false(start_handler(begin_three_waits));
     for (size_t i = 0; i < 2; i++) {
         duda_wait_wake(&asked.wait);
         duda_wait_wake(&asked.wait); /* counts only once */
@@ -296,7 +296,7 @@ static void ignore_the_end(void)
 static void suspend_termination_ends_waits_in_reverse_order(void **state)
 {
     (void)state;
-    assert_false(start(ignore_the_end));
+    assert_false(start_handler(ignore_the_end));
     assert_int_equal(d.refused, DUDA_REFUSALS_MAX);
     assert_string_equal(trail, "");
     duda_terminate(&d);
@@ -322,7 +322,7 @@ static void ignore_all_errors(void)
 static void suspend_handler_ignoring_failed_begins_is_terminated(void **state)
 {
     (void)state;
-    assert_false(start(ignore_all_errors));
+    assert_false(start_handler(ignore_all_errors));
     assert_int_equal(n_begun, DUDA_REFUSALS_MAX - 1);
     assert_null(d.waits);
     duda_terminate(&d);
@@ -342,7 +342,7 @@ static void suspend_for_ever(void)
 static void suspend_handler_ignoring_cancellation_is_terminated(void **state)
 {
     (void)state;
-    assert_false(start(suspend_for_ever));
+    assert_false(start_handler(suspend_for_ever));
     assert_int_equal(d.refused, DUDA_REFUSALS_MAX);
     assert_string_equal(trail, "q");
     duda_terminate(&d);
@@ -366,7 +366,7 @@ static void check_waits(void)
 
 static void return_with_a_wait(void)
 {
-    (void)start(leave_a_wait_behind);
+    (void)start_handler(leave_a_wait_behind);
     check_waits();
 }
 
@@ -386,7 +386,7 @@ static void wait_after_a_left_wait(void)
 
 static void wait_longer_than_a_function(void)
 {
-    (void)start(wait_after_a_left_wait);
+    (void)start_handler(wait_after_a_left_wait);
 }
 
 static __attribute__((noinline)) void wait_in_own_frame(void)
@@ -406,7 +406,7 @@ static void wait_in_called_function(void)
 
 static void wait_in_nested_functions(void)
 {
-    (void)start(wait_in_called_function);
+    (void)start_handler(wait_in_called_function);
 }
 
 static void begin_it_twice(void)
@@ -419,7 +419,7 @@ static void begin_it_twice(void)
 
 static void begin_a_wait_twice(void)
 {
-    (void)start(begin_it_twice);
+    (void)start_handler(begin_it_twice);
 }
 
 static void end_outer_first(void)
@@ -433,12 +433,12 @@ static void end_outer_first(void)
 
 static void end_waits_out_of_order(void)
 {
-    (void)start(end_outer_first);
+    (void)start_handler(end_outer_first);
 }
 
 static void return_without_a_wait(void)
 {
-    (void)start(begin_wait_after_end);
+    (void)start_handler(begin_wait_after_end);
     check_waits();
 }
 
@@ -485,7 +485,7 @@ static void fill_scratch(void)
 static void suspend_scratch_buffer_is_freed_with_wait(void **state)
 {
     (void)state;
-    assert_false(start(fill_scratch));
+    assert_false(start_handler(fill_scratch));
     assert_true(mk_str_eq(mk_buf_str(&scratch.buf), MK_STR("some text")));
     d.ended = -ECANCELED;
     assert_true(resume_handler());
