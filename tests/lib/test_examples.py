@@ -58,7 +58,7 @@ def test_example_hello_serves(run):
     program.end(code=-signal.SIGTERM)
 
 
-ANSWERS = {"epoll": "turn ", "uv": "hello from libuv", "glib": "hello from GLib 2.", "event": "hello from libevent"}
+ANSWERS = {"epoll": "iteration ", "uv": "hello from libuv", "glib": "hello from GLib 2.", "event": "hello from libevent"}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
