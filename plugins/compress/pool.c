@@ -8,6 +8,18 @@ enum {
     MANY = 4,        /* memory is returned when the number of streams has dropped by this much */
 };
 
+/* ---- Coders ---- */
+
+/* Unavailable, unless coder_brotli.c or coder_zstd.c is linked in. */
+__attribute__((weak)) const struct coder_ops compress_brotli = {.name = "br"};
+__attribute__((weak)) const struct coder_ops compress_zstd = {.name = "zstd"};
+
+const struct coder_ops *const compress_coders[CODINGS] = {
+    [CODING_ZSTD] = &compress_zstd,
+    [CODING_BROTLI] = &compress_brotli,
+    [CODING_GZIP] = &compress_gzip,
+};
+
 /* ---- Memory ---- */
 
 #ifdef __GLIBC__
