@@ -3,7 +3,6 @@
 #include <monkey/json.h>
 #include <monkey/version.h>
 
-#include "certificates.h"
 #include "snapshot.h"
 #include "statistics.h"
 

@@ -3,7 +3,6 @@
 #include <monkey/host.h>
 #include <monkey/version.h>
 
-#include "certificates.h"
 #include "exposition.h"
 #include "snapshot.h"
 #include "statistics.h"

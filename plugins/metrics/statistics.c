@@ -2,6 +2,8 @@
 #include "statistics.h"
 
 #include "exposition.h"
+#include <monkey/host.h>
+#include <monkey/tls.h>
 
 enum { KEY_MAX = 128 };
 
@@ -162,4 +164,23 @@ void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_j
     for (unsigned t = 1; init_table_view(&v, r, t); t++)
         if (v.table.name && has_columns(&v.table))
             print_table(&v, w);
+}
+
+/* ---- Certificates ---- */
+
+void metrics_certificates_count(const struct mk_worker *w, struct certificates *out)
+{
+    const struct mk_vhost *host;
+    struct mk_vhost_certificate c;
+    int64_t now = mk_worker_now(w);
+    *out = (struct certificates){0};
+    for (size_t i = 0; (host = mk_worker_vhost_at(w, i)); i++) {
+        if (!mk_vhost_certificate_get(host, &c))
+            continue;
+        out->n[CERTIFICATE_EXPIRED] += c.not_after <= now;
+        out->n[CERTIFICATE_EARLY] += c.not_before > now;
+        out->n[CERTIFICATE_KEPT] += c.is_outdated;
+        if (!out->first_end || c.not_after < out->first_end)
+            out->first_end = c.not_after;
+    }
 }

@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints all statistics of the server's registry, whichever plugin counts them. */
+/* Prints all statistics of the server's registry, whichever plugin counts them, and the certificates of hosts. */
 #ifndef METRICS_STATISTICS_H
 #define METRICS_STATISTICS_H
 
 #include <monkey/json.h>
 #include <monkey/stats.h>
+#include <monkey/worker.h>
 
 /* Prints the families for Prometheus. `r` may be NULL. */
 void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out);
 /* Prints, for each table with columns, its name and a list of objects. */
 void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_json_writer *w);
+
+/* ---- Certificates of hosts that need attention ---- */
+
+enum certificate_problem {
+    CERTIFICATE_EXPIRED,
+    CERTIFICATE_EARLY, /* not yet valid */
+    CERTIFICATE_KEPT,  /* its new files cannot be used */
+    CERTIFICATE_PROBLEMS,
+};
+
+struct certificates {
+    uint64_t n[CERTIFICATE_PROBLEMS]; /* hosts */
+    int64_t first_end;                /* seconds since 1970; 0: no host has one */
+};
+
+/* At the current time: certificates expire while the server runs. */
+void metrics_certificates_count(const struct mk_worker *w, struct certificates *out);
 
 #endif
