@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses http[s]://HOST[:PORT][/PATH] and resolves its addresses. */
+/* Parses http[s]://HOST[:PORT][/PATH], resolves its addresses, and writes requests for it. */
 #ifndef LOAD_URL_H
 #define LOAD_URL_H
 
+#include "base/buf.h"
 #include "os/sockaddr.h"
 
 enum { LOAD_URL_HOST_MAX = 255, LOAD_URL_ADDRESSES_MAX = 8 };
@@ -23,5 +24,10 @@ const char *load_url_parse(mk_str text, struct load_url *out) MK_MUST_USE;
 /* Returns the number of addresses, at most LOAD_URL_ADDRESSES_MAX; on 0, *why has the reason. */
 size_t load_url_resolve(const struct load_url *u, struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX],
                         const char **why);
+
+/* Writes an HTTP/1.1 GET. `fields` are header lines "Name: value" and end with NULL; Host and User-Agent
+ * among them replace the default ones. `closes`: sends Connection: close, whatever `fields` has. */
+void load_url_write_request(struct mk_buf *out, const struct load_url *url, const char *agent,
+                            char *const *fields, bool closes);
 
 #endif

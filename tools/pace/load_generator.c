@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pace/load_generator.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "os/fd.h"
 #include "pace/now.h"
-#include "pace/run_delay.h"
 
 /* TICK and STOPPED are in ns. If a timer fires more than STOPPED late, a signal must have stopped the
  * process. */
@@ -18,12 +20,30 @@ enum {
     STOPPED = 1000000
 };
 
+/* Run-queue wait time of this thread (schedstat): it was runnable, but other threads had the CPU. Returns -1 if the
+ * kernel does not account it. */
+static int open_schedstat(void)
+{
+    return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+/* Returns ns since the start of the thread; 0 if unknown. */
+static uint64_t read_schedstat(int fd)
+{
+    char buf[128];
+    uint64_t ns;
+    ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof buf, 0);
+    mk_str text = mk_str_of(buf, n > 0 ? (size_t)n : 0);
+    (void)mk_str_word(&text); /* the time on the CPU comes first */
+    return mk_num_parse(mk_str_word(&text), &ns) ? ns : 0;
+}
+
 mk_err pace_load_generator_init(struct pace_load_generator *l)
 {
     struct mk_list *lists[] = {&l->closed, &l->idle, &l->busy, &l->again};
     l->buffer = NULL;
     l->connections = NULL;
-    l->starved_fd = pace_run_delay_open();
+    l->starved_fd = open_schedstat();
     mk_err e = pace_poller_init(&l->waiter, l->spins, false);
     if (e)
         return e;
@@ -372,7 +392,7 @@ static void continue_reading(struct pace_load_generator *l)
 
 static uint64_t read_run_delay(struct pace_load_generator *l)
 {
-    uint64_t before = l->starved, now = pace_run_delay_read(l->starved_fd);
+    uint64_t before = l->starved, now = read_schedstat(l->starved_fd);
     l->starved = now > before ? now : before;
     l->tally->starved += l->starved - before;
     return l->starved - before;
@@ -434,7 +454,7 @@ static void run_load(struct pace_load_generator *l, struct pace_schedule *s, uin
     l->schedule = s;
     l->tally = t;
     pace_tally_init(t);
-    l->starved = pace_run_delay_read(l->starved_fd);
+    l->starved = read_schedstat(l->starved_fd);
     t->start = l->looked = l->seen = pace_now();
     pace_schedule_start(s, t->start, end == PACE_NEVER ? end : t->start + end);
     for (;;) {

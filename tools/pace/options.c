@@ -9,7 +9,7 @@
 
 #include "base/num.h"
 #include "http/header.h"
-#include "load/request.h"
+#include "load/url.h"
 #include "pace/now.h"
 
 enum { CONNECTIONS_MAX = 60000, FIELDS_MAX = 32 };
@@ -183,7 +183,7 @@ static bool build_request(struct option_parser *r)
 {
     struct mk_buf *out = &r->o->request;
     *out = mk_buf_growing(PACE_REQUEST_MAX);
-    load_request_write(out, &r->o->url, "pace/" MK_VERSION, r->fields, r->o->closes);
+    load_url_write_request(out, &r->o->url, "pace/" MK_VERSION, r->fields, r->o->closes);
     return !out->failed || report_error("the request is longer than 64 KB");
 }
 

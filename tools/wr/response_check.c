@@ -10,7 +10,7 @@
 #include "base/codec.h"
 #include "base/err.h"
 #include "http/response_parser.h"
-#include "load/request.h"
+#include "load/url.h"
 #include "os/fd.h"
 #include "wr/child.h"
 #include "wr/message.h"
@@ -51,7 +51,7 @@ static mk_err send_all(int fd, mk_str text)
 static mk_err send_request(int fd, const struct load_url *url, char *const *fields)
 {
     struct mk_buf text = mk_buf_growing(1 << 20);
-    load_request_write(&text, url, "wr/" MK_VERSION, fields, true);
+    load_url_write_request(&text, url, "wr/" MK_VERSION, fields, true);
     mk_err e = text.failed ? -ENOMEM : send_all(fd, mk_buf_str(&text));
     mk_buf_free(&text);
     return e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/request.h"
+#include "load/url.h"
 
 #include "unit/test.h"
 
@@ -9,7 +9,7 @@ static void expect(char *const *fields, bool closes, const char *text)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct load_url u;
     assert_null(load_url_parse(MK_STR("http://h:8080/a?b#c"), &u));
-    load_request_write(&out, &u, "pace/1", fields, closes);
+    load_url_write_request(&out, &u, "pace/1", fields, closes);
     assert_str(mk_buf_str(&out), text);
 }
 
