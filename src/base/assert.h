@@ -10,9 +10,9 @@
 #define MK_ASSERT(cond)                                                                                      \
     do {                                                                                                     \
         if (MK_UNLIKELY(!(cond)))                                                                            \
-            mk_assert_fail(#cond, __FILE__, __LINE__);                                                       \
+            mk_platform_assert_failed(#cond, __FILE__, __LINE__);                                            \
     } while (0)
 
-_Noreturn void mk_assert_fail(const char *cond, const char *file, int line) MK_COLD;
+_Noreturn void mk_platform_assert_failed(const char *cond, const char *file, int line) MK_COLD;
 
 #endif

@@ -4,13 +4,17 @@
 #define MK_BASE_ERR_H
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
 typedef int mk_err;
 
 /* The system's message for an error; never NULL. */
-const char *mk_err_text(mk_err e);
+static inline const char *mk_err_text(mk_err e)
+{
+    return strerror(-e);
+}
 
 /* The error of the system call that just failed with -1. */
 static inline mk_err mk_err_last(void)

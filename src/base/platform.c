@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
+#include "base/mem.h"
+
 static void print_failed_assertion(const char *cond, const char *file, int line)
 {
     fprintf(stderr, "monkey: bug: %s is not true (%s:%d)\n", cond, file, line);
@@ -16,3 +19,34 @@ __attribute__((weak)) const struct mk_platform mk_platform = {
     .free = free,
     .on_bug = print_failed_assertion,
 };
+
+/* ---- Assertions ---- */
+
+void mk_platform_assert_failed(const char *cond, const char *file, int line)
+{
+    mk_platform.on_bug(cond, file, line);
+    abort();
+}
+
+/* ---- Heap ---- */
+
+void *mk_mem_alloc(size_t size)
+{
+    return mk_platform.resize(NULL, size ? size : 1);
+}
+
+void *mk_mem_zalloc(size_t n, size_t size)
+{
+    return mk_platform.zalloc(n ? n : 1, size ? size : 1);
+}
+
+void *mk_mem_realloc(void *old, size_t size)
+{
+    return mk_platform.resize(old, size ? size : 1);
+}
+
+void mk_mem_free(void *p)
+{
+    if (p)
+        mk_platform.free(p);
+}

@@ -59,7 +59,7 @@ static _Noreturn void abort_with_moves(const struct mk_sm *sm, const struct mk_s
     mk_buf_addf(message, "; its last moves:");
     append_moves(message, sm, machine);
     mk_buf_add(message, mk_str_of("\0", 1));
-    mk_assert_fail(message->failed ? machine->name : message->p, __FILE__, __LINE__);
+    mk_platform_assert_failed(message->failed ? machine->name : message->p, __FILE__, __LINE__);
 }
 
 void mk_sm_fail(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/conn_manager.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "connection/counters.h"
 #include "connection/http2.h"
 #include "os/fd.h"
 
@@ -82,3 +84,31 @@ void mk_conn_manager_limit_open_files(struct mk_conn_manager *s)
     unsigned left = s->limits->descriptors > s->n_conns ? s->limits->descriptors - s->n_conns : 0;
     mk_file_cache_set_max_entries(&s->web->files, left - left / 4);
 }
+
+/* ---- HTTP/2 ---- */
+
+/* Defined by src/http2 if built in. */
+extern const struct mk_http2_module mk_h2_module __attribute__((weak));
+
+const struct mk_http2_module *mk_conn_manager_get_http2_module(void)
+{
+    return &mk_h2_module;
+}
+
+const char *const mk_conn_manager_h2_reason_names[MK_H2_REASONS] = {
+    [MK_H2_BAD_PROTOCOL] = "protocol",
+    [MK_H2_BAD_FRAME_SIZE] = "frame_size",
+    [MK_H2_BAD_COMPRESSION] = "compression",
+    [MK_H2_BAD_FLOW] = "flow_control",
+    [MK_H2_STREAM_ENDED] = "stream_ended",
+    [MK_H2_MANY_RESETS] = "resets",
+    [MK_H2_MANY_PINGS] = "pings",
+    [MK_H2_MANY_SETTINGS] = "settings",
+    [MK_H2_MANY_EMPTY] = "empty_frames",
+    [MK_H2_MANY_STREAMS] = "streams",
+    [MK_H2_MANY_OTHERS] = "other_frames",
+    [MK_H2_TINY_WINDOWS] = "tiny_windows",
+    [MK_H2_LONG_HEAD] = "long_head",
+    [MK_H2_SLOW] = "slow",
+    [MK_H2_NO_MEMORY] = "no_memory",
+};

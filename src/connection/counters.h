@@ -30,7 +30,7 @@ enum mk_h2_reason {
     MK_H2_REASONS
 };
 /* "protocol", "resets", ... */
-extern const char *const mk_counters_h2_reason_names[MK_H2_REASONS];
+extern const char *const mk_conn_manager_h2_reason_names[MK_H2_REASONS];
 
 struct mk_counters {
     uint64_t accepted;    /* accepted connections */

@@ -21,6 +21,6 @@ struct mk_http2_module {
 };
 
 /* Returns the implementation of HTTP/2; NULL: built without HTTP/2. */
-const struct mk_http2_module *mk_http2_get_module(void);
+const struct mk_http2_module *mk_conn_manager_get_http2_module(void);
 
 #endif

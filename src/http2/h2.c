@@ -2,6 +2,7 @@
 #include "http2/h2.h"
 
 #include "base/mem.h"
+#include "http/date.h"
 #include "http2/h2_abuse.h"
 #include "http2/h2_dispatch.h"
 #include "http2/h2_input.h"
@@ -9,6 +10,8 @@
 #include "http2/h2_recv_window.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
+#include "http2/hpack.h"
+#include "web/response.h"
 
 enum { TABLE_MAX = 4096 /* default size of a client's HPACK table */ };
 
@@ -304,3 +307,33 @@ const struct mk_conn_ops mk_h2_ops = {.advance = advance,
                                       .limits = limits,
                                       .on_drain = on_drain,
                                       .may_close_without_reset = may_close_without_reset};
+
+/* ---- Interface for the lower layers ---- */
+
+/* Header blocks that the server keeps HPACK-encoded are valid on every connection, because nothing is ever added to
+ * a client's dynamic table. */
+static void encode_cached_head(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size)
+{
+    mk_hpack_encode_status(out, 200);
+    for (unsigned i = 0; i < whole->n; i++)
+        mk_hpack_encode(out, whole->fields[i].name, whole->fields[i].value);
+    mk_hpack_encode_num(out, MK_STR("Content-Length"), size);
+}
+
+/* The date is the last part: mk_common_headers_update_date() renews it. */
+static void encode_common_headers(struct mk_common_headers *s)
+{
+    struct mk_buf packed = mk_buf_fixed(s->packed, sizeof s->packed);
+    mk_hpack_encode(&packed, MK_STR("Server"), mk_common_headers_server_name(s));
+    s->packed_server_len = packed.len;
+    mk_hpack_encode(&packed, MK_STR("Date"), mk_str_of(s->text + s->date_at, MK_DATE_LEN));
+    s->packed_len = packed.len;
+}
+
+const struct mk_http2_module mk_h2_module = {
+    .vendor = mk_hpack_library,
+    .ops = &mk_h2_ops,
+    .serve = mk_h2_serve,
+    .pack_head = encode_cached_head,
+    .encode_common_headers = encode_common_headers,
+};

@@ -8,4 +8,7 @@
 /* Handles a complete header block: opens the stream with a request, or ends its body with trailers. */
 void mk_h2_request_receive_block(struct mk_h2 *h2, uint32_t stream, mk_str block, bool ends);
 
+/* Parses a Priority header like "u=1, i"; missing or malformed members keep their defaults. */
+struct mk_h2_priority mk_h2_priority_parse(mk_str value);
+
 #endif

@@ -7,8 +7,15 @@
 #include "connection/http2.h"
 #include "connection/http_stream.h"
 #include "http2/h2_frame.h"
-#include "http2/h2_priority.h"
 #include "http2/hpack.h"
+
+/* The Priority header (RFC 9218): urgency of a response, and whether partial data is useful. */
+enum { MK_URGENCIES = 8, MK_URGENCY_USUAL = 3 };
+
+struct mk_h2_priority {
+    uint8_t urgency; /* 0 is the most urgent */
+    bool incremental;
+};
 
 enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 

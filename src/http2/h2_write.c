@@ -152,7 +152,7 @@ void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_
     mk_h2_state_move_local(h2, MK_H2_LOCAL_FAILED);
     mk_counter_add(&h2->conn->service->counters->h2_ended[message], 1);
     mk_log_debug(h2->conn->service->log, "ended an HTTP/2 connection: %s",
-                 mk_counters_h2_reason_names[message]);
+                 mk_conn_manager_h2_reason_names[message]);
     write_goaway_frame(h2, error);
 }
 

@@ -232,3 +232,22 @@ static int host(struct mk_config *c, struct mk_vhost *h, void *data, void **host
 const struct mk_plugin mk_app_routes_plugin = {MK_PLUGIN_HEAD, .name = "program",
                                                .help = "The routes of the program around the server.",
                                                .load = load, .host = host};
+
+/* ---- Accept filter ---- */
+
+static int load_accept_filter(struct mk_config *c, void **data)
+{
+    struct mk_app_routes *program = c->generation->embedding->ctx;
+    *data = &program->accept_filter;
+    return 0;
+}
+
+static enum mk_verdict run_accept_filter(struct mk_conn *connection, void *data)
+{
+    const struct mk_app_accept_filter *f = data;
+    return f->accepts(mk_conn_client_addr(connection), f->ctx) ? MK_NEXT : MK_ERROR;
+}
+
+const struct mk_plugin mk_app_accept_plugin = {MK_PLUGIN_HEAD, .name = "program-accept",
+                                               .help = "The accept filter of the program around the server.",
+                                               .load = load_accept_filter, .on_accept = run_accept_filter};

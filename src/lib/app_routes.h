@@ -26,6 +26,8 @@ struct mk_app_routes {
 
 /* The plugin that the configuration loads. */
 extern const struct mk_plugin mk_app_routes_plugin;
+/* The program's decision on each client. Programs without one do not load it. */
+extern const struct mk_plugin mk_app_accept_plugin;
 
 /* `host`: number of the program's host, from 1; 0: all. Otherwise like mk_router_add(), with the error text
  * in *error. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setup of a server. */
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include "base/mem.h"
 #include "files/mime.h"
-#include "lib/app_accept.h"
-#include "lib/export_symbols.h"
 #include "lib/handle_registry.h"
 #include "lib/last_error.h"
 #include "lib/setting_check.h"
@@ -26,6 +27,23 @@ static bool copy_options(struct mk_server_options *copy, const struct mk_server_
     return !copy->plugin_folder || mk_module_path_set_folder(copy->plugin_folder);
 }
 
+static void export_own_symbols(void)
+{
+    Dl_info own;
+    /* Kept open: exported symbols cannot be hidden again. A program that contains us is not found by that
+     * name; it exports its symbols itself, or need not. */
+    if (dladdr((void *)(uintptr_t)mk_server_new, &own) && own.dli_fname)
+        (void)!dlopen(own.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+/* Makes our symbols visible to objects loaded later, if a program has loaded us with RTLD_LOCAL, as interpreters
+ * do. */
+static void export_symbols(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, export_own_symbols);
+}
+
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
     int before MK_KEEP_ERRNO = errno;
@@ -46,7 +64,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     atomic_init(&s->stop_at, MK_SERVER_STOP_NOT_REQUESTED);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    mk_export_symbols();
+    export_symbols();
     return s;
 }
 

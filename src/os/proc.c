@@ -2,9 +2,11 @@
 #include "os/proc.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -48,4 +50,21 @@ bool mk_proc_is_stopped(pid_t pid)
     /* "123 (a name with ) in it) T ..." */
     size_t end = n > 0 ? mk_str_find_last(mk_str_of(text, (size_t)n), ')') : MK_STR_NONE;
     return end != MK_STR_NONE && end + 2 < (size_t)n && (text[end + 2] == 'T' || text[end + 2] == 't');
+}
+
+static const char self[] = "/proc/self/exe";
+
+bool mk_proc_executable_is_replaced(void)
+{
+    static const char deleted[] = " (deleted)";
+    char path[PATH_MAX];
+    struct stat ours, now;
+    ssize_t len = readlink(self, path, sizeof path - 1);
+    if (len <= 0 || stat(self, &ours) < 0)
+        return false;
+    path[len] = '\0';
+    size_t end = sizeof deleted - 1;
+    if ((size_t)len > end && strcmp(path + (size_t)len - end, deleted) == 0)
+        path[(size_t)len - end] = '\0';
+    return stat(path, &now) == 0 && (now.st_dev != ours.st_dev || now.st_ino != ours.st_ino);
 }

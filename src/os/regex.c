@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The only place that knows whether regex_pcre2.c, an optional layer, is linked in. */
 #include "os/regex.h"
 
 #include <errno.h>

@@ -41,7 +41,7 @@ static void write_library(struct mk_buf *out, const char *what, const char *libr
 static void write_libraries(struct mk_buf *out)
 {
     const char *error;
-    const struct mk_http2_module *http2 = mk_http2_get_module();
+    const struct mk_http2_module *http2 = mk_conn_manager_get_http2_module();
     write_library(out, "HTTP/2", http2 ? http2->vendor : NULL, "Monkey was built without nghttp2");
     const struct mk_tls_module *tls = mk_tls_load(&error);
     write_library(out, "TLS", tls ? tls->vendor : NULL, error);

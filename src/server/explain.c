@@ -13,7 +13,7 @@
 #include "os/access_check.h"
 #include "setup/certificates.h"
 #include "setup/keys.h"
-#include "setup/plugin_list.h"
+#include "setup/plugin_object.h"
 #include "setup/sandbox_rules.h"
 #include "web/dispatch.h"
 #include "web/error_page.h"

@@ -150,7 +150,8 @@ static void hand_over_to_new_workers(struct master *m)
     mk_timer_stop(&m->reload_timer);
     mk_master_housekeeping_set_config(&m->upkeep, m->generation);
     m->plugin_log_level = -1;
-    mk_reload_stats_succeeded(m->workers.scoreboard.history); /* before the master stops the old workers */
+    mk_scoreboard_reload_succeeded(
+        m->workers.scoreboard.history); /* before the master stops the old workers */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_stop(&m->workers, old, SIGQUIT, true);
     mk_loop_set_timer(&m->loop, &m->hand_over_timer, HAND_OVER_MS);
@@ -185,7 +186,7 @@ static void abandon_reload(struct master *m, mk_str error)
     free_other_config(m);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return_to_config(&m->workers, m->generation);
-    mk_reload_stats_failed(m->workers.scoreboard.history, error);
+    mk_scoreboard_reload_failed(m->workers.scoreboard.history, error);
     keep_old_config(m);
 }
 
@@ -208,7 +209,7 @@ static void give_up_slow_reload(struct master *m)
     }
     if (m->other)
         free_other_config(m);
-    mk_reload_stats_failed(m->workers.scoreboard.history, error);
+    mk_scoreboard_reload_failed(m->workers.scoreboard.history, error);
     keep_old_config(m);
 }
 
@@ -323,7 +324,7 @@ static void start_reload_trial(struct master *m)
     char state[96];
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, mk_clock_us());
     notify_service_manager(m, state);
-    mk_reload_stats_begin(m->workers.scoreboard.history);
+    mk_scoreboard_reload_begin(m->workers.scoreboard.history);
     if (m->o->look)
         m->o->look(&m->log.log, m->o->ctx);
     m->origin.previous = m->generation;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "os/executable.h"
+#include "os/proc.h"
 #include "os/sd_notify.h"
 
 enum { REPORT_MAX = 256 * 1024 };
@@ -89,7 +89,7 @@ void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *history,
     for_each_problem(report, log_problem, log);
     mk_conf_report_print(report, &text);
     if (!taken)
-        mk_reload_stats_failed(history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
+        mk_scoreboard_reload_failed(history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
     mk_buf_free(&text);
 }
 
@@ -124,7 +124,7 @@ static void log_encoded_problems(struct mk_log *log, struct mk_buf *all, mk_str 
 /* Explains that plugins were built for another program. */
 static const char *failure_cause(void)
 {
-    return mk_executable_is_replaced()
+    return mk_proc_executable_is_replaced()
                ? "the program on disk is another build than the one that runs: restart the server"
                : "one of its plugins is broken";
 }
@@ -150,6 +150,6 @@ void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *hist
     } else {
         log_encoded_problems(log, &text, problems);
     }
-    mk_reload_stats_failed(history, mk_buf_str(&text));
+    mk_scoreboard_reload_failed(history, mk_buf_str(&text));
     mk_buf_free(&text);
 }

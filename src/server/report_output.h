@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "conf/report.h"
-#include "worker/reload_stats.h"
+#include "worker/scoreboard.h"
 
 /* Prints to standard error, which may be the journal. */
 void mk_report_output_print(const struct mk_conf_report *report);

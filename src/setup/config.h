@@ -5,7 +5,7 @@
 #define MK_SETUP_CONFIG_H
 
 #include "setup/config_generation_type.h"
-#include "setup/plugin_list.h"
+#include "setup/plugin_object.h"
 
 struct mk_config {
     struct mk_config_generation *generation;

@@ -27,7 +27,7 @@ void mk_http2_enable(struct mk_config_generation *g, struct mk_conf_report *repo
     bool has_clients = g->listens.n || g->embedding; /* an embedding program may have in-memory clients */
     if (!has_clients || !(g->server.site.tls.http2 || alone))
         return;
-    g->http2 = mk_http2_get_module();
+    g->http2 = mk_conn_manager_get_http2_module();
     if (g->http2)
         for (struct mk_vhost_config *s = g->sites; s; s = s->next)
             s->host.pack_head = g->http2->pack_head;

@@ -12,9 +12,11 @@
 #include "base/mem.h"
 #include "conf/field.h"
 #include "os/crash_probe.h"
-#include "os/executable.h"
 #include "os/module_path.h"
+#include "os/proc.h"
 #include "setup/builtin.h"
+#include "setup/config_generation_type.h"
+#include "web/hooks.h"
 
 /* Weak: the build of the program defines the list of built-in plugins, unit tests link without it. */
 #pragma weak mk_builtin_plugins
@@ -66,7 +68,7 @@ static bool is_invalid_key(const struct mk_conf_table *t, const struct mk_conf_k
 /* Appended to errors about an incompatible object. */
 static const char *other_build_hint(void)
 {
-    return mk_executable_is_replaced()
+    return mk_proc_executable_is_replaced()
                ? "; the program on disk is another build than this one: restart the server"
                : "";
 }
@@ -322,4 +324,24 @@ void mk_plugin_object_for_each(bool (*each)(const struct mk_plugin_object *o, vo
             for_each_in_folder(folder, each, ctx);
             return;
         }
+}
+
+/* ---- Plugins of a generation ---- */
+
+const struct mk_loaded_plugin *mk_plugin_list_find(const struct mk_config_generation *g,
+                                                   const struct mk_plugin *plugin)
+{
+    const struct mk_loaded_plugin *l = g->plugins;
+    while (l && !mk_hook_is_of_plugin(l->object.plugin, plugin))
+        l = l->next;
+    return l;
+}
+
+const struct mk_loaded_plugin *mk_plugin_list_find_name(const struct mk_config_generation *g,
+                                                        const char *name)
+{
+    const struct mk_loaded_plugin *l = g->plugins;
+    while (l && strcmp(l->object.plugin->name, name) != 0)
+        l = l->next;
+    return l;
 }

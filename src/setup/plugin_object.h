@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds plugins, built in or in object files, and validates them before any of their code runs. Independent
- * of the configuration. */
+ * of the configuration, except for the list of a generation. */
 #ifndef MK_SETUP_PLUGIN_OBJECT_H
 #define MK_SETUP_PLUGIN_OBJECT_H
 
@@ -35,5 +35,23 @@ void mk_plugin_object_close(struct mk_plugin_object *o);
 /* Calls each() for every plugin that can be opened by name until each() returns false; closes each object
  * afterwards. */
 void mk_plugin_object_for_each(bool (*each)(const struct mk_plugin_object *o, void *ctx), void *ctx);
+
+/* ---- Plugins of a generation ---- */
+
+struct mk_loaded_plugin {
+    struct mk_loaded_plugin *next; /* in `Load` order */
+    struct mk_plugin_object object;
+    const struct mk_conf_entry *entry; /* its `Load` entry */
+    void *data;                        /* set by its load() */
+    bool started;                      /* load() succeeded, so unload() must be called */
+};
+
+struct mk_config_generation;
+
+/* Finds a plugin by its address (mk_hook_is_of_plugin) or by name; NULL: not loaded. */
+const struct mk_loaded_plugin *mk_plugin_list_find(const struct mk_config_generation *g,
+                                                   const struct mk_plugin *plugin);
+const struct mk_loaded_plugin *mk_plugin_list_find_name(const struct mk_config_generation *g,
+                                                        const char *name);
 
 #endif

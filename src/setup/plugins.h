@@ -4,7 +4,7 @@
 #define MK_SETUP_PLUGINS_H
 
 #include "setup/config_generation_type.h"
-#include "setup/plugin_list.h"
+#include "setup/plugin_object.h"
 
 /* Calls each load(). All sections must be bound. */
 void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *report);

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "tls/ex_data.h"
-#include "tls/x509_name.h"
 
 enum { SERIAL_MAX = 64, DIGEST = 32 };
 
@@ -43,15 +42,15 @@ static mk_str encode_der(const X509 *x, char *at)
 
 static struct mk_tls_client_cert_info *describe_certificate(const X509 *x)
 {
-    char subject[MK_TLS_X509_NAME_MAX], issuer[MK_TLS_X509_NAME_MAX], serial[2 * SERIAL_MAX],
+    char subject[MK_TLS_CONN_INFO_NAME_MAX], issuer[MK_TLS_CONN_INFO_NAME_MAX], serial[2 * SERIAL_MAX],
         fingerprint[2 * DIGEST];
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned n = 0;
     struct tm tm;
     const ASN1_INTEGER *number = X509_get0_serialNumber(x);
     struct mk_tls_client_cert_info all = {
-        .subject = mk_tls_x509_name_format(X509_get_subject_name(x), subject),
-        .issuer = mk_tls_x509_name_format(X509_get_issuer_name(x), issuer),
+        .subject = mk_tls_conn_info_format_name(X509_get_subject_name(x), subject),
+        .issuer = mk_tls_conn_info_format_name(X509_get_issuer_name(x), issuer),
         .serial = format_hex(ASN1_STRING_get0_data(number), (size_t)ASN1_STRING_length(number), serial,
                              sizeof serial),
     };
@@ -110,4 +109,19 @@ void mk_tls_conn_info_get(const struct mk_stream *s, struct mk_tls_conn_info *ou
     out->client_fingerprint = c->fingerprint;
     out->client_certificate = c->der;
     out->client_expires = c->expires;
+}
+
+mk_str mk_tls_conn_info_format_name(const X509_NAME *name, char buf[MK_TLS_CONN_INFO_NAME_MAX])
+{
+    BIO *b = BIO_new(BIO_s_mem());
+    mk_str text = {buf, 0};
+    if (!b || X509_NAME_print_ex(b, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) < 0) {
+        BIO_free(b);
+        return mk_str_of(NULL, 0);
+    }
+    int n = BIO_read(b, buf, MK_TLS_CONN_INFO_NAME_MAX);
+    text.len = n > 0 ? (size_t)n : 0;
+    bool whole = BIO_pending(b) == 0;
+    BIO_free(b);
+    return whole ? text : mk_str_of(NULL, 0);
 }

@@ -9,7 +9,7 @@
 #include "base/codec.h"
 #include "base/mem.h"
 #include "tls/bio.h"
-#include "tls/x509_name.h"
+#include "tls/conn_info.h"
 
 enum {
     TEXT_MAX = 1024,
@@ -33,8 +33,8 @@ static void set_reason_text(struct mk_tls *t, struct mk_buf *text, const char *i
 
 static void append_name(struct mk_buf *out, const X509_NAME *name)
 {
-    char buf[MK_TLS_X509_NAME_MAX];
-    mk_str text = mk_tls_x509_name_format(name, buf);
+    char buf[MK_TLS_CONN_INFO_NAME_MAX];
+    mk_str text = mk_tls_conn_info_format_name(name, buf);
     mk_log_escape_to(out, text.len ? text : MK_STR("(no name)"), out->len + NAME_SHOWN);
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/scoreboard.h"
 
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/platform.h"
 #include "connection/conn.h"
-#include "os/shared_memory.h"
 
 /* Layout of the shared memory. */
 struct scoreboard_memory {
@@ -15,9 +19,26 @@ static size_t shared_size(size_t n)
     return sizeof(struct scoreboard_memory) + n * sizeof(struct mk_scoreboard_slot);
 }
 
+/* Memory shared with processes started later; in a library, which starts none, heap memory. Zeroed. */
+static void *alloc_shared(size_t size)
+{
+    if (!mk_platform.owns_process)
+        return mk_mem_zalloc(1, size);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void free_shared(void *p, size_t size)
+{
+    if (mk_platform.owns_process)
+        munmap(p, size);
+    else
+        mk_mem_free(p);
+}
+
 mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
 {
-    struct scoreboard_memory *s = mk_shared_memory_new(shared_size(n));
+    struct scoreboard_memory *s = alloc_shared(shared_size(n));
     if (!s)
         return -ENOMEM;
     p->at = s->at;
@@ -29,7 +50,7 @@ mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
 void mk_scoreboard_close(struct mk_scoreboard *p)
 {
     if (p->history)
-        mk_shared_memory_free(MK_CONTAINER(p->history, struct scoreboard_memory, history), shared_size(p->n));
+        free_shared(MK_CONTAINER(p->history, struct scoreboard_memory, history), shared_size(p->n));
     *p = (struct mk_scoreboard){0};
 }
 
@@ -68,4 +89,31 @@ void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_s
 {
     add_counters(&p->history->past, &place->counters);
     *place = (struct mk_scoreboard_slot){.started = now, .counters.line = MK_SCOREBOARD_FRESH};
+}
+
+/* ---- Reload statistics ---- */
+
+void mk_scoreboard_reload_begin(struct mk_reload_stats *h)
+{
+    atomic_store(&h->reloading, true);
+}
+
+void mk_scoreboard_reload_succeeded(struct mk_reload_stats *h)
+{
+    atomic_fetch_add(&h->reloads, 1);
+    atomic_store(&h->reloaded_at, mk_clock_unix());
+    atomic_store(&h->last_failed, false);
+    atomic_store(&h->reloading, false);
+}
+
+void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error)
+{
+    size_t len = mk_min(error.len, sizeof h->why - 1);
+    if (len)
+        memcpy(h->why, error.p, len);
+    h->why[len] = '\0';
+    atomic_fetch_add(&h->failed_reloads, 1);
+    atomic_store(&h->failed_at, mk_clock_unix());
+    atomic_store(&h->last_failed, true);
+    atomic_store(&h->reloading, false);
 }

@@ -4,10 +4,28 @@
 #ifndef MK_WORKER_SCOREBOARD_H
 #define MK_WORKER_SCOREBOARD_H
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "connection/counters.h"
-#include "worker/reload_stats.h"
+
+enum { MK_RELOAD_STATS_REASON_MAX = 4096 };
+
+/* Written, but never read, by the master: a compromised worker could overwrite it. */
+struct mk_reload_stats {
+    struct mk_counters past; /* totals of exited workers whose slots were reused */
+    atomic_uint_fast64_t reloads, failed_reloads;
+    atomic_int_fast64_t reloaded_at, failed_at; /* time of the last success and failure: seconds since 1970 */
+    atomic_bool reloading, last_failed;
+    char why[MK_RELOAD_STATS_REASON_MAX]; /* error of the last failed reload, NUL-terminated */
+};
+
+/* Records the start of a reload; its success; or its failure, with the error text in lines. */
+void mk_scoreboard_reload_begin(struct mk_reload_stats *h);
+void mk_scoreboard_reload_succeeded(struct mk_reload_stats *h);
+void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error);
 
 /* A slot. The master writes it, except for the counters, which the worker of the slot writes. */
 struct mk_scoreboard_slot {

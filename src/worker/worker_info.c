@@ -70,7 +70,7 @@ bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason
 {
     if (i >= MK_H2_REASONS)
         return false;
-    *reason = mk_counters_h2_reason_names[i];
+    *reason = mk_conn_manager_h2_reason_names[i];
     *n = w->scoreboard.history ? w->scoreboard.history->past.h2_ended[i] : 0;
     for (size_t p = 0; p < w->scoreboard.n; p++)
         *n += mk_counter_get(&w->scoreboard.at[p].counters.h2_ended[i]);

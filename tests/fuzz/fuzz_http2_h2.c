@@ -8,7 +8,7 @@
 #include "http2/h2_types.h"
 #include "unit/h2client.h"
 
-extern const struct mk_http2_module mk_http2_module;
+extern const struct mk_http2_module mk_h2_module;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -192,8 +192,8 @@ static void begin(void)
     static char large[200000];
     server_begin(&limits, on_done);
     site_add(&site, "large", mk_str_of(large, sizeof large));
-    mk_conn_manager_set_http2(&service, &mk_http2_module);
-    site.host.pack_head = mk_http2_module.pack_head;
+    mk_conn_manager_set_http2(&service, &mk_h2_module);
+    site.host.pack_head = mk_h2_module.pack_head;
     handlers.loop = &loop;
 }
 

@@ -30,8 +30,8 @@ HEAP = ("malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc", 
         "asprintf", "vasprintf")
 HEAP_FOLDERS = ("src", "plugins", "duda")
 PRODUCT = ("src/", "include/", "plugins/", "duda/")
-HEAP_DOOR = "src/base/mem.c"
-HEAPS = (HEAP_DOOR, "src/base/platform.c", "src/lib/platform.c")
+HEAP_DOOR = "src/base/platform.c"
+HEAPS = (HEAP_DOOR, "src/lib/platform.c")
 
 # A call, or the function's address as an argument; not a member of the same name.
 USE = r"(?<![\w.>])(%s)\s*\(|[(,]\s*(%s)\s*[,)]"
@@ -196,9 +196,9 @@ def self_test(test):
     test.expect("behind a quote", judge(spdx + "char q = '\"'; int a = atoi(b); char r = '\"';\n"), "atoi is banned")
 
     for word in HEAP:
-        test.expect(word, judge(spdx + f"void *a = {word}(1);\n"), rf"a\.c:2: {word} outside src/base/mem\.c")
+        test.expect(word, judge(spdx + f"void *a = {word}(1);\n"), rf"a\.c:2: {word} outside src/base/platform\.c")
     test.expect("free as an argument", judge(spdx + "int a = on_end(b, free, c);\n"), "free outside")
-    test.expect("the door", judge(spdx + "void *a = malloc(1);\n", "src/base/mem.c"))
+    test.expect("the door", judge(spdx + "void *a = malloc(1);\n", "src/base/platform.c"))
     test.expect("a test may", judge(spdx + "void *a = malloc(1);\n", "tests/fuzz/replay.c"))
     test.expect("a member named free", judge(spdx + "void a(void) { ops->free(x); y.free = z; mk_mem_free(q); }\n"))
 

@@ -405,7 +405,7 @@ int main(int argc, char **argv)
     MK_ASSERT(mk_loop_init(&loop) == 0 && mk_file_cache_init(&web.files, &files) == 0);
     MK_ASSERT(mk_offload_init(&helper, &loop) == 0);
     MK_ASSERT(mk_conn_manager_init(&service, &loop, &web, &limits, &counters, MK_STR("Monkey/test")) == 0);
-    mk_conn_manager_set_http2(&service, mk_http2_get_module());
+    mk_conn_manager_set_http2(&service, mk_conn_manager_get_http2_module());
     end_on_sigterm();
     int fd = listen_somewhere();
     MK_ASSERT(mk_acceptor_start(&acceptor, &service, fd) == 0);

@@ -9,7 +9,7 @@
 #include "unit/h2client.h"
 #include "unit/harness.h"
 
-extern const struct mk_http2_module mk_http2_module;
+extern const struct mk_http2_module mk_h2_module;
 
 enum { H2_CONN_PATIENCE = 100, H2_CONN_STREAMS = 10, H2_CONN_UNREAD = 2 * 1024 * 1024 };
 
@@ -26,8 +26,8 @@ static inline void h2_conn_init(struct h2_conn *h)
                                               .streams_max = H2_CONN_STREAMS,
                                               .unread_max = H2_CONN_UNREAD,
                                               .patience = H2_CONN_PATIENCE};
-    mk_conn_manager_set_http2(&h->conn.service, &mk_http2_module);
-    h->conn.site.host.pack_head = mk_http2_module.pack_head;
+    mk_conn_manager_set_http2(&h->conn.service, &mk_h2_module);
+    h->conn.site.host.pack_head = mk_h2_module.pack_head;
     h->say = mk_buf_growing(1 << 26);
 }
 
@@ -177,7 +177,7 @@ static inline void h2_conn_expect_failed(struct h2_conn *h, enum mk_h2_error err
     assert_true(h->conn.ended || h->conn.reset);
     for (unsigned i = 0; i < MK_H2_REASONS; i++)
         if (h->conn.counters.h2_ended[i] != (i == why))
-            fail_msg("%s was counted %u times", mk_counters_h2_reason_names[i],
+            fail_msg("%s was counted %u times", mk_conn_manager_h2_reason_names[i],
                      (unsigned)h->conn.counters.h2_ended[i]);
 }
 

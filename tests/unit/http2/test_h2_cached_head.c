@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http2/h2_cached_head.h"
+#include "http2/h2.h"
 
 #include "http2/hpack.h"
 #include "unit/site.h"
@@ -35,7 +35,7 @@ static void cached_head_has_all_fields_and_length(void **state)
     struct mk_header_field fields[] = {{.name = MK_STR("ETag"), .value = MK_STR("\"x\"")},
                                        {.name = MK_STR("Content-Type"), .value = MK_STR("text/html")}};
     struct mk_header_block whole = {.fields = fields, .n = MK_LEN(fields)};
-    mk_h2_cached_head_write(&out, &whole, 12345);
+    mk_h2_module.pack_head(&out, &whole, 12345);
     assert_str(decoded(mk_buf_str(&out)),
                ":status: 200\netag: \"x\"\ncontent-type: text/html\ncontent-length: 12345\n");
 }
@@ -46,7 +46,7 @@ static void cached_head_too_large_fails(void **state)
     char room[8];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     struct mk_header_field field = {.name = MK_STR("ETag"), .value = MK_STR("\"0123456789\"")};
-    mk_h2_cached_head_write(&out, &(struct mk_header_block){.fields = &field, .n = 1}, 1);
+    mk_h2_module.pack_head(&out, &(struct mk_header_block){.fields = &field, .n = 1}, 1);
     assert_true(out.failed);
 }
 
@@ -56,7 +56,7 @@ static void cached_date_changes_each_second(void **state)
     struct mk_common_headers s;
     mk_common_headers_init(&s, MK_STR("Monkey/2.0"));
     assert_int_equal(s.packed_len, 0);
-    mk_h2_cached_head_write_date(&s);
+    mk_h2_module.encode_common_headers(&s);
     assert_str(decoded(mk_common_headers_hpack_at(&s, 784111777)),
                "server: Monkey/2.0\ndate: Sun, 06 Nov 1994 08:49:37 GMT\n");
     assert_str(decoded(mk_common_headers_hpack_at(&s, 784111778)),
@@ -70,7 +70,7 @@ static void cached_server_and_date_can_each_be_left_out(void **state)
     (void)state;
     struct mk_common_headers s;
     mk_common_headers_init(&s, MK_STR("Monkey"));
-    mk_h2_cached_head_write_date(&s);
+    mk_h2_module.encode_common_headers(&s);
     mk_str both = mk_common_headers_hpack_at(&s, 784111777);
     assert_str(decoded(mk_common_headers_without_own(both, s.packed_server_len, MK_RESPONSE_OWN_DATE)),
                "server: Monkey\n");
@@ -89,7 +89,7 @@ static void cached_server_name_may_have_any_length(void **state)
     for (size_t len = 0; len <= sizeof name; len++) {
         struct mk_common_headers s;
         mk_common_headers_init(&s, mk_str_of(name, len));
-        mk_h2_cached_head_write_date(&s);
+        mk_h2_module.encode_common_headers(&s);
         mk_str text = decoded(mk_common_headers_hpack_at(&s, 784111777));
         assert_true(mk_str_starts(text, MK_STR("server: ")));
         assert_true(mk_str_ends(text, MK_STR("\ndate: Sun, 06 Nov 1994 08:49:37 GMT\n")));
@@ -104,7 +104,7 @@ static void cached_head_of_file_is_encoded_once(void **state)
     (void)state;
     struct site site;
     site_init(&site);
-    site.host.pack_head = mk_h2_cached_head_write;
+    site.host.pack_head = mk_h2_module.pack_head;
     site_add(&site, "a.txt", MK_STR("hello"));
     struct mk_exchange *x = site_answer(&site, "/a.txt", "");
     assert_int_equal(x->response.n_blocks, 1);

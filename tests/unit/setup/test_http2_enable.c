@@ -15,7 +15,7 @@ static void setup(void)
 static void http2_module_is_absent(void **state)
 {
     (void)state;
-    assert_null(mk_http2_get_module());
+    assert_null(mk_conn_manager_get_http2_module());
 }
 
 static void http2_only_address_is_an_error(void **state)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "setup/plugin_list.h"
+#include "setup/plugin_object.h"
 #include "unit/test.h"
 
 static struct mk_config_generation g;

@@ -4,7 +4,7 @@
 #include <openssl/ocsp.h>
 #include <time.h>
 
-#include "tls/x509_name.h"
+#include "tls/conn_info.h"
 #include "unit/tls/fixture.h"
 
 static struct tls_fixture w;
@@ -271,10 +271,10 @@ static void assert_certificate(mk_str der, mk_str subject)
 {
     const unsigned char *at = (const unsigned char *)der.p, *end = at + der.len;
     X509 *x = d2i_X509(NULL, &at, (long)der.len);
-    char name[MK_TLS_X509_NAME_MAX];
+    char name[MK_TLS_CONN_INFO_NAME_MAX];
     assert_non_null(x);
     assert_ptr_equal(at, end);
-    assert_true(mk_str_eq(mk_tls_x509_name_format(X509_get_subject_name(x), name), subject));
+    assert_true(mk_str_eq(mk_tls_conn_info_format_name(X509_get_subject_name(x), name), subject));
     X509_free(x);
 }
 

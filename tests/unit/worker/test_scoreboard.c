@@ -57,13 +57,13 @@ static void scoreboard_reload_is_in_progress_until_counted(void **state)
 {
     (void)state;
     struct mk_reload_stats *h = scoreboard.history;
-    mk_reload_stats_begin(h);
+    mk_scoreboard_reload_begin(h);
     assert_true(atomic_load(&h->reloading));
-    mk_reload_stats_succeeded(h);
+    mk_scoreboard_reload_succeeded(h);
     assert_false(atomic_load(&h->reloading));
     assert_int_equal(atomic_load(&h->reloads), 1);
-    mk_reload_stats_begin(h);
-    mk_reload_stats_failed(h, MK_STR("the reason"));
+    mk_scoreboard_reload_begin(h);
+    mk_scoreboard_reload_failed(h, MK_STR("the reason"));
     assert_false(atomic_load(&h->reloading));
     assert_int_equal(atomic_load(&h->failed_reloads), 1);
     assert_string_equal(h->why, "the reason");
@@ -74,9 +74,9 @@ static void scoreboard_reload_reason_is_truncated_and_replaced(void **state)
     (void)state;
     static char reason[2 * MK_RELOAD_STATS_REASON_MAX];
     memset(reason, 'x', sizeof reason);
-    mk_reload_stats_failed(scoreboard.history, mk_str_of(reason, sizeof reason));
+    mk_scoreboard_reload_failed(scoreboard.history, mk_str_of(reason, sizeof reason));
     assert_int_equal(strlen(scoreboard.history->why), MK_RELOAD_STATS_REASON_MAX - 1);
-    mk_reload_stats_failed(scoreboard.history, MK_STR_NULL);
+    mk_scoreboard_reload_failed(scoreboard.history, MK_STR_NULL);
     assert_string_equal(scoreboard.history->why, "");
 }
 

@@ -148,11 +148,11 @@ static void worker_info_reports_reloads(void **state)
     struct mk_reloads r;
     struct mk_buf why = mk_buf_growing(1 << 16);
     serve(HOST);
-    mk_reload_stats_begin(&history);
+    mk_scoreboard_reload_begin(&history);
     mk_worker_reloads(&w, &r, NULL);
     assert_true(r.in_progress);
-    mk_reload_stats_succeeded(&history);
-    mk_reload_stats_failed(&history, MK_STR("x.conf:1:1: error"));
+    mk_scoreboard_reload_succeeded(&history);
+    mk_scoreboard_reload_failed(&history, MK_STR("x.conf:1:1: error"));
     mk_worker_reloads(&w, &r, &why);
     assert_false(r.in_progress);
     assert_int_equal(r.done, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http2/h2_priority.h"
+#include "http2/h2_request.h"
 #include "unit/test.h"
 
 static void priority_parses_urgency_and_incremental(void **state)
