@@ -16,17 +16,17 @@ void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_j
 
 enum certificate_problem {
     CERTIFICATE_EXPIRED,
-    CERTIFICATE_EARLY, /* not yet valid */
-    CERTIFICATE_KEPT,  /* its new files cannot be used */
+    CERTIFICATE_EARLY, /* the certificate is not yet valid */
+    CERTIFICATE_KEPT,  /* the previous certificate stays in use, because its new files are unusable */
     CERTIFICATE_PROBLEMS,
 };
 
 struct certificates {
-    uint64_t n[CERTIFICATE_PROBLEMS]; /* hosts */
-    int64_t first_end;                /* seconds since 1970; 0: no host has one */
+    uint64_t n[CERTIFICATE_PROBLEMS]; /* number of hosts with each problem */
+    int64_t first_end;                /* earliest expiry in seconds since 1970; 0: no certificates */
 };
 
-/* At the current time: certificates expire while the server runs. */
+/* Counts at the current time, because certificates expire while the server runs. */
 void metrics_certificates_count(const struct mk_worker *w, struct certificates *out);
 
 #endif

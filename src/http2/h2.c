@@ -320,7 +320,7 @@ static void encode_cached_head(struct mk_buf *out, const struct mk_header_block 
     mk_hpack_encode_num(out, MK_STR("Content-Length"), size);
 }
 
-/* The date is the last part: mk_common_headers_update_date() renews it. */
+/* HPACK-encodes the common headers. The date comes last, where mk_common_headers_update_date() renews it. */
 static void encode_common_headers(struct mk_common_headers *s)
 {
     struct mk_buf packed = mk_buf_fixed(s->packed, sizeof s->packed);

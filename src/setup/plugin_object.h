@@ -42,8 +42,8 @@ struct mk_loaded_plugin {
     struct mk_loaded_plugin *next; /* in `Load` order */
     struct mk_plugin_object object;
     const struct mk_conf_entry *entry; /* its `Load` entry */
-    void *data;                        /* set by its load() */
-    bool started;                      /* load() succeeded, so unload() must be called */
+    void *data;                        /* data that load() of the plugin has set */
+    bool started;                      /* load() has succeeded, so unload() must be called */
 };
 
 struct mk_config_generation;

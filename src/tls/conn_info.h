@@ -12,7 +12,8 @@ void mk_tls_conn_info_get(const struct mk_stream *s, struct mk_tls_conn_info *ou
 
 enum { MK_TLS_CONN_INFO_NAME_MAX = 2048 };
 
-/* RFC 2253: "CN=name,O=...". Absent if too long: a truncated name would be a different name. */
+/* Formats the name as in RFC 2253: "CN=name,O=...". Absent if it is too long: a truncated name would be a
+ * different name. */
 mk_str mk_tls_conn_info_format_name(const X509_NAME *name, char buf[MK_TLS_CONN_INFO_NAME_MAX]);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { MK_RELOAD_STATS_REASON_MAX = 4096 };
 
-/* Written, but never read, by the master: a compromised worker could overwrite it. */
+/* The master writes this struct but never reads it, because a compromised worker could overwrite it. */
 struct mk_reload_stats {
     struct mk_counters past; /* totals of exited workers whose slots were reused */
     atomic_uint_fast64_t reloads, failed_reloads;
@@ -22,7 +22,7 @@ struct mk_reload_stats {
     char why[MK_RELOAD_STATS_REASON_MAX]; /* error of the last failed reload, NUL-terminated */
 };
 
-/* Records the start of a reload; its success; or its failure, with the error text in lines. */
+/* These functions record the start of a reload; its success; or its failure, with the error text in lines. */
 void mk_scoreboard_reload_begin(struct mk_reload_stats *h);
 void mk_scoreboard_reload_succeeded(struct mk_reload_stats *h);
 void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error);

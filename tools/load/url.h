@@ -25,8 +25,8 @@ const char *load_url_parse(mk_str text, struct load_url *out) MK_MUST_USE;
 size_t load_url_resolve(const struct load_url *u, struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX],
                         const char **why);
 
-/* Writes an HTTP/1.1 GET. `fields` are header lines "Name: value" and end with NULL; Host and User-Agent
- * among them replace the default ones. `closes`: sends Connection: close, whatever `fields` has. */
+/* Writes an HTTP/1.1 GET request. `fields` is a NULL-terminated list of header lines "Name: value"; its Host
+ * and User-Agent replace the default ones. `closes` adds Connection: close, whatever `fields` contains. */
 void load_url_write_request(struct mk_buf *out, const struct load_url *url, const char *agent,
                             char *const *fields, bool closes);
 
