@@ -5,7 +5,7 @@
 #include "http2/h2_stream.h"
 #include "http2/h2_tunnel.h"
 
-/* Dispatch has produced a response. */
+/* Called when dispatch has produced a response. */
 static void start_response(struct mk_h2_stream *s)
 {
     mk_http_stream_allow_call(&s->d);

@@ -5,7 +5,7 @@
 
 #include "http2/h2_types.h"
 
-/* Runs dispatch until it finishes or has to wait; the stream may be closed when this returns. */
+/* Runs dispatch until it finishes or has to wait. The stream may be closed when this returns. */
 void mk_h2_dispatch_run(struct mk_h2_stream *s);
 /* Responds with an error immediately. */
 void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status);

@@ -60,7 +60,7 @@ enum mk_h2_setting {
 
 enum {
     MK_H2_FRAME_HEAD = 9,
-    MK_H2_FRAME_MAX = 16384, /* payload size: every peer accepts this much, and we accept no more */
+    MK_H2_FRAME_MAX = 16384, /* payload size that every peer accepts, and our maximum */
     MK_H2_WINDOW = 65535,    /* initial windows */
     MK_H2_WINDOW_MAX = 0x7fffffff,
     MK_H2_STREAM_MAX = 0x7fffffff,
@@ -74,18 +74,18 @@ struct mk_h2_frame {
     uint32_t stream;
 };
 
-/* `in` must hold at least MK_H2_FRAME_HEAD bytes. */
+/* Parses a frame header. `in` must hold at least MK_H2_FRAME_HEAD bytes. */
 struct mk_h2_frame mk_h2_frame_parse(mk_str in);
 
-/* Validates a frame by itself. Returns 0, or the enum mk_h2_error that ends the connection. Unknown types are
- * valid: ignore them. */
+/* Validates a frame by itself. Returns 0, or the enum mk_h2_error that ends the connection. Frames of unknown
+ * types are valid; ignore them. */
 enum mk_h2_error mk_h2_frame_check(const struct mk_h2_frame *f);
 
 /* Removes padding and priority from the payload of DATA and HEADERS. False: the padding is longer than the
  * frame. */
 bool mk_h2_frame_unpad(const struct mk_h2_frame *f, mk_str *payload) MK_MUST_USE;
 
-/* The next pair of a SETTINGS payload; false: none. */
+/* Parses the next pair of a SETTINGS payload. False: there is none. */
 bool mk_h2_frame_next_setting(mk_str *payload, unsigned *id, uint32_t *value);
 
 uint32_t mk_h2_frame_read_u32(mk_str four_bytes);

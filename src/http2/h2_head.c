@@ -117,7 +117,7 @@ static int append_header_copy(struct mk_h2_head *h, enum mk_header_id id, mk_str
     return append_header(h, id, mk_str_of(p, name.len), mk_str_of(p + name.len, value.len));
 }
 
-/* The explicit or default port. */
+/* Returns the explicit port, or the default port of the scheme. */
 static uint32_t effective_port(const struct mk_h2_head *h, uint32_t port)
 {
     bool is_https = mk_str_eq_nocase(h->scheme, MK_STR("https"));
@@ -233,7 +233,7 @@ static bool has_required_pseudo_headers(const struct mk_h2_head *h)
     return h->scheme.p && h->path.len > 0;
 }
 
-/* :path is never an absolute URL or an authority, even if it looks like one. */
+/* :path is always a path, even if it looks like an absolute URL or an authority. */
 static int check_target(const struct mk_h2_head *h)
 {
     if (h->method == MK_METHOD_CONNECT && !h->protocol.p)

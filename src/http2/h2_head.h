@@ -18,7 +18,7 @@ struct mk_h2_cookie_crumb;
 struct mk_h2_head {
     mk_str method_text, scheme, authority, path, protocol;
     enum mk_method method; /* MK_METHOD_UNKNOWN for a valid token that is not in the enum */
-    mk_str host;           /* from :authority or Host, without port */
+    mk_str host;           /* from :authority or Host, without the port */
     uint32_t port;         /* MK_PORT_NONE: none */
     bool has_length;       /* Content-Length is present, in `length` */
     uint64_t length;
@@ -40,11 +40,12 @@ struct mk_h2_head {
 void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *buf,
                      const struct mk_request_head_limits *limits, bool is_trailers);
 
-/* A mk_hpack_on_header whose context is the head. */
+/* Implements mk_hpack_on_header; the context is the head. */
 int mk_h2_head_on_header(void *head, mk_str name, mk_str value);
 
 /* Call after the last header. 0: *h is complete. MK_H2_HEAD_MALFORMED: reset the stream with PROTOCOL_ERROR
- * (RFC 9113, section 8.1.1). Or the status to reject with; *h then holds what is known of the request:
+ * (RFC 9113, section 8.1.1). Otherwise the result is the status of the rejection, and *h holds what is known
+ * of the request:
  *
  *   400  a target, scheme or host that is invalid in HTTP/1 too; no host; Content-Length repeated or not
  *        a number

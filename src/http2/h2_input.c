@@ -7,7 +7,7 @@
 #include "http2/h2_write.h"
 
 enum {
-    FRAMES_OF_BLOCK_MAX = 32, /* no well-behaved client splits a head into more */
+    FRAMES_OF_BLOCK_MAX = 32, /* no well-behaved client splits a head into more frames */
     UNSENT_MAX = 128 * 1024,  /* a full output buffer of body data, and small frames */
 };
 
@@ -16,8 +16,8 @@ static void protocol_error(struct mk_h2 *h2)
     mk_h2_write_goaway_error(h2, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
 
-/* A stream error. It is charged to the abuse budget: a client could cause many on purpose to keep the server
- * busy. */
+/* Handles a stream error, and charges it to the abuse budget: a client could cause many errors on purpose to
+ * keep the server busy. */
 static void stream_error(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
 {
     if (!mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
@@ -168,7 +168,8 @@ static void on_window_update(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_s
         grow_send_window(h2, s, f->stream, by);
 }
 
-/* A new initial window size also changes the windows of open streams (RFC 9113, section 6.9.2). */
+/* Applies a new initial window size, which also changes the windows of open streams (RFC 9113, section
+ * 6.9.2). */
 static bool apply_initial_window(struct mk_h2 *h2, uint32_t size)
 {
     int64_t by = (int64_t)size - h2->stream_window;

@@ -98,7 +98,7 @@ static bool write_head(struct mk_h2_stream *s)
 
 /* ---- Body ---- */
 
-/* The body cannot be completed. */
+/* Fails a response whose body cannot be completed. */
 MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
@@ -113,7 +113,7 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
     return MORE;
 }
 
-/* Returns the maximum body bytes for the next frame. 0: none; *error is what the stream waits for. */
+/* Returns the maximum body bytes for the next frame. 0: the stream has to wait, and *error tells for what. */
 static size_t data_frame_room(struct mk_h2_stream *s, enum progress *error)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
@@ -274,7 +274,7 @@ static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
         mk_h2_stream_set_clock(s, MK_TIMEOUT_TUNNEL);
-    else if (s->clock == MK_TIMEOUT_HANDLER) /* but the RATE timeout continues */
+    else if (s->clock == MK_TIMEOUT_HANDLER) /* but a running RATE timeout continues */
         mk_h2_stream_set_clock(s, MK_TIMEOUT_NONE);
     if (s->priority.incremental) {
         mk_list_remove(&s->turn);

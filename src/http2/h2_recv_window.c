@@ -5,7 +5,7 @@
 #include "http2/h2_write.h"
 
 enum {
-    PIECE_MIN = 1024,         /* small frames share one */
+    PIECE_MIN = 1024,         /* small frames share a piece */
     WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if the spare part is large enough */
     UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless the window is nearly
                                  closed */
@@ -138,8 +138,8 @@ size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *buf, size_t cap)
 
 /* ---- Windows ---- */
 
-/* The window that the stream could use. A tunnel may be open for hours with little traffic, so its window
- * grows only after it was used up. */
+/* Returns the window that the stream could use. A tunnel may be open for hours with little traffic, so its
+ * window grows only after it was used up. */
 static uint64_t wanted_window(const struct mk_h2_stream *s)
 {
     if (!s->d.x->request.tunnel.p)
@@ -147,7 +147,7 @@ static uint64_t wanted_window(const struct mk_h2_stream *s)
     return s->d.received < s->window_size ? s->window_size : 2 * (uint64_t)s->window_size;
 }
 
-/* Takes at most half of the spare part, so that some is left for the next stream. */
+/* Takes at most half of the spare part: the rest is for other streams. */
 void mk_h2_recv_window_grow(struct mk_h2_stream *s)
 {
     uint64_t to = wanted_window(s);

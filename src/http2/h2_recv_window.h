@@ -16,16 +16,17 @@ void mk_h2_recv_window_init_stream(struct mk_h2_stream *s);
 
 /* Holds body data that has arrived. False: out of memory. */
 bool mk_h2_recv_window_enqueue(struct mk_h2_stream *s, mk_str data) MK_MUST_USE;
-/* Reads held data. 0: none. */
+/* Reads held data. Returns 0 if no data is held. */
 size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *buf, size_t cap);
 /* Frees the held data. */
 void mk_h2_recv_window_discard(struct mk_h2_stream *s);
-/* The stream is closed: frees its data and returns its part of the window. */
+/* Call it when the stream is closed: frees its data, and returns its part of the window. */
 void mk_h2_recv_window_close_stream(struct mk_h2_stream *s);
 
-/* The handler has read everything: widens the window as much as the connection allows. */
+/* Call it when the handler has read everything: widens the window as much as the connection allows. */
 void mk_h2_recv_window_grow(struct mk_h2_stream *s);
-/* Body data has arrived, was read, or has ended: marks the stream for mk_h2_recv_window_send_updates(). */
+/* Call it when body data has arrived, was read, or has ended: marks the stream for
+ * mk_h2_recv_window_send_updates(). */
 void mk_h2_recv_window_mark(struct mk_h2_stream *s);
 /* Sends WINDOW_UPDATE for data no longer held. */
 void mk_h2_recv_window_send_updates(struct mk_h2 *h2);

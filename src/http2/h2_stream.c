@@ -90,7 +90,7 @@ void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 
 /* ---- Request operations ---- */
 
-/* Minimum space in the output buffer: with less, it is flushed first. */
+/* Returns the minimum space in the output buffer: with less space, the buffer is flushed first. */
 static size_t interim_size(const struct mk_header *fields, size_t n)
 {
     size_t space = FRAME_ROOM;
@@ -205,7 +205,7 @@ static void unlink_stream(struct mk_h2_stream *s)
     mk_timer_stop(&s->timer);
 }
 
-/* Keeps the rate limits of a closed stream, whose response may still be pending in the output of the
+/* Keeps the rate limits of a closed stream: its response may still be pending in the output of the
  * connection. */
 static void keep_rate_limits(const struct mk_h2_stream *s)
 {
@@ -354,7 +354,7 @@ static void end_stream_input(struct mk_h2_stream *s)
     if (s->clock == MK_TIMEOUT_HANDLER)
         mk_h2_stream_set_wait_clock(s);
     if (!mk_h2_stream_is_closed(s) && s->d.reply.state != MK_RESPONSE_PENDING && s->send_window <= 0)
-        mk_h2_stream_queue_output(s); /* to be aborted if it waits for that window */
+        mk_h2_stream_queue_output(s); /* aborts the stream if it waits for that window */
 }
 
 void mk_h2_stream_end_input(struct mk_h2 *h2)

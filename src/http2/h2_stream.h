@@ -19,23 +19,23 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending);
 /* Like mk_h2_stream_close(), but also sends RST_STREAM. */
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome ending);
 void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending);
-/* Frees closed streams. Called between two steps of a loop iteration, when no function holds a pointer to
- * one. */
+/* Frees closed streams. Called between two steps of a loop iteration, when no function holds a pointer to a
+ * stream. */
 void mk_h2_stream_free_closed(struct mk_h2 *h2);
 static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 {
     return s->d.reply.state == MK_RESPONSE_RECORDED && s->d.state.state == MK_HTTP_STREAM_CLOSED;
 }
 
-/* The response is complete, but the client is still sending an unwanted body: lets it finish if little is
- * left. */
+/* Call it when the response is complete, but the client is still sending an unwanted body: lets the client
+ * finish if little is left. */
 void mk_h2_stream_drain(struct mk_h2_stream *s);
 static inline bool mk_h2_stream_is_draining(const struct mk_h2_stream *s)
 {
     return s->d.reply.state == MK_RESPONSE_RECORDED && s->d.state.state == MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
 }
 
-/* The client has reset the stream as well. */
+/* Call it when the client has reset the stream as well. */
 void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id);
 /* Did we reset the stream so recently that the client may not know yet? */
 bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id);
@@ -45,13 +45,13 @@ static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
     return id > h2->final_stream;
 }
 
-/* Receives body data, and its end if `ends`. */
+/* Receives body data; `ends`: the body ends with it. */
 void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends);
 /* Sends 100 Continue if the client waits for it. */
 void mk_h2_stream_send_continue(struct mk_h2_stream *s);
 /* Discards body data that has arrived or will arrive. */
 void mk_h2_stream_discard_input(struct mk_h2_stream *s);
-/* The client has closed its side: fails incomplete bodies on every stream. */
+/* Call it when the client has closed its side: fails the incomplete bodies of all streams. */
 void mk_h2_stream_end_input(struct mk_h2 *h2);
 
 /* Runs the stream in this iteration. */

@@ -5,7 +5,7 @@
 
 #include "http2/h2_types.h"
 
-/* The response opens the tunnel. */
+/* Call it when the response opens the tunnel. */
 void mk_h2_tunnel_begin(struct mk_h2_stream *s);
 /* Transfers as much data as possible. The stream may be closed when this returns. */
 void mk_h2_tunnel_run(struct mk_h2_stream *s);

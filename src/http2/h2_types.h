@@ -61,8 +61,9 @@ struct mk_h2 {
     int64_t receive_window; /* receive window of the connection */
     int64_t held;           /* unread body bytes */
     uint32_t share;         /* receive window of a new stream */
-    uint32_t spare;         /* not part of any window yet: widens windows of streams whose handlers read */
-    uint32_t early; /* bytes beyond its share that a stream may receive from a client that has not seen our
+    uint32_t spare;         /* bytes not part of any window yet, for wider windows of streams whose handlers
+                               read */
+    uint32_t early; /* bytes beyond the share of a stream that a client may send before it has seen our
                      * SETTINGS */
     struct mk_list touched; /* streams whose receive window may be opened */
 
@@ -86,7 +87,7 @@ struct mk_h2 {
     struct mk_request_limits left; /* copy of these limits, since a stream may have its own */
 
     unsigned n_flushes;   /* number of flushes of the output buffer */
-    uint32_t table_max;   /* table size allowed by the client: not used */
+    uint32_t table_max;   /* table size allowed by the client; not used */
     bool owes_table_size; /* the client has reduced the table size, and the next head must confirm that */
     uint32_t warned_at;   /* number of requests when the first GOAWAY was sent */
     uint32_t idle_at;     /* number of requests when the connection was last idle */

@@ -137,7 +137,7 @@ void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value)
 
 /* ---- The end of the connection ---- */
 
-/* GOAWAY with the last served stream, never higher than in an earlier GOAWAY. */
+/* Writes GOAWAY with the last served stream, which is never higher than in an earlier GOAWAY. */
 static void write_goaway_frame(struct mk_h2 *h2, enum mk_h2_error error)
 {
     if (h2->last_stream < h2->final_stream)

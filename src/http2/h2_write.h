@@ -5,7 +5,7 @@
 
 #include "http2/h2_state.h"
 
-/* The worker's output buffer, which collects frames while the connection is served. */
+/* Returns the worker's output buffer, which collects frames while the connection is served. */
 static inline struct mk_buf *mk_h2_write_buffer(const struct mk_h2 *h2)
 {
     return &h2->conn->service->out;
@@ -19,8 +19,8 @@ bool mk_h2_write_flush(struct mk_h2 *h2);
 
 /* Begins a header block: reserves its first frame header. */
 void mk_h2_write_begin_block(struct mk_h2 *h2);
-/* Ends the block: fills in the frame header, and splits a long block into frames. `from`: its start in the
- * output buffer. False: it did not fit and was removed. */
+/* Ends the block: fills in the frame header, and splits a long block into frames. `from`: start of the block
+ * in the output buffer. False: the block did not fit, and was removed. */
 bool mk_h2_write_end_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned flags);
 /* Removes a complete block and everything after it. */
 void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from);

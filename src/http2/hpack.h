@@ -14,7 +14,7 @@ struct mk_hpack;
 /* Name and version of the decoder library. */
 extern const char mk_hpack_library[];
 
-/* A decoder for one connection with a table of at most 4096 bytes; NULL: out of memory. */
+/* Creates a decoder for one connection, with a table of at most 4096 bytes. NULL: out of memory. */
 struct mk_hpack *mk_hpack_new(void);
 void mk_hpack_free(struct mk_hpack *h);
 

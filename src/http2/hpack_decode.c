@@ -41,7 +41,7 @@ static nghttp2_hd_inflater *inflater_of(struct mk_hpack *h)
 
 const char mk_hpack_library[] = "nghttp2 " NGHTTP2_VERSION;
 
-/* The library's own table limit is 4096, which is also what a peer assumes without SETTINGS. */
+/* Keeps the library's default table limit of 4096, which a peer assumes without SETTINGS. */
 struct mk_hpack *mk_hpack_new(void)
 {
     nghttp2_hd_inflater *inflater;

@@ -16,8 +16,8 @@ enum {
 };
 
 /* clang-format off */
-/* The static table (RFC 7541, appendix A): its names, each at its first index. No pointers, because they need
- * relocations in a position-independent program. */
+/* The static table (RFC 7541, appendix A): its names, each at its first index. Contains no pointers, which
+ * would need relocations in a position-independent program. */
 #define NAME(text) {sizeof(text) - 1, text}
 /* clang-format on */
 static const struct name {
@@ -88,14 +88,14 @@ static const uint8_t slots[N_SLOTS] = {
     [111] = 26, [112] = 30, [114] = 8, [115] = 59, [121] = 27, [124] = 15, [125] = 2,
 };
 
-/* Length, first and last letter (case-insensitive) distinguish all names. */
+/* Hashes a name: length, first and last letter (case-insensitive) distinguish all names. */
 static unsigned name_slot(mk_str name)
 {
     unsigned first = name.p[0] & 31, last = name.p[name.len - 1] & 31;
     return (3 * (unsigned)name.len + 54 * first + 59 * last) % N_SLOTS;
 }
 
-/* First index of the name; 0: not in the table. */
+/* Returns the first index of the name; 0: not in the table. */
 static unsigned find_static_name(mk_str name)
 {
     if (name.len == 0 || name.len > NAME_MAX_LEN)
@@ -119,7 +119,7 @@ static const struct row {
     {8, 14, "500"}, {16, 16, "gzip, deflate"},
 };
 
-/* Index of name and value, where `name` is the name's index; 0: no such row. */
+/* Returns the index of name and value, where `name` is the name's index; 0: no such row. */
 static unsigned find_static_entry(unsigned name, mk_str value)
 {
     bool has_values = (name >= 2 && name <= 8) || name == 16;

@@ -19,7 +19,7 @@ struct mk_app_files {
 struct mk_app_file *mk_app_files_add(struct mk_app_files *p, const struct mk_memory_file *file) MK_MUST_USE;
 void mk_app_files_free(struct mk_app_files *p);
 
-/* A handler; `data` is the file. */
+/* The handler of a file; `data` is the file. */
 enum mk_verdict mk_app_file_serve(struct mk_request *request, struct mk_response *response, void *data);
 
 #endif

@@ -61,7 +61,7 @@ static struct mk_app_routes_scope *add_scope(struct mk_app_routes *p, unsigned h
     return s;
 }
 
-/* The pattern, without the methods before it. */
+/* Returns the pattern, without the methods before it. */
 static mk_str pattern_of_route(mk_str what)
 {
     mk_str rest = what, first = mk_str_word(&rest), second = mk_str_trim(rest);
@@ -187,7 +187,7 @@ static int load(struct mk_config *c, void **data)
     return 0;
 }
 
-/* The number of the host among the hosts of the program; 0: the host is from the file. */
+/* Returns the number of the host among the hosts of the program; 0: the host is from the file. */
 static unsigned app_vhost_number(const struct mk_config_generation *g, const struct mk_vhost_config *site)
 {
     unsigned n = 1;
@@ -198,7 +198,7 @@ static unsigned app_vhost_number(const struct mk_config_generation *g, const str
     return n;
 }
 
-/* Inserted before the configured routes. */
+/* Inserts the route before the configured routes. */
 static int prepend_route(struct mk_config *c, struct mk_vhost *h, struct mk_app_routes_scope *scope)
 {
     struct mk_route *all = mk_config_alloc(c, (h->n_routes + 1) * sizeof *all);

@@ -29,8 +29,8 @@ extern const struct mk_plugin mk_app_routes_plugin;
 /* The program's decision on each client. Programs without one do not load it. */
 extern const struct mk_plugin mk_app_accept_plugin;
 
-/* `host`: number of the program's host, from 1; 0: all. Otherwise like mk_router_add(), with the error text
- * in *error. */
+/* Like mk_router_add(), but for a host of the program, and with the error text in *error. `host`: its number,
+ * from 1; 0: all hosts. */
 mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
                          struct mk_buf *error) MK_MUST_USE;
 void mk_app_routes_free(struct mk_app_routes *p);

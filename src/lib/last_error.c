@@ -3,7 +3,7 @@
 
 #include "lib/handle_registry.h"
 
-/* Text for calls at the wrong time or from the wrong thread: several threads may make them at once. */
+/* Text for calls at the wrong time or from the wrong thread, which several threads may make at once. */
 static _Thread_local struct {
     const struct mk_server *server; /* NULL: none */
     const char *text;

@@ -9,7 +9,7 @@
 #define MK_KEEP_ERRNO __attribute__((cleanup(mk_last_error_restore_errno)))
 void mk_last_error_restore_errno(const int *before);
 
-/* These functions return `e`, for use in `return`. */
+/* The functions that set an error return `e`, for use in `return`. */
 mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...) MK_PRINTF(3, 4);
 /* Like mk_last_error_set(), but with only the text of the error code. */
 mk_err mk_last_error_set_code(struct mk_server *s, mk_err e);

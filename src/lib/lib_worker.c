@@ -44,7 +44,7 @@ static void signal_drained(struct mk_lib_worker *r)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Remaining drain time as for mk_worker_drain(): 0 means no deadline. */
+/* Returns the remaining drain time as for mk_worker_drain(): 0 means no deadline. */
 static uint32_t remaining_drain_ms(const struct mk_lib_worker *r, int64_t stop_at)
 {
     if (stop_at == MK_SERVER_STOP_NO_DEADLINE)

@@ -5,17 +5,18 @@
 
 #include "lib/server_type.h"
 
-/* Call only in the thread that runs the loop. Cleans up on failure. */
+/* Starts the worker; cleans up on failure. Call only in the thread that runs the loop. */
 mk_err mk_lib_worker_start(struct mk_lib_worker *r) MK_MUST_USE;
 void mk_lib_worker_stop(struct mk_lib_worker *r);
 
 /* Is the calling thread inside a function of this server? */
 bool mk_lib_worker_is_in_call(const struct mk_server *s);
-/* The calling thread enters or leaves functions of the server. */
+/* Call these when the calling thread enters or leaves functions of the server. */
 void mk_lib_worker_enter(struct mk_lib_worker *r);
 void mk_lib_worker_leave(struct mk_lib_worker *r);
 
-/* Call only in the thread that runs the loop, or while the loop is not running. */
+/* Adds a hook at the end of the worker. Call only in the thread that runs the loop, or while the loop is not
+ * running. */
 void mk_lib_worker_add_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 void mk_lib_worker_remove_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 

@@ -59,7 +59,7 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
     return mk_last_error_terminate(s, s->generation ? 0 : lacks_memory ? -ENOMEM : -EINVAL);
 }
 
-/* Opens all configured sockets; these include the sockets that the program has opened. */
+/* Opens all configured sockets. The sockets that the program has opened are among these. */
 static mk_err open_sockets(struct mk_server *s, unsigned threads)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];
@@ -228,7 +228,7 @@ static void *worker_thread_main(void *data)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Blocks signals in the new threads: signals are for the program's own threads. */
 static mk_err start_threads(struct mk_server *s)
 {
     sigset_t all, before;
@@ -367,7 +367,7 @@ void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
         request_stop(s, (int64_t)mk_clock_ms() + drain_ms);
 }
 
-/* Why the server cannot be freed now; NULL: it can. */
+/* Returns why the server cannot be freed now; NULL: it can be freed. */
 static const char *free_objection(struct mk_server *s)
 {
     if (mk_lib_worker_is_in_call(s))

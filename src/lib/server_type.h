@@ -76,7 +76,7 @@ struct mk_server {
     pthread_cond_t changed;
     enum mk_server_phase phase; /* protected by the lock once running */
     unsigned n_draining;        /* number of threads that accept no more connections; protected by the lock */
-    atomic_bool is_complaining; /* on_log is reporting a misuse; others are not reported meanwhile */
+    atomic_bool is_complaining; /* on_log is reporting a misuse; other misuses are not reported meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
     _Atomic int64_t stop_at;    /* earliest deadline of all mk_server_stop() calls */
     atomic_uint n_ringing;      /* callers that are waking loops: a loop is not freed before they have left */

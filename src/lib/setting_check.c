@@ -30,7 +30,7 @@ static const struct mk_conf_table *find_table(mk_str section)
     return NULL;
 }
 
-/* Reports contain the position; here the caller knows it. */
+/* Explains the first problem without its position, which the caller knows. */
 static void explain_first_problem(const struct mk_conf_report *report, struct mk_buf *error)
 {
     const struct mk_conf_problem *p = report->first;

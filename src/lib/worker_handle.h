@@ -13,7 +13,7 @@ struct mk_worker_handle;
 struct mk_worker_handle *mk_worker_handle_new(struct mk_worker *w) MK_MUST_USE;
 struct mk_worker_handle *mk_worker_handle_ref(struct mk_worker_handle *o);
 void mk_worker_handle_unref(struct mk_worker_handle *o);
-/* The worker ends: nothing can be posted from now on. Accepts NULL. */
+/* Call it when the worker ends: nothing can be posted from now on. Accepts NULL. */
 void mk_worker_handle_close(struct mk_worker_handle *o);
 
 /* Like mk_worker_post(), but callable from any thread at any time; -ESTALE: the worker has ended. */

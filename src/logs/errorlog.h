@@ -32,7 +32,7 @@ void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const st
 /* Sends lines, and the count of lost lines, to this writer, which the caller owns, until NULL is set. Logs of
  * another kind ignore the call. */
 mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
-/* Reports how many lines were lost, if the log is writable again. Each message does so as well. */
+/* Reports how many lines were lost, if the log is writable again. Each message also reports lost lines. */
 void mk_errorlog_report_lost(struct mk_log *log);
 
 #endif

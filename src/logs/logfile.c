@@ -45,8 +45,8 @@ bool mk_logfile_is_special_name(mk_str where)
     return logfile_kind(where) != MK_LOGFILE_FILE;
 }
 
-/* Non-blocking: a named pipe without a reader must not block startup, and a full one must not block the
- * server. */
+/* Non-blocking: a named pipe must block neither startup, when it has no reader, nor the server, when it is
+ * full. */
 static int open_log_file(const struct mk_logfile *f, int only)
 {
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | only;
@@ -56,9 +56,9 @@ static int open_log_file(const struct mk_logfile *f, int only)
     return fd < 0 ? mk_err_last() : fd;
 }
 
-/* Opens our own non-blocking descriptor: other processes share the given one and may not expect O_NONBLOCK. A
- * file keeps the shared one, because all processes share its position. If the kernel does not open one,
- * mk_logwriter_flush() polls before each write. */
+/* Opens our own non-blocking descriptor: other processes share the original descriptor, and may not expect
+ * O_NONBLOCK. A file keeps the shared descriptor, because all processes share its position. If the kernel
+ * refuses another descriptor, mk_logwriter_flush() polls before each write. */
 static int open_stream(int stream)
 {
     char path[32];

@@ -7,7 +7,7 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
     size_t i = 0;
     while (i < set->n && !mk_str_eq(set->at[i].where, where))
         i++;
-    struct mk_logfile *f = set->at + i; /* one past the last if the log is new */
+    struct mk_logfile *f = set->at + i; /* the slot after the last log if the log is new */
     if (i == set->n) {
         *error = set->n == MK_LOGFILES_MAX ? -E2BIG : mk_logfile_open(f, where, set->workers);
         if (*error)
@@ -21,7 +21,7 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
     return f;
 }
 
-/* A hint for the administrator about that error; NULL: none. */
+/* Returns a hint for the administrator about that error; NULL: none. */
 static const char *error_hint(mk_err error)
 {
     if (error == -ELOOP)

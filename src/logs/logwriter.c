@@ -200,7 +200,7 @@ static ssize_t write_pipe(const struct mk_logwriter *w, mk_str text)
     return n;
 }
 
-/* Writes as much as fits now. */
+/* Writes as much as the descriptor accepts now. */
 static ssize_t write_nowait(const struct mk_logwriter *w, mk_str text)
 {
     struct pollfd p = {.fd = w->file->fd, .events = POLLOUT};
@@ -216,7 +216,8 @@ static ssize_t write_nowait(const struct mk_logwriter *w, mk_str text)
     return -1;
 }
 
-/* Whole lines up to the size that a pipe takes atomically, so that the lines of several workers do not mix.
+/* Returns whole lines up to the size that a pipe takes atomically, so that the lines of several workers do
+ * not mix.
  */
 static mk_str atomic_piece(const struct mk_logwriter *w, mk_str text)
 {

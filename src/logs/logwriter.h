@@ -41,7 +41,7 @@ bool mk_logwriter_write_now(struct mk_logwriter *w, enum mk_log_level level, mk_
 /* Writes the pending lines without blocking: a full disk or a stalled reader must not stop the server. A line
  * is written completely, or dropped and counted. */
 void mk_logwriter_flush(struct mk_logwriter *w);
-/* Why lines were lost, for a message. */
+/* Returns why lines were lost, for a message. */
 const char *mk_logwriter_loss_reason(const struct mk_logwriter *w);
 
 #endif

@@ -11,18 +11,18 @@ enum { MK_FD_MAX = 1024 * 1024 };
 void mk_fd_close(int *fd);
 mk_err mk_fd_set_nonblock(int fd) MK_MUST_USE;
 mk_err mk_fd_set_block(int fd) MK_MUST_USE;
-/* `on`: the descriptor is closed by an exec. */
+/* Sets whether an exec closes the descriptor. */
 mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
 /* Closes `first` and all descriptors above it. */
 void mk_fd_close_from(int first);
 /* Raises the soft RLIMIT_NOFILE to the hard one, to at most MK_FD_MAX. */
 void mk_fd_raise_limit(void);
-/* Restores the limit before another program runs: select() fails beyond 1024 descriptors. Allowed after
- * vfork(). */
+/* Restores the original limit before another program runs: select() fails beyond 1024 descriptors. Allowed
+ * after vfork(). */
 void mk_fd_restore_limit(void);
 /* Raises or lowers RLIMIT_NOFILE; 0 leaves it unchanged. Stores the effective limit in *limit. */
 mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit) MK_MUST_USE;
-/* The number of open descriptors below the limit, up to the first long gap. */
+/* Counts the open descriptors below the limit, up to the first long gap. */
 unsigned mk_fd_count(void);
 /* Writes everything; blocks if the descriptor does. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;

@@ -169,8 +169,8 @@ mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_ope
 ssize_t mk_file_read_nowait(int fd, char *buf, size_t cap, uint64_t offset)
 {
     struct iovec v = {.iov_base = buf, .iov_len = cap};
-    /* A raw system call, as not every libc has a wrapper. It takes the offset as two longs; the second one
-     * matters only where a long has 32 bits. */
+    /* Uses the raw system call, because not every libc has a wrapper. The call takes the offset as two longs;
+     * the second long matters only where a long has 32 bits. */
     long n = syscall(SYS_preadv2, fd, &v, 1, (long)offset, sizeof(long) < 8 ? (long)(offset >> 31 >> 1) : 0,
                      RWF_NOWAIT);
     if (n < 0 && errno == ENOSYS) /* an old kernel, an emulator, or a container that blocks the call */

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's record; glibc and musl share no name for it. */
+/* The kernel's record, for which glibc and musl have different names. */
 struct record {
     uint64_t ino;
     int64_t off;

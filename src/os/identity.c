@@ -78,7 +78,7 @@ static int set_groups_of(const struct mk_identity *id)
     return id->n_groups < 0 ? initgroups(id->user, id->gid) : setgroups((size_t)id->n_groups, id->groups);
 }
 
-/* setfsuid and setfsgid return the previous id and report no error: an invalid id changes nothing. */
+/* setfsuid and setfsgid return the previous ID and report no error: an invalid ID changes nothing. */
 static bool set_file_ids(uid_t uid, gid_t gid)
 {
     (void)setfsgid(gid);

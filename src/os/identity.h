@@ -22,7 +22,7 @@ struct mk_identity {
  * or this is a library, which keeps the user of its program. -ENOMEM. */
 mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out) MK_MUST_USE;
 /* Switches to that user permanently: sets the supplementary groups, all three group IDs and all three user
- * IDs, then checks that the old ones cannot be regained. */
+ * IDs, then checks that the process cannot regain its old IDs. */
 mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 
 /* File access rights of a process before it impersonated another user. */

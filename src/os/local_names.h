@@ -21,7 +21,7 @@ bool mk_local_names_collect(struct mk_arena *arena, struct mk_local_names *out) 
 /* Adds a name unless it is present. */
 bool mk_local_names_add(struct mk_arena *arena, struct mk_local_names *names, mk_str name) MK_MUST_USE;
 
-/* The host name, as `hostname` prints it. */
+/* Returns the host name, as `hostname` prints it. */
 mk_str mk_local_hostname(struct mk_arena *arena) MK_MUST_USE;
 
 #endif

@@ -48,7 +48,7 @@ const void *mk_module_load(const struct mk_module *m, char error[MK_MODULE_WHY])
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (object)
         return check_module_abi(m, dlsym(object, m->symbol), path, error);
-    const char *text = dlerror(); /* includes the file name */
+    const char *text = dlerror(); /* the text includes the file name */
     if (text && strstr(text, "undefined symbol: mk_"))
         explain_other_build(path, error);
     else

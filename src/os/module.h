@@ -13,7 +13,7 @@ struct mk_module {
     const char *symbol; /* name of the function table, which begins with the ABI version as an unsigned */
     const char *needs;  /* the library that it requires */
     unsigned abi;
-    const void *built_in; /* the table if linked in; else NULL */
+    const void *built_in; /* the table, if it is linked into the program; otherwise NULL */
 };
 
 /* Loads the object and returns its table. NULL: failed, for the reason in `error`. A loaded object stays

@@ -24,7 +24,7 @@ bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...)
     return len > 0 && len < PATH_MAX;
 }
 
-/* The file that contains our code. */
+/* Finds the file that contains our code. */
 static bool self_path(char path[PATH_MAX])
 {
     Dl_info own;
@@ -52,7 +52,7 @@ static bool chosen_folder(char path[PATH_MAX])
     return *path != '\0';
 }
 
-/* The folder of the file that contains our code, with `below` appended. */
+/* Finds the folder of the file that contains our code, and appends `below`. */
 static bool self_folder(const char *below, char path[PATH_MAX])
 {
     char file[PATH_MAX];

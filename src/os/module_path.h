@@ -23,9 +23,9 @@ bool mk_module_path_set_folder(const char *folder) MK_MUST_USE;
 
 /* Formats a path. False: it is empty or too long. */
 bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
-/* The i-th folder to search. False: `i` is out of range, or a later folder is the same. */
+/* Returns the i-th folder to search. False: `i` is out of range, or the folder follows again later. */
 bool mk_module_path_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
-/* `A, B or C`: all folders to search, for messages. */
+/* Lists all folders to search, for messages: `A, B or C`. */
 void mk_module_path_list_folders(struct mk_buf *out);
 /* Finds the object with that name. False: no such file exists. */
 bool mk_module_path_find(mk_str name, char path[PATH_MAX]) MK_MUST_USE;

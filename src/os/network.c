@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "os/sockaddr.h"
 
-enum { V4_BEFORE = 96, BITS = 128 }; /* prefix of IPv4-mapped addresses; length of an address */
+enum { V4_BEFORE = 96, BITS = 128 }; /* bits of the prefix of IPv4-mapped addresses; bits of an address */
 
 static bool to_cstr(mk_str text, char buf[INET6_ADDRSTRLEN])
 {
@@ -32,7 +32,7 @@ static bool parse_v6(mk_str text, uint8_t ip[16])
     return to_cstr(text, buf) && inet_pton(AF_INET6, buf, ip) == 1;
 }
 
-/* ":8080" after an address, or nothing. */
+/* Parses ":8080" after an address, or nothing. */
 static bool parse_port(mk_str text, uint16_t *port)
 {
     uint64_t n = 0;
@@ -56,7 +56,7 @@ bool mk_addr_parse(mk_str text, struct mk_addr *out)
     return parse_v4(mk_str_first(text, colon), out->ip) && parse_port(mk_str_skip(text, colon), &out->port);
 }
 
-/* A dotted mask: ones, then zeros. */
+/* Parses a dotted mask: ones, then zeros. */
 static bool parse_mask(mk_str text, uint64_t *bits)
 {
     uint8_t ip[16];

@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 
 enum kind { ADDRESSES, UNIX, ALL };
-enum { V4_BEFORE = 96 }; /* the prefix of IPv4-mapped addresses */
+enum { V4_BEFORE = 96 }; /* bits of the prefix of IPv4-mapped addresses */
 
 #define NONE UINT32_MAX
 
@@ -135,7 +135,7 @@ struct mk_network_set *mk_network_set_build(void *memory, const struct mk_networ
 
 /* ---- Looking up ---- */
 
-/* The network's lowest number that is at least `from`; NONE: none. */
+/* Returns the network's lowest number that is at least `from`; NONE: none. */
 static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_node, uint32_t from)
 {
     const uint32_t *numbers = s->numbers + s->nodes[network_node].first;
@@ -150,7 +150,7 @@ static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_n
     return begin < s->nodes[network_node].n ? numbers[begin] : NONE;
 }
 
-/* The last network that begins at or before the address; NONE: none. */
+/* Returns the last network that begins at or before the address; NONE: none. */
 static uint32_t find_last_before(const struct mk_network_set *s, uint64_t high, uint64_t low)
 {
     uint32_t begin = 0, end = s->n;

@@ -47,7 +47,7 @@ bool mk_proc_is_stopped(pid_t pid)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
     mk_fd_close(&fd);
-    /* "123 (a name with ) in it) T ..." */
+    /* the text is "123 (a name with ) in it) T ..." */
     size_t end = n > 0 ? mk_str_find_last(mk_str_of(text, (size_t)n), ')') : MK_STR_NONE;
     return end != MK_STR_NONE && end + 2 < (size_t)n && (text[end + 2] == 'T' || text[end + 2] == 't');
 }

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-/* CPUs available to this process; at least 1. */
+/* Returns the number of CPUs available to this process, at least 1. */
 unsigned mk_proc_cpus(void);
 
 /* Keeps other processes of the same user from reading our memory. Does nothing under a sanitizer that

@@ -17,7 +17,8 @@ enum {
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
-    HEAP_MAX_KB = 4096, /* interpreter frames: STEPS_MAX of them for a pattern with few groups */
+    HEAP_MAX_KB = 4096, /* memory for interpreter frames: enough for STEPS_MAX frames of a pattern with few
+                           groups */
     NAME_MAX_LEN = 32,  /* limit of PCRE2 */
 };
 
@@ -78,7 +79,7 @@ struct match_context {
 
 static _Thread_local struct match_context thread_context;
 
-/* Threads of an embedding program come and go. */
+/* Frees the state at the end of a thread: an embedding program may start and end many threads. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit_of_thread;
 static bool has_key;
@@ -152,7 +153,7 @@ static bool deadline_has_passed(struct deadline *d)
     return left < 0;
 }
 
-/* Each start position gets all steps until the deadline. */
+/* Gives each start position all steps, until the deadline. */
 static int match_with_deadline(const struct pattern *p, mk_str text,
                                const struct match_context *match_context)
 {
@@ -168,7 +169,7 @@ static int match_with_deadline(const struct pattern *p, mk_str text,
     return n;
 }
 
-/* The first n pairs are set, some of them as "did not participate". */
+/* Copies the first n pairs, some of which may be "did not participate". */
 static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
 {
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);

@@ -27,7 +27,7 @@ enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
     WRITE_RIGHTS = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
                    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_REFER |
-                   ACCESS_TRUNCATE, /* supported by the kernel */
+                   ACCESS_TRUNCATE, /* rights supported by the kernel */
     ALL_RIGHTS = (1 << 13) - 1,     /* all rights of ABI 1 */
 };
 
@@ -60,8 +60,8 @@ struct ruleset {
     uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* A sandboxed process can neither connect to abstract sockets outside of the sandbox nor send signals to
- * processes there. */
+/* Returns the scopes that the kernel supports: a sandboxed process can then neither connect to abstract
+ * sockets outside of the sandbox nor send signals to processes there. */
 static uint64_t handled_scopes(int abi)
 {
     return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
@@ -158,7 +158,7 @@ static mk_err allow_resolver(struct mk_sandbox *s)
     return *target && strcmp(target, "/etc") != 0 ? mk_sandbox_allow(s, target) : 0;
 }
 
-/* The folder of libc: its modules (nsswitch.conf) and their dependencies are next to it. */
+/* Allows the folder of libc, where its modules (nsswitch.conf) and their dependencies are. */
 static mk_err allow_nss_modules(struct mk_sandbox *s)
 {
     char folder[PATH_MAX];

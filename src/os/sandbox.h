@@ -12,8 +12,8 @@ struct mk_sandbox {
     int abi;
 };
 
-/* Drops the capabilities of a process that is not root; no descendant of it can gain privileges through an
- * exec. */
+/* Drops the capabilities of a process that is not root. Neither the process nor its descendants can gain
+ * privileges through an exec. */
 mk_err mk_sandbox_drop_privileges(void) MK_MUST_USE;
 
 /* Begins a rule set. -EOPNOTSUPP: the kernel has no Landlock, and the caller continues without this extra
@@ -32,7 +32,7 @@ mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUS
  * supports it (Landlock ABI 6). Needs no_new_privs. */
 void mk_sandbox_scope_signals(void);
 /* Allows reading the files that getaddrinfo() needs, and the system's trust store, where these exist. Returns
- * the first error that keeps part of it inaccessible. */
+ * the first error that keeps any of these files inaccessible. */
 mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s) MK_MUST_USE;
 mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s) MK_MUST_USE;
 /* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */

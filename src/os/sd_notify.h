@@ -12,8 +12,8 @@
  * manager. */
 mk_err mk_sd_notify(const char *state) MK_MUST_USE;
 
-/* The number of sockets passed by the service manager (LISTEN_FDS, LISTEN_PID); they start at descriptor
- * 3. */
+/* Returns the number of sockets passed by the service manager (LISTEN_FDS, LISTEN_PID); they start at
+ * descriptor 3. */
 unsigned mk_sd_listen_fds(void);
 
 enum { MK_SD_LISTEN_FDS_START = 3 };

@@ -19,17 +19,17 @@ mk_err mk_sock_listen(const struct mk_sockaddr *a, const struct mk_sock_options 
 mk_err mk_sock_start_listening(int fd, int backlog) MK_MUST_USE;
 /* Tests whether we could listen on the address. -EADDRINUSE: another program listens on it. */
 mk_err mk_sock_test_bind(const struct mk_sockaddr *a) MK_MUST_USE;
-/* Accepts the next connection, non-blocking: its descriptor, or a negative error (-EAGAIN when none
- * waits). */
+/* Accepts the next connection. Returns its non-blocking descriptor, or a negative error (-EAGAIN when no
+ * connection waits). */
 int mk_sock_accept(int fd, struct mk_addr *peer);
 /* Does this IPv6 listener accept IPv4 clients as well? A listener from a service manager may. */
 bool mk_sock_is_dual_stack(int fd);
-/* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
+/* Returns how many bytes in the kernel the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);
-/* Sends as much of the final data as the kernel accepts immediately, and closes. Discards unread input, which
- * would turn this into a reset. */
+/* Sends as much of the final data as the kernel accepts immediately, and closes the socket. Discards unread
+ * input, which would turn this into a reset. */
 void mk_sock_send_and_close(int *fd, mk_str text);
-/* Closes with a reset: the peer notices at once, and no TIME_WAIT remains. */
+/* Closes the socket with a reset: the peer notices at once, and no TIME_WAIT remains. */
 void mk_sock_reset(int *fd);
 
 #endif

@@ -34,7 +34,7 @@ uint16_t mk_sockaddr_port(const struct mk_sockaddr *a);
 void mk_sockaddr_set_port(struct mk_sockaddr *a, uint16_t port);
 /* Is the address 0.0.0.0 or ::? */
 bool mk_sockaddr_is_any(const struct mk_sockaddr *a);
-/* The local address of a socket. */
+/* Returns the local address of a socket. */
 mk_err mk_sockaddr_getsockname(int fd, struct mk_sockaddr *out) MK_MUST_USE;
 
 /* Stores the peer's address in a struct mk_addr, 20 bytes. */

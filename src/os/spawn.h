@@ -17,7 +17,7 @@ struct mk_spawn {
     char *const *argv, *const *envp; /* argv[0] is the file; both are NULL-terminated */
     const char *cwd;
     int fds[3];                       /* standard streams: descriptors above 2, or -1 to inherit ours */
-    uint64_t limits[MK_SPAWN_LIMITS]; /* 0: inherit ours; never above ours */
+    uint64_t limits[MK_SPAWN_LIMITS]; /* 0: inherit our limit, which is also the maximum */
 };
 
 /* Returns the pid, or a negated errno value if the process or program could not be started. The program

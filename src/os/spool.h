@@ -14,7 +14,7 @@ struct mk_spool {
     int fd;             /* -1: not created yet */
 };
 
-/* `max`: bytes kept in memory at a time. */
+/* Initialises the spool. `max`: maximum number of bytes kept in memory. */
 void mk_spool_init(struct mk_spool *s, size_t max);
 void mk_spool_fini(struct mk_spool *s);
 

@@ -26,7 +26,7 @@ mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out,
                          const char **error) MK_MUST_USE;
 
-/* Replaces the file atomically; it is on disk when this returns 0. For one writer at a time: see
+/* Replaces the file atomically; it is on disk when this returns 0. Only one process may write at a time: see
  * mk_state_dir_lock. */
 mk_err mk_state_dir_write(int dir, const char *name, mode_t mode, mk_str text) MK_MUST_USE;
 

@@ -14,13 +14,13 @@ void mk_cli_plugins_write_all(struct mk_buf *out);
 /* Lists the configured plugins: their hooks in call order, and their hosts. */
 void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk_buf *out);
 
-/* Plugin commands: rows of the help, and candidates for an unknown word. */
+/* Writes the plugin commands: rows of the help, or candidates for an unknown word. */
 void mk_cli_plugins_write_commands(struct mk_buf *out);
 enum { MK_CLI_PLUGINS_COMMAND_MAX = 64 };
 void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char buf[MK_CLI_PLUGINS_COMMAND_MAX]);
 
 bool mk_cli_plugins_has_command(const char *word);
-/* Runs the plugin command argv[0]; false: no such command. */
+/* Runs the plugin command argv[0]. False: there is no such command. */
 bool mk_cli_plugins_run_command(int argc, char **argv, int *code);
 
 #endif

@@ -18,8 +18,8 @@ struct mk_config_trial {
     struct mk_config_generation *generation;
     struct mk_conf_report report; /* allocated in `arena` */
     struct mk_arena arena;
-    /* The trial has ended with the result `e`, as from mk_crash_probe_run(). `problems`: the errors; empty:
-     * none. */
+    /* Called when the trial has ended with the result `e`, as from mk_crash_probe_run(). `problems`: the
+     * errors; empty: none. */
     void (*on_trial_done)(struct mk_config_trial *a, int e, mk_str problems);
     void (*on_plugins_prepared)(struct mk_config_trial *a, bool ok);
     /* Called after either callback: another trial may begin. */
@@ -30,7 +30,7 @@ void mk_config_trial_init(struct mk_config_trial *a, struct mk_loop *loop,
                           const struct mk_config_source *origin);
 /* Starts a trial; on_trial_done() is called at its end. */
 mk_err mk_config_trial_start(struct mk_config_trial *a) MK_MUST_USE;
-/* A child that is not a worker has exited. */
+/* Call it when a child that is not a worker has exited. */
 void mk_config_trial_reap(struct mk_config_trial *a, pid_t pid, int status);
 /* Lets the plugins prepare; calls on_plugins_prepared() at the end, now or later. */
 void mk_config_trial_prepare_plugins(struct mk_config_trial *a, struct mk_config_generation *g);

@@ -354,7 +354,7 @@ static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct expl
     return true;
 }
 
-/* Returns true under the same condition as explain_file(). */
+/* Explains the route and the file. True: as for explain_file(). */
 static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
                                    struct mk_buf *out)
 {

@@ -15,7 +15,7 @@ enum { WHY_MAX = 8 * 1024 };
 
 /* ---- Listen addresses ---- */
 
-/* An address that browsers may use although no interface has it: 127.0.0.5. */
+/* Adds an address that browsers may use although no interface has it, such as 127.0.0.5. */
 static bool add_certified_address(struct mk_https *h, const char *listen, size_t *n)
 {
     struct mk_sockaddr a;

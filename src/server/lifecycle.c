@@ -11,7 +11,7 @@ static const struct mk_sm_states phases = {
     MK_SM_STATE(MK_PHASE_PREPARING_FIRST, "prepare first", TO(STARTING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_STARTING, "starting", TO(SERVING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_SERVING, "serving", TO(TRYING) | TO(ENDING)),
-    /* Back to SERVING: the old configuration stays active. */
+    /* Returns to SERVING: the old configuration stays active. */
     MK_SM_STATE(MK_PHASE_TRYING, "trying", TO(PREPARING) | TO(SERVING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_PREPARING, "preparing", TO(RELOADING) | TO(SERVING) | TO(ENDING)),
     MK_SM_STATE(MK_PHASE_RELOADING, "reloading", TO(HANDING_OVER) | TO(SERVING) | TO(ENDING)),

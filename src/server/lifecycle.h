@@ -17,7 +17,7 @@ enum mk_lifecycle_phase {
     MK_PHASE_TRYING,       /* a trial process loads the new configuration */
     MK_PHASE_PREPARING,    /* plugins of the new configuration prepare */
     MK_PHASE_RELOADING,    /* workers of the new configuration are starting */
-    MK_PHASE_HANDING_OVER, /* the new workers serve; the old ones are draining */
+    MK_PHASE_HANDING_OVER, /* the new workers serve; the old workers are draining */
     MK_PHASE_ENDING,
     MK_PHASES
 };
@@ -31,11 +31,11 @@ enum mk_lifecycle_step {
     MK_STEP_LOAD,           /* load the configuration in the master, open its sockets, call
                    * mk_lifecycle_config_loaded(), then let plugins prepare */
     MK_STEP_START_NEW,      /* start the new workers, then call mk_lifecycle_workers_started() */
-    MK_STEP_REJECT,         /* free the new configuration, if loaded, and keep the old one */
+    MK_STEP_REJECT,         /* free the new configuration, if loaded, and keep the old configuration */
     MK_STEP_ABANDON,        /* the new workers cannot serve: kill them and keep the old configuration */
     MK_STEP_GIVE_UP_RELOAD, /* the reload takes too long: abort it in any phase and keep the old
                              * configuration */
-    MK_STEP_HAND_OVER,      /* the new workers serve: tell the old ones to drain */
+    MK_STEP_HAND_OVER,      /* the new workers serve: tell the old workers to drain */
     MK_STEP_FINISH,         /* the old workers accept no more connections: report the end of the reload */
     MK_STEP_STOP,           /* the last worker has exited: leave the loop */
 };
@@ -53,9 +53,9 @@ extern const struct mk_sm_machine mk_lifecycle_machine;
 
 /* The master's count of workers. */
 struct mk_lifecycle_workers {
-    unsigned wanted, there, ready;  /* newest set: configured, existing and serving */
-    unsigned old_wanted, old_there; /* set that serves during a reload */
-    unsigned all;                   /* all sets, including exiting workers */
+    unsigned wanted, there, ready;  /* newest set: number of configured, existing and serving workers */
+    unsigned old_wanted, old_there; /* the set that serves during a reload: likewise */
+    unsigned all;                   /* number of workers in all sets, including exiting workers */
     bool accept_still;              /* a draining worker may still accept connections */
 };
 
@@ -64,16 +64,16 @@ struct mk_lifecycle_workers {
 /* Requests a reload (by the administrator, a plugin or a changed file). A request during a reload is kept
  * until that reload is over. */
 void mk_lifecycle_request_reload(struct mk_lifecycle *l);
-/* The trial process has loaded the configuration, or failed. */
+/* Call it when the trial process has loaded the configuration, or failed. */
 void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_config_loaded(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok);
-/* A worker of the newest set has died before it served. */
+/* Call it when a worker of the newest set has died before it served. */
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l);
-/* The reload is slow: from now on a new reload may replace it. */
+/* Call it when the reload is slow: from now on a new reload may replace it. */
 void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l);
-/* The old workers had enough time to stop accepting. */
+/* Call it when the old workers had enough time to stop accepting. */
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l);
 
 struct mk_lifecycle_shutdown {
@@ -94,8 +94,9 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
 /* May an upgrade begin? Only while no other change is in progress. */
 bool mk_lifecycle_may_upgrade(const struct mk_lifecycle *l);
 
-/* Delay in ms before an exited worker is replaced. There is no delay after a long life or the first early
- * death; after that, the delay grows with each consecutive early death, counted in *young_deaths. */
+/* Returns the delay in ms before an exited worker is replaced. There is no delay after a long life or the
+ * first early death; after that, the delay grows with each consecutive early death, counted in
+ * *young_deaths. */
 uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms);
 
 #endif

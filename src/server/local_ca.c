@@ -113,7 +113,8 @@ static bool ensure_ca_certificate(struct ca_check *l)
     return !e || report_ca_error(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
 }
 
-/* Names that the machine acquired after the CA was created may violate the CA's constraints. */
+/* Separates the names that the CA can certify: names that the machine acquired later may violate the CA's
+ * constraints. */
 static bool split_certifiable_names(struct ca_check *l)
 {
     struct mk_local_names all = l->names;
@@ -141,7 +142,7 @@ static bool ensure_leaf(struct ca_check *l)
     struct mk_buf pem = mk_buf_fixed(buf, sizeof buf);
     const struct mk_tls_names names = {l->names.at, l->names.n};
     const char *error;
-    /* On any error, a new certificate can be issued. */
+    /* errors are ignored: a new certificate can be issued */
     mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &error);
     if (!e)
         error = l->ops->is_due(l->ca, mk_buf_str(&pem), &names, l->now);
@@ -153,7 +154,8 @@ static bool ensure_leaf(struct ca_check *l)
 
 /* ---- Checking the folder ---- */
 
-/* Servers with different addresses would keep replacing a common certificate. */
+/* Chooses a file name for each set of addresses: servers with different addresses would keep replacing a
+ * common certificate. */
 static void choose_leaf_name(struct ca_check *l, const char *const *extra)
 {
     static const struct mk_hash_key always_the_same = {0};

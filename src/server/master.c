@@ -190,7 +190,7 @@ static void abandon_reload(struct master *m, mk_str error)
     keep_old_config(m);
 }
 
-/* A worker of the new generation died before all of them served. */
+/* Called when a worker of the new generation died before all workers served. */
 static void fail_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
@@ -257,7 +257,7 @@ static void reject_config(struct master *m)
     keep_old_config(m);
 }
 
-/* Plugins have prepared, or one failed. */
+/* Called when all plugins have prepared, or a plugin has failed. */
 static void on_plugins_prepared(struct mk_config_trial *a, bool ok)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
@@ -296,8 +296,8 @@ static void load_config(struct master *m)
         mk_config_trial_prepare_plugins(&m->attempt, m->other);
 }
 
-/* Loading runs plugin code, so a trial process did it first: a plugin that crashes or hangs must not block
- * the running server. */
+/* Called when a trial process has loaded the configuration. Loading runs plugin code, and a plugin that
+ * crashes or hangs must not block the running server. */
 static void on_trial_done(struct mk_config_trial *a, int e, mk_str problems)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);

@@ -51,12 +51,12 @@ struct mk_arguments {
     int n_words;
 };
 
-/* The first argument that is neither an option nor an option's argument; NULL: none. */
+/* Returns the first argument that is neither an option nor an option's argument; NULL: none. */
 const char *mk_options_first_operand(int argc, char **argv);
 /* Parses the command line. False: it is invalid, and the reason was printed on standard error. */
 bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
 
-/* `add_commands` appends plugin commands with mk_options_write_command(). */
+/* Writes the help. `add_commands` appends plugin commands with mk_options_write_command(). */
 void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_buf *out));
 void mk_options_write_command(struct mk_buf *out, const char *name, const char *args, const char *help);
 

@@ -10,7 +10,7 @@
 
 enum { REPORT_MAX = 256 * 1024 };
 
-/* Terminals and files get only the text, the journal also the priority of each line. */
+/* Prints the lines: terminals and files get only the text, the journal also the priority of each line. */
 static void print_lines(enum mk_log_level level, mk_str text)
 {
     const char *priority = !mk_sd_is_journal_stream(STDERR_FILENO) ? ""
@@ -76,7 +76,7 @@ static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
     }
 }
 
-/* Warnings keep their level next to an error. */
+/* Logs a problem: a warning keeps its level even if there are errors. */
 static void log_problem(void *ctx, enum mk_log_level level, mk_str text)
 {
     log_lines(ctx, level, text);

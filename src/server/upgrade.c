@@ -76,7 +76,8 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, st
 bool mk_upgrade_successor_died(struct mk_upgrade *u)
 {
     int status;
-    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* error: already reaped with the workers */
+    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* an error means that the child was already
+                                                                  reaped with the workers */
         return false;
     u->child = 0;
     return true;

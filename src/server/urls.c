@@ -15,7 +15,7 @@ static void write_url(const struct mk_sockaddr *a, bool tls, struct mk_buf *out)
     mk_buf_add(out, a->any.sa_family == AF_UNIX ? MK_STR("\n") : MK_STR("/\n"));
 }
 
-/* An interface address with the listener's port. */
+/* Returns the interface address with the listener's port. */
 static bool interface_addr(const struct mk_sockaddr *listener, bool dual, const struct ifaddrs *i,
                            struct mk_sockaddr *out)
 {

@@ -30,7 +30,7 @@ static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
         return;
     }
     uint64_t ms = w->loop->now_ms - p->changed_ms;
-    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* not caused by a plugin */
+    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* a stop is not caused by a plugin */
         p->changed_ms = w->loop->now_ms;
         return;
     }

@@ -120,7 +120,7 @@ static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log 
     if (!e && g->wants_spool)
         e = mk_sandbox_allow_spooling(&box, g->server.spool_folder.p);
     if (!e)
-        e = mk_sandbox_allow(&box, "/dev/null"); /* reserve for when descriptors run out */
+        e = mk_sandbox_allow(&box, "/dev/null"); /* reserve descriptor for when descriptors run out */
     if (!e)
         e = mk_sandbox_allow(&box, "/etc/localtime");
     if (!e)
@@ -177,7 +177,7 @@ static mk_err drop_privileges(struct worker_process *p, const struct mk_config_g
 
 /* ---- Signals and messages ---- */
 
-/* Closes the sockets: an open one would keep its queue alive without a process that accepts from it. */
+/* Closes the sockets: an open socket would keep its queue alive without a process that accepts from it. */
 static void start_draining(struct worker_process *p, bool has_successor)
 {
     mk_worker_drain(&p->worker, has_successor, p->worker.generation->server.drain_ms);
@@ -348,7 +348,7 @@ static mk_err start_worker_process(struct worker_process *p, const struct mk_wor
 {
     int null = mk_daemon_open_null(); /* opened before the sandbox forbids it */
     mk_err e = drop_privileges(p, o->generation);
-    if (!e) /* after the change of user, which resets it */
+    if (!e) /* after the change of user, which resets the setting */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)
         e = init_worker(p, o);

@@ -51,7 +51,7 @@ struct mk_workers {
     uint64_t n_generations;             /* number of generations so far */
     bool ending;
     bool early_death; /* a worker of the current set died before it served; for on_change */
-    void (*on_child)(struct mk_workers *w);  /* in a new worker: releases the master's resources */
+    void (*on_child)(struct mk_workers *w);  /* called in a new worker; must release the master's resources */
     void (*on_change)(struct mk_workers *w); /* a worker became ready, stopped accepting, or died */
     void (*on_other_child)(struct mk_workers *w, pid_t pid,
                            int status); /* a child that is not a worker has exited */
@@ -68,7 +68,7 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g) MK
 /* Returns to a generation whose workers the master has not told to shut down, and restarts workers that died
  * in the meantime. */
 void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g);
-/* Number of existing or serving workers of the generation, without workers that the master has told to shut
+/* Counts existing or serving workers of the generation, without workers that the master has told to shut
  * down. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);

@@ -31,7 +31,7 @@ static void on_worker_end(struct mk_end_hook *h)
     p->server = NULL;
 }
 
-/* A stream cannot store our pointer; there are few clients. */
+/* Searches all clients: a stream cannot store our pointer, and there are few clients. */
 static struct mk_test_client *client_of_stream(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
@@ -233,7 +233,7 @@ mk_str mk_test_client_received(const struct mk_test_client *p)
 
 /* ---- Closing ---- */
 
-/* A scheduled task cannot be cancelled: it runs before the memory is freed. */
+/* Waits for a scheduled task, which cannot be cancelled: it runs before the memory is freed. */
 static void detach_from_server(struct mk_test_client *p)
 {
     if (p->conn)
