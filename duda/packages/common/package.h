@@ -108,24 +108,34 @@ struct package_type {
     void (*close)(void *one);
 };
 
-/* The sections of the package `id`, with the keys in `keys`: `settings` is the settings struct, `in_worker`
- * the per-worker struct, `about` the help text. The other arguments are members of struct package_type. */
-#define PACKAGE_TYPE(id, section_name, settings, in_worker, about, ...)                                      \
+/* The section of the package `id`, with the keys in `keys`: `settings` is the struct that holds their values,
+ * `about` the help text. The other arguments are members of struct mk_conf_table. Pass
+ * `.sections = sections` to PACKAGE_PLUGIN(). */
+#define PACKAGE_TABLE(id, section_name, settings, about, ...)                                                \
     MK_PLUGIN_DECLARE(duda_##id);                                                                            \
-    static const struct mk_conf_table table = {                                                              \
-        .section = section_name,                                                                             \
-        .keys = keys,                                                                                        \
-        .n = MK_LEN(keys),                                                                                   \
-        .repeatable = true,                                                                                  \
-        .help = about,                                                                                       \
-        .size = sizeof(settings),                                                                            \
-        .scope = MK_CONF_SERVER,                                                                             \
-    };                                                                                                       \
+    static const struct mk_conf_table table = {.section = section_name,                                      \
+                                               .keys = keys,                                                 \
+                                               .n = MK_LEN(keys),                                            \
+                                               .help = about,                                                \
+                                               .size = sizeof(settings),                                     \
+                                               .scope = MK_CONF_SERVER,                                      \
+                                               __VA_ARGS__};                                                 \
+    static const struct mk_conf_table *const sections[] = {&table, NULL}
+
+/* Like PACKAGE_TABLE(), for a section that may occur several times: each has a Name and an instance of struct
+ * `in_worker` in each worker. The other arguments are members of struct package_type. */
+#define PACKAGE_TYPE(id, section_name, settings, in_worker, about, ...)                                      \
+    PACKAGE_TABLE(id, section_name, settings, about, .repeatable = true);                                    \
     static const struct package_type kind = {.plugin = &MK_PLUGIN_OF(duda_##id),                             \
                                              .table = &table,                                                \
                                              .name = #id,                                                    \
                                              .size = sizeof(in_worker),                                      \
-                                             __VA_ARGS__}
+                                             __VA_ARGS__};                                                   \
+    static int load_sections(struct mk_config *config, void **data)                                          \
+    {                                                                                                        \
+        return package_load(&kind, config, data);                                                            \
+    }                                                                                                        \
+    MK_PLUGIN_DECLARE(duda_##id)
 
 #define PACKAGE_NEEDS(...)                                                                                   \
     (const char *const[])                                                                                    \
@@ -133,25 +143,17 @@ struct package_type {
         __VA_ARGS__, NULL                                                                                    \
     }
 
+/* Arguments of PACKAGE_PLUGIN() for a section of PACKAGE_TYPE(). */
+#define PACKAGE_HAS_TYPE                                                                                     \
+    .sections = sections, .load = load_sections, .worker_start = package_worker_start,                       \
+    .worker_stop = package_worker_stop
+
 /* The plugin of the package, with the help text `about`; other arguments are members of struct mk_plugin. */
 #define PACKAGE_PLUGIN(id, about, ...)                                                                       \
-    static int load(struct mk_config *config, void **data)                                                   \
-    {                                                                                                        \
-        return package_load(&kind, config, data);                                                            \
-    }                                                                                                        \
-    MK_PLUGIN(duda_##id) = {                                                                                 \
-        MK_PLUGIN_HEAD,                                                                                      \
-        .name = "duda-" #id,                                                                                 \
-        .version = MK_VERSION,                                                                               \
-        .help = about,                                                                                       \
-        .sections = (const struct mk_conf_table *const[]){&table, NULL},                                     \
-        .load = load,                                                                                        \
-        .worker_start = package_worker_start,                                                                \
-        .worker_stop = package_worker_stop,                                                                  \
-        __VA_ARGS__,                                                                                         \
-    }
+    MK_PLUGIN(duda_##id) = {MK_PLUGIN_HEAD, .name = "duda-" #id, .version = MK_VERSION, .help = about,       \
+                            __VA_ARGS__}
 
-/* Hooks of the plugin: load() calls the first one. */
+/* The hooks that PACKAGE_HAS_TYPE sets: load_sections() calls the first one. */
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);

@@ -68,5 +68,5 @@ struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(http, "Requests to other servers for services of Duda.",
+PACKAGE_PLUGIN(http, "Requests to other servers for services of Duda.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
+#include "common/package.h"
 #include "jobs_worker.h"
-
-MK_PLUGIN_DECLARE(duda_jobs);
 
 static const struct mk_conf_key keys[] = {
     {.name = "Store",
@@ -29,14 +28,7 @@ static const struct mk_conf_key keys[] = {
      .help = "Do jobs. With `off` they are pushed alone: other machines do them."},
 };
 
-static const struct mk_conf_table table = {
-    .section = "JOBS",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .help = "Jobs of services of Duda.",
-    .size = sizeof(struct jobs_settings),
-    .scope = MK_CONF_SERVER,
-};
+PACKAGE_TABLE(jobs, "JOBS", struct jobs_settings, "Jobs of services of Duda.");
 
 static int load(struct mk_config *config, void **data)
 {
@@ -108,21 +100,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
     jobs_worker_on_notify(w, message);
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"duda", "duda-store", NULL};
-
-MK_PLUGIN(duda_jobs) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-jobs",
-    .version = MK_VERSION,
-    .help = "Jobs of services of Duda: done later, again and again, at least once.",
-    .priority = MK_PRIORITY_LATE,
-    .sections = sections,
-    .load = load,
-    .host = host,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
-    .worker_drain = worker_drain,
-    .on_message = on_message,
-    .needs = needs,
-};
+PACKAGE_PLUGIN(jobs, "Jobs of services of Duda: done later, again and again, at least once.",
+               .sections = sections, .priority = MK_PRIORITY_LATE, .load = load, .host = host,
+               .worker_start = worker_start, .worker_stop = worker_stop, .worker_drain = worker_drain,
+               .on_message = on_message, .needs = PACKAGE_NEEDS("duda", "duda-store"));

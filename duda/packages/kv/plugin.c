@@ -115,5 +115,5 @@ struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(kv, "Stores of keys and values for services of Duda.", .master_start = master_start,
-               .needs = PACKAGE_NEEDS("duda", "duda-store"));
+PACKAGE_PLUGIN(kv, "Stores of keys and values for services of Duda.", PACKAGE_HAS_TYPE,
+               .master_start = master_start, .needs = PACKAGE_NEEDS("duda", "duda-store"));

@@ -107,4 +107,5 @@ struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(memcached, "Memcached for services of Duda.", .needs = PACKAGE_NEEDS("upstream", "duda"));
+PACKAGE_PLUGIN(memcached, "Memcached for services of Duda.", PACKAGE_HAS_TYPE,
+               .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -125,5 +125,5 @@ PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_poo
              .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 
-PACKAGE_PLUGIN(postgres, "Databases of PostgreSQL for services of Duda.",
+PACKAGE_PLUGIN(postgres, "Databases of PostgreSQL for services of Duda.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("duda", "duda-sql"));

@@ -156,5 +156,5 @@ struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(redis, "Redis for services of Duda.",
+PACKAGE_PLUGIN(redis, "Redis for services of Duda.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda", "duda-store"));

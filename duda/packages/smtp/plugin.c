@@ -115,4 +115,5 @@ struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(smtp, "Mail over SMTP for services of Duda.", .needs = PACKAGE_NEEDS("upstream", "duda"));
+PACKAGE_PLUGIN(smtp, "Mail over SMTP for services of Duda.", PACKAGE_HAS_TYPE,
+               .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -10,7 +10,7 @@
 #include "common/package.h"
 #include "transactions.h"
 
-MK_PLUGIN_DECLARE(duda_sql_db);
+MK_PLUGIN_DECLARE(duda_sql);
 
 struct sql_worker {
     struct duda_sql_db *first;
@@ -33,7 +33,7 @@ static int load(struct mk_config *config, void **data)
 
 void duda_sql_declare(struct mk_config *config, const void *section, mk_str name)
 {
-    struct declared *all = mk_config_data(config, &MK_PLUGIN_OF(duda_sql_db));
+    struct declared *all = mk_config_data(config, &MK_PLUGIN_OF(duda_sql));
     if (!all)
         return;
     for (size_t i = 0; i < all->n; i++)
@@ -65,14 +65,14 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 
 static struct sql_worker *sql_worker_of(struct mk_worker *w)
 {
-    return mk_worker_data(w, &MK_PLUGIN_OF(duda_sql_db));
+    return mk_worker_data(w, &MK_PLUGIN_OF(duda_sql));
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
     struct sql_worker *sql_worker = mk_mem_zalloc(1, sizeof *sql_worker);
     (void)data;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), sql_worker);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql), sql_worker);
     return sql_worker ? 0 : -ENOMEM;
 }
 
@@ -80,7 +80,7 @@ static void worker_stop(struct mk_worker *w, void *data)
 {
     (void)data;
     mk_mem_free(sql_worker_of(w));
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql_db), NULL);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sql), NULL);
 }
 
 int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db)
@@ -281,16 +281,6 @@ int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db)
     return finish_transaction(d, db, false);
 }
 
-static const char *const needs[] = {"duda", NULL};
-
-MK_PLUGIN(duda_sql_db) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-sql",
-    .version = MK_VERSION,
-    .help = "Databases for services of Duda; duda-sqlite and duda-postgres bring them.",
-    .load = load,
-    .host = host,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
-    .needs = needs,
-};
+PACKAGE_PLUGIN(sql, "Databases for services of Duda; duda-sqlite and duda-postgres bring them.", .load = load,
+               .host = host, .worker_start = worker_start, .worker_stop = worker_stop,
+               .needs = PACKAGE_NEEDS("duda"));

@@ -130,5 +130,5 @@ PACKAGE_TYPE(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_pool,
              .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 
-PACKAGE_PLUGIN(sqlite, "Databases of SQLite for services of Duda.", .master_start = master_start,
-               .needs = PACKAGE_NEEDS("duda", "duda-sql"));
+PACKAGE_PLUGIN(sqlite, "Databases of SQLite for services of Duda.", PACKAGE_HAS_TYPE,
+               .master_start = master_start, .needs = PACKAGE_NEEDS("duda", "duda-sql"));

@@ -5,9 +5,8 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
+#include "common/package.h"
 #include "store.h"
-
-MK_PLUGIN_DECLARE(duda_store);
 
 enum { PAGE = 4096 };
 
@@ -27,14 +26,7 @@ static const struct mk_conf_key keys[] = {
              "locks, the rest for values. A change takes effect when the server is restarted."},
 };
 
-static const struct mk_conf_table table = {
-    .section = "STORE",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .help = "Caches, limits and locks in memory, for services of Duda.",
-    .size = sizeof(struct section),
-    .scope = MK_CONF_SERVER,
-};
+PACKAGE_TABLE(store, "STORE", struct section, "Caches, limits and locks in memory, for services of Duda.");
 
 /* State shared by the workers. */
 struct shared {
@@ -134,20 +126,9 @@ int duda_store_register(struct mk_worker *w, struct duda_store *s)
     return 0;
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"duda", NULL};
-
-MK_PLUGIN(duda_store) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-store",
-    .version = MK_VERSION,
-    .help =
-        "Caches, limits, locks and sessions of services of Duda: in memory, or where duda-kv and duda-redis "
-        "keep them.",
-    .sections = sections,
-    .load = load,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
-    .on_message = on_message,
-    .needs = needs,
-};
+PACKAGE_PLUGIN(
+    store,
+    "Caches, limits, locks and sessions of services of Duda: in memory, or where duda-kv and duda-redis "
+    "keep them.",
+    .sections = sections, .load = load, .worker_start = worker_start, .worker_stop = worker_stop,
+    .on_message = on_message, .needs = PACKAGE_NEEDS("duda"));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <monkey/meter.h>
 
+#include "common/package.h"
 #include "process.h"
 
 static int load(struct mk_config *config, void **data)
@@ -22,11 +23,5 @@ static int worker_start(struct mk_worker *w, void *data)
     return 0;
 }
 
-static const char *const needs[] = {"duda", NULL};
-
-MK_PLUGIN(duda_subprocess) = {
-    MK_PLUGIN_HEAD,        .name = "duda-subprocess",
-    .version = MK_VERSION, .help = "Other programs for services of Duda.",
-    .load = load,          .worker_start = worker_start,
-    .needs = needs,
-};
+PACKAGE_PLUGIN(subprocess, "Other programs for services of Duda.", .load = load, .worker_start = worker_start,
+               .needs = PACKAGE_NEEDS("duda"));
