@@ -4,8 +4,9 @@
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>
+#include <monkey/json.h>
 
-enum { SHOWN_MAX = 100 };
+enum { SHOWN_MAX = 100, ITEM_MAX = 1024 };
 
 static const char *const states[] = {"new", "sold", NULL};
 
@@ -46,7 +47,7 @@ static mk_str item_key(struct duda_ctx *d)
 /* Stores an item and sends it as the response. */
 static int store(struct duda_ctx *d, mk_str key, const struct item *item)
 {
-    char buf[1024];
+    char buf[ITEM_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct duda_value value = duda_value_struct(&schema, item);
     duda_json_write(&text, &value);
@@ -106,10 +107,15 @@ static bool add(void *ctx, mk_str key, mk_str value)
 {
     struct listing *l = ctx;
     uint64_t id = 0;
+    char buf[ITEM_MAX + 64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct mk_json_writer w = {.out = &text, .comma = l->n > 0};
     (void)mk_num_parse(mk_str_skip(key, 5), &id);
-    return duda_printf(l->d, "%s{\"id\":%llu,\"item\":%.*s}", l->n ? "," : "", (unsigned long long)id,
-                       MK_STR_ARG(value)) == 0 &&
-           ++l->n < SHOWN_MAX;
+    mk_json_begin_object(&w);
+    mk_json_uint(mk_json_key(&w, "id"), id);
+    mk_json_raw(mk_json_key(&w, "item"), value);
+    mk_json_end_object(&w);
+    return !text.failed && duda_write(l->d, mk_buf_str(&text)) == 0 && ++l->n < SHOWN_MAX;
 }
 
 /* Lists one page of items: ?after=ID */
