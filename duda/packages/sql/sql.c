@@ -225,10 +225,10 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
         results[i] = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
     if (!db)
         return -ENODEV;
+    if (!n)
+        return 0;
     struct package_call call;
     void *session = duda_sql_session(d, db);
-    if (!n)
-        return duda_cancelled(d);
     memset(results, 0, n * sizeof *results);
     if (n > DUDA_SQL_BATCH_MAX)
         return set_error(d, results, -EMSGSIZE, "these are too many statements");
