@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shifts the wall clock, like on a machine without NTP, or to test expiry without waiting. Timers are not
- * affected. */
+/* Shifts the wall clock, to imitate a machine without NTP or to test expiry without waiting. Timers are
+ * unaffected. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>

@@ -5,11 +5,11 @@
 #include "fault/fault.h"
 
 enum {
-    AFTER,  /* the first failing allocation, counted from now, starting at 1; 0: none */
+    AFTER,  /* index of the first failing allocation, counted from now, starting at 1; 0: none */
     COUNT,  /* number of failing allocations */
-    MASTER, /* 1: fails those of the master, 0: those of workers */
+    MASTER, /* 1: allocations of the master fail; 0: allocations of workers */
     SEEN,   /* allocations since the test set this to 0 */
-    FAILED, /* number of those that failed */
+    FAILED, /* number of failed allocations */
 };
 
 extern void *__libc_malloc(size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes sockets and pipes in workers transfer few bytes at a time, and interrupts calls: behaviour that a
- * kernel may show. Like a kernel, the library reports readiness afterwards, with a new edge for
- * edge-triggered watchers. */
+/* Makes sockets and pipes in workers transfer few bytes at a time, and interrupts system calls, as a kernel
+ * may do. Like a kernel, the library reports readiness afterwards, with a new edge for edge-triggered
+ * watchers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -15,7 +15,7 @@
 
 enum {
     CHANCE,      /* disturbed calls per thousand */
-    MOST,        /* maximum bytes of a disturbed call; it may also transfer none, with EAGAIN or EINTR */
+    MOST,        /* limit of bytes for a disturbed call, which may also fail with EAGAIN or EINTR */
     STATE,       /* of the random generator */
     SHORT,       /* counters: calls that transferred less than requested, */
     AGAIN,       /* calls that returned EAGAIN, */
@@ -41,14 +41,14 @@ static bool is_disturbed(void)
     return fault && in_worker && (int64_t)(roll() % 1000) < atomic_load(&fault[CHANCE]);
 }
 
-/* A non-blocking pipe: writers to a blocking one expect complete writes. */
+/* Whether this is a non-blocking pipe: writers to a blocking pipe expect complete writes. */
 static bool is_pipe(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fcntl(fd, F_GETFL) & O_NONBLOCK;
 }
 
-/* Messages cannot be split. */
+/* Whether this is a stream socket: messages cannot be split. */
 static bool is_stream(int fd)
 {
     int type = 0;
@@ -63,7 +63,7 @@ static void tell_again(int fd)
         syscall(SYS_epoll_ctl, watched[fd].epoll_fd, EPOLL_CTL_MOD, fd, &watched[fd].event);
 }
 
-/* The number of bytes of a disturbed call, or an error. */
+/* Returns the number of bytes that a disturbed call transfers, or an error. */
 static ssize_t disturb(size_t len)
 {
     uint64_t kind = roll() % 4, most = (uint64_t)atomic_load(&fault[MOST]);
@@ -161,7 +161,7 @@ ssize_t sendfile(int to, int from, off_t *offset, size_t len)
     return n;
 }
 
-/* Applies to pipes and the like: sockets use recv. Files and eventfds transfer everything or nothing. */
+/* Disturbs reads from pipes; sockets use recv(). Files and eventfds transfer everything or nothing. */
 ssize_t read(int fd, void *room, size_t len)
 {
     bool disturbed = is_disturbed() && is_pipe(fd);

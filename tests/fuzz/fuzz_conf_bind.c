@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and binding a section of every type: accepted input is printed, and reads and binds to the same
- * output again. */
+/* Reads and binds a section of every type: accepted input is printed, and reads and binds to the same output
+ * again. */
 #include <stdlib.h>
 
 #include "conf/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes sent to a connection, split anywhere, with a peer that accepts the responses in any pieces: the
+/* Sends bytes to a connection, split anywhere, with a peer that accepts the responses in any pieces: the
  * output is valid HTTP, with one response for each log record that has a status, in order. The first byte is
- * the length of a plan; each byte of the plan is how much arrives next and how much the peer accepts. */
+ * the length of a plan; each byte of the plan says how much arrives next and how much the peer accepts. */
 #include "fuzz/talk.h"
 #include "unit/reply.h"
 
@@ -50,7 +50,7 @@ static void on_done(const struct mk_access_record *record, void *data)
     records[n_records++].ending = record->ending;
 }
 
-/* Responses must match the records; only truncated ones may be missing or partial. */
+/* Responses must match the log records; only truncated responses may be missing or partial. */
 static void check_answers(void)
 {
     mk_str rest = mk_str_of(heard, n_heard);
@@ -63,14 +63,14 @@ static void check_answers(void)
         enum reply_result got = reply_next(&r, &rest, records[i].is_head, true);
         MK_ASSERT(got != REPLY_BAD);
         MK_ASSERT(got != REPLY_WHOLE || r.status == records[i].status);
-        if (records[i].status == 101) /* the rest is tunnel data */
+        if (records[i].status == 101) /* after a 101, all bytes are tunnel data */
             rest = mk_str_skip(rest, rest.len);
         MK_ASSERT(got == REPLY_WHOLE || records[i].ending == MK_OUTCOME_FAILED ||
                   records[i].ending == MK_OUTCOME_CLIENT_ABORTED || records[i].ending == MK_OUTCOME_TIMEOUT);
         cut = got != REPLY_WHOLE;
         reply_fini(&r);
     }
-    /* A 100 response that was sent before the request failed. */
+    /* A 100 response may precede the failure of its request. */
     while (mk_str_starts(rest, MK_STR("HTTP/1.1 100 Continue\r\n\r\n")))
         rest = mk_str_skip(rest, sizeof "HTTP/1.1 100 Continue\r\n\r\n" - 1);
     MK_ASSERT(rest.len == 0);
@@ -88,7 +88,7 @@ static void begin(void)
     static char large[3000];
     server_begin(&limits, on_done);
     site_add(&site, "index.html.gz", MK_STR("gzip"));
-    site_add(&site, "large", mk_str_of(large, sizeof large)); /* more than is cached in memory */
+    site_add(&site, "large", mk_str_of(large, sizeof large)); /* too large for the memory cache */
     heard = mk_mem_alloc(OUT_MAX);
     MK_ASSERT(heard != NULL);
     atexit(end);
@@ -118,13 +118,13 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     peer.ended = c->stream.ended = true;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
-    for (int i = 0; i < 3 && !peer.closed; i++) { /* the time of a waiting connection runs out */
+    for (int i = 0; i < 3 && !peer.closed; i++) { /* the timeout of a waiting connection expires */
         c->ops->on_timeout(c, (enum mk_conn_timeout)(c->clock ? c->clock : MK_TIMEOUT_HANDLER));
         check_at_rest(c);
     }
 }
 
-/* A source of a billion bytes would only take time. */
+/* Excludes sources of a billion bytes, which only take time. */
 static bool is_reasonable(mk_str in)
 {
     uint64_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Form fields, as text and as a struct, and cookies. */
+/* Parses form fields, as text and into a struct, and cookies. */
 #include <duda/cookie.h>
 #include <duda/form.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON to a struct and to values: parsed JSON, and any string or number, can be written and parses back to the
- * same value. */
+/* Parses JSON into a struct and into values: parsed JSON, and any string or number, can be written and parses
+ * back to the same value. */
 #include <duda/json.h>
 #include <errno.h>
 #include <math.h>

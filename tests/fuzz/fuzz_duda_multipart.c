@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multipart/form-data: the first line is the Content-Type. The parts are the same whether read at once or
- * byte by byte. */
+/* Parses multipart/form-data; the first line is the Content-Type. The parts are the same whether the body
+ * arrives at once or byte by byte. */
 #include <duda/multipart.h>
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates: a line of JSON with the values, followed by the template, which may include itself as `p`. */
+/* Renders templates: the input is a line of JSON with the values, followed by the template, which may include
+ * itself as `p`. */
 #include <duda/json.h>
 #include <duda/template.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP/2 client driven by the input. Each byte is the next step: a request from a list, body data, settings,
- * any frame, any bytes, how much arrives and how much is accepted, or time that passes. The output is
- * checked strictly (unit/h2client.h), and each stream leaves one log record. The connection always ends
- * after some time. */
+/* Runs an HTTP/2 client whose steps are the bytes of the input: a request from a list, body data, settings,
+ * any frame, any bytes, how much arrives and how much the client accepts, or time that passes. The target
+ * checks the output strictly (unit/h2client.h); each stream leaves one log record, and the connection always
+ * ends after some time. */
 #include "fuzz/talk.h"
 #include "http2/h2.h"
 #include "http2/h2_types.h"
@@ -39,7 +39,7 @@ static struct h2_client client;
 static struct mk_hpack *own_decoder; /* for the client's own headers */
 static struct mk_buf own_block;
 static uint32_t own_stream;
-static bool greeted, full; /* a limit of the test was reached */
+static bool greeted, full; /* the client has reached a limit of the test */
 
 static void on_received(mk_str bytes)
 {
@@ -490,7 +490,7 @@ static void play(struct mk_conn *c, struct script *s)
         note_said();
     }
     note_said();
-    if (full) { /* it can no longer be analyzed */
+    if (full) { /* the input can no longer be analyzed */
         mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
         return;
     }

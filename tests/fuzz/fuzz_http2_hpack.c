@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte selects the direction. Decoding: the rest is header blocks of one connection, each preceded
- * by its length, whose fields become request heads. Skipped fields of a block do not affect the next one.
- * Encoding: the rest is fields, which must decode to the same fields. */
+/* The first byte selects the direction. Decoding: the other bytes are the header blocks of one connection,
+ * each preceded by its length; their fields become request heads. Skipped fields of a block do not affect the
+ * next block. Encoding: the other bytes are fields, which must decode to the same fields. */
 #include "base/assert.h"
 #include "http/authority.h"
 #include "http2/h2_head.h"
@@ -29,7 +29,7 @@ static size_t cut_number(mk_str *rest)
 
 /* ---- Decoding ---- */
 
-/* All fields that were reported, and how many are wanted. */
+/* The reported fields, and the number of fields to accept. */
 struct shown {
     struct mk_buf text;
     unsigned n, wanted;

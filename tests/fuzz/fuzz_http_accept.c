@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists and weights of Accept-Encoding and Accept headers. */
+/* Parses the lists and weights of Accept-Encoding and Accept headers. */
 #include "base/assert.h"
 #include "http/negotiate.h"
 #include "unit/fields.h"

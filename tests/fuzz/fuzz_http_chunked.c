@@ -25,7 +25,7 @@ static void take(struct result *result, mk_str data)
     *len += data.len;
 }
 
-/* Complete lines that are all header fields. */
+/* All trailers must be complete lines that are header fields. */
 static void check_trailers(const struct result *result)
 {
     mk_str section = mk_str_of(result->trailers, result->trailers_len), name, value;

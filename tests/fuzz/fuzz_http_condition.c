@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditional headers, as lines of "Name: value": every result is valid for the method. */
+/* Evaluates conditional headers, given as lines "Name: value": every result is valid for the method. */
 #include "base/assert.h"
 #include "http/condition.h"
 #include "http/etag.h"
@@ -33,7 +33,7 @@ static void check(const struct mk_headers *f, const struct mk_validators *v)
     MK_ASSERT(get == mk_condition_check(f, MK_METHOD_HEAD, v, NOW));
     MK_ASSERT(put != MK_CONDITION_NOT_MODIFIED);
     MK_ASSERT(has_any(f) || (get == MK_CONDITION_PASS && put == MK_CONDITION_PASS));
-    /* A condition that fails for reads fails for writes, and one that passes for reads passes for writes. */
+    /* A condition that fails for GET also fails for PUT, and one that passes for GET also passes for PUT. */
     MK_ASSERT(get != MK_CONDITION_FAILED || put == MK_CONDITION_FAILED);
     MK_ASSERT(get != MK_CONDITION_PASS || put == MK_CONDITION_PASS);
     MK_ASSERT(v || get != MK_CONDITION_NOT_MODIFIED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A date that can be parsed is written and parsed as the same one again. The input is text; its first bytes
- * are also a time to write and the current time. */
+/* A parsed date is written, and parses to the same date again. The input is text; its first bytes are also a
+ * time to write and the current time. */
 #include "base/assert.h"
 #include "http/date.h"
 
@@ -22,7 +22,7 @@ static void check_parse(mk_str text, int64_t now)
     if (!mk_date_parse(text, now, &time))
         return;
     MK_ASSERT(text.len >= 24 && text.len <= 33);
-    /* Excluded are 2-digit years far from the current one, and a leap second at the end of year 9999. */
+    /* Two-digit years far from the current year and a leap second at the end of year 9999 are excluded. */
     if (time >= -62167219200 && time <= 253402300799)
         MK_ASSERT(write_and_read(time) == time);
 }

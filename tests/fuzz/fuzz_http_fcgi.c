@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of a FastCGI response, read at once and in pieces: the same output, end and rest. */
+/* Parses the records of a FastCGI response at once and in pieces: output, end and remaining input are the
+ * same. */
 #include "base/assert.h"
 #include "http/fcgi.h"
 
@@ -22,7 +23,7 @@ static void add(char *room, size_t *len, mk_str data)
     *len += data.len;
 }
 
-/* Returns `back` bytes of each longer piece of output once. */
+/* Gives `back` bytes of each longer output piece back to the parser once. */
 static void take(struct mk_fcgi *f, mk_str *in, struct result *r, size_t back)
 {
     bool gave_back = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A head parsed at once and byte by byte gives the same result; all output lies inside the input and is
- * valid. Then the framing of accepted heads. */
+ * valid. The framing of accepted heads is checked as well. */
 #include "base/assert.h"
 #include "http/authority.h"
 #include "http/framing.h"
@@ -57,7 +57,7 @@ static void check_framing(const struct mk_request_head *h)
     MK_ASSERT(f.body != MK_BODY_CHUNKED || !mk_headers_has(&h->fields, MK_HEADER_CONTENT_LENGTH));
 }
 
-/* Returns the result when the bytes arrive one by one. */
+/* Returns the result of parsing bytes that arrive one by one. */
 static int parse_slowly(struct mk_request_head *h, mk_str in)
 {
     int r = 0;

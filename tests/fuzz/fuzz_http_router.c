@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines up to the first empty one are routes, the ones after it paths. An accepted route matches only its
- * pattern, and the allowed methods of a path have a route. */
+/* The lines before the first empty line are routes, the lines after it are paths. An accepted route matches
+ * only its pattern, and each allowed method of a path has a route. */
 #include <monkey/router.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request target, with each method: a decoded path can safely be joined to a folder. */
+/* Parses a request target with each method: a decoded path can safely be joined to a folder. */
 #include <stdlib.h>
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSocket frame heads, compression offers, and UTF-8 that is split anywhere. */
+/* Parses WebSocket frame heads, compression offers, and UTF-8 that is split anywhere. */
 #include "base/assert.h"
 #include "http/utf8.h"
 #include "http/ws_extension.h"
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A parsed head, written again, is the same except for its mask. */
+/* Writing a parsed head gives the same bytes except for the mask. */
 static void read_head(const uint8_t *data, size_t size)
 {
     struct mk_ws_frame_head f;

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX = 64, EACH = 6, PEER = 5 };
 
-/* Few distinct bytes, so that networks nest: a length, a family, 4 bytes of the address. */
+/* Builds networks from few distinct bytes, so that they nest: a length, a family, 4 bytes of the address. */
 static struct mk_network network_of(const uint8_t *p)
 {
     struct mk_network n = {.is_unix = p[1] == 250, .is_all = p[1] == 251};
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MK_ASSERT(memory);
     const struct mk_network_set *set = mk_network_set_build(memory, v, numbers, n);
     check(set, v, numbers, n, &p);
-    for (size_t i = 0; i < n; i++) { /* their own addresses are the likely matches */
+    for (size_t i = 0; i < n; i++) { /* the networks' own addresses are the likely matches */
         struct mk_addr own = {.is_unix = v[i].is_unix};
         memcpy(own.ip, v[i].ip, sizeof own.ip);
         check(set, v, numbers, n, &own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text in a constant or a COPY row is read unchanged by PostgreSQL's rules: nothing in it ends the
- * constant, the cell or the row. Bytes are read in both formats. */
+/* PostgreSQL reads any text in a constant or a COPY row unchanged: nothing in it ends the constant, the cell
+ * or the row. Bytes are read in both formats. */
 #include <postgres/text_format.h>
 
 #include "base/assert.h"
@@ -63,7 +63,7 @@ static void check_row(mk_str in)
     mk_buf_free(&bytes);
 }
 
-/* As the server writes it with bytea_output = escape, and forms that it never writes. */
+/* Reads bytes in the format of bytea_output = escape, including forms that the server never writes. */
 static void check_bytes(mk_str in)
 {
     struct mk_buf out = mk_buf_growing(4 * TEXT_MAX), back = mk_buf_growing(4 * TEXT_MAX);

@@ -55,7 +55,7 @@ void mk_config_allow_resolver(struct mk_config *c)
     allows_names = true;
 }
 
-/* Names are not resolved here. */
+/* This fake resolves no names. */
 int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
     (void)w, (void)work, (void)done, (void)ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any server replies, from Sentinels, to the greeting, and from cluster nodes about their slots: a worker
- * keeps a map of nodes with addresses that it can connect to. */
+/* Replies to the greeting, from Sentinels, and from cluster nodes about their slots may be any bytes: a
+ * worker keeps a map of nodes with addresses that it can connect to. */
 #include "peer.h"
 
 #include <duda/wait.h>
@@ -75,7 +75,7 @@ int duda_cancelled(const struct duda_ctx *d)
 int duda_sleep(struct duda_ctx *d, uint32_t ms)
 {
     (void)d, (void)ms;
-    MK_ASSERT(false); /* one handler fetches the map at a time */
+    MK_ASSERT(false); /* only one handler at a time fetches the map */
     return -ECANCELED;
 }
 

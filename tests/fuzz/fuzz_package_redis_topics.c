@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any messages on the channel for topics, whether Redis would deliver them or not: subscribers receive the
- * messages published to their topic on other machines. */
+/* The channel for topics may deliver any messages, even messages that Redis would not deliver: subscribers
+ * receive the messages published to their topic on other machines. */
 #include "peer.h"
 
 #include <redis/topic_relay.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes from a mail server, split anywhere: each step of a conversation gets the same reply as if all
- * had arrived at once, or the connection has failed. */
+/* A mail server sends any bytes, split anywhere: each step of a conversation gets the same reply as if all
+ * bytes had arrived at once, or the connection has failed. */
 #include "peer.h"
 
 #include <duda/request.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of Authorization: the output has no control characters, and lies within the input or the buffer. */
+/* Parses values of Authorization: the output has no control characters, and lies within the input or the
+ * buffer. */
 #include "base/assert.h"
 #include "plugins/auth/credentials.h"
 

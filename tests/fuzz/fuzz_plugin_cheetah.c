@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text that is displayed: it cannot control a terminal, escaping twice equals escaping once, and JSON
- * stays JSON throughout. */
+/* Any text that Cheetah displays is harmless: it cannot control a terminal, escaping twice equals escaping
+ * once, and JSON stays JSON throughout. */
 #include "base/assert.h"
 #include "cheetah/escape.c"
 #include "cheetah/table_writer.c"

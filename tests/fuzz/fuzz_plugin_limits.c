@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares the rate table with a model that forgets no client: the table is never stricter, and gives equal
- * results as long as no slot is shared. The input is pairs of bytes: how much time passes, and the
+ * results as long as clients share no slot. The input is pairs of bytes: how much time passes, and the
  * client. */
 #include "limits/rate_table.c"
 
@@ -11,10 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { PEOPLE = 32, STEP_MS = 40, ROUND_MAX = 20000 };
 
 struct person {
-    uint64_t time; /* when the client would have been served; in ticks, and never reset */
+    uint64_t time; /* when the client would be served, in ticks; never reset */
 };
 
-/* The expected result. */
+/* Returns the expected result. */
 static uint64_t charge(struct person *p, uint64_t now, const struct limits_charge *c)
 {
     uint64_t ahead = p->time > now ? p->time - now : 0;
@@ -24,7 +24,7 @@ static uint64_t charge(struct person *p, uint64_t now, const struct limits_charg
     return wait;
 }
 
-/* Returns false if it expired or another client took the slot. */
+/* Returns false if the entry expired or another client took the slot. */
 static bool is_known(struct limits_bucket *line, uint64_t who, uint64_t now_ms)
 {
     uint64_t word;
@@ -63,7 +63,8 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* Plays the input at several start times; from the last one, the time field of a slot overflows. */
+    /* The target repeats the input at several start times; from the last one, the time field of a slot
+     * overflows. */
     static const uint64_t begins[] = {1000, (uint64_t)1 << 31,
                                       ((uint64_t)1 << TIME_BITS) / LIMITS_TICKS - 500};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {

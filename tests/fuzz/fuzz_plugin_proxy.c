@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PROXY protocol headers: a truncated header waits for more, and nothing after a header is read. */
+/* Parses PROXY protocol headers: the parser waits for the rest of a truncated header, and reads nothing after
+ * a header. */
 #include "security/proxy_protocol.c"
 
 #include "base/assert.h"
@@ -33,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (n > 0)
         check_header(in, n, &whole);
     MK_ASSERT(n != 0 || size < SECURITY_PROXY_V2_MAX);
-    /* Input that is invalid stays so, whatever follows. */
+    /* Invalid input stays invalid, whatever follows. */
     for (size_t len = 0; n >= 0 && len < size && len < SEEN_MAX; len++)
         MK_ASSERT(security_proxy_header_parse(mk_str_first(in, len), &part) >= 0);
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a client sends, the address that our own proxy appends is used. */
+/* Whatever a client sends, the server uses the address that our own proxy appends. */
 #include "security/real_ip.c"
 
 #include <stddef.h>

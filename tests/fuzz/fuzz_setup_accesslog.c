@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The access-log entry of a request with arbitrary bytes is one line; nothing in it ends the line, closes a
- * quote or controls a terminal, and JSON is valid. The first bytes are numbers, the rest is split into the
+ * quote or controls a terminal, and JSON is valid. The first bytes are numbers; the others are split into the
  * texts. */
 #include "base/assert.h"
 #include "logs/accesslog.h"

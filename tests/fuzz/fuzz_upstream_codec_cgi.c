@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CGI variables over FastCGI, SCGI and uwsgi: they arrive as intended, or are rejected. */
+/* Encodes CGI variables for FastCGI, SCGI and uwsgi: they arrive unchanged, or are rejected. */
 #include "base/assert.h"
 #include "http/fcgi.h"
 #include "upstream/codec.h"
@@ -18,7 +18,7 @@ static bool is_ours(mk_str name)
     return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
 }
 
-/* Headers that the codecs write themselves are not accepted from others. */
+/* Headers that the codecs write themselves are rejected if the caller adds them. */
 static bool is_bad(const struct mk_header *f)
 {
     if (is_ours(f->name))
@@ -122,7 +122,7 @@ static void check(enum mk_upstream_protocol protocol, const struct mk_codec_ops 
     const char *problem = NULL;
     mk_err e = ops->write_head(&out, ask, &problem);
     MK_ASSERT(!out.failed && bad == (e == -EINVAL) && (!e || problem));
-    if (e) { /* or it is too long for uwsgi */
+    if (e) { /* invalid, or too long for uwsgi */
         mk_buf_free(&out);
         return;
     }
@@ -139,7 +139,7 @@ static void check(enum mk_upstream_protocol protocol, const struct mk_codec_ops 
     mk_buf_free(&out);
 }
 
-/* Each text is preceded by its length; the highest bit extends it. */
+/* Each text is preceded by its length; a set highest bit means a longer length field. */
 static mk_str next_text(mk_str *in)
 {
     if (!in->len)

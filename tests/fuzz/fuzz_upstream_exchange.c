@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes from an upstream server, over any protocol, split anywhere: the request ends, its connection is
+/* An upstream server sends any bytes, over any protocol, split anywhere: the request ends, its connection is
  * released exactly once, and the result does not depend on how the bytes were split. */
 #include "base/assert.h"
 
@@ -21,7 +21,7 @@ struct plan {
     bool head, upgrade, kept, held;
     int in_end;
     size_t room;
-    bool is_slow; /* the reader starts after everything arrived */
+    bool is_slow; /* the caller reads only once everything has arrived */
 };
 
 /* The result of a request: its heads, body, trailers and errors, concatenated. */

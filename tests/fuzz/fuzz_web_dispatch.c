@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request head through the complete request flow, over a folder with files, links and hidden files. The
- * first byte selects the host, and the body follows the head. Any input gives one valid response, one log
- * record, and nothing from outside the folder. */
+/* Dispatches a request head through the complete request flow, over a folder with files, links and hidden
+ * files. The first byte selects the host, and the body follows the head. Any input gives one valid response,
+ * one log record, and nothing from outside the folder. */
 #include "unit/handlers.h"
 #include "unit/site.h"
 #include "web/request_target.h"
@@ -135,7 +135,7 @@ static void check_content(struct mk_exchange *x)
     }
     MK_ASSERT(by_source || n == length || n == PULLED_MAX);
     if (by_source)
-        return; /* echoes the client's input */
+        return; /* the response echoes the client's input */
     mk_str text = mk_str_of(pulled, n);
     MK_ASSERT(!holds(text, "OUTSIDE"));
     MK_ASSERT(site.host.dot_files || !holds(text, "HIDDEN"));
@@ -155,7 +155,7 @@ static void check_answer(struct mk_exchange *x)
 
 /* ---- Request flow ---- */
 
-/* Returns 0, or the status to reject with, like a connection does. */
+/* Returns 0, or the status with which a connection would reject the head. */
 static unsigned take_head(struct mk_exchange *x, struct mk_request_head *head)
 {
     struct mk_request *r = &x->request;
@@ -203,7 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     set_host(data[0]);
     n_responses = n_records = 0;
-    site.now_ms += 400; /* files are rechecked eventually */
+    site.now_ms += 400; /* so that the cache rechecks files now and then */
     struct mk_exchange *x = mk_exchange_new(&site.web, &site.blocks, site.now_ms, site.now);
     MK_ASSERT(x != NULL);
     x->request.peer = &site.peer;

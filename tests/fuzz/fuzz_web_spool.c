@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several clients send request bodies, which are spooled in pieces, with limits and disk failures: a
+/* Several clients send request bodies, which the server spools in pieces, with limits and disk failures: a
  * complete body equals the data sent, errors persist, the limits hold, and all space is released. The first
  * byte selects the limits; then each pair of bytes is one step. */
 #include "os/spool.h"
@@ -13,17 +13,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { K = 1024, ACTORS = 4, PEERS = 2, STEPS_MAX = 256, KEPT_MAX = 64 * K };
 
-/* A request, and the input its protocol has available. */
+/* A request, and the input that its protocol has available. */
 struct actor {
     struct mk_exchange *x; /* NULL: no request */
     struct mk_spool *spool;
-    uint64_t length; /* like in mk_request */
+    uint64_t length; /* body length, as in mk_request */
     uint64_t limit;
-    uint64_t at, left; /* bytes that were read; bytes that can be read */
-    mk_err ending;     /* after these bytes: -EAGAIN, 0 or an error */
-    int result;        /* of the last call */
+    uint64_t at, left; /* bytes read; bytes that can be read */
+    mk_err ending;     /* result after these bytes: -EAGAIN, 0 or an error */
+    int result;        /* result of the last call */
     bool is_dropped;
-    bool in_memory; /* in a memory file, not on the disk */
+    bool in_memory; /* the body is in a memory file, not on the disk */
 };
 
 static struct site site;
@@ -172,7 +172,7 @@ static void read_somewhere(struct actor *a, uint8_t where)
         MK_ASSERT(room[i] == byte_at(a, at + (uint64_t)i));
 }
 
-/* A body in memory is moved to a memory file, which may not fit either. */
+/* Moves a body from memory to a memory file, which may not fit either. */
 static void use_descriptor(struct actor *a)
 {
     a->in_memory |= a->spool->fd < 0;
@@ -229,7 +229,7 @@ static void step(uint8_t what, uint8_t how)
 
 /* ---- Invariants ---- */
 
-/* Returns its size on the disk. */
+/* Returns the size of the actor's body on the disk. */
 static uint64_t stored_of(const struct actor *a)
 {
     bool holds = a->x && a->spool && !a->is_dropped && (a->result == 0 || a->result == -EAGAIN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes from a client to an echo socket, split anywhere, with a client that reads in any pieces: the
- * same messages arrive, the same bytes are returned, and the socket is closed once. */
+/* A client sends any bytes to an echo socket, split anywhere, and reads in any pieces: the same messages
+ * arrive, the same bytes are returned, and the socket is closed once. */
 #include "base/assert.h"
 
 /* The fakes of the unit tests, without cmocka. */
@@ -69,7 +69,7 @@ static void drop(struct result *r)
     mk_buf_free(&r->out);
 }
 
-/* Turns the fuzzer's frames into client frames: masked with zeros. */
+/* Turns the fuzzer's frames into client frames, masked with zeros. */
 static void add_masks(struct mk_buf *out, mk_str in)
 {
     while (in.len >= MK_WS_HEAD_MIN) {
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct result pieces = play(kind, mk_buf_str(&masked), in_end, data[2] % 50u + 1, data[1] & 0x80 ? 7 : 0);
     MK_ASSERT(mk_str_eq(mk_buf_str(&whole.heard), mk_buf_str(&pieces.heard)));
     MK_ASSERT(whole.code == pieces.code && strcmp(whole.reason, pieces.reason) == 0);
-    if (in_end != -ECONNRESET) /* which drops data not yet read */
+    if (in_end != -ECONNRESET) /* a reset drops unread data */
         MK_ASSERT(mk_str_eq(mk_buf_str(&whole.out), mk_buf_str(&pieces.out)));
     drop(&whole);
     drop(&pieces);

@@ -66,7 +66,7 @@ static void check_json(mk_str in)
         check_value(number);
 }
 
-/* The other parser, from the tests, supports no white space between values. */
+/* The JSON parser of the tests supports no white space between values. */
 static void check_other(mk_str in)
 {
     mk_str object;

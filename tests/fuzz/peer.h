@@ -14,10 +14,10 @@
 #include "base/assert.h"
 #include "unit/duda/test_allocator.h"
 
-static mk_str peer_says;  /* the rest to send; then the connection ends */
+static mk_str peer_says;  /* bytes left to send; then the connection ends */
 static size_t peer_piece; /* size of a read */
 static uint64_t peer_clock;
-static unsigned peer_open; /* connections that were opened and not given back */
+static unsigned peer_open; /* connections that were opened and not released */
 
 struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
                                                   const struct mk_upstream_conn_options *options,
@@ -64,7 +64,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_
 bool mk_upstream_is_tls(const struct mk_upstream *u)
 {
     (void)u;
-    return true; /* so that one event reads everything */
+    return true; /* lets one event read everything */
 }
 
 /* Advances by a second with each call. */

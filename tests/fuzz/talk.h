@@ -20,14 +20,14 @@ static struct handlers handlers;
 static struct handlers_routes routes;
 
 static struct {
-    mk_str said; /* not yet received from `at` on, up to `arrived` */
+    mk_str said; /* bytes from `at` to `arrived` have arrived and are unread */
     size_t at, arrived;
-    bool ended;   /* nothing more will come */
-    size_t takes; /* bytes that it accepts before the next event; SIZE_MAX: all */
+    bool ended;   /* the peer sends nothing more */
+    size_t takes; /* bytes that the peer accepts before the next event; SIZE_MAX: all */
     bool closed, shut;
 } peer;
 
-/* Each target receives in its own way. */
+/* Each target defines how its client receives. */
 static void on_received(mk_str bytes);
 
 static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
@@ -101,7 +101,7 @@ static void server_begin(const struct mk_conn_manager_limits *limits,
     atexit(server_end);
 }
 
-/* Must hold after each step of the server. */
+/* Checks the invariants that hold after each step of the server. */
 static void check_at_rest(const struct mk_conn *c)
 {
     MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);

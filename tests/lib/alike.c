@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike CERTIFICATE KEY FILE: every kind of response of a handler, on one port without TLS and one with it,
- * in two threads. test_response_kinds.py requests all of them over each protocol. */
+/* alike CERTIFICATE KEY FILE: serves every kind of response of a handler, on one port without TLS and one
+ * with it, in two threads. test_response_kinds.py requests all of them over each protocol. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -124,7 +124,7 @@ static atomic_ullong n_freed;
 
 static void free_body(void *data)
 {
-    free(data); /* twice would be an error of the sanitizer */
+    free(data); /* the sanitizer would report a second call */
     atomic_fetch_add(&n_freed, 1);
 }
 

@@ -26,7 +26,8 @@ static char *read_file(const char *path)
     size_t len = f ? fread(room, 1, sizeof room - 1, f) : 0;
     if (f)
         fclose(f);
-    char *text = f ? malloc(len + 1) : NULL; /* not a byte more: the sanitizer sees reads after its end */
+    /* no byte more, so that the sanitizer detects reads past the end */
+    char *text = f ? malloc(len + 1) : NULL;
     if (!text) {
         fprintf(stderr, "certified: cannot read %s\n", path);
         exit(2);

@@ -30,7 +30,7 @@ enum { PATIENCE_S = 30 };
             fail_msg("\"%s\" does not hold \"%s\"", (text), (part));                                         \
     } while (0)
 
-/* Waits for a counter that other threads increment. */
+/* Waits until other threads have incremented the counter to `value`. */
 static inline void wait_until(atomic_int *n, int value)
 {
     for (int i = 0; atomic_load(n) != value; i++) {
@@ -85,7 +85,7 @@ static inline void ask_on(int fd, const char *method, const char *path)
     assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
 }
 
-/* Everything up to the end, as text. */
+/* Returns everything up to the end of the connection, as text. */
 static inline const char *hear_all(int fd)
 {
     static _Thread_local char room[64 * 1024];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embedded -c FILE: serves a configuration through the library, so that the server's tests also test the
- * library. It supports the features that these tests need: the key `Workers`, SIGTERM and SIGQUIT, and the
- * server's output with its addresses. */
+ * library. It supports what these tests need: the key `Workers`, SIGTERM and SIGQUIT, and the server's output
+ * with its addresses. */
 #include <errno.h>
 #include <monkey/server.h>
 #include <signal.h>

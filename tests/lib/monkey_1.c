@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces the library of Monkey 1.7 and 1.8: its function names, with a counter of the calls. */
+/* Replaces the library of Monkey 1.7 and 1.8: it exports the same function names, and counts the calls. */
 int monkey_1_calls;
 
 #define F(name)                                                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mk_server_set_accept_filter(): clients are accepted or rejected by their address, before HTTP. */
+/* mk_server_set_accept_filter(): the filter accepts or rejects clients by their address, before HTTP. */
 #include <monkey/addr.h>
 
 #include "lib/embed.h"
@@ -55,7 +55,7 @@ static void last_filter_is_used(void **state)
     mk_server_free(s);
 }
 
-/* The plugin security replaces the address of the proxy before the filter runs. */
+/* The security plugin replaces the proxy's address by the client's before the filter runs. */
 static void filter_gets_the_client_of_the_proxy_protocol(void **state)
 {
     static const char header[] = "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mk_server_add_files(): files of the program's memory, with validators, ranges and compressed variants. */
+/* mk_server_add_files(): serves files from the program's memory, with validators, ranges and compressed
+ * variants. */
 #include "lib/embed.h"
 
 static const struct mk_memory_file files[] = {
@@ -75,7 +76,7 @@ static void head_has_no_body(void **state)
     assert_string_equal(strstr(reply, "\r\n\r\n"), "\r\n\r\n");
 }
 
-/* The value of the ETag header, as text. */
+/* Returns the value of the ETag header, as text. */
 static const char *etag_of(const char *reply)
 {
     static char room[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mk_server_add_files() with each allocation failing in turn: reported, and everything is freed. */
+/* mk_server_add_files() with each allocation failing in turn: it reports the failure and frees everything. */
 #include <stdlib.h>
 
 #include "lib/embed.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with its own heap: set once, used for every allocation, and freed completely. */
+/* A program sets its own heap once; the library uses it for every allocation, and frees everything. */
 #include <stdatomic.h>
 #include <stdlib.h>
 

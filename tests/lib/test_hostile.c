@@ -123,7 +123,7 @@ static void count_refusals(void *ctx, enum mk_log_level level, mk_str text)
     (void)level;
     (void)text;
     atomic_fetch_add(&n_told, 1);
-    mk_server_free(around); /* refused, and not logged again */
+    mk_server_free(around); /* refused, but not logged again */
 }
 
 static enum mk_verdict misbehave(struct mk_request *request, struct mk_response *response, void *data)
@@ -247,7 +247,7 @@ static void resume_badly(struct mk_request *request, void *ctx)
     misbehave_anywhere();
     if (request)
         mk_request_set_data(request, t);
-    assert_int_equal(mk_request_ref_resume(t, NULL, NULL), 0); /* once more */
+    assert_int_equal(mk_request_ref_resume(t, NULL, NULL), 0); /* resumes the request once more */
     mk_request_ref_free(t);
 }
 

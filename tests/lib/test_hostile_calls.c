@@ -50,7 +50,7 @@ static void strings_that_are_no_lines_are_refused(void **state)
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
     for (size_t i = 0; i < MK_LEN(texts); i++) {
-        bool is_name = i >= 5; /* the section does not exist: reported when the server starts */
+        bool is_name = i >= 5; /* a valid name of an unknown section, which only the start rejects */
         assert_true(is_name || mk_server_set(s, texts[i], "KeepAlive", "off") == -EINVAL);
         assert_true(is_name || mk_server_add_section(s, texts[i]) == -EINVAL);
         assert_int_equal(mk_server_set(s, "SERVER", texts[i], "off"), -EINVAL);
@@ -215,10 +215,11 @@ static void null_handles_are_refused(void **state)
     mk_request_ref_free(NULL);
     mk_websocket_message_free(NULL);
     assert_int_equal(mk_mem_use(NULL, NULL), -EINVAL);
-    assert_int_equal(mk_mem_use(realloc, free), -EBUSY); /* too late: memory is already in use */
+    /* too late: the library has already allocated memory */
+    assert_int_equal(mk_mem_use(realloc, free), -EBUSY);
 }
 
-/* For test_embedded.py: this program has the library inside. */
+/* For test_embedded.py: this program contains the library. */
 static int print_load_error(const char *plugin)
 {
     struct mk_server *s = mk_server_new(NULL);

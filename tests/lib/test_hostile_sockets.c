@@ -151,7 +151,7 @@ static enum mk_verdict open_events(struct mk_request *request, struct mk_respons
     if (mk_events_open(request, response, &options, NULL, &s))
         return MK_ERROR;
     atomic_fetch_add(&n_open, 1);
-    if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first one has ended */
+    if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first event stream has ended */
         must(mk_events_open(request, response, &options, NULL, &s) == 0);
         must(atomic_load(&n_closed) == 1);
     }
@@ -254,7 +254,7 @@ static void websocket_misuse_is_refused(void **state)
     fd = connect_socket(port);
     send_letter(fd, 'c');
     assert_true(receive_until(fd, "bye"));
-    send_letter(fd, 'w'); /* is not delivered */
+    send_letter(fd, 'w'); /* the server does not deliver this message */
     close(fd);
     wait_until(&n_closed, 2);
     fd = dial(port);
@@ -417,7 +417,8 @@ static void *resume_all(void *ctx)
     return (void *)n;
 }
 
-/* Each accepted call is made, whenever the server is freed: none is lost, and no request is touched. */
+/* Every accepted call is made, whenever the server is freed: none is lost, and no call touches a freed
+ * request. */
 static void request_refs_outlive_their_server(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library as interpreters load it: with RTLD_LOCAL. The modules that it loads must find its symbols. */
+/* Loads the library with RTLD_LOCAL, as interpreters do. The modules that the library loads must find its
+ * symbols. */
 #include <dlfcn.h>
 #include <monkey/server.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* A server with plugins, logs, files, a unix socket and a TCP one. */
+/* Starts a server with plugins, logs, files, a unix socket and a TCP socket. */
 static struct mk_server *set_up(unsigned *port)
 {
     struct mk_server *s = server_with("GET /hello", say_hello, NULL, port);
@@ -77,8 +77,8 @@ static void library_keeps_signals_folder_umask_and_locale(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
-/* The number of descriptors; those above the standard ones must be close-on-exec, except for those of the
- * test runner. */
+/* Returns the number of descriptors. Descriptors above the standard ones must be close-on-exec, except for
+ * those that the test runner passes on. */
 static unsigned count_descriptors(unsigned *n_inherited)
 {
     DIR *all = opendir("/proc/self/fd");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mk_server_post(): each worker makes the call once, in its thread, whatever else happens to the server. */
+/* mk_server_post(): each worker makes the call once, in its own thread, whatever else happens to the
+ * server. */
 #include "lib/embed.h"
 
 #include <poll.h>
@@ -11,7 +12,7 @@ struct count {
     atomic_int calls[THREADS];
     atomic_int done;
     pthread_t threads[THREADS];
-    atomic_int last; /* number of the last post, for the order */
+    atomic_int last; /* number of the last post, to check the order */
     atomic_bool is_out_of_order;
 };
 
@@ -126,7 +127,7 @@ static void post_to_a_server_that_does_not_run_calls_nothing(void **state)
     assert_int_equal(atomic_load(&c.calls[0]), 0);
 }
 
-/* Threads that post until the server refuses. */
+/* Threads that post until the server refuses a call. */
 struct poster {
     struct mk_server *server;
     struct count *count;

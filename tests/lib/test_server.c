@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An embedded server: set up, run in three modes, stopped, freed. */
+/* Tests the life of an embedded server: setup, three run modes, stop, free. */
 #include "lib/embed.h"
 
 #include <poll.h>
@@ -83,7 +83,7 @@ static void step_serves_in_the_caller_loop(void **state)
     mk_server_free(s);
 }
 
-/* Only the descriptor can report timers: nothing else happens here. */
+/* While nothing else happens, only the descriptor can report timers. */
 static void step_descriptor_reports_timers(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void start_reports_errors_of_the_whole_configuration(void **state)
     assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
 }
 
-/* Line numbers would refer to a text that the library generates, and that the caller never sees. */
+/* Line numbers would refer to a configuration text that the library generates and the caller never sees. */
 static void start_with_wrong_line_shows_only_the_line(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void listen_on_socket_of_the_program_serves(void **state)
     assert_int_equal(mk_server_start(s, 2), 0);
     assert_holds(ask(ntohs(a.sin_port), "GET", "/"), "hello");
     mk_server_free(s);
-    assert_int_equal(listen(fd, 1), 0); /* still open */
+    assert_int_equal(listen(fd, 1), 0); /* the listener is still open */
     close(fd);
 }
 
@@ -381,7 +381,7 @@ static void bundled_plugins_are_loaded_by_name(void **state)
     mk_server_free(s);
 }
 
-/* The thread IDs in the text; 0 after the last one. */
+/* Finds the thread IDs in the text; 0 follows the last one. */
 static void find_numbers(const char *text, unsigned long *numbers, size_t n)
 {
     static const char mark[] = "monkey_worker_connections{pid=\"";
@@ -402,7 +402,7 @@ static void metrics_distinguish_threads(void **state)
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "metrics"), 0);
     assert_int_equal(mk_server_set(s, "ROUTES", "/metrics", "metrics"), 0);
     assert_int_equal(mk_server_start(s, 2), 0);
-    int client = dial(port); /* by its address, because other host names are refused */
+    int client = dial(port); /* connects by address, because the server refuses other host names */
     assert_int_equal(send(client, by_address, sizeof by_address - 1, 0), sizeof by_address - 1);
     find_numbers(hear_all(client), numbers, MK_LEN(numbers));
     assert_true(numbers[0] && numbers[1] && numbers[0] != numbers[1]);
@@ -537,7 +537,7 @@ static void server_plugin_folder_is_the_only_one_searched(void **state)
     mk_server_free(s);
 }
 
-/* One host uses TLS, and one with the same name redirects there: each has its own address. */
+/* One host uses TLS, and the other, with the same name, redirects to it: each has its own address. */
 static void in_memory_hosts_may_share_a_name(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1:80", "127.0.0.1:443 tls"};

@@ -23,7 +23,7 @@ static void do_nothing(void *ctx)
     (void)ctx;
 }
 
-/* A call that a program repeats while its server drains. The result is 0 until the server has ended. */
+/* A call that a program repeats while its server drains. It returns 0 until the server has ended. */
 struct disturbance {
     struct mk_server *server;
     int (*disturb)(struct mk_server *s);
@@ -117,7 +117,7 @@ static void stop_with_shorter_deadline_overrides_earlier_stop(void **state)
     mk_server_free(s);
 }
 
-/* With the caller's loop, the descriptor wakes for posts as well as for the deadline. */
+/* In the caller's loop, the descriptor becomes readable for posts as well as for the deadline. */
 static void stop_in_steps_keeps_its_deadline(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void on_alarm(int number)
     atomic_fetch_add(&n_signals, 1);
 }
 
-/* Signals interrupt the same function in the same thread at every instruction: a lock would never be
+/* Signals interrupt the same function in the same thread at every instruction, so that a lock would never be
  * released. */
 static void stop_in_signal_handler_does_not_deadlock(void **state)
 {

@@ -164,7 +164,7 @@ static void *be_a_client(void *ctx)
         int fd = dial(port);
         if (fd < 0)
             continue;
-        if (i % 5) /* all threads thus start with HTTP/2 at once, and the first one loads its module */
+        if (i % 5) /* thus all threads start with HTTP/2 at once, and the first one loads the module */
             request_and_disconnect(fd, i);
         else
             send_http2_request(fd, i);
@@ -205,7 +205,7 @@ static void serve_once(unsigned round)
         fail_msg("%s", mk_server_error(s));
     for (int i = 0; i < CLIENTS; i++)
         pthread_create(&clients[i], NULL, be_a_client, &port);
-    if (round % 2) { /* in the middle */
+    if (round % 2) { /* stops the server in the middle of the traffic */
         usleep(1000 * (round % 16));
         mk_server_stop(s, round % 4 == 1 ? 0 : 5000);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that pass through the whole server without a socket. */
+/* Sends requests through the whole server without a socket. */
 #include <monkey/body_source.h>
 #include <monkey/request_ref.h>
 #include <monkey/test_client.h>
@@ -106,7 +106,7 @@ static void test_client_reopens_closed_connection(void **state)
     mk_server_free(s);
 }
 
-/* The server lingers on the connection after such an error, while the next request opens another one. */
+/* After such an error, the server lingers on the connection, while the next request opens another one. */
 static void test_client_gets_response_after_error_that_closes(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void test_client_supports_http2(void **state)
     mk_server_free(s);
 }
 
-/* The body exhausts both windows repeatedly in either direction. */
+/* The body exhausts both windows repeatedly, in either direction. */
 static void test_client_http2_body_exceeds_windows(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void test_client_http2_body_exceeds_windows(void **state)
     mk_server_free(s);
 }
 
-/* Fails late enough for a part to be sent. */
+/* Fails late, after a part of the body has been sent. */
 static ssize_t break_off(void *ctx, char *room, size_t cap)
 {
     size_t *sent = ctx;

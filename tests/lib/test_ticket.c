@@ -64,8 +64,8 @@ static void request_ref_resumes_request_from_another_thread(void **state)
     ask_on(client, "GET", "/");
     wait_until(&n_waiting, 1);
     assert_false(mk_request_ref_is_gone(job.ticket));
-    assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0); /* without a change: the handler
-                                                                         * continues to wait */
+    /* no change: the handler continues to wait */
+    assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0);
     assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), 0);
     assert_holds(hear_all(client), "from elsewhere");
     mk_server_free(s);
@@ -97,7 +97,7 @@ static void request_ref_reports_ended_request(void **state)
     mk_server_free(s);
 }
 
-/* The request ends between the call and the loop: the loop does not run in between. */
+/* The request ends between the call and the next iteration of the loop, which does not run in between. */
 static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state
         assert_int_equal(mk_server_step(s), 1);
     }
     assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), 0);
-    mk_server_free(s); /* ends the request first, then makes the call */
+    mk_server_free(s); /* ends the request before the call is made */
     assert_true(job.called);
     assert_true(job.ended);
     assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), -ESTALE);
