@@ -12,8 +12,8 @@ extern "C" {
 /** How a request ended. */
 enum mk_outcome {
     MK_OUTCOME_OK,             /**< the kernel accepted the whole response */
-    MK_OUTCOME_REJECTED,       /**< the client violated the protocol or a limit: answered with an error and
-                                    closed */
+    MK_OUTCOME_REJECTED,       /**< the client violated the protocol or a limit: the server sent an error and
+                                    closed the connection */
     MK_OUTCOME_CLIENT_ABORTED, /**< the client disconnected */
     MK_OUTCOME_TIMEOUT,        /**< a timeout expired */
     MK_OUTCOME_FAILED,         /**< the response could not be completed: its body source failed, or its

@@ -45,7 +45,7 @@ struct mk_handler {
     enum mk_verdict (*handle)(struct mk_request *request, struct mk_response *response, void *data);
     /**
      * Parses the arguments after the name in [ROUTES] (see monkey/config.h), once per route, and sets *data
-     * for handle(). Returns false if they are invalid: either it has reported the error, or the server
+     * for handle(). Returns false if they are invalid: either bind() has reported the error, or the server
      * reports that `syntax` was expected. NULL: no arguments are allowed.
      */
     bool (*bind)(const struct mk_conf_ctx *ctx, mk_str words, void **data);

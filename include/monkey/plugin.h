@@ -81,8 +81,8 @@ struct mk_plugin {
     const char *name;     /**< as in `Load NAME`: lower case, digits, `-` */
     const char *version;  /**< version of the plugin */
     const char *help;     /**< one line: the purpose of the plugin */
-    const char *replaces; /**< the Monkey 1 plugin of another name that it replaces; NULL: none */
-    unsigned priority;    /**< enum mk_priority, or any value between; 0 is MK_PRIORITY_NORMAL */
+    const char *replaces; /**< name of the Monkey 1 plugin that it replaces, if different; NULL: none */
+    unsigned priority;    /**< enum mk_priority, or a value in between; 0 is MK_PRIORITY_NORMAL */
 
     const struct mk_conf_table *const *sections; /**< configuration sections of the plugin; ended by NULL */
     const struct mk_handler *const *handlers;    /**< for [ROUTES]; ended by NULL */

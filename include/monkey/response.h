@@ -181,9 +181,9 @@ MK_API bool mk_response_will_send_body(const struct mk_request *request, const s
  * registered with mk_request_add_cleanup().
  *
  * The result tells whether the client received everything that it should: it is true for HEAD, for 304, and
- * for a filter that needed less, even if the source was pulled for only part of its body or not at all. It is
- * false if the client disconnected or reset its stream, if an error occurred, and for a source that is closed
- * because another body replaces its own.
+ * for a filter that needed less input, even if the source was pulled for only part of its body or not at all.
+ * It is false if the client disconnected or reset its stream, if an error occurred, and for a source that is
+ * closed because another body replaces its own.
  */
 MK_API bool mk_response_was_sent(const struct mk_response *r);
 

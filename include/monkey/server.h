@@ -231,9 +231,9 @@ MK_API int mk_server_start(struct mk_server *s, unsigned threads);
  */
 MK_API int mk_server_fd(struct mk_server *s);
 
-/** Runs one non-blocking iteration. Returns 1 if the server is still running, 0 if it has stopped and
- * needs no more calls, or an error. An error ends the server, except for -EBUSY: another step is in
- * progress. Always call it from the same thread. */
+/** Runs one non-blocking iteration. Returns 1 if the server is still running, 0 if it has stopped, or an
+ * error. An error stops the server, except for -EBUSY, which means that another step is in progress. Always
+ * call it from the same thread. */
 MK_API int mk_server_step(struct mk_server *s);
 
 /**

@@ -21,8 +21,8 @@ enum {
     MK_STAT_PAGES = 8192
 };
 
-/** Rows of cells. The first row holds values of the whole server, which any process may write. One row for
- * each worker process that can run at the same time follows. */
+/** Rows of cells. The first row holds values of the whole server, which any process may write. It is followed
+ * by one row for each worker process that can run at the same time. */
 enum { MK_STAT_ROWS = 1025, MK_STAT_SERVER = 0 };
 
 /** The cells of a histogram: its buckets, then the sum. The coarse histogram has one bucket below 64

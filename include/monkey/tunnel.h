@@ -33,9 +33,9 @@ MK_API mk_str mk_request_upgrade(const struct mk_request *r);
  */
 struct mk_tunnel_ops {
     /**
-     * Produces output. `source.read` is called when there is space for output and the client has sent
-     * something, there was no space before, or mk_request_resume() was called. A return value of 0 ends the
-     * output, and also the tunnel if no more input is wanted (see on_input). A negative errno value other
+     * Produces output. `source.read` is called when there is space for output, and either the client has sent
+     * something, or there was no space before, or mk_request_resume() was called. A return value of 0 ends
+     * the output, and also the tunnel if no more input is wanted (see on_input). A negative errno value other
      * than -EAGAIN aborts the tunnel.
      */
     struct mk_body_source_ops source;

@@ -201,10 +201,10 @@ struct mk_upstream_request_options {
     const struct mk_header *headers;
     size_t n_headers;
     /**
-     * For HTTP: preformatted headers, "Name: value" and CRLF for each. They are faster if most of them are
-     * copied from another request. Absent: none. The first one must be Host, which `headers` must then not
-     * contain. The caller must follow the rules of `headers` and use valid names: only the line structure is
-     * checked.
+     * For HTTP: preformatted headers, "Name: value" and CRLF for each. They are faster than `headers` if most
+     * of them are copied from another request. Absent: none. The first one must be Host, which `headers` must
+     * then not contain. The caller must follow the rules of `headers` and use valid names: only the line
+     * structure is checked.
      */
     mk_str raw_headers;
     int64_t length; /**< body length; 0: none; MK_LENGTH_UNKNOWN: chunked, only over HTTP */
@@ -315,10 +315,10 @@ MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf
  * Chunked bodies must always be read. */
 MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *body);
 /**
- * Decouples the server from a slow client: while you call mk_upstream_request_read() less often than data
- * arrives, the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the connection to the
- * server is released early. A client that keeps up, or reads 10 MB a second, receives the data directly. When
- * the spool is full, the response is read at the speed of the client. Call it once the head is complete and
+ * Decouples the server from a slow client: if data arrives faster than you call mk_upstream_request_read(),
+ * the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the connection to the server is
+ * released early. A client that keeps up, or reads 10 MB a second, receives the data directly. When the spool
+ * is full, the response is read at the speed of the client. Call it once the head is complete and
  * mk_upstream_request_buffered_body() has returned false. Do not call it for endless responses; event streams
  * (text/event-stream) are never spooled. Free the upstream request before `request` ends.
  */
@@ -370,10 +370,11 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
                                                       uint32_t timeout_ms);
 /**
  * The handle() of a handler: forwards the request to the backend, and its response to the client. The backend
- * receives the client's headers unchanged, and three more, MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX
- * and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If its handlers return MK_NEXT, it responds
- * with 404 and the header MK_LOCAL_BACKEND_DECLINED; this function then also returns MK_NEXT, unless the
- * request has a body. A request whose connection fails is retried as in the handler `proxy`.
+ * receives the client's headers unchanged, and three additional headers, MK_LOCAL_BACKEND_CLIENT,
+ * MK_LOCAL_BACKEND_BODY_MAX and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If its handlers
+ * return MK_NEXT, it responds with 404 and the header MK_LOCAL_BACKEND_DECLINED; this function then also
+ * returns MK_NEXT, unless the request has a body. A request whose connection fails is retried as in the
+ * handler `proxy`.
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {

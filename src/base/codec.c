@@ -30,7 +30,7 @@ static mk_str html_reference(char c)
 
 #define BIT(c) (UINT64_C(1) << (c))
 
-/* The codes of all characters with an entity are below 64, and those of letters above. */
+/* All characters with an entity have codes below 64; all letters have higher codes. */
 static bool needs_html_escape(char c)
 {
     unsigned char at = (unsigned char)c;

@@ -511,7 +511,7 @@ uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned thousand
     for (rank = rank ? rank : 1; b + 1 < n && before + buckets[b] < rank; b++)
         before += buckets[b];
     uint64_t start = bucket_start(n, b), end = bucket_start(n, b + 1);
-    if (rank - before >= buckets[b]) /* more only if the total has overflowed */
+    if (rank - before >= buckets[b]) /* greater only if the total has overflowed */
         return end;
     return start + (uint64_t)((double)(end - start) * (double)(rank - before) / (double)buckets[b]);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the sections of a whole configuration: known, and not repeated where that is forbidden. */
+/* Checks the sections of a whole configuration: each must be known, and unique unless it may be repeated. */
 #ifndef MK_CONF_CHECK_H
 #define MK_CONF_CHECK_H
 
 #include "conf/table.h"
 
-/* Reports every section that none of the n tables knows, and every repeated section that must be unique. */
+/* Reports every section that matches none of the n tables, and every repeated section that must be unique. */
 mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_conf_table *const *tables,
                               size_t n, struct mk_conf_report *report) MK_MUST_USE;
 

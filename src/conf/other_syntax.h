@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects syntax of other formats: comments and semicolons after a value, and whole configurations of
- * other servers. Reports one error with a hint in place of many. */
+/* Detects syntax of other formats: comments and semicolons after a value, and whole configurations of other
+ * servers. Reports a single error with a hint instead of many errors. */
 #ifndef MK_CONF_OTHER_SYNTAX_H
 #define MK_CONF_OTHER_SYNTAX_H
 

@@ -193,7 +193,8 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
     return !r->full;
 }
 
-/* Reports a file in the format of another server, which is then its only error. True: it is such a file. */
+/* Reports a file in the format of another server: no other errors of that file are reported. True: it is such
+ * a file. */
 static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {
     struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);

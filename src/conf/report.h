@@ -71,12 +71,12 @@ void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
  * count). */
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 
-/* Writes one problem, each line with its end:
+/* Writes one problem; every line ends with a newline:
  *     monkey.conf:7:19: error: `1O` is not a time: expected a number of s, ms, m or h
  *         KeepAliveTimeout 1O
  *                          ^
  *         hint: ...
- * The source line and the hint are left out when there is none. Control characters become `?`. */
+ * The source line and the hint are omitted if they are absent. Control characters become `?`. */
 void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out);
 /* Writes all problems, and the number of dropped problems. */
 void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out);

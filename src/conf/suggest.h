@@ -21,7 +21,7 @@ struct mk_conf_suggest {
 
 struct mk_conf_suggest mk_conf_suggest_for(mk_str word);
 /* Tries a candidate. Of two equally near candidates, the one with the longer common prefix wins, or else the
- * first. A candidate is near enough within a third of the letters of the longer word, and at most 4. */
+ * first. The distance may be at most a third of the length of the longer word, and at most 4. */
 void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
 
 /* Longer words match nothing. */

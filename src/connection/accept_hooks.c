@@ -68,7 +68,7 @@ static mk_err count_for_address(struct mk_conn *c, const struct mk_addr *peer)
     return 0;
 }
 
-/* Reads more input. True: some has arrived. */
+/* Reads more input. True: more has arrived. */
 static bool read_more_input(struct mk_conn *c)
 {
     if (mk_conn_input(c).len == MK_INPUT_BUFFER_SIZE) {

@@ -118,7 +118,7 @@ static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
     mk_loop_set_timer(s->loop, &a->retry, RETRY_MS);
 }
 
-/* Accepts a connection. False: that is enough for this iteration. */
+/* Accepts a connection. False: accept no more connections in this iteration. */
 static bool accept_one(struct mk_acceptor *a)
 {
     struct mk_conn_manager *s = a->service;

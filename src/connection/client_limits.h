@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the open connections of each client address. An IPv6 client counts as its /64 network, since it
- * controls all of it. */
+/* Counts the open connections of each client address. An IPv6 client counts as its /64 network, since a
+ * client controls the whole network. */
 #ifndef MK_CONNECTION_CLIENT_LIMITS_H
 #define MK_CONNECTION_CLIENT_LIMITS_H
 

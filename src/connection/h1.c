@@ -95,7 +95,7 @@ static bool read_request_head(struct mk_conn *c)
 /* ---- Dispatch ---- */
 
 /* An unread body must be read before the next request. If it is large or may never arrive, the connection is
- * closed instead, as the response says. Chunked bodies are drained: closing would discard the pipelined
+ * closed instead, and the response says so. Chunked bodies are drained: closing would discard the pipelined
  * request. A body source may still read the body. */
 static void decide_unread_body(struct mk_h1 *h)
 {
@@ -219,7 +219,7 @@ static bool finish_response(struct mk_conn *c)
     return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || wait_for_request_head(c);
 }
 
-/* Can more responses be sent in the same write? The client has pipelined its requests. */
+/* Can more responses be sent in the same write, because the client has pipelined its requests? */
 static bool can_batch_responses(const struct mk_conn *c)
 {
     return c->h1->persistence == MK_H1_PERSISTENT && mk_send_queue_is_empty(&c->out) &&

@@ -41,7 +41,7 @@ static void shutdown_write(struct mk_h1 *h)
     h->persistence = MK_H1_WRITE_SHUTDOWN;
 }
 
-/* Runs both directions. Each direction sets d->awaits; what the client's direction waits for must not be
+/* Runs both directions. Each direction sets d->awaits; the condition of the client's direction must not be
  * lost. */
 static enum mk_h1_progress run_both_directions(struct mk_h1 *h)
 {

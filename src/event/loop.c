@@ -139,7 +139,7 @@ static int poll_timeout(const struct mk_loop *loop, int max_wait_ms)
     return max_wait_ms < 0 || patience < max_wait_ms ? patience : max_wait_ms;
 }
 
-/* Each iteration has numbers of its own, so that another process can see whether the loop is still in the
+/* Each iteration has its own pulse values, so that another process can see whether the loop is still in the
  * same iteration. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works)
 {

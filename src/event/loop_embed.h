@@ -6,7 +6,7 @@
 
 #include "event/loop.h"
 
-/* Undone by mk_loop_fini(). */
+/* Makes the loop embeddable; mk_loop_fini() undoes this. */
 mk_err mk_loop_embed_start(struct mk_loop *loop) MK_MUST_USE;
 /* Runs one non-blocking iteration. */
 mk_err mk_loop_embed_step(struct mk_loop *loop) MK_MUST_USE;

@@ -22,7 +22,7 @@ mk_err mk_post_queue_push_static(struct mk_post_queue *b, struct mk_post *p)
             return -ESHUTDOWN;
         p->before = before;
     } while (!atomic_compare_exchange_weak(&b->last, &before, p));
-    if (!before) /* otherwise the loop was woken and has yet to run the queue */
+    if (!before) /* otherwise the loop has been woken and has yet to run the queue */
         mk_loop_wakeup(b->loop);
     return 0;
 }

@@ -9,8 +9,8 @@ struct mk_send_queue_rest {
     char bytes[];
 };
 
-/* Writes until everything is accepted or the stream would block; returns the stream's result, *bytes is the
- * rest. */
+/* Writes until everything is accepted or the stream would block. Returns the stream's result, and leaves the
+ * rest in *bytes. */
 static inline mk_err write_to_stream(struct mk_stream *s, mk_str *bytes, bool more, uint64_t *sent)
 {
     while (bytes->len > 0) {

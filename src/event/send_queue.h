@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Send queue of a connection: a per-worker output buffer gathers everything it sends in this iteration
- * (pipelined responses, a head and its small body), and one write sends it. Only bytes that the socket does
- * not accept are copied and kept. An idle or fast connection therefore uses no memory here, and a slow
- * connection only as much as was queued before it blocked. */
+/* Send queue of a connection: a per-worker output buffer gathers everything that the connection sends in an
+ * iteration (pipelined responses, a head and its small body), and one write sends it. Only bytes that the
+ * socket does not accept are copied and kept. An idle or fast connection therefore uses no memory here, and a
+ * slow connection only as much as was queued before it blocked. */
 #ifndef MK_EVENT_SEND_QUEUE_H
 #define MK_EVENT_SEND_QUEUE_H
 

@@ -31,8 +31,8 @@ struct mk_stream {
     const struct mk_stream_ops *ops;
     int fd;
     bool dry;   /* a read found the socket empty, and no event has reported input since */
-    bool holds; /* an encrypted stream has buffered input, for which no event comes: read again after other
-                 * connections have had their turn */
+    bool holds; /* an encrypted stream has buffered input, for which no event will arrive: read again after
+                 * other connections have had their turn */
     bool ended; /* the peer has closed its sending side; its last bytes and EOF may still be unread */
     bool shutdown_pending; /* our shutdown is incomplete: the next read continues it */
     void *tls;             /* state of an encrypted stream; NULL for a plain one */
@@ -63,7 +63,7 @@ static inline ssize_t mk_stream_read(struct mk_stream *s, char *buf, size_t cap)
     return n;
 }
 
-/* Has the peer closed its sending side? Finds an end for which no event comes: a close_notify without a FIN.
+/* Has the peer closed its sending side? Detects an end that no event reports: a close_notify without a FIN.
  * */
 static inline bool mk_stream_check_end(struct mk_stream *s)
 {

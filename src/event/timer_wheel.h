@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timers of a loop (monkey/timer.h), cheap to postpone, which is what happens to nearly all of them.
+/* The timers of a loop (monkey/timer.h). Postponing a timer is cheap, because nearly all timers are
+ * postponed.
  *
- * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
- * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24 days
+ * A timer wheel. Postponing a timer only records its new time; when its old slot is due, the timer moves to a
+ * later slot. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24 days
  * ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only when more than
  * MK_TIMER_WHEEL_AT_ONCE are due in one iteration. */
 #ifndef MK_EVENT_TIMER_WHEEL_H
@@ -15,7 +16,7 @@
 enum {
     MK_TIMER_TICK_MS = 32,
     MK_TIMER_SLOTS = 512,
-    /* Timers fired per iteration. A million timers of the same moment must not delay events. */
+    /* Timers fired per iteration. A million timers that are due at once must not delay events. */
     MK_TIMER_WHEEL_AT_ONCE = 256
 };
 

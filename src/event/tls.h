@@ -148,8 +148,8 @@ struct mk_tls_module {
      *
      * After a write has failed, reads continue: the server may have responded before it closed. If the
      * connection ends without the server's close_notify, reads return -ECONNRESET, never 0: a response that
-     * ends with the connection may be truncated. Our last flight goes out with the first write, or when a
-     * read finds nothing. */
+     * ends with the connection may be truncated. Our last handshake flight is sent with the first write, or
+     * by a read that finds no data. */
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
                       struct mk_tls_session **session);
     void (*session_free)(struct mk_tls_session *session);

@@ -194,7 +194,7 @@ static bool is_small_enough(const struct mk_file_cache *c, uint64_t size)
 }
 
 /* May `size` bytes be added for f, which already uses `held` of c->memory? Each entry evicts memory of unused
- * entries at most once in MEANWHILE_MS. */
+ * entries at most once per MEANWHILE_MS. */
 static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size_t held, size_t size,
                            uint64_t now_ms)
 {

@@ -5,8 +5,8 @@
  * attachments has a separate limit: first come, first served; an entry without memory retries each second,
  * and evicts memory of entries not used since.
  *
- * An entry is replaced, never changed, when the file behind its name has changed: a response that is still
- * sending the old one holds a reference. Errors are not cached. Independent of HTTP. */
+ * When the file of an entry has changed, the entry is replaced, never modified: a response that is still
+ * sending the old file holds a reference to the old entry. Errors are not cached. Independent of HTTP. */
 #ifndef MK_FILES_FILE_CACHE_H
 #define MK_FILES_FILE_CACHE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records which suffixes occur in a folder: if no name ends in .gz, the .gz of each file need not be looked up.
- * Stored with the folder's entry in the file cache. */
+/* Remembers which suffixes occur in a folder: if no name ends in .gz, the .gz of each file need not be looked
+ * up. Stored with the folder's entry in the file cache. */
 #ifndef MK_FILES_SIBLING_SUFFIXES_H
 #define MK_FILES_SIBLING_SUFFIXES_H
 

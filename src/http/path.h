@@ -14,8 +14,8 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
  *
  * `raw` begins with '/'. `out` must hold raw.len + 1 bytes; the path is NUL-terminated there. *flags is set:
  *
- *   MK_PATH_ENCODED_SLASH  there was a %2F. It is no separator: it stays in the path as "%2F". A handler that
- *                          maps paths to files must reject such a path (404)
+ *   MK_PATH_ENCODED_SLASH  there was a %2F. It is not a separator: it stays in the path as "%2F". A handler
+ *                          that maps paths to files must reject such a path (404)
  *   MK_PATH_DOT_PART       a segment of the result begins with a dot
  *
  * Returns 0, or 400 for a malformed escape, for a NUL, encoded or not, for '..' above the root, and for a dot

@@ -310,8 +310,8 @@ const struct mk_conn_ops mk_h2_ops = {.advance = advance,
 
 /* ---- Interface for the lower layers ---- */
 
-/* Header blocks that the server keeps HPACK-encoded are valid on every connection, because nothing is ever added to
- * a client's dynamic table. */
+/* Header blocks that are kept HPACK-encoded are valid on every connection, because nothing is ever added to a
+ * client's dynamic table. */
 static void encode_cached_head(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size)
 {
     mk_hpack_encode_status(out, 200);

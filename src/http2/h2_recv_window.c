@@ -19,7 +19,7 @@ struct mk_h2_body_chunk {
 
 /* ---- Initialization ---- */
 
-/* Until a client has seen our SETTINGS, it may use the initial windows of RFC 9113, so that much is set
+/* Until a client has seen our SETTINGS, it may use the initial windows of RFC 9113: space for them is set
  * aside. Half of the rest is divided among all streams that may be open. */
 void mk_h2_recv_window_init(struct mk_h2 *h2)
 {

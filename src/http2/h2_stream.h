@@ -63,7 +63,7 @@ static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)
 {
     s->clock = MK_TIMEOUT_NONE;
 }
-/* Sets the timeout for what the stream waits for; closes the stream if its client is gone and the handler
+/* Sets the timeout of the stream's current wait; closes the stream if its client is gone and the handler
  * follows the client. */
 void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s);
 

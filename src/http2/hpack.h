@@ -22,8 +22,8 @@ void mk_hpack_free(struct mk_hpack *h);
  * later headers: the rest of the block is still decoded, without calls, to keep the table in sync. */
 typedef int mk_hpack_on_header(void *ctx, mk_str name, mk_str value);
 
-/* Decodes a complete block. 0: all headers were reported. -EBADMSG: malformed, the connection must be closed.
- * -ENOMEM. -ECANCELED: the callback stopped. */
+/* Decodes a complete block. 0: all headers were reported. -EBADMSG: malformed; the connection must be closed.
+ * -ENOMEM. -ECANCELED: the callback returned nonzero. */
 mk_err mk_hpack_decode(struct mk_hpack *h, mk_str block, mk_hpack_on_header *on_field, void *ctx) MK_MUST_USE;
 
 /* ---- Encoding; as always with a mk_buf, overflow is recorded in out->failed ---- */

@@ -14,8 +14,8 @@ struct mk_app_files {
     struct mk_app_file *first;
 };
 
-/* Prepares the headers of a file and its variants, for mk_app_file_serve(). The bytes are not copied. NULL: out
- * of memory. */
+/* Prepares the headers of a file and its variants for mk_app_file_serve(). The bytes are not copied. NULL:
+ * out of memory. */
 struct mk_app_file *mk_app_files_add(struct mk_app_files *p, const struct mk_memory_file *file) MK_MUST_USE;
 void mk_app_files_free(struct mk_app_files *p);
 

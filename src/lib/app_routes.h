@@ -26,7 +26,7 @@ struct mk_app_routes {
 
 /* The plugin that the configuration loads. */
 extern const struct mk_plugin mk_app_routes_plugin;
-/* The program's decision on each client. Programs without one do not load it. */
+/* Lets the program accept or reject each client. Programs without an accept filter do not load it. */
 extern const struct mk_plugin mk_app_accept_plugin;
 
 /* Like mk_router_add(), but for a host of the program, and with the error text in *error. `host`: its number,

@@ -36,8 +36,8 @@ static void export_own_symbols(void)
         (void)!dlopen(own.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* Makes our symbols visible to objects loaded later, if a program has loaded us with RTLD_LOCAL, as interpreters
- * do. */
+/* Makes our symbols visible to objects loaded later if a program has loaded us with RTLD_LOCAL, as
+ * interpreters do. */
 static void export_symbols(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties of this process (CPUs, name, memory, parent, program file), and whether another process is stopped. */
+/* Properties of this process (CPUs, name, memory, parent, program file); also checks if another process is
+ * stopped. */
 #ifndef MK_OS_PROC_H
 #define MK_OS_PROC_H
 
@@ -24,8 +25,8 @@ mk_err mk_proc_die_with_parent(pid_t parent, int signal) MK_MUST_USE;
 /* Has a debugger or SIGSTOP stopped the process? */
 bool mk_proc_is_stopped(pid_t pid);
 
-/* Was this program's file replaced since it started, for example by an installation or a build? Its plugins may then
- * belong to the new program. False if unknown. */
+/* Was this program's file replaced since the program started, for example by an installation or a build? Its
+ * plugins may then belong to the new program. False if unknown. */
 bool mk_proc_executable_is_replaced(void);
 
 #endif

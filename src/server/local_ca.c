@@ -19,7 +19,7 @@
 
 enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX = 64 * 1024 };
 
-/* A check of the folder, from opening to closing it. */
+/* State of a check of the folder, from opening the folder to closing it. */
 struct ca_check {
     const struct mk_tls_local_ca_ops *ops;
     struct mk_tls_local_ca *ca;

@@ -2,9 +2,11 @@
 /* The master process never handles requests: it holds the sockets and the configuration, keeps workers alive,
  * and handles signals:
  *
- * HUP reload the configuration; new workers serve it, the old workers finish their requests USR1 reopen the
- * logs USR2 start the program again (an upgrade); this process exits when the new one serves QUIT finish all
- * requests, then exit TERM exit immediately (as does INT) */
+ *     HUP   reload the configuration: new workers serve it, and the old workers finish their requests
+ *     USR1  reopen the logs
+ *     USR2  start the program again (an upgrade): this process exits when the new one serves
+ *     QUIT  finish all requests, then exit
+ *     TERM  exit immediately (as does INT) */
 #ifndef MK_SERVER_MASTER_H
 #define MK_SERVER_MASTER_H
 

@@ -420,7 +420,7 @@ static void check_access_of_roots(struct config_loader *l)
     }
 }
 
-/* Relative paths are based on the folder of the configuration. */
+/* Relative paths start at the folder of the configuration. */
 static mk_str absolute_path(struct config_loader *l, mk_str where)
 {
     if (where.len == 0)

@@ -43,7 +43,7 @@ const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_s
     return problem;
 }
 
-/* A bare address gets the port of Port, as in Monkey before 1.6. */
+/* A bare address gets the port that the key `Port` sets, as in Monkey before 1.6. */
 static mk_err parse_listen_addr(struct mk_listen *one)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];

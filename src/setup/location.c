@@ -46,8 +46,8 @@ static bool are_limits_equal(const struct mk_request_limits *a, const struct mk_
            a->log_format == b->log_format;
 }
 
-/* Opens the access log of the section; without one, returns `otherwise`. Relative names are based on the
- * folder of its file. */
+/* Opens the access log of the section; without one, returns `otherwise`. Relative names start at the folder
+ * of the file that contains the section. */
 static struct mk_logfile *open_access_log(struct mk_config_generation *g,
                                           const struct mk_conf_section *section,
                                           struct mk_request_settings *settings, struct mk_logfile *otherwise,

@@ -38,7 +38,7 @@ static bool is_load_entry(const struct mk_conf_entry *e)
     return mk_str_eq_nocase(e->key, MK_STR("Load")) && !e->broken && e->value.len;
 }
 
-/* Relative paths are based on the folder of the configuration file. */
+/* Relative paths start at the folder of the configuration file. */
 static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_conf_entry *e,
                                struct mk_conf_report *report)
 {

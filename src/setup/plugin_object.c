@@ -18,7 +18,7 @@
 #include "setup/config_generation_type.h"
 #include "web/hooks.h"
 
-/* Weak: the build of the program defines the list of built-in plugins, unit tests link without it. */
+/* Weak: the build of the program defines the list of built-in plugins; unit tests link without it. */
 #pragma weak mk_builtin_plugins
 
 static const struct mk_plugin *const *builtin_plugins(void)

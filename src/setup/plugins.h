@@ -36,7 +36,7 @@ const struct mk_handler *mk_plugins_find_handler(const struct mk_config_generati
                                                  const struct mk_plugin **plugin);
 
 /* For hints: these functions return the name of an available plugin that replaces a Monkey 1 plugin, or has
- * the section or handler; NULL: none. The first call opens all plugins, later calls use the cached list. */
+ * the section or handler; NULL: none. The first call opens all plugins; later calls use the cached list. */
 const char *mk_plugins_suggest_successor(struct mk_config_generation *g, mk_str old);
 const char *mk_plugins_suggest_for_section(struct mk_config_generation *g, mk_str section);
 const char *mk_plugins_suggest_for_handler(struct mk_config_generation *g, mk_str handler);

@@ -66,7 +66,7 @@ static struct mk_backend *choose_least_conn(struct mk_backend_set *g, enum round
         best_load = load;
         best_weight = weight;
     }
-    g->first = (g->first + 1) % g->upstream->n; /* rotate among servers with equally many connections */
+    g->first = (g->first + 1) % g->upstream->n; /* rotate among servers with the same number of connections */
     return best;
 }
 

@@ -136,7 +136,7 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved)
 
 /* ---- Log ---- */
 
-/* Is this a change, and may it be logged now? The first worker that notices logs it. */
+/* Is this a change, and may it be logged now? The first worker that notices the change logs it. */
 static bool should_log_change(uint32_t *state, uint64_t *told_ms, uint32_t now)
 {
     uint32_t old = LOAD(state);

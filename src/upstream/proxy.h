@@ -137,9 +137,9 @@ enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_re
 struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker);
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m);
 
-/* Sends a copy of the request to the route's mirror if its share is drawn. The copy is then independent of
- * the request. A request is not mirrored if too many copies are in flight, if out of memory, or if its body
- * is not buffered. */
+/* Sends a copy of the request to the route's mirror if the request is sampled. The copy is then independent
+ * of the request. A request is not mirrored if too many copies are in flight, if out of memory, or if its
+ * body is not buffered. */
 void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_proxy_route *route,
                           const struct mk_upstream_request_options *options);

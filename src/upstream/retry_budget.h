@@ -14,7 +14,7 @@ enum {
 
 /* State of one upstream in one worker; initially zero. */
 struct mk_retry_budget {
-    uint64_t second;                     /* second of the last count */
+    uint64_t second;                     /* the second in which a request was last counted */
     uint32_t requests[MK_RETRY_SECONDS]; /* requests in each recent second, at index second %
                                           * MK_RETRY_SECONDS */
     uint32_t retries[MK_RETRY_SECONDS];

@@ -196,7 +196,7 @@ static void advance_spool(struct request_spool *s, uint64_t max)
 
 static const char key;
 
-/* Checked before receiving: a client need not send what would be rejected. */
+/* Checked before receiving: a client need not send a body that would be rejected. */
 static bool exceeds_spool_quota(const struct request_spool *s)
 {
     int64_t length = mk_request_length(s->request);

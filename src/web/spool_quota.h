@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quota for spooled bodies of a worker (monkey/spool.h): memory and disk space, in total and per client
- * address. Requests may use all of SpoolMax, those of one address half of it. Responses may use half of
- * SpoolMax, those of one address a quarter, so that slow readers leave space for uploads. */
+ * address. Requests may use all of SpoolMax, and those of one address half of it. Responses may use half of
+ * SpoolMax, and those of one address a quarter, so that slow readers leave space for uploads. */
 #ifndef MK_WEB_SPOOL_QUOTA_H
 #define MK_WEB_SPOOL_QUOTA_H
 

@@ -24,7 +24,7 @@ enum mk_ws_state {
 
 struct mk_ws_receive_state;
 
-/* Keep this struct small: a server may have a very large number of them. */
+/* Keep this struct small: a server may have a very large number of sockets. */
 struct mk_websocket {
     struct mk_timer timer;
     struct mk_list later; /* in the list of sockets to resume at the end of the loop iteration */

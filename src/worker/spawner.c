@@ -191,8 +191,8 @@ static mk_err isolate_process(int socket)
 static _Noreturn void run_spawner(int socket, char *buf, bool is_confined)
 {
     struct spawner s = {.room = buf};
-    mk_proc_protect_memory(); /* our memory is a copy of the worker's, and programs, which have the same user,
-                               * must not read it */
+    mk_proc_protect_memory(); /* our memory is a copy of the worker's, and programs, which run as the same
+                               * user, must not read it */
     if (isolate_process(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
@@ -225,7 +225,7 @@ static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
     return e;
 }
 
-/* The parent allocates the memory of the spawner, which needs no more after that. */
+/* The parent allocates all memory that the spawner will need. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
     char *buf = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
