@@ -104,7 +104,7 @@ struct worker {
 static void mark_worker_up(void *ctx)
 {
     struct worker *w = ctx;
-    atomic_store_explicit(&w->slot->is_up, 1, memory_order_release);
+    atomic_store_explicit(&w->slot->state, ISOLATE_WORKER_SERVES, memory_order_release);
     atomic_store(&w->scoreboard->down_ms, 0);
     atomic_store(&w->scoreboard->told, 0);
 }
@@ -129,7 +129,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
 {
     struct worker *w = mk_worker_data(worker, plugin);
-    atomic_store(&w->slot->is_up, 0);
+    atomic_store(&w->slot->state, ISOLATE_WORKER_DRAINS);
 }
 
 void isolate_inner_server_stop(struct mk_worker *worker, const struct mk_plugin *plugin)

@@ -138,59 +138,66 @@ static enum mk_verdict respond_503(struct mk_request *request, struct mk_respons
     return MK_ERROR;
 }
 
-/* A request that arrived while no worker serves. It waits in the socket's queue, but only for a limited
- * time. */
-struct wait_for_group {
+/* A request without a response head. Its connection may lie in the queue of the group's listening socket, which
+ * stays open when all processes of the group have died: no event would then end the wait. */
+struct response_wait {
     struct mk_request *request;
     struct isolate_scoreboard *scoreboard;
     struct mk_timer timer;
+    bool may_be_accepted; /* a worker has served since the request arrived */
 };
 
-static const char wait_for_group_key;
+static const char response_wait_key;
 
 static void stop_waiting(void *ctx)
 {
-    struct wait_for_group *h = ctx;
-    mk_timer_stop(&h->timer);
+    struct response_wait *w = ctx;
+    mk_timer_stop(&w->timer);
 }
 
-static void on_group_poll_timer(struct mk_timer *t)
+/* A draining worker may still respond to a request that it has accepted. */
+static bool is_hopeless(struct response_wait *w)
 {
-    struct wait_for_group *h = MK_CONTAINER(t, struct wait_for_group, timer);
-    if (isolate_scoreboard_is_down(h->scoreboard, mk_worker_now_ms(mk_request_worker(h->request))))
-        mk_request_resume(h->request);
-    else if (!isolate_scoreboard_is_serving(h->scoreboard))
-        mk_timer_set(&h->timer, mk_request_worker(h->request), LOOK_MS);
+    uint64_t now = mk_worker_now_ms(mk_request_worker(w->request));
+    if (!w->may_be_accepted)
+        w->may_be_accepted = isolate_scoreboard_is_serving(w->scoreboard);
+    return isolate_scoreboard_is_down(w->scoreboard, now) &&
+           !(w->may_be_accepted && isolate_scoreboard_is_draining(w->scoreboard));
 }
 
-static bool wait_for_group(struct mk_request *request, const struct isolate_group *g)
+static void on_check_timer(struct mk_timer *t)
 {
-    struct wait_for_group *h = mk_request_alloc(request, sizeof *h);
-    if (!h)
-        return false;
-    *h = (struct wait_for_group){.request = request, .scoreboard = g->record->scoreboard};
-    mk_timer_init(&h->timer, on_group_poll_timer);
-    if (mk_request_add_cleanup(request, stop_waiting, h) ||
-        mk_request_attach(request, &wait_for_group_key, h, NULL))
-        return false;
-    mk_timer_set(&h->timer, mk_request_worker(request), LOOK_MS);
-    return true;
+    struct response_wait *w = MK_CONTAINER(t, struct response_wait, timer);
+    if (is_hopeless(w))
+        mk_request_resume(w->request);
+    else
+        mk_timer_set(t, mk_request_worker(w->request), LOOK_MS);
+}
+
+static struct response_wait *new_response_wait(struct mk_request *request, const struct isolate_group *g)
+{
+    struct response_wait *w = mk_request_alloc(request, sizeof *w);
+    if (!w)
+        return NULL;
+    *w = (struct response_wait){.request = request, .scoreboard = g->record->scoreboard};
+    mk_timer_init(&w->timer, on_check_timer);
+    return mk_request_attach(request, &response_wait_key, w, stop_waiting) ? NULL : w;
 }
 
 static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct isolate_group *g = data;
-    struct isolate_scoreboard *scoreboard = g->record->scoreboard;
-    bool is_new = !mk_request_data(request), is_down = is_new && !isolate_scoreboard_is_serving(scoreboard);
-    if (is_down || mk_request_attached(request, &wait_for_group_key)) {
-        if (isolate_scoreboard_is_down(scoreboard, mk_worker_now_ms(mk_request_worker(request))))
-            return respond_503(request, response, g);
-        if (is_down && !wait_for_group(request, g)) {
-            (void)mk_response_set_status(response, 503);
-            return MK_ERROR;
-        }
-    }
-    return mk_local_backend_handle(request, response, g->part);
+    struct response_wait *w = mk_request_attached(request, &response_wait_key);
+    if (!w && !(w = new_response_wait(request, g)))
+        return mk_response_set_status(response, 503), MK_ERROR;
+    if (is_hopeless(w))
+        return respond_503(request, response, g);
+    enum mk_verdict verdict = mk_local_backend_handle(request, response, g->part);
+    if (verdict == MK_WAIT)
+        mk_timer_set(&w->timer, mk_request_worker(request), LOOK_MS);
+    else
+        mk_timer_stop(&w->timer);
+    return verdict;
 }
 
 /* Leaves the limit to the group, which knows that of this host, because its routes may have their own

@@ -27,7 +27,7 @@ struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *
         int32_t before = atomic_load(&s->pid);
         if (is_slot_taken(before) || !atomic_compare_exchange_strong(&s->pid, &before, -self))
             continue;
-        atomic_store(&s->is_up, 0);
+        atomic_store(&s->state, ISOLATE_WORKER_STARTS);
         atomic_store(&s->version, version);
         atomic_store_explicit(&s->pid, self, memory_order_release);
         return s;
@@ -35,12 +35,12 @@ struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *
     return NULL;
 }
 
-/* `version` is 0 for any version. */
-static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t version, bool up)
+/* `version` is 0 for any version. `states` is a mask of states. */
+static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t version, unsigned states)
 {
     for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {
         struct isolate_slot *s = &scoreboard->slots[i];
-        bool fits = (!up || atomic_load_explicit(&s->is_up, memory_order_acquire)) &&
+        bool fits = (1U << (atomic_load_explicit(&s->state, memory_order_acquire) & 31) & states) &&
                     (!version || atomic_load(&s->version) == version);
         if (fits && is_process_alive(atomic_load(&s->pid)))
             return true;
@@ -50,12 +50,17 @@ static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t 
 
 bool isolate_scoreboard_is_serving(struct isolate_scoreboard *scoreboard)
 {
-    return has_matching_worker(scoreboard, 0, true);
+    return has_matching_worker(scoreboard, 0, 1U << ISOLATE_WORKER_SERVES);
+}
+
+bool isolate_scoreboard_is_draining(struct isolate_scoreboard *scoreboard)
+{
+    return has_matching_worker(scoreboard, 0, 1U << ISOLATE_WORKER_DRAINS);
 }
 
 bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version, bool up)
 {
-    return has_matching_worker(scoreboard, version, up);
+    return has_matching_worker(scoreboard, version, up ? 1U << ISOLATE_WORKER_SERVES : ~0U);
 }
 
 bool isolate_scoreboard_is_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms)

@@ -9,10 +9,16 @@
 
 enum { ISOLATE_WORKERS_MAX = 64, ISOLATE_SLOTS = 4 * ISOLATE_WORKERS_MAX, ISOLATE_SECRET = 32 };
 
+enum isolate_worker_state {
+    ISOLATE_WORKER_STARTS,
+    ISOLATE_WORKER_SERVES, /* accepts requests, or did until it died */
+    ISOLATE_WORKER_DRAINS, /* completes the requests that it has accepted */
+};
+
 /* The slot of a process. Processes of older configurations also have slots. */
 struct isolate_slot {
     _Atomic int32_t pid;      /* free if 0 or the pid of a dead process; negative while a process takes it */
-    _Atomic uint32_t is_up;   /* the process accepts requests, or did until it died */
+    _Atomic uint32_t state;   /* enum isolate_worker_state */
     _Atomic uint64_t version; /* version of the process's configuration */
 };
 
@@ -28,6 +34,8 @@ struct isolate_scoreboard {
 struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *scoreboard, uint64_t version);
 /* Returns whether any worker serves. */
 bool isolate_scoreboard_is_serving(struct isolate_scoreboard *scoreboard);
+/* Returns whether a worker that no longer accepts requests is still completing some. */
+bool isolate_scoreboard_is_draining(struct isolate_scoreboard *scoreboard);
 /* Returns whether a worker with that configuration is alive and, if `up`, serving. */
 bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version, bool up);
 /* Returns whether no worker has served for so long that requests should no longer wait. */

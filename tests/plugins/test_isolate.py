@@ -435,6 +435,24 @@ def test_isolated_service_that_cannot_start_does_not_affect_others(isolate, own,
     proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
 
 
+@pytest.mark.parametrize("reuses", [False, True], ids=["new connection", "reused connection"])
+def test_isolated_request_that_no_worker_accepted_gets_503_when_group_dies(isolate, own, site, reuses):
+    site.add("a.txt", "a file")
+    server = isolate("HandlerTimeout 1h", of=own)
+    server.allow(*CRASHES)
+    _, master, (worker,) = group_of(server)
+    if reuses:
+        assert get_pid(server) == worker
+    os.kill(worker, signal.SIGSTOP)
+    with server.connect() as c:
+        c.ask("/guest/pid")
+        assert server.get("/a.txt").text == "a file"  # the server has sent the request before it
+        (own.parent / "broken").touch()
+        os.kill(master, signal.SIGKILL)
+        os.kill(worker, signal.SIGKILL)
+        assert c.read().status == 503
+
+
 def test_isolated_busy_handler_does_not_block_others(isolate, site, tmp_path):
     site.add("a.txt", "a file")
     server = isolate()

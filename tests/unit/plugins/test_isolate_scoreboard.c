@@ -45,7 +45,7 @@ static struct isolate_slot *serve(struct isolate_scoreboard *b, uint64_t version
 {
     struct isolate_slot *s = isolate_scoreboard_acquire_slot(b, version);
     assert_non_null(s);
-    atomic_store(&s->is_up, 1);
+    atomic_store(&s->state, ISOLATE_WORKER_SERVES);
     return s;
 }
 
@@ -59,7 +59,7 @@ static void scoreboard_is_down_after_two_seconds_without_worker(void **state)
     assert_true(isolate_scoreboard_is_down(b, 7001));
     struct isolate_slot *s = isolate_scoreboard_acquire_slot(b, 7);
     assert_true(isolate_scoreboard_is_down(b, 7002)); /* it does not serve yet */
-    atomic_store(&s->is_up, 1);
+    atomic_store(&s->state, ISOLATE_WORKER_SERVES);
     assert_false(isolate_scoreboard_is_down(b, 7003));
     munmap(b, sizeof *b);
 }
@@ -78,6 +78,21 @@ static void scoreboard_serving_worker_resets_countdown(void **state)
     munmap(b, sizeof *b);
 }
 
+static void scoreboard_draining_worker_does_not_serve(void **state)
+{
+    struct isolate_scoreboard *b = new_board();
+    (void)state;
+    struct isolate_slot *s = serve(b, 7);
+    assert_false(isolate_scoreboard_is_draining(b));
+    atomic_store(&s->state, ISOLATE_WORKER_DRAINS);
+    assert_true(isolate_scoreboard_is_draining(b));
+    assert_false(isolate_scoreboard_is_serving(b));
+    assert_false(isolate_scoreboard_has_version(b, 7, true));
+    atomic_store(&s->pid, 0); /* the worker has exited */
+    assert_false(isolate_scoreboard_is_draining(b));
+    munmap(b, sizeof *b);
+}
+
 static void scoreboard_distinguishes_configuration_versions(void **state)
 {
     struct isolate_scoreboard *b = new_board();
@@ -86,7 +101,7 @@ static void scoreboard_distinguishes_configuration_versions(void **state)
     struct isolate_slot *s = isolate_scoreboard_acquire_slot(b, 7);
     assert_false(isolate_scoreboard_is_serving(b));
     assert_false(isolate_scoreboard_has_version(b, 8, false));
-    atomic_store(&s->is_up, 1);
+    atomic_store(&s->state, ISOLATE_WORKER_SERVES);
     assert_true(isolate_scoreboard_is_serving(b));
     assert_true(isolate_scoreboard_has_version(b, 7, true));
     assert_false(isolate_scoreboard_has_version(b, 8, true));
@@ -148,6 +163,7 @@ int main(void)
         cmocka_unit_test(scoreboard_slot_of_process_killed_while_acquiring_is_free),
         cmocka_unit_test(scoreboard_is_down_after_two_seconds_without_worker),
         cmocka_unit_test(scoreboard_serving_worker_resets_countdown),
+        cmocka_unit_test(scoreboard_draining_worker_does_not_serve),
         cmocka_unit_test(scoreboard_distinguishes_configuration_versions),
         cmocka_unit_test(scoreboard_reacquired_slot_is_not_serving),
         cmocka_unit_test(scoreboard_full_returns_no_slot),
