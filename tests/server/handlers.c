@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server with handlers for features that the program's own handlers do not use: reading bodies,
- * generating bodies, waiting. The results hold for every future handler, because these use only the public
- * headers. It prints its port. `test_handlers BYTES` sets the limit for unread bodies. */
+/* A server with handlers for features that the program's own handlers do not use: reading bodies, generating
+ * bodies, waiting. The results hold for any handler, because these use only the public headers. The program
+ * prints its port. `test_handlers BYTES` sets the limit for unread bodies. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct mk_loop loop;
 
 /* ---- Shared helpers ---- */
 
-/* The number after the '?', or `otherwise`. */
+/* Returns the number after the '?', or `otherwise`. */
 static uint64_t number(const struct mk_request *request, uint64_t otherwise)
 {
     uint64_t n;
@@ -38,7 +38,7 @@ static enum mk_verdict refuse(struct mk_response *response, unsigned status)
     return MK_ERROR;
 }
 
-/* The response to an error of mk_request_read. */
+/* Responds to an error of mk_request_read(). */
 static enum mk_verdict refuse_read(struct mk_response *response, ssize_t error)
 {
     return refuse(response, error == -EMSGSIZE ? 413 : error == -EBADMSG ? 400 : 500);
@@ -152,8 +152,8 @@ static enum mk_verdict never(struct mk_request *request, struct mk_response *res
 struct elsewhere {
     struct mk_offload_job job;
     struct mk_request *request; /* NULL once the request has ended */
-    int result;                 /* belongs to the thread until it calls done() */
-    bool delivered;             /* the result was delivered */
+    int result;                 /* the thread owns it until it calls done() */
+    bool delivered;             /* whether the request has received the result */
 };
 
 static struct mk_offload helper;
@@ -174,7 +174,7 @@ static void computed(struct mk_offload_job *job)
         mk_mem_free(e);
 }
 
-/* The request may end before the thread does: whichever is last frees the state. */
+/* The request may end before the thread: whichever ends last frees the state. */
 static void abandon(void *data)
 {
     struct elsewhere *e = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper program of test_clients.py: connects to a TLS server with the client of src/tls, sends a text
- * and prints the response. Each connection resumes the session of the previous one. */
+/* Helper program of test_clients.py: connects to a TLS server with the client of src/tls, sends a text and
+ * prints the response. Each connection resumes the session of the previous one. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -113,7 +113,7 @@ static void talk(const struct call *c, struct mk_stream *s)
         s->ops->shutdown(s);
     if (!e)
         e = receive(s, c->greets);
-    if (!e && c->greets) { /* here, the test manipulates the server */
+    if (!e && c->greets) { /* tells the test that it may now change the server */
         report(s, e, false);
         fflush(stdout);
         (void)getchar();

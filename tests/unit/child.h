@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a function in a child process: because it changes process-wide state, or because an MK_ASSERT fails. */
+/* Runs a function in a child process, because it changes process-wide state or because an MK_ASSERT fails. */
 #ifndef MK_UNIT_CHILD_H
 #define MK_UNIT_CHILD_H
 

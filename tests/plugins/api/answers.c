@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers for every kind of response: text, a file, a range of a file, a body source, responses after
- * waiting for a descriptor, a timer, a child process or another thread, and every verdict. */
+/* Handlers for every kind of response: text, a file, a range of a file, a body source, responses that wait
+ * for a descriptor, a timer, a child process or another thread, and every verdict. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/plugin.h>
@@ -123,7 +123,7 @@ static enum mk_verdict counted(struct mk_request *request, struct mk_response *r
     return mk_response_set_body_source(response, &count_ops, c, len) ? refuse(response, 503) : MK_DONE;
 }
 
-/* /raw: a raw response including its status line. */
+/* /raw: sends a raw response including its status line. */
 static ssize_t pull_raw(void *ctx, char *room, size_t cap)
 {
     mk_str *left = ctx;
@@ -180,7 +180,7 @@ static enum mk_verdict sum(struct mk_request *request, struct mk_response *respo
 
 /* ---- Waiting ---- */
 
-/* State of any pending wait; lives as long as the request. */
+/* State of any pending wait; it lives as long as the request. */
 struct wait {
     struct mk_request *request;
     struct mk_timer timer;
@@ -263,7 +263,7 @@ static void on_readable(void *ctx, unsigned which)
         finish(w);
 }
 
-/* Watches the reading end of a pipe; returns the writing end, or -1. */
+/* Watches the read end of a pipe; returns the write end, or -1. */
 static int watch_pipe(struct wait *w)
 {
     int ends[2];
@@ -290,7 +290,7 @@ static void *write_slowly(void *arg)
     return NULL;
 }
 
-/* /fd: another thread writes into a pipe. */
+/* /fd: waits until another thread writes into a pipe. */
 static enum mk_verdict descriptor(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct wait *w = mk_request_data(request);
@@ -311,7 +311,7 @@ static enum mk_verdict descriptor(struct mk_request *request, struct mk_response
 static void on_end(void *ctx, int status)
 {
     struct wait *w = ctx;
-    w->child = NULL; /* the process has ended, its output may still be in the pipe */
+    w->child = NULL; /* the process has exited, but its output may still be in the pipe */
     w->status = status;
     (void)read_all(w);
     finish(w);
@@ -407,7 +407,7 @@ static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *room, s
 
 static const struct mk_filter_ops upper_ops = {.read = pull_upper};
 
-/* Doubles every byte, so that the length changes. */
+/* Doubles every byte, so that the length of the body changes. */
 static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     (void)ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executes commands from requests, so that tests can observe the services of workers for plugins: `GET
+/* Executes commands from requests, so that tests can observe the services that workers offer to plugins: `GET
  * /bus/WORD?TEXT`. Each response is text. */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct bus {
 /* State of one worker. */
 struct worker_state {
     struct mk_buf lines;
-    struct mk_subprocess *child; /* the last started subprocess */
+    struct mk_subprocess *child; /* the subprocess started last */
     uint64_t written;
 };
 
@@ -72,7 +72,7 @@ static int run(struct mk_worker *w, const char *script)
     return worker_state_of(w)->child ? 0 : -ECHILD;
 }
 
-/* Sends a message; `text` is "INDEX TEXT". The index -1 means all workers. */
+/* Sends the message "INDEX TEXT"; the index -1 means all workers. */
 static int send(struct mk_worker *w, mk_str text)
 {
     mk_str to = mk_str_cut(&text, ' ');

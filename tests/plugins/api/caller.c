@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls functions of another plugin, callee, at load time, while a route is bound, and during requests. */
+/* Calls functions of another plugin, callee, when it is loaded, while a route is bound, and during
+ * requests. */
 #include "callee.h"
 
 #include <stdlib.h>
@@ -50,8 +51,8 @@ static void unload(void *data)
         abort();
 }
 
-/* /call call WORDS: the texts that callee returned at load time and while this route was bound, with the
- * host's name, and the number of requests. */
+/* /call call WORDS: responds with the texts that callee returned at load time and while this route was bound,
+ * the host's name, and the number of requests. */
 struct route {
     mk_str loaded, bound, name;
 };

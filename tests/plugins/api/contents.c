@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses on demand: `made` generates the body that the query describes; `events` streams the texts that
- * `say` receives, until `say` gets an empty query. */
+/* Generates responses on demand: `made` sends the body that the query describes; `events` streams the texts
+ * that `say` receives, until `say` gets an empty query. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct made {
     mk_str as;
 };
 
-/* Lines of nine digits. */
+/* Fills the buffer with lines of nine digits. */
 static size_t fill(uint64_t from, char *room, size_t cap)
 {
     char line[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports the TLS facts of a request, and provides certificates: for tests. */
+/* Reports the TLS properties of a request, and provides certificates. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gateway features for responses, controlled by the query: fails?at=N&status=S&wait=1&... */
+/* Features of responses that gateways use, controlled by the query: fails?at=N&status=S&wait=1&... */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>
@@ -229,7 +229,7 @@ struct origin {
     bool said;
 };
 
-/* Adds every header or trailer of this name in the query. */
+/* Adds every header or trailer with this name from the query. */
 static void add_all(struct origin *o, const char *name, int (*add)(struct mk_response *, mk_str, mk_str))
 {
     mk_str rest = mk_request_query(o->request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests sandbox exceptions for its workers, and reports the result of operations: `GET /WORD?TEXT`
+/* Requests sandbox exceptions for its workers, and reports the results of operations: `GET /WORD?TEXT`
  * returns 0 or the error. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built when struct mk_plugin ended before on_done: the memory after its end belongs to others. It counts
+/* Built when struct mk_plugin ended before on_done: the server must not read past its end. The plugin counts
  * requests in worker and host data, for which the server must identify the plugin by its own address. */
 #include <monkey/plugin.h>
 #include <stdlib.h>

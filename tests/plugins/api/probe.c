@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs each hook call with its arguments, for tests of the call order. */
+/* Logs each hook call with its arguments, so that tests can check the order of calls. */
 #include <monkey/plugin.h>
 
 struct probe {

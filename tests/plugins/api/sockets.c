@@ -124,7 +124,7 @@ static void end_news(struct mk_websocket *s)
         mk_events_end(at->events);
 }
 
-/* False: the message is not a command. */
+/* Returns false if the message is not a command. */
 static bool obey(struct member *m, mk_str words)
 {
     struct mk_websocket *s = m->socket;
@@ -165,7 +165,7 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
 {
     if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")) && obey(ctx, data))
         return;
-    if (mk_websocket_send(s, kind, data)) /* from here on the response is always accepted */
+    if (mk_websocket_send(s, kind, data)) /* a reply sent in on_message() always fits */
         mk_websocket_abort(s);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that send messages to each other continuously and check what they receive. `GET /talk?N`: from
- * now on each worker sends N messages per loop iteration. The response counts, over all workers and
- * configurations of this server, the messages that were sent (once per receiver), refused, received, and
- * wrong: truncated, mixed up, duplicated or for another worker. */
+/* Workers send messages to each other continuously and check what they receive. After `GET /talk?N`, each
+ * worker sends N messages per loop iteration. The response counts, over all workers and configurations of
+ * this server, the messages that were sent (once per receiver), refused, received, and wrong: truncated,
+ * mixed up, duplicated or meant for another worker. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdatomic.h>

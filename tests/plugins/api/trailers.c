@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trailers: the response body has a line for each request trailer, and the query names the response
- * trailers: known=NAME:VALUE is added before the head is sent, late=NAME:VALUE after the body,
- * refused=NAME:VALUE must not be accepted. "length" makes the length of the body known. */
+/* Sends trailers: the response body has a line for each request trailer, and the query names the response
+ * trailers: known=NAME:VALUE is added before the head is sent, late=NAME:VALUE after the body, and
+ * refused=NAME:VALUE must be rejected. "length" makes the length of the body known. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int read_all(struct answer *a)
     ssize_t n;
     do {
         if (mk_request_trailer_at(a->request, 0, &name, &value))
-            abort(); /* the body has not ended */
+            abort(); /* the request body has not ended */
         n = mk_request_read(a->request, room, sizeof room);
     } while (n > 0);
     return (int)n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest WebSocket server (RFC 6455) that satisfies a real client: it echoes every message, and
- * answers pings and close frames. The client's messages may be fragmented, each frame of at most 16 KB. */
+/* The smallest WebSocket server (RFC 6455) that satisfies a real client: it echoes every message, and replies
+ * to ping and close frames. The client's messages may be fragmented, each frame of at most 16 KB. */
 #include <errno.h>
 #include <monkey/plugin.h>
 
@@ -18,7 +18,7 @@ struct frame {
     const unsigned char *mask;
 };
 
-/* 1: the input begins with a complete frame, 0: not yet, -1: it is invalid. */
+/* Returns 1 if the input begins with a complete frame, 0 if the frame is incomplete, -1 if it is invalid. */
 static int read_frame(const struct mk_buf *in, struct frame *f)
 {
     const unsigned char *p = (const unsigned char *)in->p;

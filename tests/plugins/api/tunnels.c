@@ -19,7 +19,7 @@ struct tunnel {
     struct mk_timer timer;
     uint64_t heard, left, said;
     bool client_ended;
-    mk_str text; /* sent before anything else */
+    mk_str text; /* text to send before anything else */
 };
 
 static void count_input(struct tunnel *t)

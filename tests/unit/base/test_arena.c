@@ -68,13 +68,14 @@ static void arena_first_block_can_be_small(void **state)
     assert_true(first && second == first + 64 && third);
     memset(third, 1, 300);
     char *fourth = mk_arena_alloc(&a, 100), *fifth = mk_arena_alloc(&a, 2000);
-    assert_true(fourth == third + 304 && fifth); /* further blocks are small, or as large as one allocation */
+    /* later blocks are small, or as large as their single allocation */
+    assert_true(fourth == third + 304 && fifth);
     memset(fifth, 1, 2000);
     mk_arena_fini(&a);
     assert_int_equal(cache.n, 0); /* no block has the usual size */
     assert_non_null(mk_arena_alloc(&a, 10));
     mk_arena_fini(&a);
-    assert_int_equal(cache.n, 1); /* an initialized arena has the usual block size again */
+    assert_int_equal(cache.n, 1); /* after initialization, the arena's blocks have the usual size again */
     mk_arena_cache_fini(&cache);
 }
 
@@ -155,7 +156,7 @@ static void arena_vector_that_cannot_grow_is_unchanged(void **state)
     (void)state;
     struct mk_arena a;
     uint32_t item = 1, *v = &item;
-    const size_t full = SIZE_MAX / 4 + 1; /* a power of two; twice as much overflows */
+    const size_t full = SIZE_MAX / 4 + 1; /* a power of two; doubling it overflows */
     size_t n = full;
     mk_arena_init(&a, NULL);
     assert_false(mk_arena_append(&a, &v, &n, &item, sizeof item));
@@ -164,7 +165,7 @@ static void arena_vector_that_cannot_grow_is_unchanged(void **state)
     mk_arena_fini(&a);
 }
 
-/* A pointer into memory of a finished request must not read the next request. */
+/* A stale pointer into the memory of a finished request must not read data of the next request. */
 static void arena_cached_block_is_poisoned_until_reused(void **state)
 {
     (void)state;

@@ -130,7 +130,7 @@ static void buf_reserved_memory_is_usable(void **state)
     mk_buf_free(&b);
 }
 
-/* Lengths around the limit of one-pass printing. */
+/* Covers lengths around the limit of one-pass printing. */
 static void buf_addf_works_around_the_one_pass_limit(void **state)
 {
     (void)state;

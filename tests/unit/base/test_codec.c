@@ -84,7 +84,8 @@ static void log_escape_escapes_quotes_and_controls(void **state)
     expect(mk_log_escape, MK_STR("\"\\\n\x1b[\x7f\xff"), "\\x22\\x5c\\x0a\\x1b[\\x7f\\xff");
 }
 
-/* One special byte at each position of texts of all lengths: the word-wise search must check every byte. */
+/* Puts one special byte at each position of texts of all lengths: the word-wise search must check every
+ * byte. */
 static void escape_checks_every_byte_at_every_position(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void escape_to_truncates_at_the_limit(void **state)
     (void)state;
     mk_buf_add(&out, MK_STR("0123"));
     mk_log_escape_to(&out, MK_STR("aaaaaaaaaaaa"), 12);
-    assert_str(mk_buf_str(&out), "0123aaaa"); /* the longest escape must always fit */
+    assert_str(mk_buf_str(&out), "0123aaaa"); /* the buffer must have space for the longest escape */
     mk_log_escape_to(&out, MK_STR("a"), 12);
     assert_int_equal(out.len, 8);
     mk_buf_clear(&out);
@@ -197,7 +198,7 @@ static void random_bytes_differ(void **state)
     mk_random(two, 0);
     for (size_t i = 0; i < sizeof one; i++)
         same += one[i] == two[i];
-    assert_true(same < 50); /* 4 are expected */
+    assert_true(same < 50); /* about 4 are expected */
 }
 
 int main(void)

@@ -9,8 +9,8 @@
 /* The key from the SipHash paper: bytes 00 to 0f. */
 static const struct mk_hash_key KEY = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
-/* SipHash-1-3 of the bytes 00, 01, 02, ... of the given length, from a separate implementation that also
- * reproduces the published SipHash-2-4 values. */
+/* The hashes are SipHash-1-3 of the bytes 00, 01, 02, ... of the given length, from a separate implementation
+ * that also reproduces the published SipHash-2-4 values. */
 static void hash_with_paper_key_has_known_values(void **state)
 {
     (void)state;
@@ -28,7 +28,8 @@ static void hash_with_paper_key_has_known_values(void **state)
         {63, 0x9d199062b7bbb3a8},
     };
     for (size_t i = 0; i < MK_LEN(known); i++) {
-        /* Of exactly this size and unaligned, so that reads outside are detected. */
+        /* The buffer is unaligned and has exactly this size, so that the sanitizer detects reads past its
+         * end. */
         char *room = malloc(known[i].len + 1);
         assert_non_null(room);
         for (size_t k = 0; k < known[i].len; k++)
@@ -40,7 +41,7 @@ static void hash_with_paper_key_has_known_values(void **state)
     }
 }
 
-/* The values of Python 3.11 and later for hash(b"...") with PYTHONHASHSEED=0. */
+/* The values are those of Python 3.11 and later for hash(b"...") with PYTHONHASHSEED=0. */
 static void hash_with_zero_key_has_known_values(void **state)
 {
     (void)state;
@@ -51,7 +52,7 @@ static void hash_with_zero_key_has_known_values(void **state)
 
 static uint64_t known(const struct mk_hash_key *key, const char *text, size_t len)
 {
-    char *room = test_malloc(len + 1); /* of exactly this size and unaligned */
+    char *room = test_malloc(len + 1); /* unaligned and of exactly this size */
     memcpy(room + 1, text, len);
     uint64_t hash = mk_hash_trusted(key, mk_str_of(room + 1, len));
     test_free(room);
@@ -75,7 +76,7 @@ static void hash_known_depends_on_every_bit(void **state)
     }
 }
 
-/* In the low bits, which tables use. */
+/* Checks the low bits, which tables use. */
 static void hash_known_is_spread_evenly(void **state)
 {
     (void)state;
@@ -88,7 +89,7 @@ static void hash_known_is_spread_evenly(void **state)
         *place += 1;
         most = *place > most ? *place : most;
     }
-    assert_true(most <= 16); /* 4 on average */
+    assert_true(most <= 16); /* the average is 4 */
 }
 
 static void hash_depends_on_every_bit_of_text_and_key(void **state)

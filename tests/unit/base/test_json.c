@@ -18,7 +18,7 @@ static void setup(void)
     w = mk_json_writer_to(&out);
 }
 
-/* The text written since the last call. */
+/* Returns the text written since the last call. */
 static mk_str written(void)
 {
     mk_str text = mk_buf_str(&out);
@@ -148,12 +148,12 @@ static void json_strings_are_escaped(void **state)
 static void json_invalid_utf8_is_latin1(void **state)
 {
     (void)state;
-    check_string(MK_STR("\xe4\xc3"), "\"\\u00e4\\u00c3\""); /* Latin-1 and truncated UTF-8 */
+    check_string(MK_STR("\xe4\xc3"), "\"\\u00e4\\u00c3\""); /* Latin-1, then truncated UTF-8 */
     check_string(MK_STR("\xc0\x80\xed\xa0\x80"), "\"\\u00c0\\u0080\\u00ed\\u00a0\\u0080\"");
     check_string(MK_STR("\xf5\x80\x80\x80"), "\"\\u00f5\\u0080\\u0080\\u0080\"");
 }
 
-/* One byte to escape at each position of strings of all lengths: the search checks 8 bytes at once. */
+/* Puts one byte to escape at each position of strings of all lengths: the search checks 8 bytes at once. */
 static void json_escapes_a_byte_at_each_position(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void json_doubles_are_written(void **state)
 {
     (void)state;
     check_double(0, "0");
-    check_double(-0.0, "-0.0"); /* -0 would be an integer */
+    check_double(-0.0, "-0.0"); /* "-0" would be read as an integer */
     check_double(0.1, "0.1");
     check_double(1.0 / 3, "0.3333333333333333");
     check_double(0.30000000000000004, "0.30000000000000004");
@@ -223,7 +223,7 @@ static void json_nan_and_infinity_are_null(void **state)
     check_double(-(double)INFINITY, "null");
 }
 
-/* An own generator, so that each run is the same. */
+/* Uses its own generator, so that each run has the same numbers. */
 static uint64_t next_random(uint64_t *x)
 {
     *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -269,7 +269,7 @@ static void json_buffer_of_each_size(void **state)
         write_example(&to);
         assert_int_equal(b.failed, cap < sizeof example - 1);
         assert_true(b.len <= cap);
-        assert_memory_equal(small, example, b.len); /* nothing follows what does not fit */
+        assert_memory_equal(small, example, b.len); /* the writer stops at the first text that does not fit */
         assert_int_equal(small[cap], '~');
     }
 }

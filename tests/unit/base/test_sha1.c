@@ -15,7 +15,7 @@ static void expect(mk_str text, const char *hex)
     assert_str(mk_buf_str(&out), hex);
 }
 
-/* RFC 3174 section 7.3; the second to last is from FIPS 180. */
+/* Examples of RFC 3174, section 7.3; the second to last is from FIPS 180. */
 static void sha1_matches_the_rfc_examples(void **state)
 {
     (void)state;
@@ -32,7 +32,8 @@ static void sha1_matches_the_rfc_examples(void **state)
     expect(MK_STR_NULL, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 }
 
-/* Every position at which padding can start: the hash of all hashes, computed with Python's hashlib. */
+/* Hashes the hashes of all lengths at which padding can start; the expected value is from Python's
+ * hashlib. */
 static void sha1_is_correct_for_all_lengths_around_a_block(void **state)
 {
     (void)state;
@@ -44,7 +45,7 @@ static void sha1_is_correct_for_all_lengths_around_a_block(void **state)
     expect(mk_str_of((const char *)sums, sizeof sums), "bbd580c3a0c872a603baa084a09981df9eb680e5");
 }
 
-/* In pieces of 1 to 150 bytes, with empty updates in between. */
+/* Hashes pieces of 1 to 150 bytes, with empty updates in between. */
 static void sha1_of_pieces_equals_that_of_the_whole(void **state)
 {
     (void)state;

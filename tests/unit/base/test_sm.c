@@ -146,7 +146,7 @@ static void sm_failure_shows_the_last_moves_of_the_object(void **state)
     move(&d, GONE);
     static const struct mk_sm_machine gate = {"gate", &states, STATES, NULL};
     struct mk_sm *same = &d.state;
-    mk_sm_trace(same, &gate, LOCKED); /* a move of another object at the same address */
+    mk_sm_trace(same, &gate, LOCKED); /* records a move of another object at the same address */
     assert_aborts(move_open, &d,
                   "door: gone may become open; its last moves: shut open shut gone is not true");
 }

@@ -94,7 +94,7 @@ static void stats_invalid_tables_are_rejected(void **state)
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1}), 0);
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS + 1}), 0);
-    bad[0].kind = MK_STAT_HISTOGRAM; /* not the last metric */
+    bad[0].kind = MK_STAT_HISTOGRAM; /* a histogram must be the last metric */
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 2}), 0);
     assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 1}), 1);
 }
@@ -142,7 +142,7 @@ static void stats_long_labels_are_truncated_and_stay_distinct(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     char text[2][1000];
-    /* two-byte characters that start at an even or an odd position */
+    /* the two-byte characters start at even positions, then at odd ones */
     for (unsigned from = 0; from < 2; from++) {
         memset(text[0], 'x', sizeof text[0]);
         for (size_t i = from; i < 900; i++)
@@ -233,7 +233,7 @@ static void stats_hidden_series_returns_with_its_counts(void **state)
     assert_int_equal(mk_stat_next(r, 1, 0), s);
 }
 
-/* The word of the series that changes when the series is hidden. */
+/* Returns the word of the series that changes when the series is hidden. */
 static uint32_t *state_of(struct mk_stat_registry *r, uint32_t series)
 {
     size_t n = mk_stat_size() / sizeof(uint32_t), i = 0;
@@ -327,9 +327,9 @@ static void stats_dead_worker_keeps_counters_and_clears_gauges(void **state)
     assert_int_equal(mk_stat_sum(r, s, CALLS), 10);
     assert_int_equal(mk_stat_sum(r, s, OPEN), 3);
     assert_int_equal(mk_stat_sum(r, s, DURATION + mk_stat_bucket(100)), 2);
-    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker in the row continues counting */
+    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker in this row continues the count */
     assert_int_equal(mk_stat_sum(r, s, CALLS), 11);
-    mk_stat_clear_gauges(r, 7); /* it has counted nothing */
+    mk_stat_clear_gauges(r, 7); /* worker 7 has counted nothing */
 }
 
 static void stats_missing_pages_are_counted(void **state)
@@ -391,7 +391,8 @@ static void stats_threads_lose_no_count_and_duplicate_no_series(void **state)
     void *fell;
     unsigned n = 0;
     (void)mk_stat_define(r, &table);
-    for (unsigned i = 0; i < NAMES; i++) /* others do not count a series while it is created */
+    /* creates all series first: a thread does not count a series that another thread is creating */
+    for (unsigned i = 0; i < NAMES; i++)
         if (i % 2)
             (void)numbered(r, i);
     for (unsigned i = 0; i < NAMES; i++)
@@ -456,7 +457,7 @@ static void stats_registry_is_shared_by_processes(void **state)
 
 /* ---- Memory overwritten by a worker ---- */
 
-/* The same in every run. */
+/* Overwrites the same words in every run. */
 static void overwrite(struct mk_stat_registry *r, uint64_t seed, unsigned one_in)
 {
     uint64_t *words = (uint64_t *)(void *)r;
@@ -526,7 +527,8 @@ static void stats_overwritten_memory_is_harmless(void **state)
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (mk_stat_size() + page - 1) / page * page;
     char *mapping = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(mapping, MAP_FAILED);
-    for (unsigned round = 0; round < 3; round++) { /* all words or some of them */
+    /* the first round overwrites all words, the later ones some of them */
+    for (unsigned round = 0; round < 3; round++) {
         struct mk_stat_registry *r = (void *)(mapping + page);
         assert_ptr_equal(
             mmap(r, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), r);

@@ -5,7 +5,7 @@
 
 static const mk_str ABSENT = {NULL, 0};
 
-/* The text in memory of exactly its size, so that the sanitizer reports reads past the end. */
+/* Copies the text into memory of exactly its size, so that the sanitizer reports reads past the end. */
 static mk_str tight(const char *text)
 {
     size_t len = strlen(text);
@@ -48,7 +48,7 @@ static void str_eq_compares_every_byte(void **state)
 static void str_case_is_ignored_for_ascii_letters_only(void **state)
 {
     (void)state;
-    /* Each pair differs only by 0x20, but is not a letter. */
+    /* The two characters of each pair differ only by 0x20, but are not letters. */
     assert_false(mk_str_eq_nocase(MK_STR("@"), MK_STR("`")));
     assert_false(mk_str_eq_nocase(MK_STR("["), MK_STR("{")));
     assert_false(mk_str_eq_nocase(MK_STR("\xc4"), MK_STR("\xe4")));
@@ -234,7 +234,7 @@ static void str_match_handles_wildcards(void **state)
     assert_true(mk_str_match(ABSENT, ABSENT));
 }
 
-/* The plain recursive definition: exponential, but obviously correct. */
+/* Matches by the plain recursive definition: exponential, but obviously correct. */
 static bool match_slowly(const char *text, const char *pattern)
 {
     if (!*pattern)
@@ -244,7 +244,7 @@ static bool match_slowly(const char *text, const char *pattern)
     return *text && (*pattern == '?' || *pattern == *text) && match_slowly(text + 1, pattern + 1);
 }
 
-/* The `i`-th word over the alphabet, shortest first. */
+/* Returns the `i`-th word over the alphabet, shortest first. */
 static const char *nth_word(char *word, size_t i, const char *alphabet)
 {
     size_t letters = strlen(alphabet), len = 0;

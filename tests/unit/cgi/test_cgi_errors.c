@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stderr of CGI programs, split into lines for a log. */
+/* Splits the stderr of CGI programs into lines for a log. */
 #include <monkey/cgi.h>
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ static void cgi_errors_are_limited(void **state)
     mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");
-    e.remaining = h.n_lines = 0; /* no output is wanted, and no message is needed */
+    e.remaining = h.n_lines = 0; /* the log wants no more output, and needs no message about it */
     mk_cgi_stderr_add(&e, MK_STR("line\n"));
     mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_lines, 0);

@@ -13,7 +13,7 @@ struct conf_file {
 
 struct conf_fixture {
     const struct conf_file *files; /* terminated by a path of NULL */
-    const struct conf_file *env;   /* names and values, terminated alike */
+    const struct conf_file *env;   /* names and values, terminated by a path of NULL as well */
     struct mk_conf_io io;
     struct mk_arena arena;
     struct mk_conf_report report;
@@ -72,7 +72,7 @@ static inline void conf_fixture_end(void *p)
     conf_fixture_fini(p);
 }
 
-/* Sets up without files; freed when the test case ends. */
+/* Sets up an environment without files, which the harness frees when the test case ends. */
 static inline void conf_fixture_setup(struct conf_fixture *w)
 {
     conf_fixture_init(w, NULL, NULL);
@@ -84,7 +84,7 @@ static inline mk_err conf_fixture_read_text(struct conf_fixture *w, const char *
     return mk_conf_read_text(&w->tree, &w->arena, &w->io, MK_STR("t.conf"), mk_str_from_c(text), &w->report);
 }
 
-/* One problem per line: "t.conf:3:5: error: text (hint)". */
+/* Returns one problem per line: "t.conf:3:5: error: text (hint)". */
 static inline mk_str conf_fixture_problems(struct conf_fixture *w)
 {
     struct mk_buf b = mk_buf_growing(1 << 20);
@@ -100,7 +100,7 @@ static inline mk_str conf_fixture_problems(struct conf_fixture *w)
     return text;
 }
 
-/* The tree as text: "[A] k=v k=v [B]". */
+/* Returns the tree as text: "[A] k=v k=v [B]". */
 static inline mk_str conf_fixture_tree(struct conf_fixture *w)
 {
     struct mk_buf b = mk_buf_growing(1 << 20);

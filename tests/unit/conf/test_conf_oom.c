@@ -26,7 +26,7 @@ static const struct conf_file bad_files[] = {
 };
 static const struct mk_conf_table *const tables[] = {&sample_table, &route_table};
 
-/* Allocated first, so that over all tests the arena's blocks end at each of its allocations. */
+/* Allocated first: over all values, the arena's blocks end at each of its allocations. */
 static size_t padding;
 
 static bool print_all(const struct sample *server, const struct sample *routes, struct conf_fixture *w)
@@ -88,7 +88,7 @@ static void conf_oom_invalid_configuration(void **state)
         oom_at_each_allocation(use_bad);
 }
 
-/* An arena that takes every allocation from the heap, so that each one can fail. */
+/* Makes the arena take every allocation from the heap, so that each one can fail. */
 static bool use_small_pieces(void)
 {
     struct mk_arena a;

@@ -2,7 +2,7 @@
 #include "unit/conf/sample.h"
 #include "unit/test.h"
 
-/* Returns the time in the text, -1 if an error was reported. */
+/* Returns the time in the text, or -1 if it is reported as an error. */
 static int64_t time_of(const char *text)
 {
     static const struct mk_conf_table table = {.section = "S"};

@@ -34,7 +34,7 @@ static void setup(void)
     searches = tries = 0;
 }
 
-/* `begin`, followed by MISTAKES lines, each with a number between `left` and `right`. */
+/* Returns `begin`, followed by MISTAKES lines, each with a number between `left` and `right`. */
 static const char *mistakes(const char *begin, const char *left, const char *right)
 {
     struct mk_buf b = mk_buf_fixed(text, sizeof text);
@@ -52,7 +52,7 @@ static void conf_hints_of_unknown_keys_are_limited(void **state)
     struct sample s = {0};
     assert_int_equal(conf_fixture_read_text(&w, mistakes("[SAMPLE]\n", "    Unknown", " 1")), 0);
     assert_int_equal(mk_conf_bind(&sample_table, w.tree.first, &s, &w.arena, &w.report), -EINVAL);
-    assert_true(w.report.n_errors >= MISTAKES); /* plus the required keys of [SAMPLE] */
+    assert_true(w.report.n_errors >= MISTAKES); /* the required keys of [SAMPLE] add more errors */
     assert_in_range(searches, MK_CONF_REPORT_MAX, MK_CONF_REPORT_MAX + sample_table.n); /* defaults */
 }
 

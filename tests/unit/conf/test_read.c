@@ -98,7 +98,7 @@ static void conf_include_cycle_is_reported_with_its_path(void **state)
     expect(twice, "[B] [B]", "");
 }
 
-/* Every file exists and includes another file with a new name. */
+/* Reads a file whose every include names a new file. */
 static mk_err read_endless(void *ctx, mk_str path, struct mk_buf *out)
 {
     struct conf_fixture *w = ctx;

@@ -41,7 +41,7 @@ static void conf_words_text_is_plain_or_quoted(void **state)
     text_is("\\\"", "\\\"");
 }
 
-/* The words, each followed by a bar. */
+/* Returns the words, each followed by a bar. */
 static const char *words_of(const char *in, mk_err expected)
 {
     static char room[256];

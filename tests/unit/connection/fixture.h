@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker without processes: a loop, a service and a site, with a client at the other end of a socket pair.
- */
+/* A worker without processes: a loop, a connection manager and a site, with a client at the other end of a
+ * socket pair. */
 #ifndef MK_UNIT_CONNECTION_FIXTURE_H
 #define MK_UNIT_CONNECTION_FIXTURE_H
 
@@ -30,8 +30,8 @@ struct conn_fixture {
     struct mk_conn *conn;   /* the last connection opened; it may be closed and freed */
     int fd;                 /* the client's end; -1: closed */
     bool ended, reset;      /* how the server closed its side, once the client noticed */
-    struct mk_buf received; /* everything received */
-    size_t read;            /* bytes of it already parsed as responses */
+    struct mk_buf received; /* all bytes received */
+    size_t read;            /* number of received bytes already parsed as responses */
     /* Access records. */
     unsigned n_records, statuses[CONN_RECORDS];
     enum mk_outcome endings[CONN_RECORDS];
@@ -111,8 +111,8 @@ static inline void conn_send(struct conn_fixture *t, const char *text)
     conn_send_bytes(t, mk_str_from_c(text));
 }
 
-/* Connects through `ends` (the server's end first), with `text` sent already, and lets the server see it, as
- * an acceptor does. */
+/* Connects through `ends` (the server's end first), after sending `text`, and passes the connection to the
+ * server as an acceptor does. */
 static inline void conn_open_by(struct conn_fixture *t, const struct mk_conn_ops *ops,
                                 const struct mk_addr *peer, const int ends[2], const char *text)
 {
@@ -145,7 +145,7 @@ static inline void conn_open(struct conn_fixture *t, const char *text)
     conn_open_as(t, &mk_h1_ops, &peer, text);
 }
 
-/* Limits the bytes that the server can send before it has to wait. */
+/* Limits the number of bytes that the server can send before it has to wait. */
 static inline void conn_set_send_buffer(struct conn_fixture *t, int bytes)
 {
     assert_int_equal(setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
@@ -184,7 +184,7 @@ static inline void conn_run(struct conn_fixture *t)
     }
 }
 
-/* Like conn_run(), until the client has received this many more bytes or the server has closed. */
+/* Like conn_run(), but stops when the client has received this many more bytes or the server has closed. */
 static inline void conn_run_until_received(struct conn_fixture *t, size_t more)
 {
     size_t until = t->received.len + more;
@@ -224,7 +224,7 @@ static inline enum reply_result conn_response(struct conn_fixture *t, struct rep
     return got;
 }
 
-/* Expects that the next response is complete and has this status; NULL content: any. */
+/* Expects the next response to be complete and to have this status; NULL content: any. */
 static inline void conn_expect_for(struct conn_fixture *t, bool is_head, unsigned status, const char *content)
 {
     struct reply r;

@@ -11,7 +11,7 @@
 enum { SHORT_MS = 60, HOOKS_MAX = 3 };
 
 static struct conn_fixture t;
-static struct mk_addr client; /* as reported by the kernel */
+static struct mk_addr client; /* address reported by the kernel */
 static struct mk_accept_hook hooks[HOOKS_MAX];
 static unsigned n_calls[HOOKS_MAX], n_errors;
 static enum mk_verdict verdicts[HOOKS_MAX];
@@ -137,7 +137,7 @@ static void accept_hooks_accepted_client_is_served_in_same_iteration(void **stat
     conn_send(&t, REQUEST);
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
-    assert_int_equal(n_calls[0], 1); /* called for the connection, not for its requests */
+    assert_int_equal(n_calls[0], 1); /* the hook is called for the connection, not for its requests */
 }
 
 static void accept_hooks_accepted_silent_client_times_out(void **state)
@@ -189,7 +189,7 @@ static void accept_hooks_consumed_input_is_not_part_of_request(void **state)
     (void)state;
     connect_from("PEER 198.51.100.9\n" REQUEST);
     assert_int_equal(n_calls[0], 2);
-    assert_int_equal(t.n_records, 1); /* served in the loop iteration in which it arrived */
+    assert_int_equal(t.n_records, 1); /* the request is served in the loop iteration in which it arrived */
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
     assert_int_equal(t.conn->peer.ip[12], 198);
@@ -207,7 +207,8 @@ static void accept_hooks_input_may_arrive_byte_by_byte(void **state)
         conn_run(&t);
     }
     conn_expect(&t, 200, "early\n");
-    assert_int_equal(n_calls[0], 1 + 17); /* once on accept, then once for each byte of the PEER line */
+    /* called once on accept, then once for each byte of the PEER line */
+    assert_int_equal(n_calls[0], 1 + 17);
     assert_int_equal(t.conn->peer.ip[0], 0x20);
 }
 
@@ -255,7 +256,7 @@ static void accept_hooks_slow_client_is_closed(void **state)
     t.limits.head_ms = SHORT_MS * 2;
     connect_from("PEER 1");
     uint64_t began = mk_clock_ms();
-    for (int i = 0; i < 4 && !t.ended; i++) { /* a byte now and then does not restart the timeout */
+    for (int i = 0; i < 4 && !t.ended; i++) { /* occasional bytes do not restart the timeout */
         conn_send(&t, "1");
         conn_run_for(&t, SHORT_MS / 3);
     }
@@ -374,7 +375,7 @@ static void accept_hooks_named_client_over_limit_is_refused(void **state)
         before[i] = t.fd;
         t.fd = -1;
     }
-    assert_int_equal(t.service.peers.n, 1); /* only the client is counted, not the proxy */
+    assert_int_equal(t.service.peers.n, 1); /* the client is counted, but not the proxy */
     connect_from("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
     conn_run(&t);

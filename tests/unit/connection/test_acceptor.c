@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepting connections, and the treatment of those over the limit. */
+/* Accepting connections, and the treatment of connections over the limit. */
 #include "connection/acceptor.h"
 
 #include <fcntl.h>
@@ -66,7 +66,8 @@ static void hang_up(int fd)
         }
 }
 
-/* Returns what the client receives within a short time: "", "reset", or the beginning of a response. */
+/* Returns the bytes that the client receives within a short time: "", "reset", or the beginning of a
+ * response. */
 static mk_str receive(int fd)
 {
     static char room[1000];
@@ -111,7 +112,7 @@ static void acceptor_stopped_accepts_nothing(void **state)
     expect(b, "");
     mk_acceptor_resume(&acceptor);
     expect(b, "");
-    accept_all(); /* the next listener finds the connections in the queue */
+    accept_all(); /* the next listener finds these connections in the queue */
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
 
@@ -243,7 +244,7 @@ static void acceptor_without_descriptors_sends_503(void **state)
     use_up_descriptors();
     expect(a, "HTTP/1.1 503 Service Unavailable\r\n");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_true(acceptor.reserve_fd >= 0); /* reopened for the next connection */
+    assert_true(acceptor.reserve_fd >= 0); /* the acceptor has reopened it */
     int b = call();
     expect(b, "HTTP/1.1 200 OK\r\n");
 }

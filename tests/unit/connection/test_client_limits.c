@@ -53,7 +53,7 @@ static void client_limits_each_address_has_own_limit(void **state)
     assert_int_equal(acquire("192.0.2.1:2"), 0);
     assert_int_equal(acquire("192.0.2.1:3"), -EDQUOT);
     assert_int_equal(acquire("192.0.2.2:1"), 0);
-    release("192.0.2.1:9"); /* the port does not matter */
+    release("192.0.2.1:9"); /* the port is ignored */
     assert_int_equal(acquire("192.0.2.1:3"), 0);
     assert_int_equal(acquire("192.0.2.1:4"), -EDQUOT);
     assert_int_equal(peers.n, 2);
@@ -84,7 +84,7 @@ static void client_limits_ipv4_addresses_are_separate(void **state)
     assert_int_equal(acquire("192.0.2.2:1"), 0);
     assert_int_equal(acquire("[::1]:1"), 0);
     assert_int_equal(acquire("[::ffff:192.0.2.1]:1"),
-                     -EDQUOT); /* the same client as an IPv4-mapped address */
+                     -EDQUOT); /* an IPv4-mapped address of the same client */
 }
 
 static void client_limits_unix_sockets_are_not_counted(void **state)
@@ -130,7 +130,7 @@ static void client_limits_random_clients_are_counted_exactly(void **state)
     mk_client_limits_init(&peers, MAX);
     srand(7);
     for (int step = 0; step < STEPS; step++) {
-        /* Waves: mostly connecting, then mostly disconnecting. */
+        /* Clients come in waves: mostly connecting, then mostly disconnecting. */
         unsigned i = (unsigned)rand() % CLIENTS;
         bool comes = rand() % 10 < (step / 2000 % 2 ? 2 : 8);
         struct mk_addr p = peer_number(i * 7);
@@ -168,11 +168,12 @@ static void client_limits_connection_may_change_client(void **state)
     (void)state;
     mk_client_limits_init(&peers, 1);
     assert_int_equal(acquire("192.0.2.1:1"), 0);
-    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* a client at its limit keeps its connection */
+    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* a client at its limit keeps its slot */
     assert_int_equal(move("192.0.2.1:9", "192.0.2.2:1"), 0);
     assert_int_equal(acquire("192.0.2.1:1"), 0);
     assert_int_equal(move("192.0.2.1:1", "192.0.2.2:2"), -EDQUOT);
-    assert_int_equal(acquire("192.0.2.1:2"), -EDQUOT); /* still counted for its first address */
+    /* this connection is still counted for its first address */
+    assert_int_equal(acquire("192.0.2.1:2"), -EDQUOT);
     assert_int_equal(move("192.0.2.1:1", "unix:/x"), 0);
     assert_int_equal(peers.n, 1);
     assert_int_equal(move("unix:/x", "unix:/x"), 0);

@@ -185,7 +185,7 @@ static void conn_memory_is_reused_after_iteration(void **state)
     mk_conn_close(c, MK_OUTCOME_OK);
     assert_int_equal(t.service.n_spare, 0);
     other = open_conn(&client);
-    assert_ptr_not_equal(other, c); /* an event of this iteration may still be pending for it */
+    assert_ptr_not_equal(other, c); /* an event of this iteration may still be pending for c */
     conn_run_server(&t);
     assert_int_equal(t.service.n_spare, 1);
     int another;
@@ -211,7 +211,7 @@ static void conn_local_address_is_cached(void **state)
     assert_int_equal(pipe(pipe_ends), 0);
     assert_int_equal(mk_conn_local_addr(c, &local), 0);
     assert_true(local.is_unix);
-    /* after this the system call would fail: the address must be cached */
+    /* after dup2(), the system call would fail: the address must be cached */
     assert_int_equal(dup2(pipe_ends[0], c->stream.fd), c->stream.fd);
     local.is_unix = false;
     assert_int_equal(mk_conn_local_addr(c, &local), 0);
@@ -239,7 +239,7 @@ static void conn_resume_calls_once_per_iteration(void **state)
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
     mk_conn_resume(c);
-    mk_conn_close(c, MK_OUTCOME_OK); /* now the task frees it */
+    mk_conn_close(c, MK_OUTCOME_OK); /* now the task frees the connection */
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
     assert_int_equal(t.service.n_spare, 1);
@@ -260,7 +260,7 @@ static void conn_unconsumed_input_is_kept(void **state)
     mk_conn_consume_input(c, 6);
     mk_conn_end_serving(c);
     assert_int_equal(c->n_saved, 5);
-    memset(t.service.window.in, '?', 100); /* other connections use the buffer now */
+    memset(t.service.window.in, '?', 100); /* other connections now use the buffer */
     assert_int_equal(send(client, "!", 1, 0), 1);
     mk_stream_on_input(&c->stream, false);
     mk_conn_begin_serving(c);
@@ -287,7 +287,7 @@ static void conn_short_read_marks_socket_drained(void **state)
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
     assert_false(mk_stream_is_readable(&c->stream));
     assert_int_equal(send(client, "1", 1, 0), 1);
-    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* until the next event */
+    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* reads fail until the next event */
     mk_stream_on_input(&c->stream, false);
     assert_int_equal(mk_conn_read(c, room, 8), 1);
     assert_false(mk_stream_is_readable(&c->stream));
@@ -304,7 +304,7 @@ static ssize_t read_close_notify(struct mk_stream *s, char *room, size_t cap)
     return 0;
 }
 
-/* TLS ends a direction with a message (close_notify): the TCP connection, and so epoll, may not notice. */
+/* TLS ends a direction with a message (close_notify): the TCP connection, and thus epoll, may not notice. */
 static void conn_end_of_input_without_fin_half_closes(void **state)
 {
     (void)state;
@@ -345,7 +345,7 @@ static void conn_busy_client_yields(void **state)
     assert_in_range(total, 256 * 1024, 8 << 20);
     mk_conn_end_serving(c);
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
-    assert_true(n_advances >= 1); /* it was resumed */
+    assert_true(n_advances >= 1); /* the connection was resumed */
     close(client);
 }
 
@@ -372,7 +372,7 @@ static void conn_events_call_protocol(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    c->ops->advance(c); /* watches the connection from now on */
+    c->ops->advance(c); /* starts watching the connection */
     conn_run_server(&t);
     unsigned before = n_advances;
     c->stream.dry = true;
@@ -502,7 +502,7 @@ static void conn_rate_fast_peer_continues(void **state)
     assert_int_equal(n_clocks, 0);
     closes_on_clock = true;
     c->progress += 9;
-    turn_for(800); /* its credit is used up first */
+    turn_for(800); /* the connection uses up its credit first */
     assert_int_equal(n_clocks, 1);
     assert_int_equal(last_clock, MK_TIMEOUT_RATE);
     assert_int_equal(n_closes, 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1 requests without a body: one after another, pipelined, byte by byte, and rejected ones. */
+/* HTTP/1 requests without a body: sequential, pipelined, byte by byte, and rejected requests. */
 #include "connection/h1.h"
 
 #include <netinet/in.h>
 
 #include "unit/connection/conn_case.h"
 
-/* Expects the next response, and whether it announces that the connection closes. */
+/* Expects the next response, and checks whether it announces the close of the connection. */
 static void expect(unsigned status, const char *content, bool closes)
 {
     struct reply r;
@@ -45,7 +45,7 @@ static void h1_idle_connection_holds_no_memory(void **state)
     assert_null(t.conn->h1);
     assert_null(t.conn->saved);
     assert_true(mk_send_queue_is_empty(&t.conn->out));
-    assert_true(t.service.arenas.n > 0); /* its arena is free for the next request */
+    assert_true(t.service.arenas.n > 0); /* the arena is free for the next request */
 }
 
 static void h1_connection_is_reused(void **state)
@@ -63,7 +63,7 @@ static void h1_connection_is_reused(void **state)
     assert_int_equal(t.counters.accepted, 1);
 }
 
-/* The client's receive buffer is small. */
+/* Connects over TCP; the client has a small receive buffer. */
 static void connect_by_tcp(int ends[2])
 {
     int little = 4096;
@@ -87,7 +87,7 @@ static void on_record_say_more(const struct mk_access_record *record, void *data
     conn_send(data, "\r\n");
 }
 
-/* The connection closes with unread bytes that arrived after the last read. */
+/* Closes the connection with unread bytes that arrived after the last read. */
 static void last_answer(const char *request, size_t size)
 {
     const struct mk_addr peer = {.is_unix = 1};
@@ -192,7 +192,7 @@ static void h1_client_may_disconnect_while_thread_works(void **state)
     conn_run_server(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
-    conn_run_for(&t, 50); /* the thread returns to a closed connection */
+    conn_run_for(&t, 50); /* the thread finishes after the connection was closed */
 }
 
 static void h1_head_response_has_no_body(void **state)
@@ -331,7 +331,7 @@ static void h1_truncated_body_aborts_request(void **state)
     }
     t.n_records = 0;
     conn_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
-    conn_run(&t); /* a part of the response has been sent */
+    conn_run(&t); /* the server has sent a part of the response */
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
     assert_int_equal(t.n_records, 1);

@@ -18,7 +18,7 @@ static void h1_clock_new_connection_must_send_request(void **state)
     assert_false(t.ended);
     conn_run_for(&t, SHORT_MS * 2);
     assert_true(t.ended);
-    conn_expect_nothing(&t); /* a response now would be taken for one to the next request */
+    conn_expect_nothing(&t); /* the client would take a response for the response to its next request */
     assert_int_equal(t.n_records, 0);
 }
 
@@ -33,7 +33,7 @@ static void h1_clock_idle_connection_is_closed(void **state)
     conn_send(&t, GET("/early"));
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
-    conn_run_for(&t, SHORT_MS * 3 / 4); /* the idle timeout restarts with each pause */
+    conn_run_for(&t, SHORT_MS * 3 / 4); /* the idle timeout restarts after each response */
     assert_false(t.ended);
     conn_run_for(&t, SHORT_MS * 2);
     assert_true(t.ended);
@@ -62,14 +62,14 @@ static void h1_clock_slow_upload_is_cut_off(void **state)
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
     conn_open(&t, POST("/sink"));
-    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, for any length of time */
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, however long it takes */
         char piece[200] = "";
         conn_send_bytes(&t, mk_str_of(piece, sizeof piece));
         conn_run_for(&t, SHORT_MS);
     }
     conn_expect_nothing(&t);
     uint64_t began = mk_clock_ms();
-    while (!t.ended && mk_clock_ms() - began < 3000) { /* a byte now and then is not enough */
+    while (!t.ended && mk_clock_ms() - began < 3000) { /* occasional bytes are not enough */
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
         conn_run_for(&t, SHORT_MS / 4);
     }
@@ -157,7 +157,7 @@ static void h1_clock_unlimited_wait_ends_with_client(void **state)
         assert_int_equal(t.n_records, i + 1);
         assert_int_equal(t.endings[i], MK_OUTCOME_CLIENT_ABORTED);
     }
-    t.limits.request.handler_ms = 0; /* the same without a timeout in the configuration */
+    t.limits.request.handler_ms = 0; /* the result is the same without a timeout in the configuration */
     conn_open(&t, GET("/never"));
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
@@ -223,7 +223,7 @@ static void h1_clock_location_may_disable_download_rate(void **state)
     conn_open(&t, "");
     conn_set_send_buffer(&t, 1);
     conn_send(&t, GET("/source?n=20000"));
-    for (int i = 0; i < SHORT_MS; i++) /* many intervals */
+    for (int i = 0; i < SHORT_MS; i++) /* runs for many intervals */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.n_conns, 1);
     while (t.n_records == 0)
@@ -285,7 +285,7 @@ static void h1_clock_slow_discarded_upload_is_cut_off(void **state)
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
     conn_expect_state(&t, MK_CONN_DRAIN);
-    /* the response that the client read counts as progress for a while */
+    /* the bytes that the client has read count as progress for a while */
     for (int i = 0; i < 50 && t.service.n_conns; i++)
         conn_run_for(&t, SHORT_MS);
     assert_int_equal(t.service.n_conns, 0);
@@ -297,7 +297,7 @@ static void h1_clock_slow_discarded_upload_is_cut_off(void **state)
 static const struct {
     const char *said;
     enum mk_conn_state state;
-    unsigned n_records, status; /* when the client disconnects or the server exits in this state */
+    unsigned n_records, status; /* expected when the client disconnects or the server exits in this state */
 } situations[] = {
     {"", MK_CONN_IDLE, 0, 0},
     {"GET / HT", MK_CONN_HEAD, 0, 0},
@@ -354,7 +354,7 @@ static void h1_clock_client_may_disconnect_in_every_state(void **state)
         conn_run_server(&t);
         check_gone(i, before, MK_OUTCOME_CLIENT_ABORTED);
     }
-    conn_run_for(&t, 50); /* for late timers and threads */
+    conn_run_for(&t, 50); /* lets late timers fire and late threads finish */
     assert_int_equal(t.service.n_spare, 1);
 }
 

@@ -6,7 +6,7 @@ enum { WINDOW = 64 * 1024 };
 
 #define GET_EARLY "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
 
-/* The response of `sink` to n bytes of 'x'. */
+/* Returns the response of `sink` to n bytes of 'x'. */
 static const char *sum_of(size_t n, char room[64])
 {
     struct handlers_sum s = {0};
@@ -137,7 +137,8 @@ static void h1_body_is_echoed_as_it_arrives(void **state)
     conn_send(&t, "3\r\none\r\n");
     conn_run(&t);
     assert_non_null(
-        memmem(conn_received(&t).p, conn_received(&t).len, "one", 3)); /* before the rest has arrived */
+        /* the response begins before the whole body has arrived */
+        memmem(conn_received(&t).p, conn_received(&t).len, "one", 3));
     conn_send(&t, "3\r\ntwo\r\n0\r\n\r\n" GET_EARLY);
     conn_run(&t);
     conn_expect(&t, 200, "onetwo");
@@ -176,7 +177,7 @@ static void h1_body_unread_sends_no_100_continue(void **state)
     assert_false(heard_continue());
     assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
-    assert_true(r.closes); /* the client may or may not send the body */
+    assert_true(r.closes); /* the connection closes, because the client may or may not send the body */
     reply_fini(&r);
     open_post("/nothing", "Content-Length: 3\r\nExpect: 100-continue\r\n");
     assert_false(heard_continue());
@@ -356,7 +357,7 @@ static void h1_body_large_unread_rest_closes_connection(void **state)
     open_post("/early", "Transfer-Encoding: chunked\r\n");
     conn_expect(&t, 200, "early\n");
     say_often("3e8\r\n" THOUSAND "\r\n", 1100, "0\r\n\r\n" GET_EARLY);
-    assert_true(t.ended || t.reset); /* the unread rest turned out to be too large */
+    assert_true(t.ended || t.reset); /* only now has the unread rest turned out to be too large */
     conn_expect_nothing(&t);
 }
 

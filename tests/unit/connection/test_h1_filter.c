@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Response bodies that plugins create or change: filters, raw responses, the plugin's own files. */
+/* Response bodies that plugins create or change: filters, raw responses, and files of plugins. */
 #include "unit/connection/fixture.h"
 #include "unit/wrap_page_cache.h"
 #include "web/filter.h"
@@ -16,7 +16,7 @@ static unsigned n_closed;
 /* Shifts each byte by one letter, or fails after a few bytes. */
 struct shift {
     uint64_t at, fails_at;
-    unsigned naps; /* -EAGAIN results before each pull; the filter resumes the request itself */
+    unsigned naps; /* number of -EAGAIN results before each pull; the filter resumes the request itself */
     unsigned napped;
     struct mk_request *request;
 };
@@ -90,7 +90,7 @@ static void add_file(const char *name, size_t n)
     mk_buf_free(&text);
 }
 
-/* Expects a response of n bytes, each shifted this often. */
+/* Expects a response of n bytes, each shifted `by` letters. */
 static void expect_shifted(size_t n, int by, bool chunked)
 {
     struct reply r;
@@ -151,7 +151,7 @@ static void filter_may_wait(void **state)
     conn_run_until_received(&t, 201000);
     expect_shifted(200000, 1, true);
     expect_shifted(1000, 1, true);
-    assert_int_equal(t.service.helper.n_threads, 0); /* the wait was not for a disk */
+    assert_int_equal(t.service.helper.n_threads, 0); /* no disk caused the wait */
 }
 
 static void filter_waits_for_source(void **state)
@@ -281,7 +281,7 @@ static void filter_cold_file_without_thread_blocks(void **state)
     (void)state;
     add_file("cold.bin", LARGE);
     page_cache_miss_next();
-    struct mk_loop broken = {.epoll_fd = -1}; /* a thread cannot report that its work is done */
+    struct mk_loop broken = {.epoll_fd = -1}; /* a thread cannot report that it has finished its work */
     t.service.helper.loop = &broken;
     conn_open(&t, GET("/cold.bin"));
     conn_run_until_received(&t, LARGE);
@@ -301,7 +301,7 @@ static enum mk_verdict send_file(struct mk_request *request, struct mk_response 
     return mk_response_set_body_file(response, fd, from, n) ? MK_ERROR : MK_DONE;
 }
 
-/* Returns the whole text at once, then its end; after a '!' it fails. */
+/* Returns the whole text at once, then the end; fails after a '!'. */
 static ssize_t pull_raw(void *ctx, char *room, size_t cap)
 {
     mk_str *left = ctx;
@@ -436,7 +436,7 @@ static void raw_response_is_sent_unchanged(void **state)
     static const char *const requests[] = {GET("/raw") GET("/early"), "HEAD /raw HTTP/1.1\r\nHost: a\r\n\r\n",
                                            "GET /raw HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"};
     raw_text = "HTTP/1.1 200 Very Fine\r\nX-Own: 1\r\n\r\nbody";
-    plan.filters = 1; /* the first filter learns that it gets no body */
+    plan.filters = 1; /* the first filter is told that the response has no body */
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         t.n_records = 0;
         conn_open(&t, requests[i]);
@@ -469,7 +469,7 @@ static void raw_response_source_error_gets_500(void **state)
     raw_text = "HTTP/1.1 200 OK\r\n\r\nhalf!";
     conn_open(&t, GET("/raw"));
     conn_run(&t);
-    conn_expect(&t, 500, NULL); /* nothing had been sent yet */
+    conn_expect(&t, 500, NULL); /* the server had not sent anything yet */
     conn_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 1);
 }

@@ -9,7 +9,7 @@ enum { HEARD = 1 << 20 };
 static struct conn_fixture t;
 static char heard[HEARD];
 
-/* The bytes that a client sends at once, and the number of responses without a failed allocation. */
+/* The bytes that a client sends at once, and the number of responses if no allocation fails. */
 static const struct dialogue {
     const char *said;
     unsigned n_answers;
@@ -78,7 +78,7 @@ static bool open_talk(const struct dialogue *d)
     return true;
 }
 
-/* Counts well-formed responses, all complete except possibly the last. */
+/* Counts the responses, which must be well-formed; only the last one may be incomplete. */
 static unsigned count_answers(void)
 {
     unsigned n = 0;
@@ -92,7 +92,7 @@ static unsigned count_answers(void)
             return n;
         n++;
         if (r.status == 101)
-            t.read = t.received.len; /* the rest belongs to the tunnel */
+            t.read = t.received.len; /* after a 101, the bytes belong to the tunnel */
     }
 }
 
@@ -114,7 +114,7 @@ static void forget_all(void)
     mk_conn_free_freelist(&t.service);
     mk_arena_cache_fini(&t.service.arenas);
     mk_file_cache_evict_idle(&t.site.web.files);
-    mk_file_cache_evict_idle(&t.site.web.files); /* cached files that finished requests had kept in use */
+    mk_file_cache_evict_idle(&t.site.web.files); /* evicts the files that finished requests had kept in use */
     assert_int_equal(t.site.web.files.n, 0);
 }
 
@@ -132,7 +132,7 @@ static bool run_dialogue(void)
         conn_run(&t);
     bool well = oom.n_failed == 0;
     size_t at = oom.fail_at;
-    oom.fail_at = 0; /* allocations of the test itself succeed */
+    oom.fail_at = 0; /* allocations of the test itself never fail */
     unsigned n = opened ? count_answers() : 0;
     assert_true(t.n_records <= current->n_answers + 1);
     if (well && n != current->n_answers)

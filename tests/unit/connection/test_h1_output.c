@@ -102,7 +102,7 @@ static void h1_output_short_source_truncates_response(void **state)
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
 }
 
-/* Expects the error page of this status. Returns whether its connection closes. */
+/* Expects the error page of this status. Returns whether the connection closes. */
 static bool expect_page(unsigned status)
 {
     struct reply r;
@@ -298,7 +298,7 @@ static void h1_output_some_statuses_have_no_body(void **state)
 
 #define HINT "HTTP/1.1 103 Early Hints\r\nX-Hint: "
 
-/* Parses the interim responses received, each with a header of `size` bytes. Returns their number. */
+/* Parses the received interim responses, each with a header of `size` bytes. Returns their number. */
 static unsigned take_hints(size_t size)
 {
     unsigned n = 0;
@@ -440,7 +440,7 @@ static void h1_output_shrinking_file_truncates_response(void **state)
     assert_true(t.content_sent[0] < 3000000);
     reply_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
-    request_source("/f.bin", "1.1"); /* a new request gets the current file */
+    request_source("/f.bin", "1.1"); /* a new request gets the new file */
     conn_run(&t);
     expect_source(1000, false, false);
 }
@@ -459,7 +459,7 @@ static void h1_output_source_is_pulled_at_client_speed(void **state)
     uint64_t pulled = s->at;
     assert_in_range(pulled, 1, 300000);
     conn_run_server(&t);
-    assert_true(s->at == pulled); /* the source is not pulled */
+    assert_true(s->at == pulled); /* the server does not pull from the source */
     conn_run_until_received(&t, 3000000);
     expect_source(3000000, true, false);
     assert_int_equal(t.n_records, 1);
@@ -477,7 +477,8 @@ static void h1_output_echo_stops_reading_when_client_does(void **state)
         said += n > 0 ? (size_t)n : 0;
         assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     }
-    assert_true(said < 900000); /* the send blocks: the kernel holds what the server does not read */
+    /* sending blocks, because the server does not read, and the kernel's buffers are full */
+    assert_true(said < 900000);
     while (said < 1000000) {
         ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
         said += n > 0 ? (size_t)n : 0;
@@ -536,7 +537,8 @@ static void h1_output_response_waits_for_queued_ones(void **state)
     char request[] = GET("/small.bin");
     struct mk_buf all = mk_buf_growing(1 << 16);
     add_file("small.bin", 900);
-    /* A single batch whose last request waits: its head follows while the batch is unsent. */
+    /* Sends a single batch whose last request waits: the head of its response is written while the batch is
+     * unsent. */
     for (int i = 0; i < 25; i++)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/slow?ms=40") GET("/early")));
@@ -597,7 +599,7 @@ static void h1_output_queued_response_never_reaches_other_client(void **state)
     int slow = t.fd;
     t.fd = -1;
     uint64_t until = mk_clock_ms() + 150;
-    while (mk_clock_ms() < until) /* the handler times out; its 504 has to wait */
+    while (mk_clock_ms() < until) /* the handler times out, but its 504 has to wait */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.service.out.len, 0);
     conn_open(&t, GET("/early"));

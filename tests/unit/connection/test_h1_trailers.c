@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1 trailers: the trailers of the request are sent back with the response. */
+/* HTTP/1 trailers: the server returns the trailers of the request with the response. */
 #include "unit/connection/conn_case.h"
 
 #define POST                                                                                                 \
@@ -40,7 +40,7 @@ static void h1_trailers_may_arrive_byte_by_byte(void **state)
     expect("X-First: known\r\nA: 1\r\nB: 2\r\n");
 }
 
-/* As many trailers as allowed, then more than the buffer can hold after the body. */
+/* Sends as many trailers as allowed, then more than the buffer can hold after the body. */
 static void h1_trailers_over_limit_get_error(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void h1_trailers_over_limit_get_error(void **state)
     t.limits.head.fields_max = 99;
     conn_send_bytes(&t, mk_buf_str(&out));
     conn_run(&t);
-    conn_expect(&t, 500, NULL); /* chosen by the handler for -EBADMSG */
+    conn_expect(&t, 500, NULL); /* the handler responds to -EBADMSG with 500 */
     assert_true(t.ended);
 }
 

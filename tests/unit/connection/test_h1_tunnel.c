@@ -46,7 +46,7 @@ static void h1_tunnel_server_may_send_first(void **state)
     expect_heard("x");
 }
 
-/* A handler that is called because its output can be sent finds nothing to read. */
+/* A handler that is called because it can send more output finds no input to read. */
 static void h1_tunnel_output_alone_is_no_input(void **state)
 {
     (void)state;
@@ -56,7 +56,7 @@ static void h1_tunnel_output_alone_is_no_input(void **state)
     assert_true(t.ended);
     t.read = t.received.len;
     assert_int_equal(handlers_hear_calls[true], 0);
-    conn_send(&t, "more"); /* is noticed although the handler has read nothing before */
+    conn_send(&t, "more"); /* this input is noticed although the handler has read nothing before */
     conn_run_server(&t);
     assert_int_equal(handlers_hear_calls[true], 1);
     shutdown(t.fd, SHUT_WR);
@@ -81,7 +81,7 @@ static void h1_tunnel_follows_unread_responses(void **state)
     expect_heard("x");
 }
 
-/* The server has sent everything and keeps receiving as long as it wants to. */
+/* The server has sent everything, and keeps receiving as long as it wants. */
 static void h1_tunnel_server_may_half_close(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void h1_tunnel_unread_input_is_discarded(void **state)
     conn_run_server(&t);
     conn_expect_state(&t, MK_CONN_LINGER);
     assert_int_equal(t.n_records, 1);
-    conn_send_bytes(&t, mk_str_of(much, sizeof much)); /* without a reset */
+    conn_send_bytes(&t, mk_str_of(much, sizeof much)); /* the server does not reset the connection */
     conn_run_server(&t);
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
@@ -133,7 +133,7 @@ static void h1_tunnel_directions_are_independent(void **state)
     assert_int_equal(t.content_sent[0], MANY);
 }
 
-/* Without buffer space the tunnel does not read. */
+/* While its buffer is full, the tunnel does not read. */
 static void h1_tunnel_client_not_reading_is_not_read(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of a large body is pulled at once. */
+/* How much of a large body the server pulls at once. */
 #include "unit/connection/conn_case.h"
 
 static void expect_source(size_t n)
@@ -13,7 +13,7 @@ static void expect_source(size_t n)
     reply_fini(&r);
 }
 
-/* Gives the socket a buffer of this size, or skips the test; then sends the request. */
+/* Gives the socket a buffer of this size and sends the request, or skips the test. */
 static void request_with_space(int bytes, size_t must_be, const char *text)
 {
     handlers_most = 0;

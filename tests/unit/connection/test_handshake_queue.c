@@ -57,7 +57,7 @@ static void handshake_queue_later_handshakes_wait(void **state)
     for (unsigned i = 0; i < MK_HANDSHAKES_PER_ITERATION + 2; i++)
         work(&guests[i]);
     assert_true(guests[MK_HANDSHAKES_PER_ITERATION].waits);
-    turns.left = 1; /* although a slot is free */
+    turns.left = 1; /* frees a slot, but the others are ahead in the queue */
     work(&guests[GUESTS - 1]);
     assert_true(guests[GUESTS - 1].waits);
     assert_int_equal(mk_loop_run_once(&loop, 0), 0);
@@ -71,7 +71,7 @@ static void handshake_queue_quota_is_renewed_each_iteration(void **state)
     for (unsigned i = 0; i < 10 * MK_HANDSHAKES_PER_ITERATION; i++) {
         assert_true(mk_handshake_queue_try_start(&turns));
         assert_int_equal(mk_loop_run_once(&loop, 0), 0);
-        assert_null(loop.tasks); /* the loop may sleep */
+        assert_null(loop.tasks); /* nothing is queued: the loop may sleep */
     }
 }
 

@@ -29,7 +29,7 @@ static void prefetch_recently_written_file_is_cached(void **state)
     (void)state;
     assert_true(file->fd >= 0);
     assert_true(mk_prefetch_is_cached(&t.service, file, 0, file->size));
-    assert_true(file->warm_until_ms > t.loop.now_ms); /* and assumed to stay cached for a while */
+    assert_true(file->warm_until_ms > t.loop.now_ms); /* the file is assumed to stay cached for a while */
     mk_open_file_release(file);
 }
 
@@ -38,7 +38,7 @@ static void prefetch_calls_waiting_caller_once(void **state)
     (void)state;
     unsigned refs = file->refs;
     assert_non_null(mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t));
-    assert_int_equal(file->refs, refs + 1); /* stays open while it is read */
+    assert_int_equal(file->refs, refs + 1); /* the file stays open while the thread reads it */
     assert_int_equal(t.counters.cold_reads, 1);
     assert_int_equal(n_read, 0);
     for (int i = 0; i < 500 && !n_read; i++)

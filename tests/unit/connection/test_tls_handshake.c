@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start of a connection with TLS before HTTP; the TLS layer is faked by the test. */
+/* The TLS handshake at the start of a connection, before HTTP; the test fakes the TLS layer. */
 #include "connection/tls_handshake.h"
 
 #include "unit/connection/fixture.h"
@@ -168,11 +168,11 @@ static void tls_handshake_quota_delays_handshake(void **state)
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    t.service.handshakes.left = 0; /* other handshakes were first */
+    t.service.handshakes.left = 0; /* other handshakes have used up this iteration */
     unsigned before = tls.n_steps;
     t.conn->stream.dry = false; /* data has arrived */
     t.conn->ops->advance(t.conn);
-    t.conn->ops->advance(t.conn); /* an event in the meantime changes nothing */
+    t.conn->ops->advance(t.conn); /* another event in the meantime changes nothing */
     assert_int_equal(tls.n_steps, before);
     assert_true(t.conn->task_set);
     tls.answers = 0;

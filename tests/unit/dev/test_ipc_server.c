@@ -148,7 +148,7 @@ static void ipc_server_streams_leave_slots_for_requests(void **state)
         fds[i] = send_text(r, "events\n");
     assert_str(receive(fds[N - 1]), "data: 0\n\n");
     assert_str(receive(fds[0]), "data: 0\n\n");
-    assert_true(is_closed(fds[0])); /* the oldest were closed */
+    assert_true(is_closed(fds[0])); /* the server has closed the oldest connections */
     dev_ipc_server_publish_state(&r->office, 7);
     assert_str(receive(fds[N - 1]), "data: 7\n\n");
     int fd = send_text(r, "ask text GET /\n");
@@ -156,7 +156,7 @@ static void ipc_server_streams_leave_slots_for_requests(void **state)
     close(fd);
     size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
     assert_int_equal(n, DEV_IPC_STREAMS_MAX + 1);
-    assert_int_equal(poll(waits, n, 0), 0); /* nothing to do: it sleeps */
+    assert_int_equal(poll(waits, n, 0), 0); /* the server sleeps, because it has nothing to do */
     for (size_t i = 0; i < N; i++)
         close(fds[i]);
     dev_ipc_server_process(&r->office);

@@ -16,7 +16,8 @@ static void allowed_hosts_include_this_machine(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(hosts); i++)
         assert_true(allows(hosts[i], ""));
-    assert_true(dev_server_config_allows_host(MK_STR_NULL, MK_STR_NULL)); /* HTTP/1.0: not a browser */
+    /* a request without Host (HTTP/1.0) does not come from a browser */
+    assert_true(dev_server_config_allows_host(MK_STR_NULL, MK_STR_NULL));
 }
 
 static void allowed_hosts_exclude_other_names(void **state)
@@ -35,7 +36,7 @@ static void allowed_hosts_can_be_added(void **state)
     assert_true(allows("B.test", "a.test, b.test"));
     assert_true(allows("pi.local", "x pi pi.local"));
     assert_false(allows("a.tes", "a.test"));
-    assert_false(allows("a.test.", "")); /* a trailing dot alone does not allow it */
+    assert_false(allows("a.test.", "")); /* a trailing dot alone does not make a name allowed */
     assert_true(allows("a.test.", "a.test"));
     assert_false(allows("c.test", ",, ,a.test"));
 }

@@ -55,7 +55,7 @@ static void write_all(int fd)
     close(fd);
 }
 
-/* More than the line buffer holds, with a crash report at the end. */
+/* Writes more than the line buffer holds, with a crash report at the end. */
 static void stderr_reader_reads_a_burst_completely(void **state)
 {
     struct received received = {0};

@@ -21,7 +21,7 @@
 
 static struct duda_worker_ctx worker_ctx;
 static uint64_t counts[MK_ROUTE_DURATION + MK_STAT_BUCKETS + 1];
-static char request; /* only its address is used */
+static char request; /* the test uses only its address */
 static struct {
     unsigned status, resumed, followed, turns, settled, kept, freed, terminated, cleanups, entered, left;
     bool fails, begun;
@@ -213,7 +213,7 @@ void duda_worker_ctx_log_crash(struct duda_worker_ctx *h)
 
 void duda_memory_run_cleanups(struct duda_ctx *d)
 {
-    assert_true(d->runs); /* they may wait */
+    assert_true(d->runs); /* they may suspend the handler */
     fake.cleanups++;
 }
 

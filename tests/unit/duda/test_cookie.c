@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cookies: safe defaults, and no way to inject attributes or header lines. */
+/* Cookies have safe defaults; no value can inject attributes or header lines. */
 #include <duda/cookie.h>
 #include <errno.h>
 
@@ -52,8 +52,8 @@ static void cookie_prefix_and_size_rules_are_enforced(void **state)
     expect((struct duda_cookie){.name = "a", .value = mk_str_of(longest, sizeof longest)}, false, NULL);
 }
 
-/* For any byte in any part, the header line has exactly one `;` for each attribute, and does not end early.
- */
+/* With any byte in any part, the header line has exactly one `;` for each attribute, and does not end
+ * early. */
 static void cookie_rejects_injection(void **state)
 {
     (void)state;

@@ -134,7 +134,7 @@ static void stack_guard_is_below_stack(void **state)
     duda_stack_pool_release(other);
 }
 
-/* The kernel probes the address: the test needs neither a signal nor a process for each probe. */
+/* The kernel probes the address, so the test needs neither a signal nor a process for each probe. */
 static bool can_be_read(int fd, const char *address)
 {
     ssize_t n = write(fd, address, 1);
@@ -142,7 +142,7 @@ static bool can_be_read(int fd, const char *address)
     return n == 1;
 }
 
-/* A frame of a megabyte is caught even if only its far end is touched. */
+/* The guard catches a frame of a megabyte even if only its far end is touched. */
 static void stack_guard_covers_large_frames(void **state)
 {
     struct duda_stack *s = duda_stack_pool_acquire(stacks);
@@ -162,7 +162,7 @@ static void stack_guard_covers_large_frames(void **state)
     duda_stack_pool_release(s);
 }
 
-/* In kilobytes. */
+/* Returns a value of /proc/self/status in kilobytes. */
 static size_t value_of(const char *name)
 {
     char line[256];
@@ -176,8 +176,8 @@ static size_t value_of(const char *name)
     return value;
 }
 
-/* Runs in a child process, because the limit persists. Returns 0 if this many stacks can be acquired, all
- * with a guard. */
+/* Runs in a child process, because the limit stays in force. Returns 0 if this many stacks can be
+ * acquired, all with a guard. */
 static int take_within(uint8_t resource, const char *used, size_t more, int n)
 {
     int fds[2];
@@ -217,7 +217,7 @@ static void stack_guards_do_not_count_toward_data_limit(void **state)
     expect_within(RLIMIT_DATA, "VmData:", 32 << 20, 256);
 }
 
-/* 200 stacks with full guards would take 212 MB. */
+/* With full guards, 200 stacks would take 212 MB. */
 static void stack_guards_shrink_under_address_space_limit(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ static bool has_guards_without_mappings(void)
     return has;
 }
 
-/* With a mapping for each guard and each stack there would be 80,000, but a process may have 65,530
+/* With mappings for guards and stacks, there would be 80,000, but a process may have 65,530
  * (vm.max_map_count). */
 static void stack_guards_need_no_mappings(void **state)
 {

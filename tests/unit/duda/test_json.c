@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON parsed into structs and values, and written from them. */
+/* Parses JSON into structs and values, and writes JSON from them. */
 #include <duda/json.h>
 #include <errno.h>
 #include <float.h>
@@ -26,7 +26,7 @@ static mk_str written(const struct duda_value *v)
     return mk_buf_str(&out);
 }
 
-/* Returns all errors, one a line. */
+/* Returns all errors, one per line. */
 static mk_str complaints(void)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -94,7 +94,7 @@ static void json_errors_have_positions(void **state)
     assert_str(flaws.items[9].pointer, "/x~1y");
 }
 
-/* Truncated text: fields that seem to be missing may be in the lost part. */
+/* In truncated text, fields that seem to be missing may be in the lost part. */
 static void json_truncated_reports_syntax_error_first(void **state)
 {
     struct person p = {0};
@@ -273,7 +273,7 @@ static void json_malformed_texts_are_rejected(void **state)
     assert_int_equal(read_any("1\0", 2, &v), -EBADMSG);
 }
 
-/* Programs differ in how they treat duplicate names, so these are rejected. */
+/* Programs differ in how they treat duplicate names, so the parser rejects them. */
 static void json_duplicate_names_are_rejected(void **state)
 {
     static const struct {
@@ -379,7 +379,7 @@ static void json_values_are_written(void **state)
                "{\"list\":[-1,null,null,\"\\u00ff</script>\"],\"a \\\"b\\\"\":18446744073709551615,"
                "\"none\":null,\"empty\":[]}");
     struct duda_value itself[1];
-    itself[0] = duda_value_list(itself, 1); /* a recursive value is cut off */
+    itself[0] = duda_value_list(itself, 1); /* the writer truncates a recursive value */
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     duda_json_write(&out, itself);
     assert_int_equal(out.len, 2 * DUDA_JSON_DEPTH_MAX + 4);
@@ -396,7 +396,7 @@ static const struct duda_schema_field part_members[] = {
     DUDA_INTEGER(struct part, second),
 };
 
-/* Names are formatted once for all elements, unless they are too many or too long. */
+/* The writer formats names once for all elements, unless they are too many or too long. */
 static void json_lists_of_structs_are_written(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of multipart/form-data, split in any way, and with adversarial boundaries. */
+/* Parses multipart/form-data, split in any way, and with adversarial boundaries. */
 #include <duda/multipart.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void multipart_parts_are_parsed(void **state)
         "<f file C:\\dir\\q.txt type text/plain; a=b>line\r\n\r\n--xy\r\n-\r\n</>");
     expect("--xyz\r\n" HEAD("say \\\"hi\\\\") "x\r\n--xyz--", "<say \"hi\\\\>x</>");
     expect("--xyz--", "");
-    /* Backslashes as browsers send them, and quotes as other clients do. */
+    /* Browsers send backslashes like this, other clients escape quotes. */
     expect("--xyz\r\n" HEAD("dir\\") "x\r\n--xyz--", "<dir\\>x</>");
     expect("--xyz\r\n" HEAD("C:\\\\share") "x\r\n--xyz--", "<C:\\\\share>x</>");
     expect("--xyz\r\n" HEAD("a\\\"; b") "x\r\n--xyz--", "<a\"; b>x</>");
@@ -85,7 +85,7 @@ static void multipart_parts_are_parsed(void **state)
            "<a\\ file b\\>x</>");
     expect("--xyz\r\nContent-Disposition: form-data; filename=\"\\\"b\\\"\"; name=a\r\n\r\nx\r\n--xyz--",
            "<a file \"b\">x</>");
-    /* Extended names, alone or next to a plain one. */
+    /* An extended name may stand alone or next to a plain one. */
     expect("--xyz\r\nContent-Disposition: form-data; name=a; "
            "filename*=utf-8''%C3%A9t%c3%a9%20%22.txt\r\n\r\nx\r\n--xyz--",
            "<a file \xc3\xa9t\xc3\xa9 \".txt>x</>");

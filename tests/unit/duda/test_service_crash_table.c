@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table in which workers record the handler they run: only entries left by a dead worker count as
+/* The table in which workers record the handler that they run: only entries left by a dead worker count as
  * crashes. */
 #include "service/crash_table.h"
 
@@ -23,7 +23,7 @@ static void begin(void)
     memset(&crash_table, 0, sizeof crash_table);
 }
 
-/* Names that differ in a single character: otherwise a crash of one route would disable another. */
+/* The names differ in a single character: otherwise a crash of one route would disable another. */
 static void crash_table_each_route_has_its_own_slot(void **state)
 {
     static const mk_str names[] = {MK_STR_INIT("shop GET /"), MK_STR_INIT("chop GET /"),
@@ -86,7 +86,7 @@ static void crash_table_slot_of_dead_worker_is_inherited(void **state)
     assert_ptr_equal(duda_crash_table_acquire_slot(&crash_table, 0), crash_slot);
 }
 
-/* After a reload, the slot of the drained worker is free, that of its successor is not. */
+/* After a reload, the slot of the drained worker is free, but its successor's slot is not. */
 static void crash_table_dead_worker_is_found_after_free_slot(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lock queues: their order, and handlers that leave. */
+/* Lock queues: their order, and handlers that leave them. */
 #include "service/lock_table.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void lock_table_waiter_may_leave(void **state)
         enqueue(i, "a");
     dequeue(4);
     dequeue(2);
-    enqueue(4, "a"); /* now after the others */
+    enqueue(4, "a"); /* now queued after the others */
     assert_int_equal(n_turns, 0);
     dequeue(0);
     assert_ptr_equal(last, &claims[1]);

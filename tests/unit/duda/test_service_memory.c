@@ -77,7 +77,7 @@ static void memory_rewind_beyond_end_frees_nothing(void **state)
     assert_int_equal(a[63], 'a');
 }
 
-/* A handler that waits for long holds no unused memory: the next handler can use the chunk. */
+/* A handler that waits for a long time holds no unused memory: the next handler can use the chunk. */
 static void memory_full_rewind_returns_chunk_to_worker(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void memory_full_rewind_returns_chunk_to_worker(void **state)
     (void)fill(LARGE, 'b');
     duda_arena_rewind(&d, mark);
     assert_null(d.chunk);
-    assert_int_equal(worker_ctx.n_chunks, 1); /* the large chunk is freed */
+    assert_int_equal(worker_ctx.n_chunks, 1); /* the worker has freed the large chunk */
     (void)fill(64, 'c');
     assert_int_equal(worker_ctx.n_chunks, 0);
 }

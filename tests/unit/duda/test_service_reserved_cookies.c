@@ -10,7 +10,7 @@
 
 static const mk_str scopes[] = {MK_STR_INIT("forum"), MK_STR_INIT("my-shop")};
 static struct duda_worker_ctx worker_ctx = {.scopes = scopes, .n_scopes = MK_LEN(scopes)};
-static char request; /* only its address is used */
+static char request; /* the test uses only its address */
 static const char *scheme;
 static char logged[256];
 

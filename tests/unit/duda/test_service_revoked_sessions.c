@@ -66,7 +66,7 @@ static void revoked_session_is_found_until_expiry(void **state)
     assert_true(duda_revoked_sessions_contain(table, number(1), NOW + HOUR));
     assert_false(duda_revoked_sessions_contain(table, number(1), NOW + HOUR + 60));
     assert_false(duda_revoked_sessions_contain(table, number(2), NOW));
-    add(number(3), NOW, NOW); /* has expired already */
+    add(number(3), NOW, NOW); /* this entry has already expired */
     assert_false(duda_revoked_sessions_contain(table, number(3), NOW));
 }
 
@@ -104,10 +104,10 @@ static void revoked_sessions_flooding_client_evicts_its_own(void **state)
         add_from(i, number(i), NOW + HOUR);
     for (unsigned i = 1000; i < 200000; i++)
         add_from(1000, number(i), NOW + 2 * HOUR);
-    assert_true(count_known(0, 1000) > 990); /* a client is identified by only twelve bits */
+    assert_true(count_known(0, 1000) > 990); /* only twelve bits identify a client */
 }
 
-/* A session ID is identified by 31 bits: false matches are rare. */
+/* Only 31 bits identify a session ID, so false matches are rare. */
 static void revoked_sessions_anonymous_does_not_evict_logged_in(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void revoked_sessions_logged_in_evicts_anonymous(void **state)
     assert_int_equal(count_known(200000, 201000), 1000);
 }
 
-/* Entries of others have expired: the client has the bucket for itself. */
+/* Other clients' entries have expired: the client has the bucket for itself. */
 static void revoked_sessions_expired_entries_do_not_count(void **state)
 {
     struct mk_addr peer = client(1);
@@ -148,7 +148,7 @@ static void revoked_sessions_expired_entries_do_not_count(void **state)
     assert_true(n > 36000);
 }
 
-/* Minutes have 20 bits. */
+/* The table stores minutes with 20 bits. */
 static void revoked_sessions_survive_wraparound_of_minutes(void **state)
 {
     const int64_t wrap = INT64_C(29) * (1 << 20) * 60;

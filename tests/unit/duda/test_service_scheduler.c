@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers from their start to the end of the request, on real stacks, with scheduler.c, suspend.c and
+/* Runs handlers from their start to the end of the request, on real stacks, with scheduler.c, suspend.c and
  * response.c. The test replaces the server. */
 #include "service/scheduler.h"
 
@@ -17,7 +17,7 @@ static struct duda_route routes[HANDLERS];
 static struct duda_route_entry lines[HANDLERS];
 static unsigned n_steps[HANDLERS]; /* steps taken by each handler */
 static unsigned n_over;
-static struct duda_ctx *to_wake; /* woken by the next handler that runs */
+static struct duda_ctx *to_wake; /* the next handler that runs wakes it */
 
 static void on_over(void *ctx, int result)
 {
@@ -31,7 +31,7 @@ static size_t index_of(const struct duda_ctx *d)
     return (size_t)(d - handlers);
 }
 
-/* Waits in a loop until its waits end, and wakes `to_wake` once. */
+/* Suspends itself in a loop until its waits end, and wakes `to_wake` once. */
 static int step(struct duda_ctx *d)
 {
     int e = 0;
@@ -79,7 +79,7 @@ static struct duda_ctx *make(size_t i, duda_fn *fn)
     return &handlers[i];
 }
 
-/* A tunnel handler, which waits in step(). */
+/* Starts a tunnel handler, which waits in step(). */
 static struct duda_ctx *tunnel(size_t i)
 {
     struct duda_ctx *d = make(i, step);
@@ -138,7 +138,7 @@ static void scheduler_woken_handler_runs_once_at_iteration_end(void **state)
     duda_scheduler_cancel(b);
 }
 
-/* In the same iteration, two handlers that wake each other would block the loop. */
+/* If both ran in the same iteration, two handlers that wake each other would block the loop. */
 static void scheduler_handler_woken_at_iteration_end_runs_in_next(void **state)
 {
     struct duda_ctx *a = tunnel(0), *b = tunnel(1);
@@ -164,7 +164,7 @@ static void scheduler_cancelled_handler_leaves_queue(void **state)
             duda_wake(tunnel(i));
         duda_scheduler_cancel(&handlers[gone]);
         assert_false(handlers[gone].is_queued);
-        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* another handler uses its memory now */
+        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* another handler now uses its memory */
         end_turn();
         for (size_t i = 0; i < HANDLERS; i++)
             if (i != gone) {
@@ -230,7 +230,8 @@ static void scheduler_wake_resumes_plain_request(void **state)
     duda_scheduler_cancel(d);
 }
 
-/* While the send buffer is full, the handler is not resumed, but after a timeout it must run to its end. */
+/* While the send buffer is full, the server does not resume the handler, but after a timeout it must run to
+ * its end. */
 static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
 {
     struct duda_ctx *d = make(0, step);
@@ -281,7 +282,7 @@ static int handle(struct duda_ctx *d)
 static int clean_up(struct duda_ctx *d)
 {
     leave_trail(d, 'a');
-    assert_int_equal(duda_result(d), answered); /* sees the result of the handler */
+    assert_int_equal(duda_result(d), answered); /* the later stage sees the result of the handler */
     return 0;
 }
 
@@ -327,7 +328,7 @@ static int cancel_inside(struct duda_ctx *d)
     return 0;
 }
 
-/* Loop time is measured once, however deeply handlers are nested. */
+/* The scheduler measures loop time once, however deeply handlers are nested. */
 static void scheduler_handler_continues_after_cancelling_another(void **state)
 {
     struct duda_ctx *b = tunnel(1), *a = make(0, cancel_inside);
@@ -378,7 +379,7 @@ static void scheduler_counts_5xx_as_failed(void **state)
     expect_counts(4, 2, 0);
 }
 
-/* The status does not matter, because the client has disconnected. */
+/* The status is ignored, because the client has disconnected. */
 static void scheduler_cancelled_request_is_not_a_failure(void **state)
 {
     struct duda_ctx *d = make(0, step);
@@ -389,7 +390,7 @@ static void scheduler_cancelled_request_is_not_a_failure(void **state)
     expect_counts(1, 0, 1);
     d = make(0, step);
     (void)duda_scheduler_run(d);
-    d->ended = -ETIMEDOUT; /* ended by the handler's timeout, not by the client */
+    d->ended = -ETIMEDOUT; /* the handler's timeout ends the request, not the client */
     duda_scheduler_cancel(d);
     expect_counts(2, 1, 1);
 }
@@ -398,7 +399,7 @@ static void scheduler_background_task_fails_by_its_result(void **state)
 {
     static const int results[] = {0, 1, -EIO};
     (void)state;
-    fake.status = 500; /* belongs to no response of these handlers */
+    fake.status = 500; /* a stale status that these handlers have not set */
     for (size_t i = 0; i < MK_LEN(results); i++) {
         struct duda_ctx *d = make(0, answer);
         answered = results[i];
@@ -463,7 +464,7 @@ static void scheduler_handler_that_keeps_writing_after_end_is_terminated(void **
     duda_scheduler_cancel(d);
     assert_int_equal(fake.terminated, 1);
     assert_int_equal(fake.kept, 1);
-    assert_int_equal(fake.freed, 0); /* pointers to its stack may remain */
+    assert_int_equal(fake.freed, 0); /* the stack stays, because there may be pointers to it */
     assert_int_equal(d->refused, DUDA_REFUSALS_MAX);
 }
 

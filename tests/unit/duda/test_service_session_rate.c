@@ -36,7 +36,7 @@ static void session_rate_limits_client_per_window(void **state)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(begin(1, 8, 3), i < 3);
     assert_false(begin(1, 8, 0));
-    assert_true(begin(1, 8 + 65536, 4)); /* windows wrap around, so this one equals an earlier one */
+    assert_true(begin(1, 8 + 65536, 4)); /* the window number has wrapped around to an earlier one */
 }
 
 static void session_rate_full_table_evicts_fewest(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions in shared memory: their expiry, and the state that a dying worker leaves. */
+/* Sessions in shared memory: their expiry, and the state that a dying worker leaves behind. */
 #include "service/session_shm.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 uint64_t __real_mk_hash(const struct mk_hash_key *key, mk_str s);
 uint64_t __wrap_mk_hash(const struct mk_hash_key *key, mk_str s);
 
-/* Called once, at the next clock read and at the next hash, as another process might run there. */
+/* Called once, at the next clock read and at the next hash, where another process might run. */
 static void (*at_clock_read)(void), (*at_hash)(void);
 
 static void call_once(void (**fn)(void))
@@ -90,10 +90,10 @@ static void session_shm_idle_session_expires(void **state)
 {
     (void)state;
     assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
-    assert_true(load(1, NOW + 9, 10));  /* extends its life to 19 */
-    assert_true(load(1, NOW + 18, 10)); /* to 28 */
+    assert_true(load(1, NOW + 9, 10));  /* extends the lifetime to 19 */
+    assert_true(load(1, NOW + 18, 10)); /* extends the lifetime to 28 */
     assert_false(load(1, NOW + 28, 10));
-    assert_false(load(1, NOW, 10)); /* it stays expired */
+    assert_false(load(1, NOW, 10)); /* the expired session stays expired */
 }
 
 static void session_shm_full_set_evicts_oldest(void **state)
@@ -158,7 +158,7 @@ static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
     (void)state;
     for (unsigned i = 0; i < 4; i++)
         save_of(i, 99, false, NOW + i);
-    assert_int_equal(count_alive(0, 4), 4); /* the clients return */
+    assert_int_equal(count_alive(0, 4), 4); /* the clients use their sessions again */
     for (unsigned i = 4; i < 200; i++)
         save_of(i, 99, false, NOW + 1000 + i);
     assert_int_equal(count_alive(0, 4), 4);
@@ -166,7 +166,7 @@ static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
     save_of(200, 7, false, NOW + 300); /* a session from another address gets a slot, */
     for (unsigned i = 201; i < 300; i++)
         save_of(i, 99, false, NOW + 1000 + i);
-    assert_true(load(in_set(200), NOW, 100000)); /* which returning clients do not take */
+    assert_true(load(in_set(200), NOW, 100000)); /* returning clients do not evict it */
 }
 
 static void session_shm_replace_marks_logged_in(void **state)
@@ -189,7 +189,7 @@ static void session_shm_hashes_of_clients_differ(void **state)
     assert_true(duda_session_shm_hash_client(&shm, &a) != duda_session_shm_hash_client(&shm, &b));
 }
 
-/* A torn write of a dying worker is not a session. */
+/* A dying worker may tear a write; the result is not a session. */
 static void session_shm_torn_session_is_not_found(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void session_shm_torn_session_is_not_found(void **state)
     assert_true(load(1, NOW, 10));
 }
 
-/* A request was waiting while another one deleted the session. */
+/* While the request waited, another one deleted the session. */
 static void session_shm_deleted_session_does_not_return(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void save_another(void)
     assert_true(duda_session_shm_insert(&shm, id_of(2 * N), MK_STR("the other"), &anybody, NOW, 10));
 }
 
-/* Both may have chosen the same slot. */
+/* Both inserts may have chosen the same slot. */
 static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void take_the_lock(void)
     *lock_of(id_of(1)) = LOCKED_BY_ANOTHER;
 }
 
-/* The first worker was suspended for so long that another one took over its lock. */
+/* The first worker was suspended for so long that another worker took over its lock. */
 static void session_shm_lock_is_released_only_by_its_holder(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that block the loop are detected, and the process gets its own signal action back. */
+/* The detector finds handlers that block the loop; afterwards the process gets its own signal action back. */
 #include "service/stall_detector.h"
 
 #include <poll.h>
@@ -80,7 +80,7 @@ static void stall_detector_reports_busy_handler(void **state)
         clock_gettime(CLOCK_MONOTONIC, &now);
     while (now.tv_sec < begun.tv_sec + 30 && !atomic_load(&n_described) &&
            !atomic_load(&n_described_blocked));
-    /* counted as blocked if other processes hold the CPUs */
+    /* if other processes hold the CPUs, the handler is described as blocked */
     assert_int_equal(n_described + n_described_blocked, 1);
     assert_true(duda_stall_detector_leave(h));
     duda_stall_detector_enter(h);
@@ -89,7 +89,7 @@ static void stall_detector_reports_busy_handler(void **state)
     n_described = n_described_blocked = 0;
 }
 
-/* Calls that SA_RESTART does not restart. */
+/* Makes calls that SA_RESTART does not restart. */
 static int sleep_long(void)
 {
     return nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);

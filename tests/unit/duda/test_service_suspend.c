@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits of handlers, from their start to the termination of a handler that ignores cancellation, on real
- * stacks. */
+/* Waits of handlers, on real stacks, from their start to the termination of a handler that ignores
+ * cancellation. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ void *duda_alloc(struct duda_ctx *d, size_t n)
 
 void duda_memory_run_cleanups(struct duda_ctx *d)
 {
-    assert_null(d->waits); /* cleanups run after the waits */
+    assert_null(d->waits); /* cleanups run once the waits have ended */
     n_duties++;
 }
 
@@ -178,7 +178,7 @@ static void suspend_wake_ends_only_its_wait(void **state)
 {
     (void)state;
     assert_false(start_handler(ask_once));
-    duda_wake(&d); /* for another reason */
+    duda_wake(&d); /* wakes the handler for another reason */
     assert_false(resume_handler());
     duda_wait_wake(&asked.wait);
     assert_int_equal(n_resumed, 2);
@@ -186,7 +186,7 @@ static void suspend_wake_ends_only_its_wait(void **state)
     assert_true(resume_handler());
     assert_int_equal(results[0], 0);
     assert_int_equal(results[1], 0);
-    assert_int_equal(results[2], -EINVAL); /* it would never be woken */
+    assert_int_equal(results[2], -EINVAL); /* nothing would wake this wait */
     assert_string_equal(trail, "q");
     assert_null(d.waits);
 }
@@ -221,7 +221,7 @@ static void begin_wait_after_end(void)
     ask_once();
 }
 
-/* The package ignores the failure to begin, and registers the wait anyway. */
+/* The package ignores the failure of the wait to begin, and registers it anyway. */
 static void suspend_cancelled_handler_cannot_begin_wait(void **state)
 {
     (void)state;
@@ -268,7 +268,7 @@ static void suspend_wait_can_be_woken_again(void **state)
     assert_false(start_handler(begin_three_waits));
     for (size_t i = 0; i < 2; i++) {
         duda_wait_wake(&asked.wait);
-        duda_wait_wake(&asked.wait); /* counts only once */
+        duda_wait_wake(&asked.wait); /* the second wake-up does not count */
         assert_false(resume_handler());
     }
     d.ended = -ECANCELED;
@@ -289,7 +289,7 @@ static void ignore_the_end(void)
     results[0] = duda_wait_begin(&d, &outer.wait, end_question);
     results[1] = duda_wait_begin(&d, &inner.wait, end_question);
     d.ended = -ETIMEDOUT;
-    for (;;) /* a wait of another kind */
+    for (;;) /* loops with a wait of another kind */
         results[2] = duda_suspend(&d);
 }
 
@@ -357,7 +357,7 @@ static void leave_a_wait_behind(void)
     results[0] = duda_wait_begin(&d, &q.wait, NULL);
 }
 
-/* As scheduler.c does after the handler has returned. */
+/* Runs the checks that scheduler.c runs after the handler has returned. */
 static void check_waits(void)
 {
     if (d.waits)

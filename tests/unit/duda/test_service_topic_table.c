@@ -18,7 +18,7 @@ struct subscriber {
 
 static struct subscriber hall[GUESTS], bar[GUESTS];
 
-/* No frames are created here. */
+/* This test creates no frames. */
 void mk_websocket_message_free(struct mk_websocket_message *m)
 {
     assert_null(m);
@@ -42,7 +42,7 @@ static void subscribe(struct subscriber *v, const char *room)
 static void setup(void)
 {
     rooms = duda_topic_table_new();
-    for (int i = GUESTS - 1; i >= 0; i--) { /* the last subscriber receives first */
+    for (int i = GUESTS - 1; i >= 0; i--) { /* the last subscriber receives messages first */
         subscribe(&hall[i], "hall");
         subscribe(&bar[i], "bar");
     }
@@ -65,7 +65,7 @@ static void publish(const char *room)
 static void unsubscribe(struct subscriber *v)
 {
     duda_topic_table_remove(rooms, &v->guest);
-    memset(&v->guest, 0xaa, sizeof v->guest); /* its memory is reused */
+    memset(&v->guest, 0xaa, sizeof v->guest); /* another object reuses its memory */
     v->guest.room = NULL;
 }
 
@@ -103,7 +103,7 @@ static void publish_to_bar(void)
 
 static void unsubscribe_from_hall(void)
 {
-    unsubscribe(&hall[0]); /* where the delivery to the hall currently is */
+    unsubscribe(&hall[0]); /* unsubscribes the subscriber that is receiving */
 }
 
 static void topic_table_subscriber_may_unsubscribe_during_nested_delivery(void **state)

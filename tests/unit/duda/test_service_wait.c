@@ -77,7 +77,7 @@ int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), voi
     return mk_worker_offload(NULL, work, done, ctx);
 }
 
-/* Waits that are not tested here. */
+/* Waits that this test does not cover. */
 void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
     (void)t, (void)w, (void)ms;

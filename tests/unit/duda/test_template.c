@@ -66,7 +66,7 @@ static void template_values_are_rendered(void **state)
         {"{\"a\":{\"b\":{\"c\":\"x\"}}}", "{{a.b.c}}{{a.b.d}}{{a.c}}|{{#a}}{{b.c}}{{/a}}", "x|x", NULL},
         {"{\"a\":\" x \"}", " {{a}} \n  {{{a}}}\n", "  x  \n   x \n", NULL},
         {"7", "{{.}}", "7", NULL},
-        /* The inner `a` is found first, so the outer one, which has a `b`, is not used. */
+        /* The lookup finds the inner `a` first, and so does not use the outer one, which has a `b`. */
         {"{\"a\":{\"b\":1},\"s\":{\"a\":{}}}", "{{#s}}({{a.b}}){{/s}}", "()", NULL},
     };
     run(cases, MK_LEN(cases));

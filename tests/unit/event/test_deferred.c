@@ -11,7 +11,7 @@ static unsigned n_ends, n_tasks, again;
 static void on_end(void *ctx)
 {
     assert_ptr_equal(ctx, &n_ends);
-    assert_int_equal(n_tasks, n_ends + 1); /* what was deferred in this iteration has run */
+    assert_int_equal(n_tasks, n_ends + 1); /* all tasks deferred in this iteration have run */
     n_ends++;
     if (again > 0) {
         again--;
@@ -119,7 +119,7 @@ static void deferred_last_task_runs_in_the_same_iteration(void **state)
     assert_int_equal(n_tasks, 7);
     n_tasks = 0;
     mk_loop_defer_last(&loop, &last);
-    assert_int_equal(mk_loop_run_once(&loop, -1), 0); /* does not wait */
+    assert_int_equal(mk_loop_run_once(&loop, -1), 0); /* returns without waiting */
     assert_int_equal(n_tasks, 7);
     mk_deferred_free(end);
 }

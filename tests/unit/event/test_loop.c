@@ -129,7 +129,7 @@ static void loop_descriptor_cannot_be_added_twice(void **state)
 struct test_task {
     struct mk_loop_task task;
     char name;
-    unsigned again; /* how often it defers itself again */
+    unsigned again; /* number of times that it defers itself again */
     struct mk_loop_task *defers;
 };
 
@@ -227,7 +227,7 @@ static void loop_sleeps_until_the_next_timer(void **state)
     assert_true(loop.now_ms >= before + 49);
 }
 
-/* Regardless of how late the clock is. */
+/* The timer wakes the loop once, however late the clock is. */
 static void loop_timer_wakes_the_loop_once(void **state)
 {
     (void)state;
@@ -245,7 +245,7 @@ static void loop_iteration_waits_at_most_its_limit(void **state)
     (void)state;
     struct mk_timer timer;
     mk_timer_init(&timer, on_due);
-    uint64_t before = mk_clock_us(); /* the other clock is coarse */
+    uint64_t before = mk_clock_us(); /* the loop's own clock is coarse */
     run_once(20);
     assert_in_range(mk_clock_us() - before, 19000, LONG_MS * 500);
     mk_loop_set_timer(&loop, &timer, LONG_MS);
@@ -303,7 +303,7 @@ static void loop_wakeup_without_callback_is_consumed(void **state)
     run_once(LONG_MS);
     uint64_t before = mk_clock_us();
     run_once(20);
-    assert_true(mk_clock_us() - before >= 19000); /* the wakeup is consumed */
+    assert_true(mk_clock_us() - before >= 19000); /* the first wakeup has been consumed */
 }
 
 /* ---- Running ---- */
@@ -370,7 +370,7 @@ static void loop_pulse_counts_work_outside_iterations(void **state)
     loop.pulse = &pulse;
     mk_loop_heartbeat(&loop, true);
     assert_int_equal(pulse, 1);
-    mk_loop_heartbeat(&loop, true); /* other work */
+    mk_loop_heartbeat(&loop, true); /* starts other work */
     assert_int_equal(pulse, 3);
     assert_int_equal(mk_loop_run_once(&loop, 0), 0);
     assert_int_equal(pulse, 5);
@@ -391,7 +391,7 @@ static void loop_pulse_tells_if_it_works(void **state)
         mk_loop_defer(&loop, &task);
         assert_int_equal(mk_loop_run_once(&loop, 0), 0);
         assert_int_equal(pulse_at_work % 2, 1);
-        assert_true(pulse_at_work > before); /* another value for each iteration */
+        assert_true(pulse_at_work > before); /* each iteration has a new value */
         before = pulse_at_work;
     }
 }

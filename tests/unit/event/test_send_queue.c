@@ -84,7 +84,7 @@ static void send_queue_keeps_unwritten_data(void **state)
     assert_int_equal(flush("hello world", false), -EAGAIN);
     check("hell");
     assert_false(mk_send_queue_is_empty(&q));
-    memset(room, '?', sizeof room); /* the scratch buffer is reused by others */
+    memset(room, '?', sizeof room); /* others reuse the scratch buffer */
     stream.plan = again;
     assert_int_equal(push(), -EAGAIN);
     check("hell");
@@ -122,7 +122,8 @@ static void send_queue_pending_data_is_sent_first_without_more_flag(void **state
     assert_int_equal(flush("one", true), -EAGAIN);
     assert_int_equal(flush("", true), 0);
     check("one");
-    assert_false(stream.more); /* otherwise the kernel would hold it back for data that never comes */
+    /* otherwise the kernel would hold the data back for more data that never comes */
+    assert_false(stream.more);
 }
 
 static void send_queue_error_is_final(void **state)

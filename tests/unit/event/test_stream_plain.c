@@ -111,10 +111,10 @@ static void stream_plain_send_file_starts_at_the_offset(void **state)
     check_peer("3456");
     assert_int_equal(s.ops->send_file(&s, file, 0, 2), 2);
     check_peer("01");
-    assert_int_equal(s.ops->send_file(&s, file, 8, 100), 2); /* the file ends earlier */
+    assert_int_equal(s.ops->send_file(&s, file, 8, 100), 2); /* the file is shorter than requested */
     check_peer("89");
     assert_int_equal(s.ops->send_file(&s, file, 10, 100), 0);
-    assert_int_equal(lseek(file, 0, SEEK_CUR), 0); /* the file offset is shared */
+    assert_int_equal(lseek(file, 0, SEEK_CUR), 0); /* the shared file offset has not moved */
     close(file);
     assert_int_equal(s.ops->send_file(&s, file, 0, 2), -EBADF);
     folder_fini(&f);

@@ -47,7 +47,7 @@ static void thread_pool_runs_one_job_per_thread(void **state)
     for (int i = 0; i < N + 2; i++)
         assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), 0);
     for (int i = 0; i < N; i++)
-        sem_wait(&begun); /* all have started, although none has ended */
+        sem_wait(&begun); /* all jobs have started, although none has ended */
     assert_int_equal(sem_trywait(&begun), -1);
     assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), -EAGAIN); /* two jobs wait */
     sem_post(&go);
@@ -56,7 +56,7 @@ static void thread_pool_runs_one_job_per_thread(void **state)
     assert_int_equal(mk_thread_pool_submit(t, work, done, &n_done), 0);
     for (int i = 0; i < N + 2; i++)
         sem_post(&go);
-    mk_thread_pool_free(t); /* waits for the jobs */
+    mk_thread_pool_free(t); /* waits until the jobs have ended */
     assert_int_equal(n_done, N + 3);
 }
 

@@ -9,7 +9,7 @@ enum { FIRED_MAX = 64 };
 
 static const uint64_t starts[] = {0, 31, 1000000, UINT32_MAX - 700, UINT32_MAX, ((uint64_t)7 << 32) - 1};
 
-/* A timer that records when it fired, and may stop or set another one then. */
+/* A timer that records when it fired, and may then stop or set another one. */
 struct test_timer {
     struct mk_timer timer;
     char name;
@@ -71,7 +71,7 @@ static void run_at(uint64_t time)
     mk_timer_wheel_turn(&wheel, now);
 }
 
-/* Sleeps like a loop, as long as the wheel says, at most `steps` times. Returns false if there was nothing
+/* Sleeps as a loop does, as long as the wheel says, at most `steps` times. Returns false if there was nothing
  * to wait for. */
 static bool sleep_until(const struct test_timer *b, unsigned steps)
 {
@@ -141,7 +141,7 @@ static void timer_wheel_wait_ends_at_the_first_timer(void **state)
     }
 }
 
-/* A timer set after the wheel slept for a long time, as it does while there are no timers. */
+/* Sets a timer after the wheel has slept for a long time, as it does without timers. */
 static void timer_wheel_works_after_a_long_sleep(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void timer_wheel_works_after_a_long_sleep(void **state)
             now += sleeps[j];
             uint64_t due = now + 1000;
             set(&b, 1000);
-            run_at(now); /* an event set the timer, and the iteration ends */
+            run_at(now); /* an event has set the timer, and the iteration ends */
             assert_int_equal(b.n_fired, 0);
             assert_true(sleep_until(&b, 10));
             assert_in_range(b.fired_ms, due, due + MK_TIMER_TICK_MS);
@@ -203,7 +203,7 @@ enum { CROWD = 3 * MK_TIMER_WHEEL_AT_ONCE };
 
 static struct mk_timer crowd[CROWD];
 
-/* All are due at the same time. */
+/* Sets many timers that are due at the same time. */
 static void crowd_due_in(uint32_t ms)
 {
     n_silent = 0;
@@ -223,8 +223,10 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
         set(&b, 1000);
         run_at(now + 200);
         assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
-        assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0); /* the loop does not sleep */
-        run_at(now);                                           /* even if its clock does not advance */
+        /* timers are due, so the loop does not sleep */
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0);
+        /* they fire even if the clock does not advance */
+        run_at(now);
         assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
         run_at(now + 1);
         assert_int_equal(n_silent, CROWD);
@@ -233,7 +235,7 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
     }
 }
 
-/* Overdue timers stay on the wheel like any others. */
+/* Overdue timers stay on the wheel, like any others. */
 static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
 {
     (void)state;
@@ -257,7 +259,7 @@ static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
     assert_string_equal(fired, "ap");
 }
 
-/* Active connections postpone their timers: moving these does not count towards the limit. */
+/* Active connections postpone their timers: moving these does not count toward the limit. */
 static void timer_wheel_postponed_timers_do_not_count_towards_the_limit(void **state)
 {
     (void)state;
@@ -384,7 +386,7 @@ static void timer_callback_can_set_itself(void **state)
         begin_at(starts[i]);
         set(&a, 100);
         a.sets = &a.timer;
-        a.after_ms = 0; /* in the next iteration, not endlessly in this one */
+        a.after_ms = 0; /* the timer fires in the next iteration, not again in this one */
         run_at(now + 200);
         assert_string_equal(fired, "a");
         run_at(now + MK_TIMER_TICK_MS);
@@ -405,13 +407,13 @@ static void timer_callback_can_set_others(void **state)
     begin_at(0);
     set(&a, 100);
     set(&b, 100);
-    a.sets = &b.timer; /* due in this iteration, and postponed */
+    a.sets = &b.timer; /* b is due in this iteration, but a postpones it */
     a.after_ms = 1000;
     run_at(200);
     assert_string_equal(fired, "a");
     run_at(1200 + MK_TIMER_TICK_MS);
     assert_string_equal(fired, "ab");
-    a.sets = &c.timer; /* not set so far */
+    a.sets = &c.timer; /* c has not been set so far */
     mk_timer_init(&c.timer, on_due);
     a.after_ms = 50;
     set(&a, 10);
@@ -421,7 +423,7 @@ static void timer_callback_can_set_others(void **state)
     assert_string_equal(fired, "abac");
 }
 
-/* A model of the wheel: a list of times. */
+/* Models the wheel as a list of times. */
 enum { BELLS = 40, STEPS = 20000 };
 
 struct model {

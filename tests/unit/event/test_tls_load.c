@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-/* There is no module next to this program; one may be installed. */
+/* No module is next to this program, but one may be installed. */
 static void tls_load_returns_the_module_or_a_reason(void **state)
 {
     (void)state;

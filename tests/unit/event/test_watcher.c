@@ -50,13 +50,13 @@ static void watcher_reports_wanted_events(void **state)
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     run_once();
-    assert_int_equal(n_calls, 0); /* writability was not requested */
+    assert_int_equal(n_calls, 0); /* the watcher did not request writability */
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
     run_once();
     assert_int_equal(n_calls, 1);
     assert_int_equal(last, MK_READABLE);
     run_once();
-    assert_int_equal(n_calls, 1); /* edge-triggered: reported once, although unread */
+    assert_int_equal(n_calls, 1); /* edge-triggered: an event is reported once, although the data is unread */
     assert_int_equal(send(theirs[0], "b", 1, 0), 1);
     run_once();
     assert_int_equal(n_calls, 2);
@@ -80,7 +80,7 @@ static void watcher_reports_end_of_input(void **state)
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     shutdown(theirs[0], SHUT_WR);
     run_once();
-    assert_int_equal(last, MK_READABLE | MK_ENDED); /* we can still write */
+    assert_int_equal(last, MK_READABLE | MK_ENDED); /* the peer has closed, but we can still write */
     mk_watcher_free(w);
 }
 
@@ -128,14 +128,14 @@ static void watcher_events_can_change(void **state)
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
     assert_int_equal(mk_watcher_change(w, 0), 0);
     run_once();
-    assert_int_equal(n_calls, 1); /* no events are requested */
+    assert_int_equal(n_calls, 1); /* the watcher requests no events */
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
     run_once();
-    assert_int_equal(n_calls, 2); /* the data that arrived while no events were requested */
+    assert_int_equal(n_calls, 2); /* reports the data that arrived while no events were requested */
     assert_int_equal(last, MK_READABLE);
     assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
     run_once();
-    assert_int_equal(n_calls, 3); /* again, as it is unread */
+    assert_int_equal(n_calls, 3); /* reported again, because it is unread */
     mk_watcher_free(w);
 }
 
@@ -149,7 +149,7 @@ static void watcher_rejects_invalid_descriptors(void **state)
     assert_null(mk_watcher_new_on(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
     run_once();
-    w = watch(ours[0], MK_READABLE); /* again, after the free */
+    w = watch(ours[0], MK_READABLE); /* a new watcher after the free */
     mk_watcher_free(w);
     mk_watcher_free(NULL);
     mk_fd_close(&file);
