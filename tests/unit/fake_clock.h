@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fakes the clock, the timers and the end of the loop iteration of a worker, for code that uses only the
- * public interface: time passes only when the test advances it. Included once. */
+ * public interface: time passes only when the test advances it. Include it once. */
 #ifndef MK_UNIT_FAKE_CLOCK_H
 #define MK_UNIT_FAKE_CLOCK_H
 
@@ -62,7 +62,7 @@ void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
     t->due_ms = (uint32_t)(fake_clock.now_ms + ms);
 }
 
-/* Fires the timers that are due. Returns true if any fired: they may have armed others. */
+/* Fires the due timers. Returns true if any fired: they may have armed others. */
 static inline bool fake_clock_fire(void)
 {
     bool has_any = false;
@@ -77,7 +77,7 @@ static inline bool fake_clock_fire(void)
     return has_any;
 }
 
-/* Ends the loop iteration. Returns true if a callback was registered for it. */
+/* Ends the loop iteration. Returns true if a callback was registered for its end. */
 static inline bool fake_clock_end_turn(void)
 {
     bool is_set = fake_clock.end.is_set;

@@ -14,12 +14,12 @@ enum { FAKE_STREAM_ROOM = 1 << 22 };
 
 struct fake_stream {
     struct mk_stream stream;
-    mk_str in;           /* input still unread */
+    mk_str in;           /* unread input */
     size_t read_max;     /* limit of a single read */
     bool in_ends;        /* EOF after `in`; otherwise -EAGAIN */
     struct mk_buf out;   /* output so far */
-    const ssize_t *plan; /* result of each write: byte limit or error; 0 ends the list */
-    ssize_t otherwise;   /* result of writes after the end of the plan */
+    const ssize_t *plan; /* results of the writes: byte limit or error; 0 ends the list */
+    ssize_t otherwise;   /* result of the writes after the end of the plan */
     unsigned n_writes;   /* writes attempted */
     bool more;           /* flag of the last write */
     bool shut, closed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fixtures that most layers share: an arena, heap memory, descriptors, a listener, and an event loop without a thread, whose iterations
- * the test runs. */
+/* Fixtures that most layers share: an arena, heap memory, descriptors, a listener, and an event loop without
+ * a thread, whose iterations the test runs. */
 #ifndef MK_UNIT_FIXTURES_H
 #define MK_UNIT_FIXTURES_H
 
@@ -57,7 +57,7 @@ static inline void listener_setup(int *fd, struct mk_sockaddr *address)
     MK_ASSERT(mk_sockaddr_getsockname(*fd, address) == 0);
 }
 
-/* Allocates zeroed memory, a separate heap block: memory checkers see its bounds. */
+/* Allocates zeroed memory as a separate heap block, so that memory checkers see its bounds. */
 static inline void *heap_setup(size_t size)
 {
     void *p = calloc(1, size);

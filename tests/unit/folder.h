@@ -19,7 +19,7 @@
 
 struct folder {
     char path[64];
-    int fd; /* from mk_file_open_root() */
+    int fd; /* result of mk_file_open_root() */
 };
 
 static inline void folder_init(struct folder *f)
@@ -50,7 +50,7 @@ static inline void folder_add_folder(const struct folder *f, const char *name)
     MK_ASSERT(mkdirat(f->fd, name, 0755) == 0 || errno == EEXIST);
 }
 
-/* Creates a file with this content and replaces an existing file; its parent folders must exist. */
+/* Creates a file with this content, or replaces an existing file; its parent folders must exist. */
 static inline void folder_add(const struct folder *f, const char *name, mk_str text)
 {
     unlinkat(f->fd, name, 0);

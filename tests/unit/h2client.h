@@ -21,14 +21,14 @@ struct h2_stream {
     uint32_t id;
     bool is_head;    /* the request was HEAD */
     unsigned told;   /* interim responses received */
-    unsigned status; /* of the final response; 0: not received yet */
+    unsigned status; /* status of the final response; 0: not received yet */
     bool ended, reset;
-    bool left; /* we have reset the stream and ignore later frames */
-    bool said; /* we have sent END_STREAM */
+    bool left; /* the client has reset the stream and ignores later frames */
+    bool said; /* the client has sent END_STREAM */
     enum mk_h2_error error;
     uint64_t length; /* Content-Length; UINT64_MAX: none */
     int64_t window;  /* receive window: bytes that the server may send */
-    int64_t upload;  /* send window: bytes that we may send */
+    int64_t upload;  /* send window: bytes that the client may send */
     bool has_trailers;
     struct mk_buf fields; /* "name: value\n" */
     struct mk_buf content;
@@ -39,7 +39,7 @@ struct h2_heard {
     uint32_t length, stream;
 };
 
-/* Sent SETTINGS that take effect when the server acknowledges them. */
+/* SETTINGS that the client has sent, and that take effect when the server acknowledges them. */
 struct h2_pending {
     int64_t by;
     unsigned n_streams;
@@ -50,7 +50,7 @@ struct h2_client {
     struct h2_stream at[H2_STREAMS];
     unsigned n;
     int64_t window, upload, initial, initial_upload;
-    uint32_t highest; /* highest stream ID that we opened */
+    uint32_t highest; /* highest stream ID that the client has opened */
     struct h2_pending pending[H2_PENDING];
     unsigned n_pending;
     struct h2_heard log[H2_LOG];
@@ -63,9 +63,9 @@ struct h2_client {
     unsigned n_settings, n_pongs, n_pings, n_goaways;
     char ping[8]; /* payload of the last PING */
     uint32_t streams_max, last_stream;
-    enum mk_h2_error error; /* from the last GOAWAY */
+    enum mk_h2_error error; /* error of the last GOAWAY */
     const char *why;        /* first protocol violation received; NULL: none */
-    uint32_t where;         /* the stream of the violation */
+    uint32_t where;         /* stream of the violation */
 };
 
 static inline void h2_init(struct h2_client *c)

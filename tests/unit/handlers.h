@@ -17,7 +17,7 @@
 #include "event/offload.h"
 #include "web/route.h"
 
-/* Data of every route made here. `slow` needs a loop and `thread` needs a thread pool. */
+/* The data of all routes. `slow` needs a loop and `thread` needs a thread pool. */
 struct handlers {
     struct mk_loop *loop;
     struct mk_offload *helper;
@@ -87,7 +87,7 @@ static inline enum mk_verdict handlers_sink(struct mk_request *request, struct m
     return handlers_say(response, mk_buf_str(&text));
 }
 
-/* sip: reads n bytes, or slightly more, and leaves the rest unread. */
+/* sip: reads n bytes, or slightly more, and leaves the other bytes unread. */
 static inline enum mk_verdict handlers_sip(struct mk_request *request, struct mk_response *response,
                                            void *data)
 {
@@ -146,7 +146,7 @@ struct handlers_source {
     uint64_t fails_at; /* UINT64_MAX: never */
 };
 
-/* The byte of a source at this offset. */
+/* Returns the byte of a source at this offset. */
 static inline char handlers_byte(uint64_t at)
 {
     return (char)('a' + at % 23);
@@ -256,7 +256,7 @@ static inline enum mk_verdict handlers_never(struct mk_request *request, struct 
 struct handlers_slow {
     struct mk_timer timer;
     struct mk_loop *loop;
-    struct handlers_source source; /* used by drip; the other handlers use only its request */
+    struct handlers_source source; /* used by drip; the other handlers use only the request in it */
     uint32_t ms;
     bool rung;
 };
@@ -439,7 +439,7 @@ static inline ssize_t handlers_pull_speech(void *ctx, char *room, size_t cap)
     return t->left ? handlers_pull_tunnel(ctx, room, cap) : 0;
 }
 
-static unsigned handlers_hear_calls[2]; /* calls without and with input */
+static unsigned handlers_hear_calls[2]; /* number of calls without and with input */
 
 static inline bool handlers_hear(void *ctx, bool has_input)
 {
@@ -531,8 +531,8 @@ struct handlers_routes {
     char patterns[HANDLERS][HANDLERS_PATTERN];
 };
 
-/* Builds routes "/echo", "/sink" and so on, followed by a catch-all route to `rest` (NULL: none). Returns
- * the number of routes. */
+/* Builds routes "/echo", "/sink" and so on, followed by a catch-all route to `rest` (NULL: none). Returns the
+ * number of routes. */
 static inline size_t handlers_route(struct handlers_routes *r, struct handlers *h,
                                     const struct mk_handler *rest)
 {

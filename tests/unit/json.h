@@ -112,7 +112,7 @@ static inline bool json_value(mk_str *s, int depth)
     return json_take(s, "true") || json_take(s, "false") || json_take(s, "null") || json_number(s);
 }
 
-/* Whether the text is a single object without whitespace around or inside it. */
+/* Returns whether the text is a single object without whitespace around or inside it. */
 static inline bool json_is_object(mk_str s)
 {
     return s.len && s.p[0] == '{' && json_value(&s, 0) && s.len == 0;

@@ -128,8 +128,8 @@ static inline void oom_at_next_allocation(void)
 }
 
 /* Calls `body` with the first allocation failing, then the second, and so on until it needs fewer; each time
- * both with a single failure and with all later allocations failing. body() returns whether all of its calls
- * succeeded, which must be so exactly if no allocation failed. It must free what it allocated. */
+ * with a single failure and with all later allocations failing. body() must free what it allocated, and
+ * returns whether all of its calls succeeded, which must be so exactly if no allocation failed. */
 static inline void oom_at_each_allocation(bool (*body)(void))
 {
     for (int and_after = 0; and_after < 2; and_after++) {

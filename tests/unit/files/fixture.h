@@ -54,7 +54,7 @@ static inline struct mk_open_file *take(const char *path)
     return f;
 }
 
-/* Acquires and releases the cached file; the pointer is for comparison only. */
+/* Acquires and releases the cached file; only compare the pointer with others. */
 static inline const struct mk_open_file *look(const char *path)
 {
     struct mk_open_file *f = take(path);
@@ -85,7 +85,7 @@ static inline bool is_in(struct mk_list *list, const char *path)
     return false;
 }
 
-/* Whether the file is still cached. Does not touch the LRU order. */
+/* Returns whether the file is still cached, without changing the LRU order. */
 static inline bool is_listed(const char *path)
 {
     return is_in(&cache.rich, path) || is_in(&cache.lean, path);

@@ -109,7 +109,7 @@ static void check_seen(const char *what)
         folder_set_time(&folder, "large", 1234567890);
     else if (strcmp(what, "inode") == 0)
         folder_add(&folder, "large", MK_STR("0123456789012345678901234567890123456789"));
-    else /* only chmod was called: the change time differs */
+    else /* chmod changes only the change time */
         assert_int_equal(chmod(room, 0600), 0);
     now += RECHECK_MS;
     struct mk_open_file *after = take("large");
@@ -122,7 +122,7 @@ static void check_seen(const char *what)
 static void file_cache_recheck_detects_every_change(void **state)
 {
     (void)state;
-    usleep(20000); /* the file system clock is coarse */
+    usleep(20000); /* the clock of the file system is coarse */
     check_seen("size");
     check_seen("time");
     check_seen("inode");
@@ -144,7 +144,7 @@ static void file_cache_recheck_needs_no_descriptor(void **state)
         }
     int after = dup(0);
     close(after);
-    assert_int_equal(after, before + 1); /* the large file is open */
+    assert_int_equal(after, before + 1); /* the descriptor of the large file is open */
 }
 
 static void file_cache_recheck_drops_a_deleted_file(void **state)
@@ -156,7 +156,7 @@ static void file_cache_recheck_drops_a_deleted_file(void **state)
     assert_int_equal(take_error("large"), -ENOENT);
     assert_int_equal(cache.n, 0);
     char room[64];
-    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* users of the entry can still read it */
+    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* a user of the entry can still read it */
     mk_open_file_release(f);
 }
 
@@ -308,7 +308,7 @@ static void file_cache_file_above_the_memory_limit_is_open(void **state)
     assert_null(f->content.p);
     assert_true(f->fd >= 0);
     assert_int_equal(cache.memory, 10);
-    assert_true(is_listed("small")); /* the cache evicted nothing for "sixteen" */
+    assert_true(is_listed("small")); /* "sixteen" evicted nothing from the cache */
 }
 
 static void file_cache_cyclic_use_beyond_capacity_does_not_thrash(void **state)
@@ -321,7 +321,7 @@ static void file_cache_cyclic_use_beyond_capacity_does_not_thrash(void **state)
     for (unsigned round = 0; round < 5; round++)
         found += found_of(60);
     assert_int_equal(cache.n, 20);
-    assert_true(found >= 5 * 10); /* of at most 5 * 20; 0 with strict LRU eviction */
+    assert_true(found >= 5 * 10); /* strict LRU eviction would find none of 5 * 20 */
 }
 
 static void file_cache_new_file_is_soon_cached(void **state)
@@ -504,7 +504,7 @@ static void file_cache_finds_many_files(void **state)
             folder_add(&folder, name, mk_str_from_c(name));
         struct mk_open_file *f = take(name);
         assert_str(f->content, name);
-        assert_int_equal(f->refs, 2); /* the cache holds the second reference */
+        assert_int_equal(f->refs, 2); /* the cache holds the other reference */
         mk_open_file_release(f);
     }
     assert_int_equal(cache.n, MANY);

@@ -29,7 +29,7 @@ static void file_cache_attachment_is_freed_with_its_file(void **state)
 
 static struct mk_open_file_attachment notes[8];
 
-/* Adds an attachment if there is memory for it; returns whether it did. */
+/* Adds an attachment if there is memory for it. Returns whether there was. */
 static bool add_note(struct mk_open_file *f, size_t i, size_t size)
 {
     if (!mk_file_cache_may_attach(f, size, now))
@@ -83,7 +83,7 @@ static void file_cache_attachment_takes_memory_of_unused_entries(void **state)
     mk_open_file_release(large);
     now++;
     struct mk_open_file *file = take("dir/file");
-    assert_false(add_note(file, 1, 50)); /* large was used just now */
+    assert_false(add_note(file, 1, 50)); /* the large file was used just now */
     now += RECHECK_MS;
     mk_open_file_release(file);
     file = take("dir/file");

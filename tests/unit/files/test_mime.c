@@ -30,7 +30,7 @@ static void mime_common_files_have_their_type(void **state)
     expect("x.woff2", "font/woff2");
     expect("x.PNG", "image/png");
     expect("x.JpG", "image/jpeg");
-    expect("x.3g2", "video/3gpp2"); /* the first entry */
+    expect("x.3g2", "video/3gpp2"); /* the first entry of the table */
     expect(".html", "text/html");
     expect("x.tar.gz", "application/gzip");
 }
@@ -71,7 +71,7 @@ static void mime_configured_type_overrides_the_builtin(void **state)
     (void)state;
     char extension[] = "HTML", type[] = "x/own";
     assert_true(mk_mime_add(&mime, mk_str_from_c(extension), mk_str_from_c(type)));
-    memset(extension, '?', sizeof extension - 1); /* the extension is copied, the type is not */
+    memset(extension, '?', sizeof extension - 1); /* the table copies the extension, but not the type */
     expect("a.html", "x/own");
     expect("a.HtMl", "x/own");
     expect("a.htm", "text/html");

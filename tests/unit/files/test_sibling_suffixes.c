@@ -25,7 +25,7 @@ static void setup(void)
     root = (struct mk_root){.fd = folder.fd, .path = folder.path};
     assert_int_equal(mk_file_cache_init(&cache, &limits), 0);
     now_ms = 5000;
-    now = time(NULL) + 3600; /* an hour after the last change here */
+    now = time(NULL) + 3600; /* the folder last changed an hour ago */
 }
 
 static void teardown(void)
@@ -115,7 +115,7 @@ static void siblings_result_expires(void **state)
     assert_int_equal(mk_file_cache_acquire(&cache, &root, MK_STR("in"), now_ms, &f), 0);
     folder_add(&folder, "in/page.gz", MK_STR(""));
     now_ms += 60 * 1000;
-    f->checked_ms = now_ms; /* as if it were unchanged */
+    f->checked_ms = now_ms; /* as if a check had found the folder unchanged */
     assert_int_equal(beside("in/page"), GZ);
     mk_open_file_release(f);
 }
@@ -140,7 +140,7 @@ static void siblings_suffix_case_is_ignored(void **state)
     assert_int_equal(beside("in/page"), GZ);
 }
 
-/* The names belong to another folder than the cached one. */
+/* The cached names belong to another folder. */
 static void siblings_replaced_folder_is_not_read(void **state)
 {
     (void)state;

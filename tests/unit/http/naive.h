@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A router that tries all routes, as simple as possible, to compare the real one with. It supports routes
+/* A router that tries all routes, as simple as possible, as reference for the real router. It supports routes
  * with at most one method, and no escapes. */
 #ifndef MK_UNIT_HTTP_NAIVE_H
 #define MK_UNIT_HTTP_NAIVE_H
@@ -8,7 +8,7 @@
 #include <regex.h>
 #include <stdlib.h>
 
-/* From the most to the least specific type; literal segments come before them. */
+/* The types of parameters from the most to the least specific; literal segments precede them. */
 static const struct {
     const char *written, *expression;
 } naive_types[] = {
@@ -48,7 +48,7 @@ static inline bool naive_is(size_t type, mk_str s)
     return regexec(&naive_regexes[type], room, 0, NULL, 0) == 0;
 }
 
-/* 0: literal; then by type; the last: the rest of the path. */
+/* Returns 0 for a literal segment, then the index of the type; the last rank is the rest of the path. */
 static inline size_t naive_rank(mk_str segment)
 {
     if (segment.len == 0 || (segment.p[0] != ':' && segment.p[0] != '*'))
@@ -77,7 +77,7 @@ static inline bool naive_matches(mk_str pattern, mk_str path)
     return !pattern.p && !path.p;
 }
 
-/* Whether `a` is more specific than `b`, if both match. */
+/* Returns whether `a` is more specific than `b`, if both match. */
 static inline bool naive_is_better(mk_str a, mk_str b)
 {
     while (a.p && b.p) {
@@ -88,7 +88,7 @@ static inline bool naive_is_better(mk_str a, mk_str b)
     return false;
 }
 
-/* How well the methods of a route match: 3 exactly, 2 HEAD by GET, 1 any, 0 not at all. */
+/* Returns how well the methods of a route match: 3 exactly, 2 HEAD by GET, 1 any, 0 not at all. */
 static inline int naive_suits(mk_str methods, mk_str method)
 {
     if (methods.len == 0)

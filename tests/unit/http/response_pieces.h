@@ -18,7 +18,7 @@ struct outcome {
     char body[BODY_MAX];
 };
 
-/* Parser options of the following tests. */
+/* The parser options of the following tests. */
 static struct mk_response_parser_options request;
 
 static inline void add_text(struct outcome *o, mk_str text)
@@ -93,7 +93,7 @@ static inline struct outcome read_all(const char *text, bool closes)
         struct outcome o = read_in_pieces(whole, size, closes);
         assert_int_equal(o.step, all.step);
         if (o.step == MK_RESPONSE_PARSER_ERROR)
-            continue; /* in pieces, the parser may fail earlier, for another reason */
+            continue; /* reading in pieces, the parser may fail earlier, for another reason */
         assert_int_equal(o.status, all.status);
         assert_int_equal(o.len, all.len);
         assert_memory_equal(o.body, all.body, all.len);

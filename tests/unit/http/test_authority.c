@@ -101,7 +101,7 @@ static void authority_rejects_nul(void **state)
     assert_int_equal(mk_authority_parse(MK_STR_NULL, &host, &port), 400);
 }
 
-/* Cached results must not affect later calls, whatever the order. */
+/* Cached results must not affect later calls, whatever their order. */
 static void authority_result_is_independent_of_earlier_calls(void **state)
 {
     (void)state;

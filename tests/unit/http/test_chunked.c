@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The syntax is tested by tests/wire/chunked.txt; these tests cover the interface of the decoder. */
+/* tests/wire/chunked.txt tests the syntax; these tests cover the interface of the decoder. */
 #include "http/chunked.h"
 
 #include "base/buf.h"
@@ -58,8 +58,7 @@ static void chunked_error_is_permanent(void **state)
     assert_int_equal(mk_chunked_decode(&c, &in, &data), -400);
 }
 
-/* Regardless of how the trailer section is split, its pieces add up to the whole, without the final empty
- * line. */
+/* However the trailer section is split, its pieces add up to the whole, without the final empty line. */
 static void chunked_trailers_point_into_input(void **state)
 {
     (void)state;

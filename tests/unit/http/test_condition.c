@@ -142,7 +142,8 @@ static void condition_if_range_needs_strong_match(void **state)
     assert_false(holds("If-Range: \"x\"", &weak, NOW));
     assert_false(holds("If-Range: \"x\", \"y\"", &ours, NOW));
     assert_false(holds("If-Range: *", &ours, NOW));
-    assert_false(holds("If-Range: " AT, &ours, NOW)); /* there is an entity tag, which the client must use */
+    /* the client must use the entity tag, because there is one */
+    assert_false(holds("If-Range: " AT, &ours, NOW));
     assert_false(holds("If-Range: " AFTER, &ours, NOW));
     assert_false(holds("If-Range: " BEFORE, &ours, NOW));
     assert_false(holds("If-Range: x", &ours, NOW));

@@ -33,7 +33,7 @@ static void date_year_is_clamped_to_four_digits(void **state)
     check_write(INT64_MIN, "Sat, 01 Jan 0000 00:00:00 GMT");
 }
 
-/* Agrees with the C library over several centuries, and every date can be parsed again. */
+/* Compares with the C library over several centuries, and parses every date again. */
 static void date_agrees_with_libc(void **state)
 {
     (void)state;

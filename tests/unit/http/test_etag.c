@@ -30,7 +30,7 @@ static void etag_syntax_is_validated(void **state)
             fail_msg("%s", bad[i]);
 }
 
-/* The table in RFC 9110, section 8.8.3.2. */
+/* The table of RFC 9110, section 8.8.3.2. */
 static void etag_strong_and_weak_comparison(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every response is parsed at once, split in two at every offset, and byte by byte: the result must be the
+/* Parses every response at once, split in two at every offset, and byte by byte: the result must be the
  * same. */
 #include "http/fcgi.h"
 
@@ -29,7 +29,7 @@ static void note(struct outcome *o, enum mk_fcgi_event step, mk_str data)
     }
 }
 
-/* Returns half of each output piece to the parser once, and receives it again. */
+/* Gives half of each output piece back to the parser once, which must return it again. */
 static void take(struct mk_fcgi *f, struct outcome *o, mk_str in)
 {
     bool gave_back = false;

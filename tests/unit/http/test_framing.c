@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The many rejections are tested by tests/wire/framing.txt; these tests cover what those files cannot show.
- */
+/* tests/wire/framing.txt tests the many rejections; these tests cover what a wire test cannot show. */
 #include "http/framing.h"
 
 #include "http/authority.h"

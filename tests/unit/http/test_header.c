@@ -105,7 +105,7 @@ static void header_known_name_is_found_in_any_case(void **state)
     }
 }
 
-/* A name that differs in one bit is another name, except for the case bit. */
+/* A name with one changed bit is another name, unless that is the case bit. */
 static void header_similar_name_is_unknown(void **state)
 {
     (void)state;

@@ -143,12 +143,12 @@ static void negotiate_media_type_parameters(void **state)
     assert_int_equal(type_q("text/html;level=\"1\"", "text/html;level=1"), 1000);
     assert_int_equal(type_q("text/html;a=1;b=2;q=0.3, text/html;a=1", "text/html;b=2;a=1"), 300);
     assert_int_equal(type_q("text/html;a=1;b=2", "text/html;a=1"), 0);
-    /* after q it is not a media type parameter */
+    /* parameters after q are not media type parameters */
     assert_int_equal(type_q("text/html;q=0.4;level=1", "text/html"), 400);
     assert_int_equal(type_q("text/html;a=\"x;q=0.1,y\";q=0.9", "text/html;a=\"x;q=0.1,y\""), 900);
     assert_int_equal(type_q("text/html;;q=0.9", "text/html"), 900);
     assert_int_equal(type_q("text/html;", "text/html"), 1000);
-    assert_int_equal(type_q("text/html;a=\"\\\"", "text/html"), 0); /* an unterminated quoted string */
+    assert_int_equal(type_q("text/html;a=\"\\\"", "text/html"), 0); /* the quoted string is not terminated */
 }
 
 static void negotiate_types_absent_and_malformed(void **state)

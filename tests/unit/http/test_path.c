@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-/* The buffer has exactly the promised size, so that the sanitizer detects any overrun. */
+/* The buffer has exactly the documented size, so that the sanitizer detects any overrun. */
 static void check(const char *raw, int status, const char *expected, unsigned expected_flags)
 {
     char *out = test_malloc(strlen(raw) + 1);
@@ -59,7 +59,7 @@ static void path_is_normalized(void **state)
         check(cases[i][0], 0, cases[i][1], strstr(cases[i][1], "/.") ? MK_PATH_DOT_PART : 0);
 }
 
-/* The fast path for plain paths checks eight bytes at once: a special character must be found at every
+/* The fast path for plain paths checks eight bytes at once: it must find a special character at every
  * offset. */
 static void path_special_characters_are_found_at_any_offset(void **state)
 {

@@ -95,8 +95,8 @@ static void path_variants_of_ambiguous_paths(void **state)
         {"/%2Fhost", "/"},
         {"/admin%2F", "/admin/"},
         {"/a%2Fb;c%2Fd", "/a/b"},     /* parameters are removed first */
-        {"/a%2Fb;c%2Fd", "/a/b/d"},   /* slashes are decoded first */
-        {"/a%2Fb;c%2Fd", "/a/b;c/d"}, /* without parameters */
+        {"/a%2Fb;c%2Fd", "/a/b/d"},   /* encoded slashes are decoded first */
+        {"/a%2Fb;c%2Fd", "/a/b;c/d"}, /* no parameters are removed */
         {"/admin;x%2Fy/secret", "/admin/secret"},
         {"/a%252fb;c%252fd", "/a/b"},
         {"/a%252fb%3bc%252fd", "/a/b"},
@@ -125,7 +125,7 @@ static void path_variants_of_unusual_decoders(void **state)
         {"/admin%3a%3a$DATA.%20/secret", "/admin/secret"},
         {"/(S(x))/admin/secret", "/admin/secret"},
         {"/admin/(A(a)S(b))/secret;x", "/admin/secret"},
-        /* programs that parse beyond the end of the path still see the rest */
+        /* a program that parses beyond the end of the path sees what follows it as well */
         {"/x%3f/admin;y.php", "/x?/admin"},
         {"/x%3f/..%20/admin", "/admin"},
         {"/x%2500/%252e%252e/admin", "/admin"},
@@ -185,7 +185,7 @@ static bool is_read_otherwise(mk_str path)
     return !mk_str_eq(mk_path_decode_again(path, room), path);
 }
 
-/* mk_path_may_vary() checks single characters to decide whether the other functions are called at all. */
+/* mk_path_may_vary() checks single characters to decide whether to call the other functions at all. */
 static void path_may_vary_covers_every_variant(void **state)
 {
     (void)state;
@@ -366,7 +366,8 @@ static void path_variants_script_extension_may_have_wildcards(void **state)
             fail_msg("%s", cases[i].path);
 }
 
-/* The work is bounded: the number of script combinations, and the length of odd paths after them. */
+/* The function bounds its work: the number of script combinations, and the length of unusual paths after
+ * them. */
 static void path_variants_too_many_scripts_are_rejected(void **state)
 {
     (void)state;

@@ -6,7 +6,7 @@
 
 enum { MAX = 8 };
 
-/* Compares the ranges as text, "0-4,9-9", or the result if there are none. */
+/* Compares the ranges as text, "0-4,9-9", or the result if there are no ranges. */
 static void check(const char *value, uint64_t size, const char *expected)
 {
     struct mk_range out[MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Covers what the wire test cases do not show: where text points to, exact limits, `seen`, and that slow
- * senders do not cause repeated parsing. */
+/* Covers details that the wire tests do not show: the memory that texts point to, exact limits, `seen`, and
+ * that slow senders do not cause repeated parsing. */
 #include "http/request_head.h"
 
 #include "unit/test.h"
@@ -126,7 +126,8 @@ static void request_head_split_at_any_offset_gives_same_result(void **state)
     }
 }
 
-/* Bytes already seen are not parsed again until the head is complete: their content may even have changed. */
+/* The parser does not read seen bytes again until the head is complete: their content may even have
+ * changed. */
 static void request_head_seen_bytes_are_not_parsed_again(void **state)
 {
     (void)state;
@@ -155,7 +156,7 @@ static void request_head_invalid_bytes_are_rejected_at_once(void **state)
         memcpy(text + len - 4, cases[i].tail, 4);
         assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, len), len - 4, &wide), cases[i].answer);
     }
-    /* The CR arrived in the last piece; the byte that should be its LF arrives now. */
+    /* The CR arrived in the previous piece; the byte that should be its LF arrives now. */
     memcpy(text + len - 4, "..\r.", 4);
     assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, len), len - 1, &wide), -400);
 }

@@ -19,7 +19,7 @@ static void teardown(void)
     mk_router_free(router);
 }
 
-/* The data of a route is its text. */
+/* Adds a route whose data is its text. */
 static void add(const char *route)
 {
     if (mk_router_add(router, mk_str_from_c(route), (void *)(uintptr_t)route, MK_STR_NULL))
@@ -278,7 +278,7 @@ static void router_mistakes_are_explained(void **state)
     refuses("GET /x%1", -EINVAL, "two hexadecimal digits");
 }
 
-/* /s0/s1/s2 and so on. */
+/* Appends /s0/s1/s2 and so on. */
 static void repeat(struct mk_buf *out, const char *beginning, int n)
 {
     mk_buf_clear(out);
@@ -335,7 +335,7 @@ static void router_routes_have_numbers(void **state)
     assert_int_equal(found.route, 0);
     assert_ptr_equal(found.data, router);
     mk_router_find(router, MK_STR("GET"), MK_STR("/y"), &found);
-    assert_int_equal(found.route, 1); /* rejected routes get no number */
+    assert_int_equal(found.route, 1); /* a rejected route gets no number */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random routes and paths, compared with a router that tries all routes. */
+/* Compares random routes and paths with a router that tries all routes. */
 #include <errno.h>
 #include <stdio.h>
 

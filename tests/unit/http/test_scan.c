@@ -84,7 +84,7 @@ static void scan_recognizes_plain_paths(void **state)
 #endif
 }
 
-/* Every byte at every offset of a run, preceded by every other byte that the run may contain. */
+/* Puts every byte at every offset of a run, after every other byte that the run may contain. */
 static void scan_by_words_equals_scan_by_bytes(void **state)
 {
     (void)state;
@@ -121,14 +121,14 @@ static void scan_does_not_read_beyond_end(void **state)
     assert_true(mk_scan_all(MK_STR_NULL, MK_SCAN_TOKEN));
 }
 
-/* Every byte, at every offset within a word and after it. */
+/* Puts every byte at every offset within a word and after it. */
 static void scan_finds_capitals_at_any_offset(void **state)
 {
     (void)state;
     char text[ROOM];
     for (size_t len = 1; len <= 17; len++) {
         memset(text, 'a', sizeof text);
-        text[len] = 'X'; /* beyond the length, must be ignored */
+        text[len] = 'X'; /* ignored, because it is beyond the length */
         for (size_t at = 0; at < len; at++) {
             for (int c = 0; c < 256; c++) {
                 text[at] = (char)c;

@@ -12,7 +12,7 @@ static bool check_cut(mk_str s, size_t cut)
            mk_utf8_is_complete(&u);
 }
 
-/* Validates at once, and split in two at every offset. */
+/* Validates the text at once, and split in two at every offset. */
 static bool is_utf8(mk_str s)
 {
     bool whole = mk_utf8_is_valid(s);

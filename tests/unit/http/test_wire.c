@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the test cases of tests/wire through the parsers as a connection would, in pieces of several sizes. */
+/* Runs the wire tests of tests/wire through the parsers as a connection would, in pieces of several sizes. */
 #include "unit/http/wire_case.h"
 
 #include "http/chunked.h"

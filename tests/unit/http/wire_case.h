@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the test cases of tests/wire; its README describes the format. */
+/* Reads the wire tests of tests/wire; the README there describes the format. */
 #ifndef MK_UNIT_HTTP_WIRE_CASE_H
 #define MK_UNIT_HTTP_WIRE_CASE_H
 
@@ -81,7 +81,7 @@ static inline void wire_decode_escape(struct mk_buf *out, mk_str *text)
     }
 }
 
-/* Decodes up to the end of the text, or, inside a repetition, up to its closing brace. */
+/* Decodes up to the end of the text or, inside a repetition, up to its closing brace. */
 static inline void wire_decode(struct mk_buf *out, mk_str *text, bool inside)
 {
     while (text->len) {

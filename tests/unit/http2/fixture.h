@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* connection/fixture.h with an HTTP/2 client. Its frames are collected until h2_conn_run(). */
+/* Adds an HTTP/2 client to connection/fixture.h. The client collects its frames until h2_conn_run(). */
 #ifndef MK_UNIT_HTTP2_FIXTURE_H
 #define MK_UNIT_HTTP2_FIXTURE_H
 
@@ -108,8 +108,8 @@ static inline void h2_conn_data(struct h2_conn *h, uint32_t id, const char *text
     h2_say_data(&h->client, &h->say, id, mk_str_from_c(text), ends);
 }
 
-/* Uploads n bytes of 'x' within the flow-control windows while the server runs. Returns false if they did
- * not all fit. */
+/* Uploads n bytes of 'x' within the flow-control windows while the server runs. Returns false if the windows
+ * did not allow all bytes. */
 static inline bool h2_conn_upload(struct h2_conn *h, uint32_t id, size_t n, bool ends)
 {
     static char piece[MK_H2_FRAME_MAX];

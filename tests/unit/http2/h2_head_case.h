@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 heads written as lines "name|value\n". */
+/* Writes HTTP/2 heads as lines "name|value\n". */
 #ifndef MK_UNIT_HTTP2_H2_HEAD_CASE_H
 #define MK_UNIT_HTTP2_H2_HEAD_CASE_H
 
@@ -17,7 +17,7 @@ static inline int h2head_read(struct mk_h2_head *h, struct mk_arena *arena, cons
     mk_h2_head_init(h, arena, room, &h2head_limits, is_trailers);
     for (mk_str rest = mk_str_from_c(lines); rest.len;) {
         mk_str value = mk_str_cut(&rest, '\n'), name = mk_str_cut(&value, '|');
-        /* The copies last only for the call, like a decoder's buffers. */
+        /* The copies last only for the call, like the buffers of a decoder. */
         char copy[1024];
         if (name.len + value.len > sizeof copy)
             return 999;

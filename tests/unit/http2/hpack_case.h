@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Header blocks as hexadecimal digits, and their decoded fields as lines of text. */
+/* Reads header blocks as hexadecimal digits, and shows their decoded fields as lines of text. */
 #ifndef MK_UNIT_HTTP2_HPACK_CASE_H
 #define MK_UNIT_HTTP2_HPACK_CASE_H
 
@@ -10,10 +10,10 @@ enum { HPACK_CASE_BYTES = 1024, HPACK_CASE_LINES = 8192 };
 struct hpack_lines {
     char room[HPACK_CASE_LINES];
     struct mk_buf text;
-    unsigned n, wanted; /* fields decoded; number accepted before one is refused */
+    unsigned n, wanted; /* number of decoded fields; number of fields to accept before refusing one */
 };
 
-/* Parses "82 86": spaces may separate bytes. */
+/* Parses "82 86"; spaces may separate bytes. */
 static inline mk_str hpack_bytes(const char *hex, char room[HPACK_CASE_BYTES])
 {
     size_t n = 0;

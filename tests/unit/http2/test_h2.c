@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 connections: how they begin, how requests share one, and what ends them early. */
+/* HTTP/2 connections: how they begin, how requests share them, and errors that end them. */
 #include "unit/http2/h2_conn_case.h"
 
 /* ---- Connection preface ---- */
@@ -184,7 +184,7 @@ static void h2_malformed_requests_are_reset(void **state)
     h2_conn_get(&h, 101, "/early");
     h2_conn_run(&h);
     for (uint32_t i = 0; i < MK_LEN(bad); i++)
-        if (i != 1) /* h2_pack() would write upper case as lower case */
+        if (i != 1) /* h2_pack() would convert upper case to lower case */
             h2_conn_expect_reset(&h, 1 + 2 * i, MK_H2_PROTOCOL_ERROR);
     h2_conn_expect(&h, 101, 200, "early\n");
     assert_int_equal(h.conn.n_records, MK_LEN(bad) + 1);
@@ -205,7 +205,7 @@ static void h2_head_may_span_continuation_frames(void **state)
         h2_conn_run(&h);
     }
     h2_conn_expect(&h, 1, 200, "early\n");
-    /* An empty frame first, the rest in a single one. */
+    /* Sends an empty frame first, then all fields in a single frame. */
     h2_expect(&h.client, 3);
     h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 3, MK_STR(""));
     h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 3, MK_STR(""));
@@ -315,7 +315,7 @@ static void h2_invalid_frames_fail_connection(void **state)
         h2_conn_post(&h, 1, "/sink", "");
         h2_conn_run(&h);
         h2_say_frame(&h.say, bad[i].type, bad[i].flags, bad[i].stream, bad[i].payload);
-        h2_conn_get(&h, 11, "/early"); /* no longer read */
+        h2_conn_get(&h, 11, "/early"); /* the server no longer reads */
         h2_conn_run(&h);
         h2_conn_expect_failed(&h, bad[i].error, bad[i].why);
         assert_int_equal(h.conn.endings[0], MK_OUTCOME_REJECTED);
@@ -380,13 +380,13 @@ static void h2_frame_after_end_stream_resets_stream(void **state)
     h2_conn_expect_failed(&h, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
 }
 
-/* The client's frames crossed our RST_STREAM. */
+/* The client had sent these frames before it received our RST_STREAM. */
 static void h2_frames_after_our_reset_are_ignored(void **state)
 {
     (void)state;
     h2_conn_open(&h);
     h2_conn_post(&h, 1, "/never", "content-length: 3\n");
-    h2_conn_data(&h, 1, "xxxx", false); /* longer than announced */
+    h2_conn_data(&h, 1, "xxxx", false); /* more bytes than announced */
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
     unsigned heard = h.client.n_log;
@@ -419,7 +419,7 @@ static void h2_client_reset_cancels_request(void **state)
     h2_conn_run(&h);
     h2_conn_expect_idle(&h);
     h2_conn_expect_records(&h, MK_LEN(targets) + 2, 200, MK_OUTCOME_CLIENT_ABORTED);
-    h2_conn_run_for(&h, 50); /* for late timers and threads */
+    h2_conn_run_for(&h, 50); /* lets late timers fire and late threads finish */
     h2_conn_expect_idle(&h);
 }
 
@@ -438,7 +438,7 @@ static void h2_stream_ids_may_be_skipped(void **state)
     for (size_t i = 0; i < MK_LEN(ids); i++)
         h2_conn_expect(&h, ids[i], 200, i % 2 ? "odd" : "even");
     h2_conn_expect_idle(&h);
-    mk_h2_frame_emit_window_update(&h.say, 35, 100); /* closed, not idle */
+    mk_h2_frame_emit_window_update(&h.say, 35, 100); /* stream 35 is closed, not idle */
     h2_conn_run(&h);
     h2_conn_expect_idle(&h);
 }

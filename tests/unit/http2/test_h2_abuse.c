@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Floods of useless frames close the connection, and the reason is counted; normal use does not. */
+/* Floods of useless frames close the connection, and the reason is counted; normal use does neither. */
 #include "unit/http2/h2_conn_case.h"
 
 enum { ROUNDS = 2000 };
 
-/* Continues until the connection closes. */
+/* Calls `once` until the connection closes. */
 static void flood(void (*once)(unsigned i))
 {
     for (unsigned i = 0; i < ROUNDS && !h.conn.ended && !h.conn.reset; i += 50) {
@@ -98,7 +98,7 @@ static void h2_abuse_rapid_resets_close_connection(void **state)
         assert_int_equal(h.conn.endings[i], MK_OUTCOME_CLIENT_ABORTED);
 }
 
-/* Clients that provoke resets by the server have the same effect (CVE-2025-8671). */
+/* The effect is the same if the client provokes resets by the server (CVE-2025-8671). */
 static void (*mistake)(uint32_t id);
 
 static void send_failing_request(unsigned i)
@@ -271,7 +271,7 @@ static void h2_abuse_tiny_window_updates_close_connection(void **state)
     expect_calm(MK_H2_TINY_WINDOWS);
 }
 
-/* SETTINGS have the same effect. */
+/* Changing the window by SETTINGS has the same effect. */
 static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
 {
     (void)state;
@@ -285,9 +285,9 @@ static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
         h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
         h2_conn_run(&h);
     }
-    /* SETTINGS frames also consume the abuse budget: the reason depends on which frame exhausts it. */
+    /* SETTINGS frames also consume the abuse budget: the reason depends on the frame that exhausts it. */
     expect_calm(h.conn.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
-    /* Part of the budget is restored in the meantime, and more of it on a slower machine. */
+    /* Part of the budget is restored over time; on a slower machine it is more. */
     assert_true(size < 500);
 }
 
@@ -349,7 +349,7 @@ static void h2_abuse_budget_is_restored_over_time(void **state)
         h2_conn_send(&h);
         mk_stream_on_input(&h.conn.conn->stream, false);
         h.conn.conn->ops->advance(h.conn.conn);
-        h.conn.conn->h2->patience_ms -= 1000; /* the loop sets its time itself */
+        h.conn.conn->h2->patience_ms -= 1000; /* moves the time of the budget, since the loop sets its own */
         h2_conn_run(&h);
     }
     assert_int_equal(h.client.n_pongs, 20);

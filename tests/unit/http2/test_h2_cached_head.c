@@ -98,7 +98,7 @@ static void cached_server_name_may_have_any_length(void **state)
     }
 }
 
-/* Files cache their HTTP/2 head if the virtual host can encode one. */
+/* A file caches its HTTP/2 head if the virtual host can encode one. */
 static void cached_head_of_file_is_encoded_once(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@ static bool is_over(void)
     return h.conn.ended || h.conn.reset;
 }
 
-/* Waits for the end, at most this long. */
+/* Waits until the connection has ended, at most this long. */
 static void wait_for_end(unsigned ms)
 {
     for (unsigned i = 0; i < ms && !is_over(); i += 5)
@@ -48,7 +48,7 @@ static void h2_clock_idle_connection_is_closed(void **state)
     (void)state;
     h.conn.limits.idle_ms = SHORT_MS * 4;
     h2_conn_open(&h);
-    for (uint32_t id = 1; id < 13; id += 2) { /* the idle timeout restarts with each pause */
+    for (uint32_t id = 1; id < 13; id += 2) { /* the idle timeout restarts after each response */
         h2_conn_get(&h, id, "/early");
         h2_conn_run(&h);
         h2_conn_expect(&h, id, 200, "early\n");
@@ -148,7 +148,7 @@ static void h2_clock_client_must_open_connection_window(void **state)
     expect_slow();
 }
 
-/* Frames without use for a request do not count as progress. */
+/* Frames that help no request do not count as progress. */
 static void h2_clock_pings_do_not_replace_window_updates(void **state)
 {
     (void)state;
@@ -199,12 +199,12 @@ static void h2_clock_slow_upload_is_cut_off(void **state)
     h2_conn_post(&h, 1, "/sink", "");
     h2_conn_get(&h, 3, "/never");
     h2_conn_run(&h);
-    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, for any length of time */
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, however long it takes */
         assert_true(h2_conn_upload(&h, 1, 200, false));
         h2_conn_run_for(&h, SHORT_MS);
     }
     h2_conn_expect_open(&h, 1);
-    for (int i = 0; i < 200 && h.conn.n_records == 0; i++) { /* a byte now and then is not enough */
+    for (int i = 0; i < 200 && h.conn.n_records == 0; i++) { /* occasional bytes are not enough */
         h2_conn_data(&h, 1, "x", false);
         h2_conn_run(&h);
         h2_conn_run_for(&h, SHORT_MS / 4);
@@ -322,7 +322,7 @@ static void h2_clock_location_has_own_upload_rate(void **state)
     h2_conn_expect_open(&h, 3);
 }
 
-/* Waits for as many intervals as it takes to cut off a slow client. */
+/* Waits for as many intervals as the server needs to cut off a slow client. */
 static void wait_without_reading(void)
 {
     for (int i = 0; i < SHORT_MS; i++)
@@ -354,7 +354,7 @@ static void h2_clock_disabled_rate_covers_end_of_response(void **state)
     h2_conn_open(&h);
     conn_set_send_buffer(&h.conn, 1);
     h2_conn_get(&h, 1,
-                /* one write: the rest waits for the socket, and the stream is closed already */
+                /* a single write: the stream is closed already, but most of its data waits for the socket */
                 "/source?n=20000");
     h2_conn_send(&h);
     wait_without_reading();
@@ -362,7 +362,7 @@ static void h2_clock_disabled_rate_covers_end_of_response(void **state)
     assert_int_equal(h.conn.service.n_conns, 1);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
-    h.conn.site.host.n_locations = 0; /* does not apply to later responses */
+    h.conn.site.host.n_locations = 0; /* the location's limit does not apply to later responses */
     h2_conn_get(&h, 3, "/source?n=20000");
     h2_conn_send(&h);
     for (int i = 0; i < 1000 && h.conn.service.n_conns; i++)
@@ -391,7 +391,7 @@ static void h2_clock_request_may_set_handler_timeout(void **state)
     h2_conn_run(&h);
     h2_conn_expect_records(&h, 4, 200, MK_OUTCOME_CLIENT_ABORTED);
     h2_conn_expect_open(&h, 7);
-    shutdown(h.conn.fd, SHUT_WR); /* unlimited waits end with their client */
+    shutdown(h.conn.fd, SHUT_WR); /* an unlimited wait ends when the client disconnects */
     conn_run(&h.conn);
     h2_conn_expect_records(&h, 6, 200, MK_OUTCOME_CLIENT_ABORTED);
 }
@@ -471,7 +471,7 @@ static void h2_clock_silent_tunnel_is_closed(void **state)
     h2_conn_expect_idle(&h);
 }
 
-/* The tunnel was accepted, but its head could not be sent. */
+/* The server accepted the tunnel, but could not send its head. */
 static void h2_clock_tunnel_with_unsent_head_times_out(void **state)
 {
     (void)state;
@@ -595,7 +595,7 @@ static void h2_clock_client_may_disconnect_in_every_state(void **state)
         conn_run_server(&h.conn);
         check_gone(i);
     }
-    conn_run_for(&h.conn, 50); /* for late timers and threads */
+    conn_run_for(&h.conn, 50); /* lets late timers fire and late threads finish */
 }
 
 static void h2_clock_server_may_exit_in_every_state(void **state)

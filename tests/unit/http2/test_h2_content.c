@@ -95,7 +95,7 @@ static void h2_body_is_echoed_as_it_arrives(void **state)
 
 /* ---- Flow control ---- */
 
-/* An unread body is buffered until its stream window is used up; the connection window stays open. */
+/* The server buffers an unread body until its stream window is used up; the connection window stays open. */
 static void h2_body_unread_closes_only_its_stream_window(void **state)
 {
     (void)state;
@@ -112,7 +112,8 @@ static void h2_body_unread_closes_only_its_stream_window(void **state)
     h2_conn_expect_open(&h, 1);
 }
 
-/* The client does not read the echoed body: reading also stops, and the buffered data stays bounded. */
+/* The client does not read the echoed body: the server stops reading as well, and buffers a bounded
+ * amount. */
 static void h2_body_slow_echo_is_bounded(void **state)
 {
     (void)state;
@@ -182,7 +183,7 @@ static void h2_body_length_mismatch_resets_stream(void **state)
     h2_conn_data(&h, 3, "xx", true);
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 3, MK_H2_PROTOCOL_ERROR);
-    open_post(5, "/early", "content-length: 3\n"); /* has a response already */
+    open_post(5, "/early", "content-length: 3\n"); /* this request already has its response */
     h2_conn_data(&h, 5, "xxxx", true);
     h2_conn_run(&h);
     h2_conn_expect(&h, 5, 200, "early\n");
@@ -263,7 +264,7 @@ static void h2_body_unread_sends_no_100_continue(void **state)
     h2_conn_expect(&h, 1, 200, NULL);
     h2_conn_expect(&h, 3, 405, NULL);
     h2_conn_expect(&h, 5, 413, NULL);
-    /* does not wait for the 100 response */
+    /* this client does not wait for the 100 response */
     h2_conn_post(&h, 7, "/sink", "content-length: 3\nexpect: 100-continue\n");
     h2_conn_data(&h, 7, "xxx", true);
     h2_conn_run(&h);
@@ -284,7 +285,8 @@ static void h2_body_small_unread_rest_is_drained(void **state)
     assert_true(h2_conn_upload(&h, 1, 60000, true));
     assert_false(h2_find(&h.client, 1)->reset);
     open_post(5, "/slow?ms=20", "");
-    assert_true(h2_conn_upload(&h, 5, 60000, false)); /* buffered until it is known to be unwanted */
+    /* buffered until the server knows that no handler reads it */
+    assert_true(h2_conn_upload(&h, 5, 60000, false));
     h2_conn_run_for(&h, 60);
     h2_conn_expect(&h, 5, 200, "slow\n");
     assert_true(h2_conn_upload(&h, 5, 60000, true));
@@ -292,7 +294,7 @@ static void h2_body_small_unread_rest_is_drained(void **state)
     open_post(7, "/sip?n=100", "content-length: 70000\n");
     assert_true(h2_conn_upload(&h, 7, 50000, false));
     h2_conn_expect(&h, 7, 200, "sip\n");
-    assert_true(h2_conn_upload(&h, 7, 20000, true)); /* only a part of the announced body was read */
+    assert_true(h2_conn_upload(&h, 7, 20000, true)); /* the handler read only a part of the announced body */
     assert_int_equal(h.conn.n_records, 3);
     h2_conn_expect_idle(&h);
 }
@@ -344,7 +346,7 @@ static void h2_body_trailers_end_body(void **state)
     h2_say_head(&h.client, &h.say, 5, 0, "x-trailer: x\n");
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 5, MK_H2_PROTOCOL_ERROR);
-    open_post(7, "/early", ""); /* trailers of a body that is only discarded */
+    open_post(7, "/early", ""); /* the server only discards this body, including its trailers */
     h2_say_head(&h.client, &h.say, 7, MK_H2_END_STREAM, "x-trailer: x\n");
     h2_conn_run(&h);
     h2_conn_expect(&h, 7, 200, "early\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orderly ends of HTTP/2 connections: the worker drains, the client leaves, or the request limit is reached.
- */
+/* Orderly ends of HTTP/2 connections: the worker drains, the client sends GOAWAY, or the request limit is
+ * reached. */
 #include "unit/http2/h2_conn_case.h"
 
 static void start_drain(void)
@@ -20,7 +20,7 @@ static void h2_drain_sends_goaway_in_two_steps(void **state)
     assert_int_equal(h.client.n_goaways, 1);
     assert_int_equal(h.client.last_stream, MK_H2_STREAM_MAX);
     assert_int_equal(h.client.n_pings, 1);
-    h2_conn_get(&h, 3, "/early"); /* was in flight */
+    h2_conn_get(&h, 3, "/early"); /* this request was in flight */
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2_conn_run(&h);
     h2_conn_expect(&h, 3, 200, "early\n");
@@ -108,7 +108,7 @@ static void h2_requests_max_sends_goaway(void **state)
     assert_true(h.conn.ended);
 }
 
-/* A client that never acknowledges GOAWAY is not served forever. */
+/* The server does not serve a client forever if it never acknowledges GOAWAY. */
 static void h2_goaway_ignored_closes_connection(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void h2_client_goaway_finishes_open_streams(void **state)
     mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
     h2_conn_run(&h);
     h2_conn_expect_open(&h, 1);
-    h2_conn_get(&h, 3, "/early"); /* the GOAWAY concerns only streams that the server would open */
+    h2_conn_get(&h, 3, "/early"); /* the client's GOAWAY concerns only streams that the server would open */
     h2_conn_data(&h, 1, "xxx", true);
     h2_conn_run(&h);
     h2_conn_expect(&h, 3, 200, "early\n");
@@ -141,7 +141,7 @@ static void h2_client_goaway_finishes_open_streams(void **state)
     assert_true(h.conn.ended);
 }
 
-/* A client that sends GOAWAY and continues is not served forever either. */
+/* The server does not serve a client forever if it sends GOAWAY and continues. */
 static void h2_client_goaway_with_new_requests_closes_connection(void **state)
 {
     (void)state;

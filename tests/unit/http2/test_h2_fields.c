@@ -35,7 +35,7 @@ static bool is_whole(uint32_t id, unsigned n)
     return whole;
 }
 
-/* The frame headers also need buffer space. */
+/* The frame headers need buffer space, too. */
 static void h2_fields_head_at_limit_is_sent(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void h2_fields_head_at_limit_is_sent(void **state)
     for (unsigned i = 0; i <= STEP; i += 4) {
         id += 2;
         bool whole = is_whole(id, n + i);
-        /* beyond the first head that does not fit, larger ones do not fit either */
+        /* once a head does not fit, no larger head fits */
         assert_true(n_whole == i / 4 || !whole);
         n_whole += whole;
     }
@@ -98,7 +98,7 @@ static void h2_fields_hop_by_hop_headers_are_removed(void **state)
     assert_contains(mk_buf_str(&h2_find(&h.client, 1)->fields), "set-cookie: a=b\nx-space: x y\nx-empty: \n");
 }
 
-/* A decoder without a table rejects blocks that do not announce the smaller table size (RFC 7541, section
+/* A decoder without a table rejects a block that does not announce the smaller table size (RFC 7541, section
  * 4.2). */
 static void h2_fields_client_without_hpack_table(void **state)
 {
@@ -107,7 +107,7 @@ static void h2_fields_client_without_hpack_table(void **state)
     h2_conn_open(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_HEADER_TABLE_SIZE, 0);
     h2_conn_run(&h);
-    h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* its head is retracted */
+    h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* the server retracts the head of this response */
     h2_conn_get(&h, 3, "/source?n=10");
     size_t at = h.conn.read;
     h2_conn_run(&h);
@@ -196,7 +196,7 @@ static void h2_fields_interim_responses_precede_head(void **state)
     h2_conn_get(&h, 1, "/hint?n=3&ms=20");
     h2_conn_get(&h, 3, "/hint?n=1&size=100&ms=5000");
     h2_conn_run(&h);
-    assert_int_equal(h2_find(&h.client, 1)->told, 3); /* while the handler waits */
+    assert_int_equal(h2_find(&h.client, 1)->told, 3); /* sent while the handler waits */
     assert_int_equal(h2_find(&h.client, 3)->told, 1);
     while (h.conn.n_records < 1)
         h2_conn_run_for(&h, 10);
@@ -204,7 +204,7 @@ static void h2_fields_interim_responses_precede_head(void **state)
     h2_conn_expect_open(&h, 3);
 }
 
-/* No part of the head is sent, and the HPACK table stays in sync. */
+/* The server sends no part of the head, and the HPACK tables stay in sync. */
 static void h2_fields_interim_response_without_room_is_dropped(void **state)
 {
     (void)state;

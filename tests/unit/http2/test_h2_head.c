@@ -33,7 +33,7 @@ static int read_trailers(const char *lines)
     return h2head_read(&h, &arena, lines, true);
 }
 
-/* The layers above the frame layer see these fields. */
+/* Compares the fields that the layers above the frame layer see. */
 static void expect_lines(const char *expected)
 {
     char room[2048];
@@ -276,7 +276,7 @@ static void h2_head_fields_are_validated(void **state)
     check(fields, MK_LEN(fields), read_head);
 }
 
-/* Values that a C string cannot hold. */
+/* C strings cannot hold these values. */
 static void h2_head_rejects_nul_and_line_breaks(void **state)
 {
     (void)state;
@@ -352,7 +352,7 @@ static void h2_head_too_many_fields_get_431(void **state)
     (void)state;
     const char *seven = "a|1\na|2\na|3\na|4\na|5\na|6\na|7\n";
     char text[256];
-    snprintf(text, sizeof text, TO_A "%s", seven); /* plus Host */
+    snprintf(text, sizeof text, TO_A "%s", seven); /* these headers and Host */
     assert_int_equal(read_head(text), 0);
     assert_int_equal(h.fields.n, H2HEAD_FIELDS_MAX);
     snprintf(text, sizeof text, TO_A "%sa|8\n", seven);
@@ -360,13 +360,13 @@ static void h2_head_too_many_fields_get_431(void **state)
     assert_int_equal(h.method, MK_METHOD_GET);
     assert_str(h.host, "a");
     assert_int_equal(h.fields.n, H2HEAD_FIELDS_MAX);
-    snprintf(text, sizeof text, TO_A "%shost|a\n", seven); /* repeats :authority */
+    snprintf(text, sizeof text, TO_A "%shost|a\n", seven); /* Host repeats :authority and does not count */
     assert_int_equal(read_head(text), 0);
     snprintf(text, sizeof text, GET "%shost|a\n", seven);
     assert_int_equal(read_head(text), 0);
 }
 
-/* The list size defined by RFC 9113, section 6.5.2, to the byte. */
+/* The limit applies to the list size defined by RFC 9113, section 6.5.2, to the byte. */
 static void h2_head_list_size_limit_is_exact(void **state)
 {
     (void)state;
@@ -381,7 +381,7 @@ static void h2_head_list_size_limit_is_exact(void **state)
         assert_int_equal(h.size, h2head_limits.head_max + over);
     }
     value[left] = '\0';
-    snprintf(text, sizeof text, TO_A "x|%s\nhost|a\n", value); /* counts although it is dropped */
+    snprintf(text, sizeof text, TO_A "x|%s\nhost|a\n", value); /* Host counts although it is dropped */
     assert_int_equal(read_head(text), 431);
     assert_int_equal(read_head(TO_A "cookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\n"
                                     "cookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\ncookie|1\n"),

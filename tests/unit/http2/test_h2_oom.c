@@ -150,7 +150,8 @@ static void prepare(size_t fail_at)
     oom.n_allocs = 0;
 }
 
-/* Returns whether the client has received the end of each stream. Its allocations neither fail nor count. */
+/* Returns whether the client has received the end of each stream. The client's allocations neither fail nor
+ * count. */
 static bool has_heard_all(void)
 {
     size_t fail_at = oom.fail_at, n_allocs = oom.n_allocs;
@@ -199,7 +200,8 @@ static void forget_all(void)
     mk_conn_free_freelist(&t->service);
     mk_arena_cache_fini(&t->service.arenas);
     mk_file_cache_evict_idle(&t->site.web.files);
-    mk_file_cache_evict_idle(&t->site.web.files); /* cached files that finished requests had kept in use */
+    /* evicts the files that finished requests had kept in use */
+    mk_file_cache_evict_idle(&t->site.web.files);
     assert_int_equal(t->site.web.files.n, 0);
     h2_fini(&h.client);
     mk_buf_free(&h.say);
@@ -243,7 +245,7 @@ static pid_t start_dialogue(const struct dialogue *dialogue)
     exit(0);
 }
 
-/* The dialogues mostly wait, so each one runs in its own process, all in parallel. */
+/* The dialogues mostly wait, so each one has its own process, and all run in parallel. */
 static void h2_oom_every_dialogue_survives(void **state)
 {
     (void)state;

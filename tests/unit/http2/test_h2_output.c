@@ -71,12 +71,12 @@ static void h2_output_all_streams_wait_for_connection_window(void **state)
     h2_conn_expect_idle(&h);
 }
 
-/* The client has closed its side and can open no windows: streams that wait for one end, everything else is
- * sent. */
+/* The client has closed its side and can open no windows: streams that wait for a window end, and the server
+ * sends everything else. */
 static void h2_output_half_closed_client_ends_blocked_streams(void **state)
 {
     static const uint32_t widened[] = {
-        0, 1}; /* widens the connection's window, so that the stream's is closed, or vice versa */
+        0, 1}; /* 0 widens the connection's window, so that the stream's is closed; 1 vice versa */
     (void)state;
     for (size_t i = 0; i < MK_LEN(widened); i++) {
         h.conn.n_records = 0;
@@ -177,17 +177,17 @@ static void h2_output_failed_body_resets_stream(void **state)
     h2_conn_open(&h);
     h2_say_window(&h.client, &h.say, 0, 1000000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
-    h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* fails at once */
-    h2_conn_get(&h, 3, "/broken?n=200000");      /* fails after part of the body was sent */
+    h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* fails immediately */
+    h2_conn_get(&h, 3, "/broken?n=200000");      /* fails after a part of the body has been sent */
     h2_conn_get(&h, 5, "/liar?n=1000&has=600");
     h2_conn_get(&h, 7, "/liar?n=1000&has=2000");
     h2_conn_get(&h, 9, "/broken?n=100&unknown=1");
-    h2_conn_get(&h, 11, "/broken?n=1&status=502"); /* status chosen by the handler */
+    h2_conn_get(&h, 11, "/broken?n=1&status=502"); /* the handler has chosen this status */
     h2_conn_get(&h, 13, "/broken?n=100&unknown=1&status=413");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 500, NULL);
     h2_conn_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
-    h2_conn_expect(&h, 5, 500, NULL); /* nothing had been sent yet */
+    h2_conn_expect(&h, 5, 500, NULL); /* the server had not sent anything yet */
     h2_conn_expect(&h, 7, 200, NULL);
     expect_source(7, 1000);
     h2_conn_expect(&h, 9, 500, NULL);
@@ -291,7 +291,7 @@ static void h2_output_priority_update_reorders_streams(void **state)
     unsigned from = h.client.n_log;
     say_priority(3, "u=1");
     say_priority(5, "u=0");
-    say_priority(99, "u=0"); /* an unknown stream */
+    say_priority(99, "u=0"); /* a stream that does not exist */
     h2_say_window(&h.client, &h.say, 0, 20000);
     h2_conn_run(&h);
     assert_true(data_order(from, order, 16) > 0);
@@ -305,7 +305,7 @@ struct worker {
     unsigned turns;
 };
 
-/* Yields on each call, as sources with long computations do. */
+/* Yields on each call, like a source that computes for a long time. */
 static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
 {
     struct worker *w = ctx;
@@ -384,7 +384,7 @@ static void h2_output_slow_socket_gets_everything(void **state)
     h2_conn_expect_idle(&h);
 }
 
-/* The server stops reading from a client that does not read: output does not pile up. */
+/* The server stops reading from a client that does not read, so that output does not pile up. */
 static void h2_output_client_not_reading_is_not_read(void **state)
 {
     (void)state;
@@ -515,7 +515,8 @@ static void h2_output_cold_file_does_not_block_others(void **state)
     h2_conn_get(&h, 5, "/cold.bin");
     h2_conn_run(&h);
     h2_conn_expect(&h, 3, 200, "early\n");
-    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL); /* perhaps while a thread reads for it */
+    /* resets the stream, possibly while a thread reads for it */
+    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
     for (int i = 0; i < 1000 && h.conn.n_records < 3; i++)
         h2_conn_run_for(&h, 2);
     h2_conn_run(&h);

@@ -17,7 +17,7 @@ static void post(uint32_t id, const char *target, const char *fields)
     h2_conn_run(&h);
 }
 
-/* Sends all that the windows allow. Returns the number of bytes. */
+/* Sends as much as the windows allow. Returns the number of bytes. */
 static size_t fill(uint32_t id)
 {
     static char piece[MK_H2_FRAME_MAX];
@@ -47,7 +47,8 @@ static void expect_upload(uint32_t id, size_t n)
     h2_conn_expect(&h, id, 200, NULL);
 }
 
-/* Nothing is buffered, and the windows are open again, except for amounts not worth a WINDOW_UPDATE. */
+/* Expects that nothing is buffered and that the windows are open again, except for amounts not worth a
+ * WINDOW_UPDATE. */
 static void expect_all_given_back(void)
 {
     const struct mk_h2 *h2 = h.conn.conn->h2;
@@ -90,7 +91,7 @@ static void recv_window_unread_streams_do_not_block_another(void **state)
         h2_conn_expect_open(&h, id);
 }
 
-/* The handlers read the bodies until the client stopped reading their responses. */
+/* The handlers have read the bodies until the client stopped reading their responses. */
 static void recv_window_stalled_echoes_do_not_block_another(void **state)
 {
     (void)state;
@@ -100,7 +101,7 @@ static void recv_window_stalled_echoes_do_not_block_another(void **state)
         post(id, "/echo", "");
         sum += fill(id);
     }
-    assert_true(sum <= UNREAD_MAX + MK_H2_WINDOW); /* includes what the echo has written */
+    assert_true(sum <= UNREAD_MAX + MK_H2_WINDOW); /* the sum includes bytes that the echo has written */
     assert_true(h.conn.conn->h2->held > UNREAD_MAX / 2 && h.conn.conn->h2->held <= UNREAD_MAX);
     post(LAST, "/sink", "");
     assert_true(h2_conn_upload(&h, LAST, 1000000, true));
@@ -116,7 +117,7 @@ static void recv_window_stalled_echoes_do_not_block_another(void **state)
     expect_all_given_back();
 }
 
-/* The handlers time out, and their buffered bodies are discarded. */
+/* The handlers time out, and the server discards their buffered bodies. */
 static void recv_window_timeouts_return_window(void **state)
 {
     (void)state;
@@ -144,10 +145,10 @@ static void recv_window_closed_streams_return_window(void **state)
     h2_conn_open(&h);
     for (uint32_t id = 1; id < 200; id += 2) {
         post(id, "/early", "");
-        h2_conn_upload(&h, id, 100000, true); /* too large: the stream is reset */
+        h2_conn_upload(&h, id, 100000, true); /* the body is too large, so the server resets the stream */
         h2_conn_expect(&h, id, 200, "early\n");
         h2_conn_expect_reset(&h, id, MK_H2_NO_ERROR);
-        if (h.client.upload >= 10000) { /* sent before the client saw the reset */
+        if (h.client.upload >= 10000) { /* the client has sent these bytes before it saw the reset */
             static const char late[10000];
             h2_find(&h.client, id)->upload = 0;
             h2_say_data(&h.client, &h.say, id, mk_str_of(late, sizeof late), false);
@@ -201,7 +202,7 @@ static enum mk_verdict read_and_wait(struct mk_request *request, struct mk_respo
     return MK_WAIT;
 }
 
-/* The body has ended and was read, but the handler continues: other streams may use the window. */
+/* The handler has read the whole body, but continues: other streams may use the window. */
 static void recv_window_consumed_body_returns_window(void **state)
 {
     (void)state;
@@ -245,7 +246,7 @@ static void recv_window_early_client_has_initial_window(void **state)
     h2_conn_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
 }
 
-/* The stream's window is negative then, but an empty frame needs none (RFC 9113, section 6.9.1). */
+/* The stream's window is negative by now, but an empty frame needs none (RFC 9113, section 6.9.1). */
 static void recv_window_early_client_may_end_stream(void **state)
 {
     (void)state;
@@ -258,7 +259,8 @@ static void recv_window_early_client_may_end_stream(void **state)
     h2_conn_expect_open(&h, 1);
 }
 
-/* One stream has used its reserve, and the others all of the remaining window: one share remains. */
+/* One stream has used its reserve, and the others have used all of the remaining window: one share is
+ * left. */
 static void recv_window_last_share_is_enough(void **state)
 {
     (void)state;
@@ -276,7 +278,7 @@ static void recv_window_last_share_is_enough(void **state)
     assert_true(h2_conn_upload(&h, LAST, 1000000, true));
 }
 
-/* The connection window bounds what the shares do not. */
+/* The connection window bounds the bytes that the shares do not bound. */
 static void recv_window_early_bodies_are_bounded(void **state)
 {
     (void)state;
@@ -316,7 +318,7 @@ static void recv_window_exceeding_share_after_ack_is_an_error(void **state)
 
 /* ---- Small frames ---- */
 
-/* Buffered pieces are filled up, and read in order. */
+/* The server fills up buffered pieces, and reads them in order. */
 static void recv_window_frames_of_any_size_are_read_in_order(void **state)
 {
     (void)state;

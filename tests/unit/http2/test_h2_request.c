@@ -18,7 +18,7 @@ static void priority_parses_urgency_and_incremental(void **state)
         {"i=?0", 3, false},
         {"u=5, i", 5, true},
         {"i,u=1", 1, true},
-        /* the last one (RFC 9651, section 4.2.2) */
+        /* the last value counts (RFC 9651, section 4.2.2) */
         {" u=2 ,\ti ", 2, true},
         {"u=1;x=2, i;y", 1, true},
         {"u=1, u=6", 6, false},

@@ -63,7 +63,7 @@ static void h2_tunnel_server_may_send_first(void **state)
     expect_heard(s, "x");
 }
 
-/* A handler that is called because its output can be sent finds nothing to read. */
+/* A handler that is called because it can send more output finds no input to read. */
 static void h2_tunnel_output_alone_is_no_input(void **state)
 {
     (void)state;
@@ -75,7 +75,8 @@ static void h2_tunnel_output_alone_is_no_input(void **state)
     assert_true(s->ended);
     assert_true(handlers_hear_calls[false] > 0);
     assert_int_equal(handlers_hear_calls[true], 0);
-    h2_conn_data(&h, 1, "more", false); /* is noticed although the handler has read nothing before */
+    /* this input is noticed although the handler has read nothing before */
+    h2_conn_data(&h, 1, "more", false);
     h2_conn_run(&h);
     assert_int_equal(handlers_hear_calls[true], 1);
     h2_conn_data(&h, 1, "", true);
@@ -130,7 +131,7 @@ static void h2_tunnel_directions_are_independent(void **state)
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
-/* Without buffer space the tunnel does not read, and the client's window closes. */
+/* While its buffer is full, the tunnel does not read, and the client's window closes. */
 static void h2_tunnel_client_not_reading_is_not_read(void **state)
 {
     (void)state;
@@ -158,7 +159,8 @@ static void h2_tunnel_failure_resets_stream(void **state)
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_FAILED);
-    struct h2_stream *s = request_tunnel(3, "/tunnel?fails=0", ""); /* before any byte was sent */
+    /* this tunnel fails before it has sent any byte */
+    struct h2_stream *s = request_tunnel(3, "/tunnel?fails=0", "");
     h2_conn_run(&h);
     assert_true(s->reset || (s->ended && s->status == 500));
     h2_conn_run(&h);
@@ -251,7 +253,7 @@ static void h2_tunnel_needs_supporting_handler(void **state)
     assert_int_equal(h.conn.n_records, 3);
 }
 
-/* Also if it could be served like any other request. */
+/* The upgrade is rejected even if the request could be served like any other. */
 static void h2_tunnel_with_end_stream_is_rejected(void **state)
 {
     (void)state;
@@ -267,7 +269,7 @@ static void h2_tunnel_with_end_stream_is_rejected(void **state)
     h2_conn_expect_idle(&h);
 }
 
-/* Tunnels do not keep a draining worker alive forever. */
+/* A tunnel does not keep a draining worker alive forever. */
 static void h2_tunnel_is_closed_when_worker_drains(void **state)
 {
     (void)state;

@@ -38,7 +38,7 @@ static void hpack_decodes_each_representation(void **state)
     expect("040c 2f73 616d 706c 652f 7061 7468", ":path: /sample/path\n");
     expect("1008 7061 7373 776f 7264 0673 6563 7265 74", "password: secret\n");
     expect("82", ":method: GET\n");
-    assert_int_equal(decode("be"), -EBADMSG); /* none of them was added to the table */
+    assert_int_equal(decode("be"), -EBADMSG); /* none of the fields was added to the table */
 }
 
 static void hpack_literal_with_indexing_is_added(void **state)

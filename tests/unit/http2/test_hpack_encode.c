@@ -100,7 +100,7 @@ static void hpack_encode_empty_or_absent_values(void **state)
     expect_bytes("0000 0179");
 }
 
-/* A never-indexed field refers to no table entry, even if the static table has it. */
+/* The encoder writes a never-indexed field without a table index, even if the static table has it. */
 static void hpack_encode_never_indexed(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void expect_back(const char *name, mk_str value)
     }
 }
 
-/* Finds the first static table index of each name, in any letter case. */
+/* Encodes each name of the static table, in any letter case. */
 static void hpack_encode_finds_every_static_name(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void hpack_encode_finds_every_static_name(void **state)
             *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 32 : *c);
         expect_back(name, value);
         expect_back(name, MK_STR("something else"));
-        /* the name was found in the table, not written out */
+        /* the encoder has written an index, not the name */
         assert_true(out.len < 2 * (3 + sizeof "something else"));
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HPACK library allocates with our functions: each allocation may fail, and all memory is freed. */
+/* The HPACK library allocates with our functions: any allocation may fail, and all memory is freed. */
 #include "unit/http2/hpack_case.h"
 #include "unit/oom.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines added in any order become a configuration in the right order. */
+/* The builder turns lines added in any order into a configuration in the right order. */
 #include "lib/config_builder.h"
 
 #include "unit/test.h"
@@ -38,7 +38,7 @@ static void config_builder_puts_server_sections_first(void **state)
 static void config_builder_keeps_sections_with_their_host(void **state)
 {
     (void)state;
-    assert_int_equal(add("OTHER", "A", "1"), 0); /* a plugin section, for all hosts */
+    assert_int_equal(add("OTHER", "A", "1"), 0); /* a plugin's section applies to all hosts */
     assert_int_equal(add("ROUTES", "/a", "x"), 0);
     assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("HOST")), 0);
     assert_int_equal(add("ROUTES", "/b", "y"), 0);

@@ -50,7 +50,7 @@ static void option_expectations_are_parsed(void **state)
     assert_int_equal(e.sha1[19], 0xed);
 }
 
-/* An interim response is never the final one. */
+/* An interim response is never the final response. */
 static void option_impossible_expectations_are_rejected(void **state)
 {
     struct load_expected e = {.status = 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For log tests: a folder, with a file `log` in it at `path`. */
+/* For log tests: a folder, and the path of a file `log` in it. */
 #ifndef MK_UNIT_LOGS_LOG_CASE_H
 #define MK_UNIT_LOGS_LOG_CASE_H
 

@@ -100,7 +100,7 @@ static void accesslog_missing_values_are_dashes(void **state)
     assert_str(write_line(MK_ACCESS_COMBINED),
                "192.0.2.1 - - [21/Nov/2026:08:34:56 +0000] \"GET /a?b HTTP/1.0\" 499 - \"-\" \"-\"\n");
     request =
-        /* the request could not be parsed at all */
+        /* the server could not parse this request at all */
         (struct mk_request){.peer = &peer, .now = NOW, .version = 11};
     record.status = 400;
     assert_str(write_line(MK_ACCESS_COMBINED),

@@ -132,7 +132,7 @@ static void errorlog_without_a_file_writes_to_stderr(void **state)
     check_line(mk_str_first(said, said.len - 1), "error", "heard");
 }
 
-/* Lines are written in order and counted when they are lost. */
+/* The writer keeps lines in order, and counts lost lines. */
 static void errorlog_uses_the_writer_of_the_worker(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void errorlog_uses_the_writer_of_the_worker(void **state)
     assert_int_equal(mk_errorlog_set_writer(&e.log, NULL), 0);
     assert_int_equal(workers.lost, 0);
     assert_int_equal(e.own.lost, 1);
-    assert_int_equal(mk_errorlog_set_writer(&other, &workers), 0); /* not an error log */
+    assert_int_equal(mk_errorlog_set_writer(&other, &workers), 0); /* this is not an error log */
     mk_logwriter_fini(&workers);
     mk_logfile_close(&full);
     mk_errorlog_report_lost(&e.log);
@@ -181,7 +181,7 @@ static void errorlog_journal_gets_priorities_instead_of_prefixes(void **state)
     assert_str(read_log(room), "<3>one\n<4>two\n<6><0>three\n<7>four\n");
 }
 
-/* Lines that were pending when the count was reported and could not be written either. */
+/* These lines were pending when the count was reported, and could not be written either. */
 static void errorlog_lines_lost_during_the_report_stay_counted(void **state)
 {
     (void)state;

@@ -115,7 +115,7 @@ static void logfile_rotation_renames_files(void **state)
     next();
     check("log.1", "4\n");
     check("log.3", "2\n");
-    check("log.4", "old"); /* there was a gap before it */
+    check("log.4", "old"); /* a gap before this file kept it from being rotated */
 }
 
 static void logfile_rotation_can_keep_none(void **state)

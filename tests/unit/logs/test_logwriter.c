@@ -137,7 +137,7 @@ static void logwriter_rest_of_a_partial_line_follows(void **state)
     mk_logwriter_flush(&w);
     add("next\n");
     mk_logwriter_flush(&w);
-    assert_int_equal(w.lost, 1); /* the next line; the long line is continued */
+    assert_int_equal(w.lost, 1); /* lost "next"; the long line continues */
     size_t got = 0;
     for (int i = 0; i < 3; i++) {
         ssize_t n = read(reader, room + got, sizeof room - got);
@@ -169,7 +169,8 @@ static void logwriter_full_shared_stream_does_not_block(void **state)
     assert_int_equal(fcntl(STDOUT_FILENO, F_GETFL) & O_NONBLOCK, 0);
     close_log();
     open_log("stdout");
-    assert_int_equal(dup3(ends[1], f.fd, O_CLOEXEC), f.fd); /* as if the kernel gave us no own descriptor */
+    /* as if the kernel had not given us our own descriptor */
+    assert_int_equal(dup3(ends[1], f.fd, O_CLOEXEC), f.fd);
     assert_int_equal(mk_logwriter_replace_fd(&w, ends[1]), 0);
     add("a line\n");
     mk_logwriter_flush(&w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two workers as threads of one process write to the logs of one configuration. Built with the thread
- * sanitizer, which fails the program if they share mutable data. */
+/* Two workers, which are threads of one process, write to the logs of one configuration. Built with the
+ * thread sanitizer, which fails the program if they share mutable data. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ struct worker {
     char name;
     struct mk_errorlog errors;
     struct mk_logwriter writers[LOGS];
-    size_t n_full; /* how often the access log was full */
+    size_t n_full; /* number of times that the access log was full */
     pthread_t thread;
 };
 
@@ -49,7 +49,7 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-/* Returns the number of lines of the worker in the text, which must be in order. */
+/* Returns the number of the worker's lines in the text, which must be in order. */
 static int count(mk_str text, char name, int step)
 {
     char line[16];

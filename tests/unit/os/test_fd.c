@@ -62,10 +62,10 @@ static void fd_soft_limit_is_raised_and_restored(void **state)
     (void)state;
     struct rlimit before, now, low;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    mk_fd_restore_limit(); /* not raised yet */
+    mk_fd_restore_limit(); /* the limit has not been raised yet */
     low = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    /* the second call finds it raised, and must not save that as the original */
+    /* the second call finds a raised limit, which it must not save as the original */
     for (int i = 0; i < 2; i++) {
         mk_fd_raise_limit();
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
@@ -112,7 +112,7 @@ static void fd_write_all_writes_everything(void **state)
     char *much = test_calloc(1, MUCH);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(pthread_create(&reader, NULL, read_all, &ends[0]), 0);
-    assert_int_equal(mk_fd_write_all(ends[1], much, MUCH), 0); /* exceeds the pipe's buffer */
+    assert_int_equal(mk_fd_write_all(ends[1], much, MUCH), 0); /* more than the pipe's buffer holds */
     close(ends[1]);
     pthread_join(reader, &total);
     assert_int_equal((size_t)total, MUCH);

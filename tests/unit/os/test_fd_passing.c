@@ -76,7 +76,7 @@ static void fd_passing_at_descriptor_limit_receives_none(void **state)
     unsigned before = mk_fd_count();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
     small = r;
-    int next = dup(STDERR_FILENO); /* the number of the next descriptor */
+    int next = dup(STDERR_FILENO); /* the next descriptor will have this number */
     close(next);
     small.rlim_cur = (rlim_t)next + 1;
     assert_int_equal(send_with_fds(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO}, 2), 0);

@@ -14,7 +14,7 @@
 
 enum { OTHER_OWNER = 1234, LINKS_MAX = 16 };
 
-/* Ways to open; the guarantees of each must hold for every path. */
+/* Ways to open a file; the guarantees of each must hold for every path. */
 enum way { OFF, OFF_WALKING, OWNER, ON, WAYS };
 
 static const struct mk_file_open_how hows[WAYS] = {
@@ -68,7 +68,7 @@ static void add_links(void)
         folder_add_link(&top, "site/to-foreign", "foreign");
         assert_int_equal(fchownat(top.fd, "site/foreign", OTHER_OWNER, 0, AT_SYMLINK_NOFOLLOW), 0);
         assert_int_equal(fchownat(top.fd, "site/foreign-folder", OTHER_OWNER, 0, AT_SYMLINK_NOFOLLOW), 0);
-    } else { /* files of root, and our links to them */
+    } else { /* root owns the targets, and we own the links */
         folder_add_link(&top, "site/foreign", "/etc/passwd");
         folder_add_link(&top, "site/foreign-folder", "/etc");
         folder_add_link(&top, "site/to-foreign", "foreign");
@@ -96,7 +96,7 @@ static int build(void **state)
     return mk_file_open_root(folder_path(&top, "site", room), &root);
 }
 
-/* Returns the result: the content of a file, "folder", "special", or an error text. */
+/* Returns the result of opening: the content of a file, "folder", "special", or an error text. */
 static const char *outcome(const char *path, enum way way, char room[256])
 {
     int fd = -1;
@@ -308,7 +308,7 @@ static void file_read_all_respects_buffer_size(void **state)
     mk_buf_free(&large);
 }
 
-/* Also where long has 32 bits. */
+/* This must also work where long has 32 bits. */
 static void file_larger_than_4_gb_is_opened(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void file_larger_than_4_gb_is_opened(void **state)
         assert_int_equal(mk_file_open_beneath(root, "large", &hows[way], &fd), 0);
         assert_int_equal(fstat(fd, &st), 0);
         assert_true(st.st_size == size);
-        assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole: the read does not wait */
+        assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole is read without waiting */
         mk_fd_close(&fd);
     }
     assert_int_equal(unlink(room), 0);

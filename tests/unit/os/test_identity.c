@@ -109,7 +109,7 @@ static int borrow_and_return(void)
     if (opens(secret_path) || !opens(own_path))
         return 2;
     if (getuid() != 0 || geteuid() != 0)
-        return 3; /* only file access rights are borrowed */
+        return 3; /* borrows only the rights to access files */
     if (getgroups(MK_LEN(after), after) != daemon.n_groups || after[0] != daemon.groups[0])
         return 4;
     mk_identity_revert(&own);
@@ -129,7 +129,7 @@ static int borrow_what_may_not_be(void)
     if (mk_identity_find("daemon", NULL, &daemon))
         return 1;
     odd = daemon;
-    odd.uid = (uid_t)-1; /* ignored by the kernel */
+    odd.uid = (uid_t)-1; /* the kernel ignores this ID */
     if (mk_identity_impersonate(&odd, &own) != -EPERM)
         return 2;
     if (!opens(secret_path) || getgroups(MK_LEN(after), after) != n ||

@@ -52,14 +52,14 @@ static void module_malformed_file_is_reported(void **state)
     assert_null(mk_module_load(&m, why));
     assert_contains(mk_str_from_c(why), "monkey-unit-broken.so: ");
     assert_int_equal(unlink(path), 0);
-    assert_null(mk_module_load(&m, why)); /* no other folder is searched */
+    assert_null(mk_module_load(&m, why)); /* the loader searches no other folder */
     (void)snprintf(path, sizeof path, "monkey-unit-broken.so is not in %s: ", folder);
     assert_contains(mk_str_from_c(why), path);
     assert_true(mk_module_path_set_folder(NULL));
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* A folder with that name next to the program is used only with the mark of a build. */
+/* A folder with that name next to the program is used only if it has the mark of a build. */
 static void module_path_plugins_folder_needs_build_mark(void **state)
 {
     (void)state;
@@ -101,7 +101,8 @@ static void module_path_folders_are_listed(void **state)
     for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
         if (mk_module_path_folder(i, folder))
             assert_contains(mk_buf_str(&text), folder);
-    assert_int_equal(mk_str_find(mk_buf_str(&text), ','), MK_STR_NONE); /* no build, at most two folders */
+    /* this is no build, so there are at most two folders */
+    assert_int_equal(mk_str_find(mk_buf_str(&text), ','), MK_STR_NONE);
 }
 
 int main(void)

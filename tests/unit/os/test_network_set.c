@@ -29,7 +29,7 @@ static struct mk_addr peer_of(const char *text)
 static struct mk_network_set *make(const struct mk_network *v, const uint32_t *numbers, size_t n)
 {
     free(memory);
-    memory = malloc(mk_network_set_size(n)); /* of the exact size: the sanitizer detects overruns */
+    memory = malloc(mk_network_set_size(n)); /* the exact size, so that the sanitizer detects overruns */
     assert_non_null(memory);
     return mk_network_set_build(memory, v, numbers, n);
 }
@@ -113,7 +113,7 @@ static void network_set_finds_first_and_last_addresses(void **state)
     expect(s, "7fff::", "");
 }
 
-/* Same results as a linear search, for nested networks of all lengths. */
+/* Compares with a linear search, for nested networks of all lengths. */
 static void network_set_of_thousands_equals_linear_search(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ static void pidfile_of_living_process_is_locked(void **state)
     assert_int_equal(run_in_child(take_it_too), 0);
     check_pidfile(expected);
     mk_pidfile_release(pid_path, &fd);
-    assert_int_equal(run_in_child(take_it_too), 1); /* now it is free */
+    assert_int_equal(run_in_child(take_it_too), 1); /* the file is free now */
 }
 
 /* Overwrites the file as another process does; the inode stays the same. */

@@ -167,7 +167,7 @@ static void regex_limit_counts_cpu_time_only(void **state)
     memset(text, 'b', sizeof text - 1);
     memset(text, 'a', 60);
     text[sizeof text - 1] = 'p';
-    struct mk_regex *r = make("a.*\\.p", false); /* from each `a` it goes to the end and back */
+    struct mk_regex *r = make("a.*\\.p", false); /* from each `a`, the search scans to the end and back */
     for (int i = 0; i < 5; i++)
         assert_false(gives_up_while_it_sleeps(r, mk_str_of(text, sizeof text)));
     mk_regex_free(r);
@@ -185,8 +185,8 @@ static void regex_excessive_backtracking_is_aborted(void **state)
     free(open);
 }
 
-/* The limit of PCRE2 applies to each possible start of a match: with 20,000 steps for each, this search
- * would take 8000 times that. */
+/* The limit of PCRE2 applies to each possible start of a match: with 20,000 steps for each, this search would
+ * take 8000 times as many. */
 static void regex_step_limit_includes_all_start_positions(void **state)
 {
     (void)state;
@@ -194,14 +194,14 @@ static void regex_step_limit_includes_all_start_positions(void **state)
     assert_int_equal(found_in("(?:b|a)*X$", evil), MK_REGEX_LIMIT);
     assert_int_equal(found_in("(?:b|a)*X$", evil + 7980), MK_REGEX_NO_MATCH);
     memcpy(evil, "/files/", 7);
-    assert_int_equal(found_in("/files.*[.]php$", evil), MK_REGEX_NO_MATCH); /* one step per byte is fine */
+    /* one step for each byte is within the limit */
+    assert_int_equal(found_in("/files.*[.]php$", evil), MK_REGEX_NO_MATCH);
     assert_int_equal(found_in("\\.php$", evil), MK_REGEX_NO_MATCH);
     assert_int_equal(found_in("a!X!$", evil), MK_REGEX_MATCH);
     free(evil);
 }
 
-/* The JIT stack is small: the interpreter continues, and the step limit is reached before the memory limit.
- */
+/* The JIT stack is small: the interpreter takes over, and reaches the step limit before the memory limit. */
 static void regex_long_text_is_matched(void **state)
 {
     (void)state;

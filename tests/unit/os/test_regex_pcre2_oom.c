@@ -17,7 +17,7 @@ static void regex_oom_compile_fails(void **state)
         oom.fail_at = n;
         struct mk_regex *r = mk_regex_pcre2_compile(pattern, false, &why);
         oom.fail_at = 0;
-        if (r) { /* the allocation was not needed, or none failed */
+        if (r) { /* the regex needed no allocation, or none failed */
             assert_int_equal(mk_regex_match(r, MK_STR("/aab"), NULL), MK_REGEX_MATCH);
             mk_regex_free(r);
             if (!oom.n_failed)
@@ -30,7 +30,7 @@ static void regex_oom_compile_fails(void **state)
     }
 }
 
-/* The first match in a thread allocates what its later matches use. */
+/* The first match in a thread allocates memory that later matches use. */
 static void regex_oom_match_fails(void **state)
 {
     (void)state;

@@ -100,7 +100,7 @@ static void safe_open_rejects_folders_writable_by_other(void **state)
     assert_int_equal(open_as("in/log", &other), 0);
     set_mode("in", 0777);
     assert_int_equal(open_as("in/log", &other), -EPERM);
-    set_mode("in", 01777); /* others may create a new name first */
+    set_mode("in", 01777); /* others may create a file with the new name first */
     assert_int_equal(open_as("in/new", &other), -EPERM);
     struct mk_identity owner = {.uid = geteuid(), .gid = OTHER};
     set_mode("in", 0500);
@@ -109,7 +109,7 @@ static void safe_open_rejects_folders_writable_by_other(void **state)
     set_mode("in", 0775);
     assert_int_equal(open_as("in/log", &member), -EPERM);
     assert_int_equal(open_as("in/log", &other), 0);
-    member.n_groups = -1; /* may belong to any group */
+    member.n_groups = -1; /* such a user may belong to any group */
     assert_int_equal(open_as("in/log", &member), -EPERM);
 }
 

@@ -38,7 +38,7 @@ static int try_open(const char *name, int flags)
     return e;
 }
 
-/* Runs in the child: returns the number of the first failed line, 0 if there is none. */
+/* Runs in the child. Returns the number of the first failed line, or 0. */
 static int live_in_sandbox(void)
 {
     struct mk_sandbox box;

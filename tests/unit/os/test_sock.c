@@ -212,7 +212,7 @@ static void sock_unix_stale_file_is_replaced_but_not_living_one(void **state)
     struct mk_sockaddr a = unix_addr(&f, "s"), bound;
     int first = listen_at(&a, &options, &bound);
     assert_int_equal(mk_sock_listen(&a, &options, &second), -EADDRINUSE);
-    int client = call(&a), fd = take(first, &peer); /* the living listener was not disturbed */
+    int client = call(&a), fd = take(first, &peer); /* the living listener still works */
     close(client);
     close(fd);
     close(first);

@@ -10,7 +10,7 @@
 
 static char said[8192];
 
-/* Returns the output of `sh -c script`; stores its wait status in *status. */
+/* Returns the output of `sh -c script`, and stores its wait status in *status. */
 static mk_str run(const char *script, struct mk_spawn s, int *status)
 {
     char *argv[] = {(char *)(uintptr_t)("/bin/sh"), (char *)(uintptr_t)("-c"), (char *)(uintptr_t)script,
@@ -46,7 +46,7 @@ static void spawn_passes_only_standard_descriptors(void **state)
 {
     (void)state;
     int status, open_to_all = dup(STDERR_FILENO);
-    /* 3 and above: opened by the shell itself */
+    /* the shell itself opens descriptors from 3 on */
     mk_str s =
         run("for i in /proc/$$/fd/*; do test -e $i && echo ${i##*/}; done", (struct mk_spawn){0}, &status);
     assert_str(s, "0\n1\n2\n");
@@ -63,7 +63,7 @@ static void spawn_has_own_group_and_default_signals(void **state)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     mk_str s = run(
-        /* signals 1 to 28: libc reserves 32 and 33, and signals ignored when the test starts stay ignored */
+        /* Signals 1 to 28: libc reserves 32 and 33, and signals ignored when the test starts stay ignored. */
         "sed -nE 's/^(Sig...):.*(.{7})$/\\1 \\2/p' /proc/self/status | grep -E 'Blk|Ign'; "
         "set -- $(cat /proc/$$/stat); test $5 = $$ && echo own",
         (struct mk_spawn){0}, &status);
@@ -124,7 +124,7 @@ static void spawn_failure_reports_error(void **state)
         char *argv[] = {(char *)(uintptr_t)cases[i].file, NULL};
         struct mk_spawn s = {.argv = argv, .envp = none, .cwd = cases[i].cwd, .fds = {-1, -1, -1}};
         assert_int_equal(mk_spawn(&s), cases[i].e);
-        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* and leaves no child behind */
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* the failed call leaves no child */
         assert_int_equal(errno, ECHILD);
     }
     folder_fini(&f);

@@ -60,7 +60,7 @@ static void spool_descriptor_of_memory_starts_at_beginning(void **state)
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("little"));
     assert_descriptor_reads(&s, "little");
-    assert_descriptor_reads(&s, "little"); /* each time */
+    assert_descriptor_reads(&s, "little"); /* a second descriptor reads the same bytes */
     assert_int_equal(mk_spool_length(&s), 6);
     assert_reads(&s, 0, "little");
     mk_spool_fini(&s);

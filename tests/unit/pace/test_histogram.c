@@ -44,7 +44,7 @@ static void histogram_error_is_at_most_one_percent(void **state)
     }
 }
 
-/* A known sample: i * i for i from 1 to 100000, so the quantiles are known. */
+/* The sample is i * i for i from 1 to 100000, so the quantiles are known. */
 static void histogram_quantiles_of_known_sample_are_within_one_percent(void **state)
 {
     static const double shares[] = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};

@@ -14,7 +14,7 @@ static void wait_in_any_way(bool spins, bool timer)
     int ends[2], owner = 0;
     assert_int_equal(pace_poller_init(&w, spins, timer), 0);
     uint64_t now = pace_now(), until = now + PACE_SECOND / 200;
-    while (pace_now() < until) /* a spinning poller returns immediately */
+    while (pace_now() < until) /* a poller that spins returns immediately */
         assert_int_equal(pace_poller_wait(&w, pace_now(), until), 0);
     assert_int_equal(pace_poller_wait(&w, until, until), 0);
     assert_int_equal(pipe(ends), 0);

@@ -22,7 +22,7 @@ static enum pace_verdict check_response(struct pace_response_check *r, unsigned 
 {
     struct mk_response_parser a = answer_of(status, "");
     struct pace_comparison c = {0};
-    for (size_t i = 0; body[i]; i++) { /* in the smallest pieces */
+    for (size_t i = 0; body[i]; i++) { /* feeds the smallest pieces */
         a.length++;
         if (!pace_response_check_body(r, &c, &a, mk_str_of(body + i, 1), why))
             return PACE_RESPONSE_WRONG_BODY;
@@ -87,7 +87,7 @@ static void response_check_varying_body_checks_status_and_length(void **state)
     assert_int_equal(check_response(&five, 200, "longer", why), PACE_RESPONSE_WRONG_BODY);
 }
 
-/* Regardless of what follows. */
+/* Bytes beyond the expected length are not stored, whatever follows. */
 static void response_check_too_long_body_is_not_stored(void **state)
 {
     char why[PACE_RESPONSE_CHECK_ERROR_MAX];

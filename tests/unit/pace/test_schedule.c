@@ -99,14 +99,14 @@ static void schedule_poisson_gaps_have_its_mean_and_variance(void **state)
     pace_schedule_start(&s, 0, PACE_NEVER);
     for (unsigned i = 0; i < N; i++) {
         uint64_t due = take(&s);
-        double gap = (double)(due - last) / 1e6; /* in units of the mean */
+        double gap = (double)(due - last) / 1e6; /* as a multiple of the mean */
         assert_true(due >= last);
         sum += gap;
         squares += gap * gap;
         last = due;
     }
     assert_true(fabs(sum / N - 1) < 0.02);
-    assert_true(fabs(squares / N - 2) < 0.08); /* that of an exponential distribution */
+    assert_true(fabs(squares / N - 2) < 0.08); /* an exponential distribution has this variance */
 }
 
 static void schedule_same_seed_gives_the_same_gaps(void **state)

@@ -50,7 +50,8 @@ static void tally_own_delay_above_a_tenth_is_doubtful(void **state)
 static void tally_own_delay_counts_by_size_not_frequency(void **state)
 {
     (void)state;
-    add_responses(10000, 10 * MS, 2000); /* 2 us each: at high rates much more than 1 % of the time */
+    /* 2 us for each request: at high rates, that is much more than 1 % of the time */
+    add_responses(10000, 10 * MS, 2000);
     assert_null(pace_tally_client_problem(&tally));
 }
 
@@ -68,7 +69,7 @@ static void tally_late_requests_below_a_slow_tail_are_harmless(void **state)
 {
     (void)state;
     add_responses(9700, MS, 0);
-    add_responses(100, 2 * MS, MS); /* late, but not among the slowest */
+    add_responses(100, 2 * MS, MS); /* these are late, but not among the slowest */
     add_responses(200, 100 * MS, 0);
     assert_null(pace_tally_client_problem(&tally));
 }
@@ -97,7 +98,7 @@ static void tally_unknown_quantiles_are_not_doubtful(void **state)
     (void)state;
     assert_null(pace_tally_client_problem(&tally));
     add_responses(50, 10 * MS, 5 * MS);
-    tally.asked = 100; /* half of them failed */
+    tally.asked = 100; /* half of the requests failed */
     assert_false(doubts("p90") || doubts("p999"));
 }
 
