@@ -22,11 +22,11 @@ enum reply_result {
 
 struct reply {
     unsigned status;
-    mk_str head; /* including the empty line */
+    mk_str head; /* includes the empty line */
     struct mk_headers fields;
     struct mk_header_field room[REPLY_FIELDS];
-    struct mk_buf content;  /* without transfer coding; must be freed */
-    struct mk_buf trailers; /* the fields after the last chunk */
+    struct mk_buf content;  /* decoded body, which must be freed */
+    struct mk_buf trailers; /* fields after the last chunk */
     bool closes;            /* the connection closes after this response */
     const char *why;
 };
@@ -43,7 +43,7 @@ static inline enum reply_result reply_bad(struct reply *r, const char *why)
     return REPLY_BAD;
 }
 
-/* Status line: "HTTP/1.1 200 OK" */
+/* Parses a status line such as "HTTP/1.1 200 OK". */
 static inline bool reply_read_status(struct reply *r, mk_str line)
 {
     uint64_t status;
@@ -146,7 +146,7 @@ static inline enum reply_result reply_read_content(struct reply *r, mk_str *rest
     return ended ? REPLY_WHOLE : REPLY_PART;
 }
 
-/* Parses the next final response of *rest and skips 1xx responses before it (101 counts as final: another
+/* Parses the next final response of *rest and skips the 1xx responses before it (101 counts as final: another
  * protocol follows). Advances *rest past the response. `is_head`: the request was HEAD. `ended`: the
  * connection was closed cleanly after *rest. */
 static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool is_head, bool ended)

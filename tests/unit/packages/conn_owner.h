@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection whose owner connects by reporting success. */
+/* The owner of a connection, which connects by reporting success. */
 #ifndef MK_UNIT_PACKAGES_CONN_OWNER_H
 #define MK_UNIT_PACKAGES_CONN_OWNER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fakes for connections: the worker's clock, timer, log and end of iteration, and the random numbers. */
+/* Fakes of the worker for connections: its clock, timer, log, end of iteration, and random numbers. */
 #ifndef MK_UNIT_PACKAGES_CONN_WORKER_H
 #define MK_UNIT_PACKAGES_CONN_WORKER_H
 
@@ -22,7 +22,7 @@ static void *turn_ctx;
 static unsigned n_open; /* iteration callbacks created and not freed */
 static bool is_out_of_memory;
 static char a_thing;
-static uint32_t chance; /* every random number */
+static uint32_t chance; /* the value of every random number */
 
 void mk_random(void *room, size_t size)
 {

@@ -8,7 +8,7 @@
 
 /* ---- States ---- */
 
-/* Enters this state from DOWN. */
+/* Moves the connection from DOWN to this state. */
 static void reach(struct package_conn *conn, enum package_conn_state to)
 {
     static const enum package_conn_state before[] = {[PACKAGE_CONN_RESOLVING] = PACKAGE_CONN_DOWN,
@@ -22,7 +22,7 @@ static void reach(struct package_conn *conn, enum package_conn_state to)
     package_conn_set_state(conn, to);
 }
 
-/* Runs in a child process, because a forbidden transition aborts. */
+/* Tries the transition in a child process, because a forbidden transition aborts. */
 static bool may_move(enum package_conn_state from, enum package_conn_state to)
 {
     int status;
@@ -221,7 +221,7 @@ static void conn_stay_up_reconnects_automatically(void **state)
     bring_up();
     package_conn_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
-    pass(149); /* at once, then after 50 and 100 ms */
+    pass(149); /* reconnects at once, then after 50 and 100 ms */
     assert_int_equal(n_connects, 3);
     pass(1);
     assert_int_equal(n_connects, 4);

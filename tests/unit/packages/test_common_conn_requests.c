@@ -225,7 +225,7 @@ static void request_reuses_running_timer(void **state)
         end_turn();
         package_conn_finish_first_sent(&link_, 0);
     }
-    assert_int_equal(n_timers_set, 0); /* the timer of the attempt is reused */
+    assert_int_equal(n_timers_set, 0); /* the requests reuse the timer of the attempt */
     pass(10ul * TIMEOUT);
     assert_int_equal(n_timers_set, 0);
     add(&q[0]);

@@ -13,9 +13,9 @@ static void (*ready)(void *ctx, unsigned which);
 static void *ready_ctx;
 static int conn_state;
 static bool is_tls, has_no_memory;
-static ssize_t reads[8]; /* successive results of reads; then -EAGAIN */
+static ssize_t reads[8]; /* results of successive reads, followed by -EAGAIN */
 static unsigned n_reads, n_acquired, n_released;
-static ssize_t takes; /* bytes accepted by a write, or an error */
+static ssize_t takes; /* number of bytes that a write accepts, or an error */
 static char written[4096];
 static size_t n_written;
 

@@ -11,7 +11,7 @@ enum { HANDLERS = 3 };
 
 static struct package_wait_queue all;
 static struct duda_wait *waits[HANDLERS];
-static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends`: the errors that end the handlers */
+static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends`: errors that end the handlers */
 static void *got[HANDLERS];
 static size_t n;
 static char things[HANDLERS];
@@ -108,7 +108,7 @@ static void wait_queue_failure_reaches_all(void **state)
 
 static size_t leaver;
 
-/* The others are served, and so is one that arrives later. */
+/* Ends one wait: the other handlers are served, and so is a handler that arrives later. */
 static void end_one_wait(void)
 {
     duda_wait_end(waits[leaver]);
@@ -136,7 +136,7 @@ static void do_nothing(void)
 {
 }
 
-/* The last to arrive leaves first: the queue must then end with its predecessor. */
+/* The last handler in the queue leaves first: its predecessor must become the end of the queue. */
 static void wait_queue_all_may_be_cancelled(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes with the vectors of FIPS 180-4, RFC 4231 and RFC 5869; base64url; passwords. */
+/* Digests of the test vectors of FIPS 180-4, RFC 4231 and RFC 5869; base64url; passwords. */
 #include <duda/crypto.h>
 #include <errno.h>
 
@@ -76,7 +76,7 @@ static void base64url_round_trips(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     duda_base64url_encode(&out, MK_STR("\xfb\xff"));
     assert_str(mk_buf_str(&out), "-_8");
-    assert_false(duda_base64url_decode(&out, MK_STR("-_9"))); /* has bits beyond the last byte */
+    assert_false(duda_base64url_decode(&out, MK_STR("-_9"))); /* the text has bits beyond the last byte */
     assert_false(duda_base64url_decode(&out, MK_STR("-_8=")));
     assert_false(duda_base64url_decode(&out, MK_STR("a")));
     assert_false(duda_base64url_decode(&out, MK_STR("+/8")));

@@ -117,11 +117,12 @@ static void jwks_verifies_each_algorithm(void **state)
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "c")), 0);
     assert_int_equal(check(keys, sign(other, DUDA_JWT_ES256, "d")), 0);
     assert_int_equal(check(keys, sign(edwards, DUDA_JWT_EDDSA, "ed")), 0);
-    /* signed by another key */
+    /* another key has signed this token */
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "d")), -EKEYREJECTED);
-    /* ambiguous: two keys match */
+    /* two keys match, so the choice is ambiguous */
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, NULL)), -EKEYREVOKED);
-    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -EKEYREVOKED); /* the ID of an RSA key */
+    /* "r" is the ID of an RSA key */
+    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -EKEYREVOKED);
     assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, "new")), -EKEYREVOKED);
     duda_jwks_free(keys);
     EVP_PKEY_free(rsa), EVP_PKEY_free(curve), EVP_PKEY_free(other), EVP_PKEY_free(edwards);
@@ -141,7 +142,7 @@ static void jwks_skips_unusable_keys(void **state)
                             "{\"kty\":\"RSA\",\"n\":\"!\",\"e\":\"AQAB\"},{\"kty\":\"RSA\",\"n\":\"AQAB\"},"
                             "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AQAB\",\"y\":\"AQAB\"},1,null,"
                             "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AQAB\"},{\"kty\":7},"));
-    /* a point that is not on the curve */
+    /* This point is not on the curve. */
     mk_buf_add(
         &out,
         MK_STR("{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\","
@@ -168,7 +169,7 @@ static void jwks_token_cannot_choose_algorithm(void **state)
     (void)state;
     add_rsa(&out, rsa, ",\"kid\":\"r\"");
     struct duda_jwks *keys = end(&out);
-    /* an HMAC whose secret is the published key */
+    /* An HMAC key made of the published key. */
     struct duda_jwt_key *confused = duda_jwt_key_new(DUDA_JWT_HS256, MK_STR("r"), mk_buf_str(&out));
     assert_int_equal(duda_jwt_sign(&forged, confused, MK_STR("{\"exp\":2000,\"aud\":\"me\"}")), 0);
     assert_int_equal(check(keys, mk_buf_str(&forged)), -EKEYREJECTED);

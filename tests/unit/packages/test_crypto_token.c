@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens of each algorithm are accepted with their own key only; known attacks are rejected. */
+/* A token of each algorithm is accepted with its own key only; known attacks are rejected. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <openssl/ec.h>
@@ -117,7 +117,7 @@ static void jws_signs_and_verifies_any_payload(void **state)
     duda_jwt_key_free(other);
 }
 
-/* Example of RFC 8037, appendix A.4. */
+/* The example of RFC 8037, appendix A.4. */
 static void jws_verifies_rfc_example(void **state)
 {
     char bytes[32];
@@ -147,7 +147,7 @@ static void jwt_key_pairs_sign_and_verify(void **state)
     (void)state;
     round_trip(DUDA_JWT_RS256, make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048)));
     round_trip(DUDA_JWT_EDDSA, make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519")));
-    for (int i = 0; i < 20; i++) /* in some signatures a number begins with zeros */
+    for (int i = 0; i < 20; i++) /* some signatures contain a number that begins with zeros */
         round_trip(DUDA_JWT_ES256, make_pair(EVP_EC_gen("P-256")));
 }
 

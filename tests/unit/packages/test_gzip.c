@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compression round trips with any split of the input; damaged or oversized input is rejected. */
+/* Data survives a round trip with any split of the input; damaged or oversized input is rejected. */
 #include <duda/gzip.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static char plain[LEN];
 
 static void fill(void)
 {
-    for (size_t i = 0; i < LEN; i++) /* compresses to about half */
+    for (size_t i = 0; i < LEN; i++) /* this data compresses to about half its size */
         plain[i] = (char)(i % 1000 < 400 ? 'a' : rand());
 }
 
@@ -94,7 +94,7 @@ static void gzip_rejects_damaged_input(void **state)
     mk_buf_free(&out);
 }
 
-/* Processes input pieces of `size` bytes, with at most `most` bytes of output at a time. */
+/* Processes input in pieces of `size` bytes, with at most `most` bytes of output at a time. */
 static struct mk_buf in_steps(struct duda_gzip_stream *z, mk_str in, size_t size, size_t most)
 {
     struct mk_buf out = mk_buf_growing(1 << 20);

@@ -316,7 +316,7 @@ static void jobs_list_failed_is_limited(void **state)
     s = (struct seen){.most = 3};
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_int_equal(s.n, 3);
-    s = (struct seen){.most = 1}; /* a malformed record is listed unchanged */
+    s = (struct seen){.most = 1}; /* the list shows a malformed record unchanged */
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
     assert_str(s.last.payload, "no record");
     assert_int_equal(duda_jobs_list_failed(HANDLER, "", see, &s), -EINVAL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key-value store itself: operations, time to live, batch groups, limits, and its state after a writer
- * was killed. */
+/* The key-value store itself: operations, time to live, batches, limits, and the state after the death of a
+ * writer. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -122,7 +122,7 @@ static void kv_entries_expire(void **state)
     assert_int_equal(run(1050, 1, &stay), -ENOENT);
     assert_int_equal(put(1050, "a", "2", 50), 0);
     assert_int_equal(run(1060, 1, &stay), 0);
-    assert_int_equal(put(5000, "b", "1", 0), 0); /* purges expired entries */
+    assert_int_equal(put(5000, "b", "1", 0), 0); /* this write purges expired entries */
     assert_str(get(9000, "a"), "a=2;");
     for (int i = 0; i < 100; i++) {
         char key[8];
@@ -132,7 +132,7 @@ static void kv_entries_expire(void **state)
     assert_str(scan(0, "t", NULL, 1), "t0=x;");
     assert_int_equal(put(7000, "b", "1", 0), 0);
     assert_int_equal(put(7000, "b", "1", 0), 0);
-    assert_str(scan(0, "t", NULL, 1), ""); /* deleted, not merely hidden */
+    assert_str(scan(0, "t", NULL, 1), ""); /* the entry is deleted, not merely hidden */
 }
 
 static void kv_batch_expectations_are_checked(void **state)
@@ -159,7 +159,7 @@ static void kv_incr_counts_and_expires(void **state)
     assert_int_equal(count(50, "n", -7, 100, &n), 0);
     assert_int_equal(n, -2);
     assert_str(get(100, "n"), "n=-2;");
-    assert_str(get(101, "n"), "none"); /* its lifetime began with the first increment */
+    assert_str(get(101, "n"), "none"); /* the lifetime began with the first increment */
     assert_int_equal(count(101, "n", 1, 0, &n), 0);
     assert_int_equal(n, 1);
     assert_int_equal(count(101, "n", INT64_MAX, 0, &n), -EDOM);
@@ -196,7 +196,7 @@ static void kv_limits_are_enforced(void **state)
     assert_int_equal(put(1, "0", "small", 0), 0);
 }
 
-/* One batch of a group is too large: the others are committed. */
+/* One batch of a group is too large: the store commits the others. */
 static void kv_group_commits_batches_that_fit(void **state)
 {
     static char big[DUDA_KV_VALUE_MAX];
@@ -224,7 +224,7 @@ static void kv_group_commits_batches_that_fit(void **state)
     duda_kv_batch_free(c);
 }
 
-/* Writes numbers and reports each one once it is committed, until the process is killed. */
+/* Writes numbers until the process is killed, and reports each number once it is committed. */
 static void write_until_killed(int pipe_fd)
 {
     struct duda_kv_db *mine;
@@ -264,7 +264,7 @@ static void kv_killed_writer_loses_no_committed_entry(void **state)
             snprintf(key, sizeof key, "k%d", i);
             assert_false(mk_str_eq(get(1, key), MK_STR("none")));
         }
-        assert_int_equal(put(1, "lock", "free", 0), 0); /* the lock of the killed process does not block */
+        assert_int_equal(put(1, "lock", "free", 0), 0); /* the lock of the killed process blocks no one */
         duda_kv_db_close(store);
         store = NULL;
     }
@@ -285,7 +285,7 @@ static void write_all(const char *text)
     }
 }
 
-/* While the first worker reads the first entry, the other one reads and writes. */
+/* While the first worker reads the first entry, the second worker reads and writes. */
 struct look {
     struct duda_kv_db *first, *second;
     int n, n_old;
@@ -318,7 +318,7 @@ static void kv_workers_of_one_process_have_separate_readers(void **state)
     assert_int_equal(l.n, ENTRIES);
     assert_int_equal(l.n_old, ENTRIES);
     duda_kv_db_close(l.second);
-    /* closing one database keeps the other's reader */
+    /* Closing one database keeps the reader of the other. */
     assert_int_equal(get(1, "k007").len, 5 + sizeof new_text);
     assert_int_equal(put(1, "k007", "x", 0), 0);
     assert_str(get(1, "k007"), "k007=x;");

@@ -33,7 +33,7 @@ static void connect_up(void)
     set_base_state(PACKAGE_CONN_READY);
 }
 
-/* As package_conn_fail() does. */
+/* Moves the connection as package_conn_fail() does. */
 static void lose_connection(void)
 {
     postgres_conn_on_close(&conn);
@@ -98,7 +98,7 @@ static void conn_use_reservation_outlives_the_connection(void **state)
     postgres_conn_retire(&conn);
     lose_connection();
     assert_true(postgres_conn_is_reserved(&conn));
-    postgres_conn_retire(&conn); /* there is no session to retire */
+    postgres_conn_retire(&conn); /* without a session, there is nothing to retire */
     postgres_conn_release(&conn);
     connect_up();
     assert_true(postgres_conn_can_send(&conn));

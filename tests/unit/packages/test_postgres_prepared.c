@@ -81,13 +81,13 @@ static void prepared_sweep_returns_names_to_deallocate(void **state)
 static void prepared_is_disabled_if_server_keeps_forgetting(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < 10; i++) { /* occasionally, as by DISCARD ALL */
+    for (uint64_t i = 0; i < 10; i++) { /* the server forgets occasionally, as after DISCARD ALL */
         struct postgres_prepared *p = add("a");
         p->is_kept = true;
         assert_false(postgres_prepared_forget_all(&list, p, 1000000 + i * 100000));
         assert_true(p->is_dead && !p->is_kept);
         assert_false(postgres_prepared_forget_all(
-            &list, p, 1000000 + i * 100000)); /* a second statement in flight also fails */
+            &list, p, 1000000 + i * 100000)); /* another statement in flight also fails */
         assert_false(postgres_prepared_sweep(&list, name));
     }
     assert_false(list.is_disabled);

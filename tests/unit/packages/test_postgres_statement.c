@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognizes what a statement does to the connection that all handlers share, in any spelling. */
+/* The parser recognizes, in any spelling, what a statement does to the connection that all handlers share. */
 #include <postgres/statement.h>
 
 #include "unit/test.h"

@@ -21,7 +21,7 @@ static int slot(const char *key)
     return redis_key_slot(mk_str_from_c(key));
 }
 
-/* Values from the specification and from `redis-cli cluster keyslot`. */
+/* The values are from the specification and from `redis-cli cluster keyslot`. */
 static void redis_key_slot_matches_specification(void **state)
 {
     (void)state;

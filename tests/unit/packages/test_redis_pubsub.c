@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions share a connection that the loop opens, because the stack of a handler may be too small for
- * it. */
+/* Subscriptions share a connection that the event loop opens, because the stack of a handler may be too
+ * small. */
 #include <redis/pubsub.h>
 
 #include "unit/packages/conn_worker.h"

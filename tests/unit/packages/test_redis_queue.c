@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of handlers over one connection to a fake server. */
+/* Handlers send commands over one connection to a fake server. */
 #include <redis/command_queue.h>
 
 #include "unit/packages/conn_worker.h"
@@ -103,7 +103,7 @@ static void reply(const char *text)
     ready(ready_ctx, MK_READABLE);
 }
 
-/* Asserts what the server has received since the last call. */
+/* Asserts which bytes the server has received since the last call. */
 static void assert_got(const char *text)
 {
     assert_str(mk_buf_str(&got), text);
@@ -256,7 +256,7 @@ static void queue_leaves_replica_after_last_reply(void **state)
     reply("-READONLY You can't write against a read only replica.\r\n");
     assert_int_equal(submit(&c, "C"), 0);
     end_turn();
-    assert_got(""); /* waits for another connection */
+    assert_got(""); /* the command waits for another connection */
     assert_int_equal(n_released, 0);
     reply("+b\r\n");
     assert_int_equal(n_released, 1);

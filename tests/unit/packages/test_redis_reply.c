@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each type of RESP2 and RESP3 is parsed in pieces of any length, and malformed replies are rejected. */
+/* Each type of RESP2 and RESP3 is parsed in pieces of any length; malformed replies are rejected. */
 #include <errno.h>
 #include <redis/reply_parser.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void show(struct mk_buf *out, const struct duda_redis_reply *r)
     }
 }
 
-/* Returns all replies, one a line; the last line is the error, unless bytes are missing. */
+/* Returns all replies, one per line; the last line is the error, unless bytes are missing. */
 static mk_str read_pieces(mk_str in, size_t piece, struct duda_ctx *d)
 {
     static char room[4000];

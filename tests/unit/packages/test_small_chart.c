@@ -32,7 +32,7 @@ static void chart_draws_lines(void **state)
     assert_contains(svg, "&lt;Tu&gt;");
     assert_contains(svg, "R&amp;D");
     assert_contains(svg, "d=\"M64 ");
-    assert_contains(svg, "M"); /* the line is interrupted at the gap */
+    assert_contains(svg, "M"); /* the chart interrupts the line at the gap */
     chart.sparkline = true;
     svg = draw(&chart);
     assert_null(memmem(svg.p, svg.len, "<text", 5));

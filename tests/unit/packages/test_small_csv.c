@@ -4,7 +4,7 @@
 
 #include "unit/test.h"
 
-/* Shows cells as [cell], rows ended by `;`, and an error after `!`. */
+/* Returns the cells as [cell], with `;` after each row and `!` before an error. */
 static mk_str read_all(const char *text, char separator)
 {
     static char shown[4096], space[64];

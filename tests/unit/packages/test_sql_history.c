@@ -11,8 +11,8 @@ static struct duda_sql_migration files[FILES_MAX];
 static struct duda_sql_applied rows[FILES_MAX];
 static struct duda_sql_history history;
 
-/* "1:a 2:b": numbers and names; each checksum is derived from the name. Applied rows follow "|"; "-"
- * precedes a name without a checksum, "!" one with a different checksum. */
+/* `text` is "1:a 2:b": numbers and names; each checksum is derived from the name. The applied rows follow
+ * "|"; "-" precedes a name without a checksum, "!" a name with a different checksum. */
 static int check(const char *text, const char *service, const char *of)
 {
     static char names[2 * FILES_MAX][8];

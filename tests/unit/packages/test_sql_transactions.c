@@ -30,7 +30,7 @@ int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
         fn(ctx);
         return -ENOMEM;
     }
-    assert_true(n_deferred < HANDLERS); /* at most one for each handler */
+    assert_true(n_deferred < HANDLERS); /* each handler defers at most one function */
     defers_left--;
     deferred[n_deferred++] = (struct call){d, fn, ctx};
     return 0;
@@ -46,7 +46,7 @@ bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
     return false;
 }
 
-/* The handler returns: its deferred functions run. */
+/* Ends the handler, which runs its deferred functions. */
 static void end_handler(struct duda_ctx *d)
 {
     for (size_t i = n_deferred; i--;) {

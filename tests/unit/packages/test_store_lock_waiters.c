@@ -19,7 +19,7 @@ static void lock_waiters_count_until_their_next_poll(void **state)
     store_lock_waiters_mark(&waiting, other, 1250);
     assert_true(store_lock_waiters_has_others(&waiting, mine, 1249));
     assert_false(store_lock_waiters_has_others(&waiting, mine, 1250));
-    /* a worker's own slot does not count */
+    /* the worker's own slot does not count */
     assert_false(store_lock_waiters_has_others(&waiting, other, 1000));
 }
 

@@ -137,7 +137,7 @@ static void store_table_full_evicts_values_but_no_locks(void **state)
     for (unsigned i = 10000; i < 20000 && !e; i++)
         e = store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
     assert_int_equal(e, -ENOSPC);
-    /* After their expiry there is space again. */
+    /* Once the entries have expired, there is space again. */
     for (unsigned i = 20000; i < 21000; i++)
         assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 1000, 0), 0);
     drop(&t);
@@ -160,7 +160,7 @@ static void store_table_full_evicts_first_to_expire(void **state)
         lost += sum != 7;
     }
     assert_true(lost < 20);
-    /* The entry that grows is not evicted for its own growth. */
+    /* An entry that grows is not evicted for its own growth. */
     assert_int_equal(store_table_set(&t, numbered(room, 1), mk_str_of(room, 20), NOW, NOW + 1), 0);
     assert_int_equal(store_table_set(&t, numbered(room, 1), MK_STR("x"), NOW, NOW + 1), 0);
     drop(&t);
@@ -177,7 +177,7 @@ static void store_table_full_evicts_values_first(void **state)
         assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++) {
         assert_int_equal(store_table_set(&t, numbered(room, i), MK_STR("x"), NOW, 0), 0);
-        assert_str(value_at(&t, room, NOW), "x"); /* used since */
+        assert_str(value_at(&t, room, NOW), "x"); /* a value used since then */
     }
     for (unsigned i = 0; i < 300; i++) {
         assert_int_equal(store_table_incr(&t, numbered(room, i), 0, NOW, 0, &sum), 0);
@@ -198,7 +198,7 @@ static void store_table_call_searches_part_of_large_table(void **state)
     while (!store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
         i++;
     assert_in_range(i, 110000, 140000);
-    /* A tenth of that region has now expired, far from the eviction position */
+    /* A tenth of that region has expired by now, far from the eviction position. */
     while (store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
         assert_true(++calls < 20);
     assert_true(calls > 2);
@@ -230,10 +230,10 @@ static void check_shares(size_t size)
     unsigned max = t.n_blocks * STORE_SHARDS, n = fill_for(&t, first, 0);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
     assert_int_equal(store_table_add_for_client(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
-    /* The other half is available to other clients */
+    /* The other half is available to other clients. */
     n = fill_for(&t, second, 10000000);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
-    /* Expired entries do not count */
+    /* Expired entries do not count toward the limit. */
     assert_int_equal(
         store_table_add_for_client(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
     free(t.memory);
@@ -293,7 +293,7 @@ static void store_table_failed_set_keeps_old_value(void **state)
     assert_int_equal(store_table_set(&t, k, larger, NOW, 0), -ENOSPC);
     assert_int_equal(store_table_replace(&t, k, larger, NOW, 0), -ENOSPC);
     assert_str(value_at(&t, "k", NOW), "old");
-    /* The space of the old value is sufficient. */
+    /* The space of the old value is sufficient for the new one. */
     assert_int_equal(store_table_set(&t, k, MK_STR("new"), NOW, 0), 0);
     assert_str(value_at(&t, "k", NOW), "new");
     drop(&t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits on wrong passwords from one address. */
+/* The limit of wrong passwords from one address. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -111,7 +111,7 @@ static void attempts_keys_differ_by_client_and_rule(void **state)
     assert_int_equal(auth_attempts_key(&shared, &a, LIMIT, SPAN).span_s, SPAN);
     uint64_t before = of("192.0.2.7").hash;
     shared.secret[0] = 1;
-    /* the hash is keyed: clients cannot choose their bucket */
+    /* The hash is keyed, so that clients cannot choose their bucket. */
     assert_int_not_equal(of("192.0.2.7").hash, before);
 }
 

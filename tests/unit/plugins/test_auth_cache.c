@@ -19,7 +19,7 @@ static void teardown(void)
     auth_cache_free(cache);
 }
 
-/* All of these MACs map to the same set. */
+/* Returns one of the MACs that map to the same set. */
 static const uint8_t *mac(uint8_t number)
 {
     static uint8_t macs[256][AUTH_MAC_LEN];

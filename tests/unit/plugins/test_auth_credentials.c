@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing of Authorization: Basic (RFC 7617) and Digest (RFC 7616). */
+/* Parses Authorization: Basic (RFC 7617) and Digest (RFC 7616). */
 #include "unit/test.h"
 
 #include <monkey/text.h>
@@ -37,7 +37,7 @@ static void credentials_basic_user_ends_at_first_colon(void **state)
     char room[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
-    /* example of the RFC */
+    /* The example of the RFC. */
     assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), room, &basic));
     assert_str(basic.user, "Aladdin");
     assert_str(basic.password, "open sesame");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digest nonces: the server recognizes its own, and accepts each nonce count once. */
+/* Digest nonces: the server recognizes its own nonces, and accepts each nonce count once. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static void nonce_count_is_accepted_once(void **state)
     assert_false(use(3, 1 << 17));
 }
 
-/* Clients send requests in parallel. */
+/* Clients send requests in parallel, so the counts may arrive in any order. */
 static void nonce_counts_may_arrive_out_of_order(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void nonce_counts_may_arrive_out_of_order(void **state)
         assert_true(use(1, count));
     for (uint32_t count = 20; count >= 4; count--)
         assert_false(use(1, count));
-    assert_false(use(1, 3)); /* older than the replay window */
+    assert_false(use(1, 3)); /* this count is older than the replay window */
     assert_true(use(1, 23));
     assert_true(use(1, 22));
     assert_false(use(1, 20));
@@ -101,7 +101,7 @@ static void nonce_count_jump_keeps_replay_protection(void **state)
 {
     (void)state;
     assert_true(use(1, 1));
-    assert_true(use(1, 17)); /* last count within the replay window */
+    assert_true(use(1, 17)); /* the last count within the replay window */
     assert_false(use(1, 1));
     assert_true(use(1, 2));
     assert_true(use(1, 34));
@@ -120,7 +120,7 @@ static void nonce_expires_after_span(void **state)
     (void)state;
     assert_true(auth_nonce_consume(&shared, &n, 1, NOW + SPAN, SPAN));
     assert_false(auth_nonce_consume(&shared, &n, 2, NOW + SPAN + 1, SPAN));
-    /* issued by a worker whose clock is ahead */
+    /* A worker whose clock is ahead has issued this nonce. */
     assert_true(auth_nonce_consume(&shared, &n, 3, NOW - SLACK, SPAN));
     assert_false(auth_nonce_consume(&shared, &n, 4, NOW - SLACK - 1, SPAN));
 }
@@ -139,9 +139,9 @@ static void nonce_full_bucket_evicts_and_invalidates_oldest(void **state)
     for (uint64_t i = 1; i <= AUTH_WAYS; i++)
         assert_true(use_at(i == 3 ? NOW : NOW + 2, i, 1, NOW + 2));
     assert_true(use_at(NOW + 3, 9, 1, NOW + 3));
-    assert_false(use_at(NOW, 3, 1, NOW + 3)); /* it may have been used before its eviction */
+    assert_false(use_at(NOW, 3, 1, NOW + 3)); /* this nonce may have been used before its eviction */
     assert_false(use_at(NOW, 3, 2, NOW + 3));
-    assert_false(use_at(NOW, 10, 1, NOW + 3)); /* so may this one */
+    assert_false(use_at(NOW, 10, 1, NOW + 3)); /* this one may have been used, too */
     for (uint64_t i = 1; i <= AUTH_WAYS; i++)
         if (i != 3)
             assert_true(use_at(NOW + 2, i, 2, NOW + 3));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User files: valid entries and error messages for invalid lines. */
+/* User files: valid entries, and error messages for invalid lines. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "users.h"
 
-/* Hash of "secret" */
+/* Hash of "secret". */
 #define SHA1  "{SHA1}5en6G6MezRroT3XKqkdPOmY/BfQ="
 #define CRYPT "$5$salt$0123456789012345678901234567890123456789012"
 #define HA1   "0123456789abcdef0123456789ABCDEF"
@@ -230,8 +230,8 @@ static void users_unreadable_file_is_reported(void **state)
     assert_non_null(strstr(said, ": it is larger than 64 MB\n"));
 }
 
-/* The hash checked for an unknown user is always the same, so that the time of a check does not reveal which
- * users exist. */
+/* An unknown user is always checked against the same hash, so that the time of the check does not reveal
+ * which users exist. */
 static void users_unknown_user_gets_stable_decoy(void **state)
 {
     static const uint8_t key[AUTH_KEY_LEN] = {1}, other[AUTH_KEY_LEN] = {2};

@@ -9,7 +9,7 @@
 #include "hash.h"
 #include "verify.h"
 
-/* Hash of "secret" */
+/* Hash of "secret". */
 #define YESCRYPT "$y$j9T$F5Jx5fExrKuPp53xLKQ..1$X3DX6M94c7o.9agCG9G317fhZg9SqC.5i5rd.RhAtQ7"
 #define SHA1     "5en6G6MezRroT3XKqkdPOmY/BfQ="
 
@@ -114,7 +114,7 @@ static void verify_truncated_hash_is_invalid(void **state)
                               : strncmp(k->prefix, "$2", 2) == 0   ? 4
                                                                    : 0,
                               NULL, 0, setting, sizeof setting))
-            continue; /* `$2a$` and some others can be verified, but no longer generated */
+            continue; /* libcrypt verifies `$2a$` and some other hashes, but no longer generates them */
         const char *made = crypt_rn("secret", setting, &data, (int)sizeof data);
         assert_non_null(made);
         assert_null(auth_hash_error(mk_str_from_c(made)));

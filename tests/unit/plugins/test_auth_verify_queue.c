@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Password verification off the event loop. The test replaces the helper threads and runs their work when it
- * chooses. */
+/* Password verification off the event loop. The test replaces the helper threads and decides when their work
+ * runs. */
 #include "unit/test.h"
 
 #include <crypt.h>
@@ -152,7 +152,7 @@ static void verify_queue_wrong_password_is_counted(void **state)
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
 
-/* Verifies against the hash of another user, so that the time of the check reveals nothing. */
+/* Verifies the password against another user's hash, so that the time of the check reveals nothing. */
 static void verify_queue_unknown_user_is_rejected(void **state)
 {
     struct auth_verify_query q = make_query("secret", 1);
@@ -270,9 +270,9 @@ static void verify_queue_abandoned_job_is_dropped(void **state)
         assert_true(submit(&q[i], &waits[i]));
     }
     auth_waiter_leave(&waits[3]);
-    auth_waiter_leave(&waits[3]); /* has left already */
-    auth_waiter_leave(&waits[5]); /* the last one in the queue */
-    auth_waiter_leave(&waits[0]); /* already running, so it is completed */
+    auth_waiter_leave(&waits[3]); /* this waiter has already left */
+    auth_waiter_leave(&waits[5]); /* this is the last waiter in the queue */
+    auth_waiter_leave(&waits[0]); /* this check is running, and so is completed */
     assert_false(is_counted(&q[3]));
     assert_false(is_counted(&q[5]));
     assert_true(is_counted(&q[0]));
@@ -295,7 +295,7 @@ static void verify_queue_worker_exit_completes_waiters(void **state)
         q[i] = make_query("secret", i);
         assert_true(submit(&q[i], &waits[i]));
     }
-    refusal = -EAGAIN; /* no more threads */
+    refusal = -EAGAIN; /* the threads accept no more work */
     finish_one();
     finish_one();
     assert_int_equal(waits[3].answer, AUTH_RESULT_BUSY);

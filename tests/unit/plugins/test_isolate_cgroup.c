@@ -207,7 +207,7 @@ static void cgroup_server_moves_into_subgroup(void **state)
     (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
     assert_text("monkey.service/server/cgroup.procs", pid);
     assert_text("monkey.service/shop/memory.max", "67108864");
-    put("cgroup", "0::/monkey.service/server\n"); /* as the kernel would report from now on */
+    put("cgroup", "0::/monkey.service/server\n"); /* the kernel would report this from now on */
     place = find();
     assert_string_equal(place.own, "/monkey.service");
     put("monkey.service/cgroup.procs", "1\n");
@@ -215,7 +215,7 @@ static void cgroup_server_moves_into_subgroup(void **state)
     assert_non_null(strstr(why, "other processes are in the control group"));
 }
 
-/* The supervisor of a service without limits, or a worker, may have started before. */
+/* The supervisor of a service without limits, or a worker, may have started before the move. */
 static void cgroup_children_move_with_server(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX], text[32], moved[32] = "";
@@ -227,7 +227,7 @@ static void cgroup_children_move_with_server(void **state)
     pid_t child = fork();
     if (child == 0) {
         close(ends[1]);
-        _exit((int)read(ends[0], text, 1)); /* until the parent closes the other end */
+        _exit((int)read(ends[0], text, 1)); /* returns when the parent closes the other end */
     }
     assert_true(child > 0);
     (void)snprintf(text, sizeof text, "%d\n", (int)child);
@@ -246,10 +246,11 @@ static void cgroup_children_move_with_server(void **state)
     close(fd);
     (void)snprintf(text, sizeof text, "%d", (int)child);
     assert_int_equal(strncmp(moved, text, strlen(text)),
-                     0); /* the file may keep the end of a longer process ID written before */
+                     0); /* the file may still contain the end of a longer process ID */
 }
 
-/* A child of this process is in the group of the server; moving it fails with this error. */
+/* Opens the cgroup while a child of this process is in the server's group; moving the child fails with this
+ * error. */
 static int open_beside_child(int error, char why[ISOLATE_CGROUP_ERROR_MAX])
 {
     char text[32];
@@ -299,7 +300,7 @@ static void cgroup_create_makes_group_folder(void **state)
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
     assert_int_equal(isolate_cgroup_create(&place, "other", &limits, why),
-                     -1); /* no kernel creates the files in this folder */
+                     -1); /* unlike a kernel, this folder does not create the files of a group */
     assert_non_null(strstr(why, "cannot write"));
     assert_non_null(strstr(why, "/other/cpu.max"));
     (void)snprintf(path, sizeof path, "%s/other", top.path);
@@ -320,7 +321,7 @@ static void cgroup_controller_is_enabled_once(void **state)
     int fd = isolate_cgroup_create(&place, "shop", &limits, why);
     assert_true(fd >= 0);
     close(fd);
-    /* the write replaces the first bytes of the file */
+    /* The write replaces the first bytes of the file. */
     assert_text("cgroup.subtree_control", "+cpuet memory");
     put("cgroup.subtree_control", "memory cpu");
     fd = isolate_cgroup_create(&place, "shop", &limits, why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of a service before its configuration is accepted: its output, its exit status, and a hanging
- * service. A function of this test replaces the program that would load the service. */
+/* The check of a service before its configuration is accepted: its output, its exit status, and services that
+ * hang. A function of this test replaces the program that would load the service. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -46,9 +46,9 @@ void mk_config_error(struct mk_config *config, const void *section, const char *
 
 /* ---- Fake rest of the plugin ---- */
 
-static int (*program)(void); /* run by the check; returns the exit code */
+static int (*program)(void); /* the check runs this function, which returns the exit code */
 static int stored, confined;
-static bool is_late; /* the twenty-second timeout passes within one clock read */
+static bool is_late; /* the timeout of twenty seconds passes within one clock read */
 
 int isolate_group_config_write(const struct isolate_group *g, const char *root, int fd)
 {
@@ -120,8 +120,8 @@ static int is_wrong(void)
     return 3;
 }
 
-/* Drops positions in the generated file, which the user has never seen, but keeps positions in the user's
- * own files. */
+/* The report drops positions in the generated file, which the user has never seen, but keeps positions in the
+ * user's own files. */
 static void config_check_reports_each_error_of_service(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void config_check_silent_exit_is_reported(void **state)
     expect_report(crashes, "the service `shop` cannot serve: it ended at once\n");
 }
 
-/* Exceeds the report buffer: the rest must also be read, so that the service can exit. */
+/* Writes more than the report buffer holds: the check must read everything, so that the service can exit. */
 static int says_much(void)
 {
     char line[1024];
@@ -177,7 +177,7 @@ static int hangs(void)
     int child = (int)fork();
     if (child > 0)
         pids[1] = child;
-    (void)alarm(30); /* in case the check does not kill them */
+    (void)alarm(30); /* in case the check does not kill the processes */
     while (pause())
         continue;
     return 0;
@@ -208,7 +208,7 @@ static void config_check_hanging_service_is_killed_with_children(void **state)
     (void)state;
     pids = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pids, MAP_FAILED);
-    do { /* on a busy machine the service may be killed before it has started its child */
+    do { /* on a busy machine, the check may kill the service before it has started its child */
         memset(pids, 0, 4096);
         is_late = true;
         expect_report(
@@ -218,7 +218,7 @@ static void config_check_hanging_service_is_killed_with_children(void **state)
         is_late = false;
     } while (pids[1] <= 0);
     while (!has_ended(pids[0]) || !has_ended(pids[1]))
-        usleep(1000); /* until the kernel has killed it */
+        usleep(1000); /* waits until the kernel has killed the process */
     munmap(pids, 4096);
 }
 
@@ -235,11 +235,11 @@ static void config_check_ends_with_server(void **state)
         _exit(1);
     }
     while (!*(volatile int *)pids)
-        usleep(1000); /* until it runs */
+        usleep(1000); /* waits until the service runs */
     assert_int_equal(kill(server, SIGKILL), 0);
     assert_int_equal(waitpid(server, NULL, 0), server);
     while (!has_ended(pids[0]))
-        usleep(1000); /* until the kernel has killed it */
+        usleep(1000); /* waits until the kernel has killed the process */
     munmap(pids, 4096);
 }
 
@@ -263,7 +263,7 @@ static void config_check_failed_config_write_is_reported(void **state)
     stored = 0;
 }
 
-/* A trial of the configuration has run the check already. */
+/* A trial of the configuration has already run the check. */
 static void config_check_is_skipped_in_trial(void **state)
 {
     (void)state;

@@ -120,12 +120,12 @@ static void environment_keys_are_derived_for_each_group(void **state)
                         64); /* the derived key does not depend on its neighbours: keys can be rotated */
     assert_memory_equal(of_shop, of_shop + 130, 64);
     assert_memory_not_equal(of_shop, of_shop + 65, 64);
-    /* HMAC-SHA-256 of "isolate shop: DUDA_KEYS" */
+    /* HMAC-SHA-256 of "isolate shop: DUDA_KEYS". */
     assert_memory_equal(of_shop, "9b38b38d46155b9383e93757ad606b779c28fc60a32c11bede5d8d5de62fcec8", 64);
     end(shop), end(vault), end(again), end(one);
 }
 
-/* Duda reports the short key; the group must not learn its value. */
+/* Duda reports that the key is too short; the group must not learn its value. */
 static void environment_short_key_is_masked_at_same_length(void **state)
 {
     static const char *const all[] = {"DUDA_KEYS=secret", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration that an isolated service's processes read. */
+/* The configuration that the processes of an isolated service read. */
 #include "unit/test.h"
 
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ static void group_config_has_service_and_no_static_files(void **state)
     assert_non_null(strstr(text, "    DocumentRoot /empty\n[ROUTES]\n    /shop/* shop\n"));
     s = (struct isolate_settings){.workers = 1};
     g.mounts = NULL;
-    store(&g, fd, text); /* the shorter text replaces all of the longer one */
+    store(&g, fd, text); /* the shorter text replaces all of the longer text */
     assert_non_null(strstr(text, "    Sandbox off\n"));
     assert_non_null(strstr(text, "    HandlerTimeout unlimited\n"));
     assert_string_equal(text + strlen(text) - 12, "    /* shop\n");

@@ -108,7 +108,7 @@ static void lifecycle_reload_depends_on_state(void **state)
         life.start_ms = NOW + 1;
         assert_int_equal(isolate_lifecycle_reload(&life), rules[i].signal);
         expect(rules[i].then, rules[i].pending);
-        if (i == ISOLATE_DOWN) /* its restart delay is over */
+        if (i == ISOLATE_DOWN) /* the restart delay has passed */
             assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
     }
 }
@@ -184,12 +184,12 @@ static void lifecycle_reload_completes_after_begin_and_ready(void **state)
 {
     (void)state;
     serve();
-    isolate_lifecycle_reloading(&life); /* without a command */
+    isolate_lifecycle_reloading(&life); /* a reload without a command */
     expect(ISOLATE_SERVING, ISOLATE_PENDING_NONE);
     (void)isolate_lifecycle_reload(&life);
-    assert_false(isolate_lifecycle_ready(&life)); /* belongs to the previous start */
+    assert_false(isolate_lifecycle_ready(&life)); /* this READY=1 belongs to the previous start */
     isolate_lifecycle_reloading(&life);
-    (void)isolate_lifecycle_reload(&life); /* another command: the reload begins again */
+    (void)isolate_lifecycle_reload(&life); /* another command starts the reload again */
     assert_false(isolate_lifecycle_ready(&life));
     isolate_lifecycle_reloading(&life);
     assert_true(isolate_lifecycle_ready(&life));
@@ -217,7 +217,7 @@ static void lifecycle_starting_and_draining_have_deadlines(void **state)
     expect_due(NOW + 60000, ISOLATE_DUE_KILL_START);
     enter(ISOLATE_DRAINING);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
-    /* a second command does not extend the limit */
+    /* A second command does not extend the limit. */
     (void)isolate_lifecycle_shut_down(&life, NOW + 5, SIGTERM);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
     static const enum isolate_state none[] = {ISOLATE_SERVING, ISOLATE_RESTARTING, ISOLATE_ENDED};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forwarding of a service's standard error to the error log. */
+/* Forwards a service's standard error to the error log. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static void expect_log(const char *pattern)
     regfree(&r);
 }
 
-/* Asserts the log entry of a line in log format that this process or another one writes. */
+/* Asserts the log entry of a line in log format, which this process or another one has written. */
 static void expect_line(const char *time, const char *level, int pid, const char *message,
                         const char *pattern)
 {
@@ -127,7 +127,8 @@ static void log_forwarder_forged_line_is_plain_text(void **state)
     (void)snprintf(pattern, sizeof pattern,
                    "^" STAMP "\\[info\\] %d: shop: 2026-01-02T03:04:05\\+0000 \\[error\\] 1: FORGED\n$",
                    (int)getpid());
-    expect_line("2026-01-02T03:04:05+0000", "[error]", 1, "FORGED", pattern); /* claims another process ID */
+    /* the line claims another process ID */
+    expect_line("2026-01-02T03:04:05+0000", "[error]", 1, "FORGED", pattern);
     begin();
     lines.group = 0;
     (void)snprintf(pattern, sizeof pattern, "2026-01-02T03:04:05+0000 [error] %d: x\n", (int)getpid());
@@ -149,7 +150,7 @@ static void log_forwarder_forged_line_is_plain_text(void **state)
     }
 }
 
-/* The last output of a worker is read after its death. */
+/* The forwarder reads the last output of a worker after the worker's death. */
 static void log_forwarder_line_of_dead_process_keeps_pid(void **state)
 {
     char pattern[100];
@@ -194,7 +195,7 @@ static void log_forwarder_escapes_c1_and_invalid_utf8(void **state)
                  {"\xff\x9b", "\\xFF\\x9B"},
                  {"\xff"
                   "abc",
-                  "\\xFFabc"}, /* only this byte is escaped, not the following ones */
+                  "\\xFFabc"}, /* only this byte is escaped, not the bytes after it */
                  {"\x9b\xc3\xa9", "\\x9B\xc3\xa9"},
                  {"\xc2\xc2\x9b", "\\xC2\\xC2\\x9B"}};
     (void)state;
@@ -208,7 +209,7 @@ static void log_forwarder_escapes_c1_and_invalid_utf8(void **state)
     }
 }
 
-/* Also in the message part of a line in log format. */
+/* The message part of a line in log format is escaped as well. */
 static void log_forwarder_escapes_log_line(void **state)
 {
     (void)state;
@@ -255,7 +256,7 @@ static void log_forwarder_keeps_line_of_maximum_length(void **state)
     expect_log("^[^\n]*shop: a+\n$");
 }
 
-/* A crash report, for example. */
+/* Crash reports contain such lines. */
 static void log_forwarder_keeps_lines_after_long_one(void **state)
 {
     static char text[16 * 1024];
@@ -279,7 +280,7 @@ static void log_forwarder_flush_completes_last_line(void **state)
         "^[^\n]*shop: one\n[^\n]*shop: abort\n[^\n]*shop: 2026-01-02T03:04:05\\+0000 \\[warn\\] 1: two\n$");
 }
 
-/* Each line grows by its prefix. */
+/* The prefix makes each line longer. */
 static void log_forwarder_many_empty_lines_fit_buffer(void **state)
 {
     static char text[4096 + 1];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a process of a group: its descriptors, its user, and its program, which this test replaces.
- */
+/* Starts a process of a group: its descriptors, its user, and its program, which this test replaces. */
 #include "process.h"
 
 #include <fcntl.h>
@@ -45,7 +44,7 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Source and target descriptors overlap, in the worst order. */
+/* Keeps descriptors whose sources and targets overlap, in the worst order. */
 static int keep_some(void)
 {
     struct stat a, b;

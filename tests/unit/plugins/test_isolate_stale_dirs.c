@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal of folders whose sockets no longer have a listener. */
+/* Removes folders whose sockets no longer have a listener. */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ static void setup(void)
     folder_setup(&top);
 }
 
-/* Creates a folder with a socket that has, or had, a listener. */
+/* Creates a folder with a socket, whose listener has exited unless `lives`. */
 static int make(const char *name, bool lives, bool is_old)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -115,7 +115,7 @@ static void stale_dirs_of_other_users_are_kept(void **state)
     assert_true(is_there("monkey-0000000000000001"));
 }
 
-/* Names of other programs, and other files instead of a folder. */
+/* These are names of other programs, and other files instead of a folder. */
 static void stale_dirs_other_names_and_files_are_kept(void **state)
 {
     static const char *const names[] = {"monkey-00000000000000010", "monkey-000000000000000",
@@ -134,7 +134,8 @@ static void stale_dirs_other_names_and_files_are_kept(void **state)
     assert_true(is_there("monkey-000000000000000a/guest"));
 }
 
-/* The empty folder that a group uses as document root is removed with the socket. Other files stay. */
+/* The cleanup removes the empty folder that a group uses as document root together with the socket, but no
+ * other files. */
 static void stale_dirs_empty_document_root_is_removed_but_no_files(void **state)
 {
     char path[PATH_MAX];

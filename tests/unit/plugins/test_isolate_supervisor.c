@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor process of a group: the real one, with a group that behaves as the test requires. */
+/* Runs the real supervisor process of a group, with a group that behaves as the test requires. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 enum { PATIENCE_MS = 20000, TICK_NS = 2000000 };
 
-/* Behaviour of the group's server. */
+/* Behavior of the group's server. */
 enum behaviour {
     GOOD,      /* serves at once, reloads, exits on request */
     DIES,      /* exits at once */
@@ -229,7 +229,7 @@ static void expect_end(void)
     if (control >= 0)
         close(control);
     if (shared->pid)
-        assert_int_equal(kill((pid_t)shared->pid, 0), -1); /* together with the whole group */
+        assert_int_equal(kill((pid_t)shared->pid, 0), -1); /* the supervisor has killed the whole group */
 }
 
 static const char *log_text(void)
@@ -308,16 +308,16 @@ static void supervisor_serving_group_that_dies_restarts_at_once(void **state)
     expect_end();
 }
 
-/* A daemon detaches from its terminal some time after it has started its groups: the supervisor must
- * also do so. */
+/* A daemon detaches from its terminal some time after it has started its groups: the supervisor must detach,
+ * too. */
 static void supervisor_detaches_from_terminal_with_master(void **state)
 {
     int terminal = dup(STDERR_FILENO);
     (void)state;
-    redirect_stderr(log_path); /* instead of a terminal */
+    redirect_stderr(log_path); /* the log file replaces the terminal */
     begin(GOOD);
     expect_answer(ISOLATE_START, true);
-    order(ISOLATE_RELOAD); /* by now it has completed a loop iteration */
+    order(ISOLATE_RELOAD); /* the supervisor has completed an iteration once it has replied */
     expect_answer(ISOLATE_RELOAD, true);
     bool has_left_early = keeper_has_left_the_terminal();
     redirect_stderr("/dev/null");
@@ -344,7 +344,7 @@ static void supervisor_reload_is_answered_on_completion(void **state)
     expect_end();
 }
 
-/* READY=1 from an earlier start may still be in flight when the command arrives. */
+/* READY=1 of an earlier start may still be in flight when the command arrives. */
 static void supervisor_earlier_ready_does_not_complete_reload(void **state)
 {
     (void)state;
@@ -376,7 +376,7 @@ static void supervisor_death_during_reload_is_reported(void **state)
     expect_end();
 }
 
-/* A process that does not serve yet may hang: it is restarted with the new configuration. */
+/* A process that does not serve yet may hang: the supervisor restarts it with the new configuration. */
 static void supervisor_reload_of_starting_group_restarts_it(void **state)
 {
     (void)state;
@@ -389,7 +389,7 @@ static void supervisor_reload_of_starting_group_restarts_it(void **state)
     assert_int_equal(shared->starts, 2);
     assert_int_equal(shared->hups, 0);
     assert_int_not_equal(shared->pid, first);
-    assert_null(strstr(log_text(), "killed by signal")); /* the supervisor killed it itself */
+    assert_null(strstr(log_text(), "killed by signal")); /* the supervisor itself has killed it */
     order(ISOLATE_STOP);
     expect_end();
 }
@@ -411,7 +411,7 @@ static void supervisor_end_waits_until_group_is_unused_and_removes_folder(void *
     begin(GOOD);
     expect_answer(ISOLATE_START, true);
     order(ISOLATE_END);
-    order(ISOLATE_RELOAD); /* it still accepts commands */
+    order(ISOLATE_RELOAD); /* the supervisor still accepts commands */
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->quits, 0);
     shared->is_needed = 0;
@@ -421,7 +421,7 @@ static void supervisor_end_waits_until_group_is_unused_and_removes_folder(void *
     assert_int_equal(shared->removed, 1);
 }
 
-/* The folder belongs to another supervisor, or to the next server. */
+/* The folder now belongs to another supervisor, or to the next server. */
 static void supervisor_without_master_keeps_folder(void **state)
 {
     (void)state;

@@ -100,7 +100,7 @@ static void rate_bytes_convert_to_ticks(void **state)
     assert_int_equal(limits_rate_ticks_for_bytes(1024, 1024), SECOND);
     assert_int_equal(limits_rate_ticks_for_bytes(1536, 1024), SECOND + SECOND / 2);
     assert_int_equal(limits_rate_ticks_for_bytes(512, 1024), SECOND / 2);
-    assert_int_equal(limits_rate_ticks_for_bytes(1, (uint64_t)1 << 40), 1); /* never zero */
+    assert_int_equal(limits_rate_ticks_for_bytes(1, (uint64_t)1 << 40), 1); /* the cost is never zero */
     assert_int_equal(limits_rate_ticks_for_bytes(0, 1024), 1);
     assert_int_equal(limits_rate_ticks_for_bytes((uint64_t)1 << 40, 1024), (uint64_t)SECOND << 30);
 }

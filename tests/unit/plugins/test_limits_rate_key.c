@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rate limit keys: which requests count together. */
+/* Rate limit keys decide which requests count together. */
 #include "unit/test.h"
 
 #include <string.h>

@@ -31,7 +31,7 @@ static void rate_table_client_waits_for_its_interval(void **state)
     (void)state;
     assert_int_equal(charge(1, NOW, 0, 0), 0);
     assert_int_equal(charge(1, NOW, 0, 0), COST);
-    assert_int_equal(charge(1, NOW + 60, 0, 0), 40 * MS); /* the rejected request was not charged */
+    assert_int_equal(charge(1, NOW + 60, 0, 0), 40 * MS); /* the rejected request has cost nothing */
     assert_int_equal(charge(1, NOW + 99, 0, 0), 1 * MS);
     assert_int_equal(charge(1, NOW + 100, 0, 0), 0);
     assert_int_equal(charge(1, NOW + 100, 0, 0), COST);
@@ -57,9 +57,10 @@ static void rate_table_wait_within_maximum_is_charged(void **state)
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 0);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), COST);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 2 * COST);
-    assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST); /* beyond the maximum wait, nothing is charged */
+    /* a request beyond the maximum wait costs nothing */
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
-    for (int i = 0; i < 5; i++) /* even after a burst */
+    assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
+    for (int i = 0; i < 5; i++) /* the same holds after a burst */
         assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 0);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), COST);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 2 * COST);
@@ -75,7 +76,7 @@ static void rate_table_refund_restores_capacity(void **state)
     limits_bucket_refund(&line, subject(1), NOW, COST);
     assert_int_equal(charge(1, NOW, COST, 0), 0);
     assert_int_equal(charge(1, NOW, COST, 0), COST);
-    limits_bucket_refund(&line, subject(1), NOW, 100 * COST); /* more than was charged */
+    limits_bucket_refund(&line, subject(1), NOW, 100 * COST); /* refunds more than was charged */
     assert_int_equal(charge(1, NOW, 0, 0), 0);
     assert_int_equal(charge(1, NOW, 0, 0), COST);
     limits_bucket_refund(&line, subject(2), NOW, 100 * COST); /* an unknown client */
@@ -126,7 +127,7 @@ static void rate_table_zero_hash_is_counted(void **state)
     assert_int_equal(charge(0, NOW, 0, 0), COST);
 }
 
-/* A slot has 40 bits for the time. */
+/* A slot stores the time with 40 bits. */
 static void rate_table_time_may_wrap(void **state)
 {
     const uint64_t wrap = ((uint64_t)1 << 40) / LIMITS_TICKS;
@@ -136,7 +137,8 @@ static void rate_table_time_may_wrap(void **state)
     assert_int_equal(charge(1, wrap + 49, 0, 0), 50 * MS);
     assert_int_equal(charge(1, wrap + 99, 0, 0), 0);
     assert_int_equal(charge(1, wrap + 99, 0, 0), COST);
-    assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0); /* not 149 - 50 ms: almost a wraparound has passed */
+    /* not 149 - 50 ms, since almost a wraparound has passed */
+    assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0);
 }
 
 int main(void)

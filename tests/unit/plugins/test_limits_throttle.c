@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Response bodies sent at a limited rate. The test controls the clock, the timer and the body. */
+/* Sends response bodies at a limited rate. The test controls the clock, the timer and the body. */
 #include "unit/fixtures.h"
 #include "unit/test.h"
 
@@ -118,7 +118,8 @@ static void teardown(void)
     assert_null(timer); /* the timer was stopped */
 }
 
-/* Starts a response with this many bytes, or of unknown length. Returns true if it gets a filter. */
+/* Starts a response with this many bytes, or of unknown length. Returns true if the response gets a
+ * filter. */
 static bool respond(const struct limits_rule *const *rules, size_t n, uint64_t bytes, bool is_known)
 {
     length = is_known ? (int64_t)bytes : -1;
@@ -135,7 +136,7 @@ static ssize_t pull(size_t cap)
     return filter->read(filter_ctx, NULL, to, cap);
 }
 
-/* Reads everything that may be sent now. */
+/* Reads all bytes that may be sent now. */
 static uint64_t pull_all(void)
 {
     uint64_t all = 0;
@@ -151,7 +152,7 @@ static void close_response(void)
     filter->close(filter_ctx);
 }
 
-/* 16 portions of 1 KB a second; no burst. */
+/* Allows 16 portions of 1 KB a second, without a burst. */
 static const struct limits_rule slow = {.rate = 16384, .by = LIMITS_BY_RESPONSE};
 static const struct limits_rule shared = {.rate = 16384, .id = 1};
 static const struct limits_rule *const one_slow[] = {&slow}, *const one_shared[] = {&shared};
@@ -167,7 +168,7 @@ static void throttle_body_is_sent_in_portions(void **state)
     assert_int_equal(timer_ms, 50); /* not earlier */
     now += 1;
     assert_int_equal(pull_all(), 1024);
-    now += 62; /* 125 ms after the start */
+    now += 62; /* now 125 ms after the start */
     assert_int_equal(pull_all(), 1024);
     now += 63;
     assert_int_equal(pull_all(), 1024);
@@ -195,7 +196,7 @@ static void throttle_timer_resumes_request(void **state)
     close_response();
 }
 
-/* The rate is neither exceeded nor missed, however the reader pulls. */
+/* The filter neither exceeds nor misses the rate, however the reader pulls. */
 static void throttle_rate_holds_over_time(void **state)
 {
     uint64_t sent = 0;
@@ -231,7 +232,7 @@ static void throttle_short_body_needs_no_filter(void **state)
     assert_false(respond(one_slow, 1, 1024, true));
     assert_true(respond(one_slow, 1, 1025, true));
     close_response();
-    assert_true(respond(one_slow, 1, 10, false)); /* the length is unknown and may exceed the burst */
+    assert_true(respond(one_slow, 1, 10, false)); /* an unknown length may exceed the burst */
     close_response();
     assert_false(respond(rules, 1, 5000, true));
     assert_true(respond(rules, 1, 5001, true));
@@ -260,16 +261,16 @@ static void throttle_responses_of_client_share_rate(void **state)
     assert_true(respond(one_shared, 1, 4096, true));
     assert_int_equal(pull_all(), 1024);
     close_response();
-    assert_true(respond(one_shared, 1, 1024, true)); /* must wait, although it fits into one portion */
+    assert_true(respond(one_shared, 1, 1024, true)); /* waits, although the body fits into one portion */
     assert_int_equal(pull_all(), 0);
     assert_int_equal(timer_ms, 63);
     now += 63;
     assert_int_equal(pull_all(), 1024);
     close_response();
-    assert_false(respond(one_slow, 1, 1024, true)); /* a response with its own limit need not wait */
+    assert_false(respond(one_slow, 1, 1024, true)); /* a response with its own limit does not wait */
 }
 
-/* Clients that disconnect do not use up the bandwidth of others. */
+/* A client that disconnects does not use up the bandwidth of others. */
 static void throttle_unsent_bytes_are_refunded(void **state)
 {
     (void)state;
@@ -297,7 +298,7 @@ static void throttle_slowest_rule_applies(void **state)
     close_response();
 }
 
-/* Otherwise it would hold a reservation that it cannot use yet. */
+/* Otherwise the response would hold a reservation that it cannot use yet. */
 static void throttle_long_wait_is_not_charged(void **state)
 {
     const struct limits_rule fast = {.rate = 1 << 20, .id = 2}, *const both[] = {&fast, &shared};
@@ -311,12 +312,12 @@ static void throttle_long_wait_is_not_charged(void **state)
     assert_int_equal(pull_all(), 0);
     assert_int_equal(timer_ms, 1000); /* capped, so that the peer does not time out */
     close_response();
-    assert_false(respond(one_fast, 1, 1024, true));  /* the other rule's portion was refunded */
-    assert_true(respond(one_shared, 1, 4096, true)); /* still too long */
+    assert_false(respond(one_fast, 1, 1024, true));  /* the portion of the other rule was refunded */
+    assert_true(respond(one_shared, 1, 4096, true)); /* the wait is still too long */
     now += 51;
     assert_int_equal(pull_all(), 0);
     close_response();
-    assert_true(respond(one_shared, 1, 4096, true)); /* now it is charged */
+    assert_true(respond(one_shared, 1, 4096, true)); /* now the response is charged */
     assert_int_equal(pull_all(), 0);
     now += 9998;
     assert_int_equal(pull_all(), 0);
@@ -334,7 +335,7 @@ static void throttle_without_memory_is_off(void **state)
     assert_false(respond(one_shared, 1, 4096, true));
     has_memory = true;
     assert_true(respond(one_shared, 1, 4096, true));
-    assert_int_equal(pull_all(), 1024); /* the earlier response was not charged */
+    assert_int_equal(pull_all(), 1024); /* the earlier response has cost nothing */
     close_response();
 }
 

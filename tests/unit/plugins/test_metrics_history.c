@@ -14,7 +14,7 @@ static void setup(void)
 
 static uint64_t set_of_hosts = 1;
 
-/* Adds a sample with `n` requests, all of whose durations are in one bucket. */
+/* Adds a sample with `n` requests, whose durations are all in one bucket. */
 static bool add(struct history *h, uint64_t now_ms, uint64_t n, unsigned bucket)
 {
     struct sample s = {.now_ms = now_ms};
@@ -108,7 +108,7 @@ static void history_gap_stays_empty(void **state)
     struct slice slice;
     for (unsigned i = 0; i < SAMPLES; i++)
         add(h, 1000 * i + 500, i, 0);
-    add(h, 1000 * (SAMPLES + 100), 9999, 0); /* 100 seconds without samples */
+    add(h, 1000 * (SAMPLES + 100), 9999, 0); /* 100 seconds pass without samples */
     assert_int_equal(metrics_history_read(&history, 1000 * (SAMPLES + 100), out), SAMPLES - 100);
     assert_int_equal(out[SAMPLES - 102].now_ms, 1000 * (SAMPLES - 1) + 500);
     assert_int_equal(out[SAMPLES - 101].values[FIELD_REQUESTS], 9999);

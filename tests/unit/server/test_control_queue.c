@@ -49,7 +49,7 @@ static void control_queue_keeps_order_when_socket_is_full(void **state)
     while (!box.first)
         assert_int_equal(send_number(sent++, sizeof much), 0);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(send_number(sent++, 1), 0); /* small enough, but they must keep their order */
+        assert_int_equal(send_number(sent++, 1), 0); /* these would fit, but must not overtake the others */
     assert_int_equal(mk_control_queue_flush(&box, master), -EAGAIN);
     while (got < sent) {
         mk_err e = mk_control_receive(worker, &room, &m);
@@ -94,7 +94,7 @@ static void control_queue_drops_messages_without_receiver(void **state)
     assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
     assert_int_equal(mk_fd_count(), before + 1);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_queue_flush(&box, master), 0); /* no receiver is left */
+    assert_int_equal(mk_control_queue_flush(&box, master), 0); /* no process receives any longer */
     assert_null(box.first);
     mk_control_queue_clear(&box);
 }

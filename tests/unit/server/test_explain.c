@@ -27,7 +27,7 @@ static mk_str explain(const char *method, const char *url)
     return mk_buf_str(&out);
 }
 
-/* Returns the text after `what`; absent if there is none. */
+/* Returns the text after the label `what`, or an absent string. */
 static mk_str line(mk_str text, const char *what)
 {
     while (text.len) {

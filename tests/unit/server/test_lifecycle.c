@@ -20,14 +20,14 @@ static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
     assert_int_equal(life.phase.state, phase);
 }
 
-/* No step follows, however often the master polls. */
+/* Expects no further step, however often the master polls. */
 static void expect_nothing(enum mk_lifecycle_phase phase)
 {
     expect(MK_STEP_WAIT, phase);
     expect(MK_STEP_WAIT, phase);
 }
 
-/* Two workers of the first set. */
+/* Starts two workers of the first set. */
 static void serve(void)
 {
     mk_lifecycle_plugins_prepared(&life, true);
@@ -58,7 +58,7 @@ static void prepare_reload(void)
     expect_nothing(MK_PHASE_PREPARING);
 }
 
-/* Three new workers in addition to the two old ones. */
+/* Starts three new workers in addition to the two old ones. */
 static void start_reload(void)
 {
     prepare_reload();
@@ -190,7 +190,7 @@ static void lifecycle_handover_times_out(void **state)
     hand_over();
     mk_lifecycle_old_workers_late(&life);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    mk_lifecycle_old_workers_late(&life); /* while serving, this belongs to no handover */
+    mk_lifecycle_old_workers_late(&life); /* while the master serves, this belongs to no handover */
     workers.wanted = 2;
     workers.there = workers.ready = 2;
     mk_lifecycle_request_reload(&life);
@@ -345,7 +345,7 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
     }
 }
 
-/* Results of an attempt that was replaced, for example. */
+/* These may be the results of an attempt that was replaced. */
 static void lifecycle_unexpected_results_are_ignored(void **state)
 {
     (void)state;
@@ -381,7 +381,7 @@ static void lifecycle_fast_shutdown_follows_graceful_one(void **state)
     serve();
     assert_true(mk_lifecycle_begin_shutdown(&life, false).is_first);
     const struct mk_lifecycle_shutdown second = mk_lifecycle_begin_shutdown(&life, true);
-    assert_false(second.is_first); /* the exit code does not change */
+    assert_false(second.is_first); /* the second command does not change the exit code */
     assert_true(second.has_limit);
 }
 
@@ -471,21 +471,21 @@ static void lifecycle_state_machine_has_these_transitions(void **state)
 }
 
 enum event {
-    RELOAD, /* a reload is requested */
+    RELOAD, /* an administrator requests a reload */
     TRIED,  /* by another process */
     TRIED_IN_VAIN,
     LOADED,
     NOT_LOADED,
     PREPARED,
     NOT_PREPARED,
-    NOT_STARTED, /* or a worker of the newest set has died early */
+    NOT_STARTED, /* no worker could start, or a worker of the newest set died early */
     SLOW,
     SLOW_AND_RELOAD,
     SLOW_AND_LOSS, /* the reload is slow, and a serving worker dies */
     LOSS,
     LATE,
     READY,           /* all workers of the newest set serve */
-    READY_AND_QUIET, /* and the old ones no longer accept */
+    READY_AND_QUIET, /* and the old ones no longer accept connections */
     END,
     EVENTS
 };
@@ -572,7 +572,7 @@ static void (*const reach[MK_PHASES])(void) = {
     [MK_PHASE_ENDING] = end,
 };
 
-/* The effects of all events; in every other phase an event has none. */
+/* The effects of all events; in every other phase, an event has no effect. */
 static const struct {
     enum event event;
     enum mk_lifecycle_phase in;
@@ -655,7 +655,7 @@ static void do_step(enum mk_lifecycle_step step, bool ok)
         happen(NOT_STARTED);
 }
 
-/* As the master does after each event. */
+/* Advances as the master does after each event. */
 static enum mk_lifecycle_step advance(bool can_fail)
 {
     enum mk_lifecycle_step step = MK_STEP_START_TRIAL;
@@ -667,7 +667,7 @@ static enum mk_lifecycle_step advance(bool can_fail)
     return step;
 }
 
-/* From here on everything succeeds: the master must serve, or have ended. */
+/* From here on, everything succeeds: the master must serve, or have ended. */
 static void expect_rest(void)
 {
     static const enum event good[] = {TRIED, PREPARED, READY_AND_QUIET};
@@ -680,7 +680,7 @@ static void expect_rest(void)
         fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[life.phase.state]);
 }
 
-/* With a trial, a lost worker and a reload request at once, in any order: the state machine checks each
+/* A trial, a lost worker and a reload request arrive at once, in any order: the state machine checks each
  * transition. */
 static void lifecycle_settles_after_random_events(void **state)
 {

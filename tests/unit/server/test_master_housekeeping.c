@@ -72,7 +72,7 @@ static void housekeeping_settled_change_is_reported_once(void **state)
     assert_int_equal(n_told, 1);
 }
 
-/* As tools do that renew certificates and then send SIGHUP. */
+/* Tools that renew certificates do so before they send SIGHUP. */
 static void housekeeping_files_reloaded_before_settling_are_not_reported(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void housekeeping_expiring_certificate_is_logged_daily(void **state)
     add_certificate(&late, "late.example", 14LL * DAY_S + MINUTE_S);
     mk_master_housekeeping_set_config(&upkeep, &first);
     pass(DAY_MS - 1000);
-    assert_string_equal(told, ""); /* loading has logged the warning */
+    assert_string_equal(told, ""); /* the load has already logged the warning */
     for (unsigned day = 0; day < 3; day++) {
         told[0] = '\0';
         pass(day ? DAY_MS : 2000);

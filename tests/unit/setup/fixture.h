@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder with a configuration, loaded like the program does. */
+/* A folder with a configuration, which the tests load as the program does. */
 #ifndef MK_UNIT_SETUP_FIXTURE_H
 #define MK_UNIT_SETUP_FIXTURE_H
 
@@ -10,13 +10,13 @@
 
 struct config_fixture {
     struct folder folder;
-    struct mk_arena arena; /* of the report */
+    struct mk_arena arena; /* memory of the report */
     struct mk_conf_report report;
     struct mk_config_overrides overrides;
     struct mk_config_generation *g;
 };
 
-/* With a folder `site` that contains an index.html. */
+/* Creates the folder, and in it a folder `site` with an index.html. */
 static inline void config_init(struct config_fixture *c)
 {
     memset(c, 0, sizeof *c);
@@ -42,7 +42,7 @@ static inline void config_fini(struct config_fixture *c)
 
 HARNESS_FIXTURE(config, struct config_fixture);
 
-/* Loads the file `name`, or the folder (""); returns false if it is rejected. */
+/* Loads the file `name`, or the folder (""). Returns false if the configuration is rejected. */
 static inline bool config_load_file(struct config_fixture *c, const char *name)
 {
     char path[PATH_MAX];
@@ -52,7 +52,7 @@ static inline bool config_load_file(struct config_fixture *c, const char *name)
     return c->g != NULL;
 }
 
-/* The same for a file monkey.conf with the text. */
+/* Loads a monkey.conf with this text. */
 static inline bool config_load(struct config_fixture *c, const char *text)
 {
     folder_add(&c->folder, "monkey.conf", mk_str_from_c(text));
@@ -69,7 +69,7 @@ static inline void config_expect(struct config_fixture *c, const char *text)
 }
 
 /* Writes the `n`-th problem (from 0) to `room` as "file:line: text", without the folder of the file; "" if
- * there are fewer. */
+ * there are fewer problems. */
 static inline mk_str config_problem(const struct config_fixture *c, size_t n, char room[512])
 {
     struct mk_buf out = mk_buf_fixed(room, 512);
@@ -85,7 +85,7 @@ static inline mk_str config_problem(const struct config_fixture *c, size_t n, ch
     return mk_buf_str(&out);
 }
 
-/* Expects that it is rejected, and that the first problem starts with `problem`. */
+/* Expects the configuration to be rejected, and the first problem to start with `problem`. */
 static inline void config_expect_rejected(struct config_fixture *c, const char *text, const char *problem)
 {
     char room[512];

@@ -8,7 +8,7 @@
 #include "unit/fixtures.h"
 #include "unit/test.h"
 
-/* Replaces PCRE2: "bad" is invalid, "big" runs out of memory, and for "no" there is no library. */
+/* Replaces PCRE2: "bad" is invalid, "big" runs out of memory, and for "no" the library is missing. */
 static unsigned n_live;
 
 static void drop(struct mk_regex *r)

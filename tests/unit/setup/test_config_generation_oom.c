@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading a configuration when memory runs out: it is rejected, never loaded in part, and nothing leaks. */
+/* Loads a configuration when memory runs out: it is rejected, never loaded in part, and nothing leaks. */
 #include <errno.h>
 
 #include "os/regex.h"
@@ -50,7 +50,7 @@ static void setup(void)
     folder_add(&c.folder, "bad.conf", MK_STR("[SERVER]\n    Workerz 1\n[HOST]\n    DocumentRoot nothing\n"));
 }
 
-/* An accepted configuration must be complete. */
+/* Checks that an accepted configuration is complete. */
 static void check_whole(void)
 {
     const struct mk_vhost *two = mk_vhosts_find(&c.g->hosts, MK_STR("two"));

@@ -54,7 +54,7 @@ static void file_watch_replaced_file_is_reported(void **state)
     assert_true(mk_file_watch_add(&list, &arena, path));
     assert_int_equal(rename(folder_path(&folder, "b.pem", other), path), 0);
     assert_true(mk_file_watch_poll(list));
-    assert_int_equal(chmod(path, 0600), 0); /* a user who could not read it may be able to now */
+    assert_int_equal(chmod(path, 0600), 0); /* a user who could not read the file may now be able to */
     assert_true(mk_file_watch_poll(list));
 }
 

@@ -53,7 +53,7 @@ static void folder_cache_shares_descriptors(void **state)
     mk_folder_cache_release(&f, &again);
     assert_false(is_open(fd));
     assert_true(is_open(b));
-    mk_folder_cache_release(&f, &again); /* is -1 */
+    mk_folder_cache_release(&f, &again); /* releasing -1 has no effect */
     mk_folder_cache_fini(&f);
     assert_false(is_open(b));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 in a program that was built without it, like this one. */
+/* HTTP/2 in a program that was built without it, such as this one. */
 #include "setup/http2_enable.h"
 
 #include "connection/http2.h"

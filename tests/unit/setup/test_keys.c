@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the tables themselves: the help, default and bounds of every key are correct. */
+/* Checks the tables themselves: the help, default and bounds of every key are correct. */
 #include "setup/keys.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void keys_and_sections_have_help(void **state)
             check_words(t->section, t->entry_help);
         }
         for (size_t k = 0; k < t->n; k++)
-            if (!t->keys[k].alias_of) /* the reference describes the other key */
+            if (!t->keys[k].alias_of) /* the reference describes the key behind the alias */
                 check_words(t->keys[k].name, t->keys[k].help);
     }
 }
@@ -91,7 +91,7 @@ static void keys_are_unique(void **state)
     }
 }
 
-/* Writes `Key value` in the section and binds it. */
+/* Writes `Key value` into the section and binds it. */
 static void bind_one(const struct mk_conf_table *t, const char *key, const char *value, union settings *out)
 {
     mk_str text = mk_arena_printf(&arena, "[%s]\n    %s %s\n", t->section, key, value);
@@ -144,7 +144,7 @@ static void keys_bounds_are_enforced(void **state)
     }
 }
 
-/* The settings of an empty section below other empty sections. */
+/* Binds the settings of an empty section below other empty sections. */
 static void bind_nothing(enum mk_builtin_section section, union settings *out)
 {
     struct mk_server_settings server = {.workers = 0};
@@ -231,7 +231,7 @@ static void keys_listen_flags(void **state)
 
 /* ---- Custom values ---- */
 
-/* Returns the value as it is printed, NULL if it is rejected. */
+/* Returns the value as printed, or NULL if it is rejected. */
 static const char *shown(const char *key_name, const char *value)
 {
     static char room[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The secret of a server: one key for each purpose, unchanged by an upgrade. */
+/* The secret of a server derives one key for each purpose, which an upgrade does not change. */
 #include "setup/server_secret.h"
 
 #include "unit/test.h"

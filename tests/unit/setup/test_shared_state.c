@@ -88,7 +88,7 @@ static void shared_state_descriptor_is_created_once(void **state)
     assert_int_equal(fcntl(a, F_GETFD), -1);
 }
 
-/* Exits with 0 if it sees its series at the same address. */
+/* Exits with 0 if the process sees its series at the same address. */
 static void count_apart(struct mk_shared_state *s, const struct mk_stat_table *table)
 {
     struct mk_stat_registry *r = s->statistics;
@@ -105,7 +105,7 @@ static void shared_state_statistics_of_a_trial_are_separate(void **state)
     static const struct mk_stat_metric one[] = {{.name = "n"}}, other[] = {{.name = "m"}};
     static const struct mk_stat_table table = {"t", {"name"}, one, 1}, changed = {"t", {"name"}, other, 1};
     struct mk_shared_state s = {0};
-    assert_true(mk_shared_state_detach_statistics(&s)); /* there are none yet */
+    assert_true(mk_shared_state_detach_statistics(&s)); /* there are no statistics yet */
     struct mk_stat_registry *r = mk_shared_state_get_statistics(&s);
     mk_str value = MK_STR("serves");
     int status = -1;
@@ -117,7 +117,7 @@ static void shared_state_statistics_of_a_trial_are_separate(void **state)
         count_apart(&s, &changed);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(mk_stat_find(r, "t"), 1); /* not replaced */
+    assert_int_equal(mk_stat_find(r, "t"), 1); /* the table was not replaced */
     assert_int_equal(mk_stat_next(r, 1, 0), series);
     assert_int_equal(mk_stat_next(r, 1, series), 0);
     assert_int_equal(mk_stat_sum(r, series, 0), 7);

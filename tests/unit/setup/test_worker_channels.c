@@ -21,7 +21,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
 static const struct mk_plugin deaf = {MK_PLUGIN_HEAD, .name = "deaf"};
 static const struct mk_plugin hears = {MK_PLUGIN_HEAD, .name = "hears", .on_message = on_message};
 
-/* Lower numbers may be free. */
+/* Counts all descriptors, because lower numbers may be free. */
 static unsigned count_open(void)
 {
     unsigned n = 0;
@@ -71,7 +71,8 @@ static void worker_channels_keep_message_boundaries(void **state)
     assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), 3);
     assert_memory_equal(room, "one", 3);
     assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), 3);
-    assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), -1); /* it never blocks */
+    /* the read never blocks */
+    assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), -1);
     assert_int_equal(recv(g.worker_channels[1].receive_fd, room, sizeof room, 0), -1);
     assert_true(fcntl(g.worker_channels[1].send_fd, F_GETFD) & FD_CLOEXEC);
     assert_true(fcntl(g.worker_channels[1].receive_fd, F_GETFD) & FD_CLOEXEC);
@@ -96,7 +97,7 @@ static void worker_channels_without_descriptors_fail(void **state)
     (void)state;
     struct rlimit r, less;
     load(2, 3);
-    int next = dup(STDERR_FILENO); /* the number of the next descriptor */
+    int next = dup(STDERR_FILENO); /* the next descriptor will have this number */
     close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &r), 0);
     less = (struct rlimit){.rlim_cur = (rlim_t)next + 5, .rlim_max = r.rlim_max};

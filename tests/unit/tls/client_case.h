@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests that each use one instance of calls.h. */
+/* For tests that each use one instance of client_fixture.h. */
 #ifndef MK_UNIT_TLS_CLIENT_CASE_H
 #define MK_UNIT_TLS_CLIENT_CASE_H
 
@@ -12,7 +12,7 @@ static inline void setup(void)
     tls_client_setup(&c);
 }
 
-/* Limits the client to this version. */
+/* Limits the client to this TLS version. */
 static inline void use_version(int version)
 {
     assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));

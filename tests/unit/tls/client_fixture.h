@@ -21,24 +21,24 @@ struct issuer {
     const char *file; /* its certificate file */
 };
 
-/* Certificate properties; all zero: a server certificate, valid from yesterday for 30 days. */
+/* Properties of a certificate; all zero: a server certificate, valid from yesterday for 30 days. */
 struct subject {
     const char *names; /* "DNS:a.example,IP:127.0.0.1"; NULL: only the common name */
     const char *usage; /* NULL: serverAuth */
-    int from, days;    /* in days from now */
+    int from, days;    /* counted in days from now */
     unsigned bits;     /* size of the RSA key; 0: P-256 */
     bool is_authority;
 };
 
 struct tls_client_fixture {
-    struct tls_fixture w; /* its stream is the server's */
+    struct tls_fixture w; /* w.s is the server's stream */
     struct issuer authority;
     struct mk_tls_client_settings rules;
     struct mk_tls_client *client;
     struct mk_tls_session *session;
-    struct mk_stream s;       /* the client's stream */
-    int at_client, at_server; /* ends of the relay */
-    size_t piece;             /* largest piece relayed at a time */
+    struct mk_stream s;       /* stream of the client */
+    int at_client, at_server; /* descriptors of the relay */
+    size_t piece;             /* largest piece that the relay passes on at a time */
     const char *why;
     mk_err its; /* result of the server's handshake */
 };
@@ -55,7 +55,7 @@ static inline void tls_client_extend(X509 *x, X509 *by, int nid, const char *val
     X509_EXTENSION_free(e);
 }
 
-/* `by` NULL: self-signed. */
+/* Signs a certificate; `by` NULL: self-signed. */
 static inline X509 *tls_client_sign(EVP_PKEY *key, const char *name, const struct issuer *by,
                                     struct subject s)
 {
@@ -205,13 +205,13 @@ static inline mk_err tls_client_open(struct tls_client_fixture *c, const char *n
 static inline mk_err tls_client_accept(struct tls_client_fixture *c)
 {
     mk_err e = tls_fixture_accept(&c->w, mk_str_of(NULL, 0));
-    c->at_server = c->w.fd; /* nothing else uses it */
+    c->at_server = c->w.fd; /* the relay is its only user */
     c->w.fd = -1;
     return e;
 }
 
-/* Runs the handshake until the client is done, and the server too, unless its part waits for the client's
- * next bytes. */
+/* Runs the handshake until the client is done, and the server as well, unless it waits for the client's next
+ * bytes. */
 static inline mk_err tls_client_handshake(struct tls_client_fixture *c)
 {
     mk_err ours = -EAGAIN;
@@ -238,11 +238,11 @@ static inline mk_err tls_client_try_connect(struct tls_client_fixture *c, const 
 
 static inline ssize_t tls_client_read(struct mk_stream *s, char *room, size_t cap)
 {
-    s->dry = false; /* an event has arrived */
+    s->dry = false; /* as after an event */
     return s->ops->read(s, room, cap);
 }
 
-/* Reads what is available after everything sent has been relayed. */
+/* Relays everything that was sent, then reads what is available. */
 static inline ssize_t tls_client_relay_and_read(struct tls_client_fixture *c, struct mk_stream *s, char *room,
                                                 size_t cap)
 {

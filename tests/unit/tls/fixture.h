@@ -25,14 +25,14 @@ struct tls_fixture {
     struct mk_tls_keypair pair;
     struct mk_tls_server_settings rules;
     struct mk_tls_tickets tickets;
-    struct mk_tls_context *context; /* chosen for every name */
+    struct mk_tls_context *context; /* the context for every name */
     struct mk_tls_domain domain;
     struct mk_tls_settings_error problem;
     SSL_CTX *clients;
     /* The connection. */
     struct mk_stream s;
     SSL *client;
-    int fd; /* the client's end */
+    int fd; /* descriptor of the client */
     char asked[256];
 };
 
@@ -190,7 +190,7 @@ static inline void tls_fixture_connect(struct tls_fixture *w)
 
 static inline ssize_t tls_fixture_read(struct tls_fixture *w, char *room, size_t cap)
 {
-    w->s.dry = false; /* an event has arrived */
+    w->s.dry = false; /* as after an event */
     return w->s.ops->read(&w->s, room, cap);
 }
 

@@ -24,7 +24,7 @@ static void tls_client_missing_authorities_are_reported(void **state)
     setenv("SSL_CERT_DIR", "/nowhere", 1);
     c.rules.authority = NULL;
     expect_wrong(NULL, "the system trusts no authorities");
-    c.rules.verifies = false; /* needs no authorities */
+    c.rules.verifies = false; /* this client needs no authorities */
     tls_client_load(&c);
 }
 
@@ -38,7 +38,7 @@ static void tls_client_uses_system_authorities(void **state)
     tls_client_connect(&c, "a.example");
 }
 
-/* An intermediate authority alone: certificates that it has signed are trusted. */
+/* With an intermediate authority alone, the client trusts the certificates that it has signed. */
 static void tls_client_trusts_intermediate_authority(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void tls_client_readable_key_is_reported(void **state)
     assert_contains(mk_str_from_c(c.w.problem.text), "others can read the key");
 }
 
-/* As in an exiting worker, whose plugin data may be freed first. */
+/* This happens in an exiting worker, which may free plugin data first. */
 static void tls_client_streams_may_outlive_client(void **state)
 {
     (void)state;

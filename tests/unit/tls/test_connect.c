@@ -159,7 +159,7 @@ static void connect_data_with_handshake_is_buffered(void **state)
         (void)mk_tls_stream_handshake(&c.s, &c.why);
     }
     assert_true(c.s.holds);
-    assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), 7); /* without an event */
+    assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), 7); /* the stream is readable without an event */
 }
 
 /* ---- Data ---- */
@@ -194,7 +194,7 @@ static void pull(struct way *way, size_t cap)
     way->heard += n > 0 ? (size_t)n : 0;
 }
 
-/* Any order, any size, records split anywhere: no data is lost, duplicated or changed. */
+/* Sends data in any order and size, with records split anywhere: none is lost, duplicated or changed. */
 static void exchange_random_data(unsigned seed)
 {
     struct way ways[2] = {{.from = &c.s, .to = &c.w.s}, {.from = &c.w.s, .to = &c.s}};
@@ -293,7 +293,8 @@ static void connect_eof_within_record_is_an_error(void **state)
     assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("all of it"), false), 9);
     c.w.s.ops->close(&c.w.s);
     ssize_t n = recv(c.at_server, sealed, sizeof sealed, 0);
-    assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1); /* one byte short of close_notify */
+    /* close_notify lacks its last byte */
+    assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1);
     assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
     expect(&c.s, "all of it");
     assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
@@ -361,7 +362,7 @@ static void connect_closed_server_is_an_error_without_sigpipe(void **state)
     assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
 }
 
-/* For example a 413 before the whole body has been sent. */
+/* A 413, for example, arrives before the whole body has been sent. */
 static void connect_early_response_is_read_after_close(void **state)
 {
     (void)state;
@@ -393,7 +394,7 @@ static void connect_tampered_record_fails_connection(void **state)
 
 /* ---- Other server behaviour ---- */
 
-/* An OpenSSL server at the other end of the client's socket. */
+/* Creates an OpenSSL server at the other end of the client's socket. */
 static SSL *make_server(SSL_CTX **ctx, int version)
 {
     *ctx = SSL_CTX_new(TLS_server_method());

@@ -5,7 +5,7 @@
 
 static char room[4096];
 
-/* The first failure is the one reported. */
+/* Expects this reason: the client reports the first failure. */
 static void expect_why(const char *part)
 {
     assert_contains(mk_str_from_c(c.why), part);
@@ -102,7 +102,7 @@ static void connect_error_control_characters_are_escaped(void **state)
 static void connect_error_expired(void **state)
 {
     (void)state;
-    /* Our server does not serve it: an expired certificate stays in use until the server restarts. */
+    /* Sets the certificate directly, since our server refuses to load an expired one. */
     SSL_CTX *ctx = c.w.context->ctx;
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *old = tls_client_sign(key, "old", &c.authority,
@@ -123,7 +123,7 @@ static void connect_error_wrong_key_usage(void **state)
 {
     (void)state;
     serve(&c.authority, (struct subject){.names = "DNS:a.example", .usage = "clientAuth"});
-    /* unsuitable or unsupported */
+    /* The reason is "unsuitable" or "unsupported", depending on the version of OpenSSL. */
     expect_failure("a.example", "OpenSSL rejects the certificate CN=other: un");
 }
 
@@ -191,7 +191,7 @@ static void connect_error_reset_during_handshake(void **state)
     (void)state;
     assert_int_equal(tls_client_open(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
-    mk_fd_close(&c.at_client); /* with the ClientHello unread */
+    mk_fd_close(&c.at_client); /* closes with the ClientHello unread */
     c.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
     expect_why("it closed the connection during the handshake");
@@ -229,7 +229,7 @@ static void connect_mutual_tls_succeeds(void **state)
     }
 }
 
-/* In TLS 1.3 the client finishes before the server has seen its certificate. */
+/* In TLS 1.3, the client finishes before the server has seen its certificate. */
 static void fail_later(const char *part)
 {
     const char *unheard;

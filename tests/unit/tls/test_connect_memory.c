@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of an idle upstream connection that waits for the next request. */
+/* The memory of an idle upstream connection that waits for the next request. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 /* Measured with OpenSSL 3.0: up to 13.3 KB. Later versions keep two record layers of 4.4 KB each (3.2), and
  * after the handshake the X25519MLKEM768 key of 7.7 KB (3.5): 28.5 to 31.1 KB with 3.5.6. No public function
- * frees them. The buffers of 16 KB are freed in all versions (SSL_MODE_RELEASE_BUFFERS). Certificates belong
- * to the session. */
+ * frees them. All versions free the buffers of 16 KB (SSL_MODE_RELEASE_BUFFERS). Certificates belong to the
+ * session. */
 enum { IDLE_MAX = 24 * 1024, IDLE_MAX_SINCE_3_2 = 36 * 1024 };
 
 static struct tls_client_fixture c;

@@ -14,7 +14,7 @@ static bool run(void)
         return false;
     if (c.s.ops->write(&c.s, MK_STR("hello"), true) != 5 || c.s.ops->read(&c.s, room, sizeof room) != -EAGAIN)
         return false;
-    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket buffer is full */
+    for (int i = 0; i < 20 && n >= 0; i++) /* writes until the socket buffer is full */
         n = c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false);
     if (n != -EAGAIN)
         return false;
@@ -38,7 +38,7 @@ static void fail_each(bool (*step)(void), void (*undo)(void))
         oom.fail_at = 0;
         assert_true(!done || went);
         undo();
-        assert_true(oom.n_live <= before + 1); /* the thread's buffers remain */
+        assert_true(oom.n_live <= before + 1); /* the thread keeps its buffers */
     }
     assert_true(done && n > 2);
 }

@@ -53,7 +53,8 @@ static void context_loads_two_key_types(void **state)
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
     tls_fixture_load(&w);
-    assert_true(mk_tls_context_valid_until(w.context) < time(NULL) + 11 * 86400); /* the first to expire */
+    /* the earliest expiry counts */
+    assert_true(mk_tls_context_valid_until(w.context) < time(NULL) + 11 * 86400);
     SSL_CTX_set1_sigalgs_list(w.clients, "RSA-PSS+SHA256");
     tls_fixture_connect(&w);
     assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
@@ -113,7 +114,7 @@ static void context_malformed_files_are_reported(void **state)
     expect_wrong(w.pair.key, "it contains no private key: expected PEM");
     w.pair.key = certificate;
     expect_wrong(w.pair.key, "it contains no private key");
-    w.pair.key = NULL; /* in the same file */
+    w.pair.key = NULL; /* the key is in the certificate file */
     expect_wrong(certificate, "it contains no private key");
     w.pair.certificate = key;
     expect_wrong(key, "it contains no certificate");
@@ -162,7 +163,7 @@ static void context_validity_period_is_checked(void **state)
     expect_odd(w.pair.certificate, "not valid before");
 }
 
-/* As the next configuration does when the files have become unusable. */
+/* The next configuration does this when the files have become unusable. */
 static void context_keeps_certificate_whose_files_are_gone(void **state)
 {
     (void)state;
@@ -180,7 +181,7 @@ static void context_keeps_certificate_whose_files_are_gone(void **state)
     tls_fixture_connect(&w);
     tls_fixture_close(&w);
     struct mk_tls_context *second = w.context;
-    w.pair.kept_by = second; /* a second time */
+    w.pair.kept_by = second; /* kept for a second reload */
     tls_fixture_load(&w);
     mk_tls_context_free(second);
     tls_fixture_connect(&w);

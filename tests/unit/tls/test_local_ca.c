@@ -66,7 +66,7 @@ static int64_t seconds_of(const ASN1_TIME *t)
     return (int64_t)timegm(&tm);
 }
 
-/* Not checked by the library: where long has 32 bits, its time_t may differ from ours. */
+/* The library does not check the time itself: where long has 32 bits, its time_t may differ from ours. */
 static int judge_time(const X509 *x, int64_t at)
 {
     if (seconds_of(X509_get0_notBefore(x)) > at)
@@ -74,7 +74,7 @@ static int judge_time(const X509 *x, int64_t at)
     return seconds_of(X509_get0_notAfter(x)) <= at ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_OK;
 }
 
-/* Verifies the leaf for this name and time as a strict client does: returns X509_V_OK or the error. */
+/* Verifies the leaf for this name and time as a strict client does. Returns X509_V_OK or the error. */
 static int verify(const struct mk_buf *leaf, const char *name, bool address, int64_t at)
 {
     X509 *root = certificate_in(&f.pem), *x = certificate_in(leaf);
@@ -124,7 +124,8 @@ static void local_ca_other_names_do_not_verify(void **state)
 static void local_ca_leaf_is_valid_for_90_days(void **state)
 {
     (void)state;
-    assert_int_equal(verify(&f.leaf, "box", false, NOW - 1800), X509_V_OK); /* for clocks that are behind */
+    /* valid for clocks that are behind */
+    assert_int_equal(verify(&f.leaf, "box", false, NOW - 1800), X509_V_OK);
     assert_int_equal(verify(&f.leaf, "box", false, NOW + 89 * DAY), X509_V_OK);
     assert_int_equal(verify(&f.leaf, "box", false, NOW + 90 * DAY), X509_V_ERR_CERT_HAS_EXPIRED);
 }

@@ -3,7 +3,7 @@
 
 extern const struct mk_tls_module mk_tls_module;
 
-/* As in a program with the module built in. */
+/* The module is linked into this program. */
 static void tls_module_linked_in_is_not_loaded(void **state)
 {
     (void)state;

@@ -9,7 +9,7 @@
 time_t __real_time(time_t *out);
 time_t __wrap_time(time_t *out);
 
-static int64_t time_offset_s; /* the libraries still use the real time */
+static int64_t time_offset_s; /* OpenSSL still uses the real time */
 
 time_t __wrap_time(time_t *out)
 {
@@ -19,7 +19,7 @@ time_t __wrap_time(time_t *out)
     return now;
 }
 
-/* Both sides must agree on resumption. */
+/* Returns whether the session was resumed; both sides must agree. */
 static bool was_resumed(void)
 {
     struct mk_tls_conn_info ours, its;
@@ -44,7 +44,7 @@ static void go_on(int version)
     for (unsigned i = 0; i < 3; i++)
         assert_true(resumes("a.example"));
     c.w.tickets.newest++;
-    assert_true(resumes("a.example")); /* and gets a new ticket, encrypted with the new key */
+    assert_true(resumes("a.example")); /* the client gets a new ticket, encrypted with the new key */
     c.w.tickets.newest++;
     assert_true(resumes("a.example"));
     c.w.tickets.newest += 2;
@@ -95,7 +95,7 @@ static void session_is_shared_by_concurrent_connections(void **state)
         assert_int_equal(tls_client_handshake(&c), 0);
         assert_true(SSL_session_reused(tls[i]->ssl));
         assert_int_equal(tls_client_relay_and_read(&c, &c.s, (char[1]){0}, 1),
-                         -EAGAIN); /* receives the ticket */
+                         -EAGAIN); /* the client receives the ticket */
         tls_client_close(&c);
     }
     assert_true(resumes("a.example"));
@@ -129,7 +129,7 @@ static void session_of_other_name_is_not_resumed(void **state)
     assert_int_equal(tls_client_try_connect(&c, "other.example"), -EPROTO);
 }
 
-/* A client of another upstream, or after a reload, may trust other authorities. */
+/* The client of another upstream, or a client after a reload, may trust other authorities. */
 static void session_is_not_shared_between_clients(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void session_not_offered_survives_failed_handshake(void **state)
     struct mk_tls_session *kept = c.session;
     c.session = NULL;
     assert_int_equal(tls_client_open(&c, "a.example"), 0);
-    c.session = kept; /* from a connection made in the meantime */
+    c.session = kept; /* another connection has stored this session in the meantime */
     mk_fd_close(&c.at_client);
     assert_true(mk_tls_stream_handshake(&c.s, &c.why) != -EAGAIN);
     assert_ptr_equal(c.session, kept);

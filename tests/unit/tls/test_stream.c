@@ -92,7 +92,7 @@ static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
     assert_false(mk_stream_is_readable(&w.s));
 }
 
-/* A single event announces the last bytes and the FIN, which has no preceding close_notify. */
+/* A single event announces the last bytes and the FIN, without a close_notify before it. */
 static void stream_eof_is_found_after_short_read(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void stream_eof_is_found_after_short_read(void **state)
     assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
 }
 
-/* No event reports a close_notify, which no FIN needs to follow. */
+/* No event announces a close_notify, which need not be followed by a FIN. */
 static void stream_close_notify_is_found_without_taking_data(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void stream_close_notify_is_found_without_taking_data(void **state)
         assert_false(mk_stream_check_end(&w.s));
     assert_int_equal(SSL_shutdown(w.client), 0);
     mk_stream_on_input(&w.s, false);
-    assert_false(mk_stream_check_end(&w.s)); /* it follows the data */
+    assert_false(mk_stream_check_end(&w.s)); /* the close_notify follows data */
     assert_true(mk_stream_is_readable(&w.s));
     assert_int_equal(mk_stream_read(&w.s, room, 5), 5);
     assert_memory_equal(room, "hello", 5);
@@ -162,7 +162,8 @@ static char *make_much(void)
     return much;
 }
 
-/* Checks that the client receives what was written, in order. */
+/* Reads a piece at the client and compares it with the pattern at this position. Returns the next
+ * position. */
 static size_t take(size_t at)
 {
     int n = SSL_read(w.client, room, 1 + (int)(at % 40000));
@@ -190,7 +191,7 @@ static void stream_data_arrives_exactly_once(void **state)
             full++;
         if (n < 0 || sent % 5 == 0)
             heard = take(heard);
-        if (sent == MUCH) /* a small rest may wait for data that does not follow */
+        if (sent == MUCH) /* a small remainder may wait for data that does not follow */
             assert_true(w.s.ops->read(&w.s, room, sizeof room) == -EAGAIN);
     }
     assert_int_equal(sent, MUCH);
@@ -232,7 +233,7 @@ static void stream_small_write_waits_for_more(void **state)
     check_client("head ");
     check_client("content");
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("alone"), true), 5);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN); /* nothing followed */
+    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN); /* no further bytes have arrived */
     check_client("alone");
 }
 
@@ -318,7 +319,7 @@ static void stream_tampered_record_fails_connection(void **state)
     assert_int_equal(send(w.fd, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
     assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EPROTO);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPROTO);
-    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* the client received the alert */
+    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* the client has received the alert */
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
     ERR_clear_error();
 }

@@ -20,7 +20,7 @@ static bool run(void)
         return false;
     if (w.s.ops->write(&w.s, MK_STR("head"), true) != 4)
         return false;
-    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket buffer is full */
+    for (int i = 0; i < 20 && n >= 0; i++) /* writes until the socket buffer is full */
         n = w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false);
     if (n != -EAGAIN)
         return false;
@@ -49,7 +49,7 @@ static void stream_oom_leaks_nothing(void **state)
         oom.fail_at = 0;
         assert_true(!done || went);
         tls_fixture_close(&w);
-        assert_true(oom.n_live <= before + 1); /* the thread's buffers remain */
+        assert_true(oom.n_live <= before + 1); /* the thread keeps its buffers */
     }
     assert_true(done && n > 3);
     tls_fixture_fini(&w);

@@ -168,14 +168,14 @@ static void trust_store_is_shared(void **state)
     assert_ptr_equal(three, two);
     mk_tls_trust_store_release(two);
     (void)X509_STORE_up_ref(three);
-    mk_tls_trust_store_release(three); /* the last reference: the store is freed */
+    mk_tls_trust_store_release(three); /* releasing the last reference frees the store */
     X509_STORE *four = take(NULL);
     assert_ptr_not_equal(four, three);
     X509_STORE_free(three);
     mk_tls_trust_store_release(four);
 }
 
-/* A reload reads the authorities again if they have changed; running connections keep their own. */
+/* A reload reads the authorities again if they have changed; existing connections keep theirs. */
 static void trust_store_is_reloaded_after_change(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void trust_store_is_reloaded_after_rewrite_in_place(void **state)
     (void)state;
     add_to("hashed", &a, ".0");
     X509_STORE *before = take(NULL);
-    FILE *f = fopen(a.file, "w"); /* keeps the inode */
+    FILE *f = fopen(a.file, "w"); /* the file keeps its inode */
     assert_true(PEM_write_X509(f, b.x) && PEM_write_X509(f, a.x));
     fclose(f);
     X509_STORE *after = take(NULL);
